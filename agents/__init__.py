@@ -1,0 +1,1 @@
+"""Who works, and the loop that gives them work."""

@@ -1,0 +1,1 @@
+"""Hand-ins of agents over REST."""

@@ -1,0 +1,1003 @@
+"""The `steroids` command, for agents and people: one file, standard library only, run with `python -I -S`.
+
+It starts in a few dozen milliseconds because an agent calls it many times in a run. Hence modules that are
+slow to import (http.client, subprocess, ssl) are imported by the functions that need them, and `typing`,
+`uuid` and `shutil` (which argparse loads to learn the terminal's width) never are.
+
+Exit codes: 0 done; 1 the server refused; 2 wrong usage; 3 the server cannot be reached; 4 no address or
+token; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+VERSION = "0.1.0"
+
+DONE, REFUSED, USAGE, UNREACHABLE, NO_LOGIN, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+API = "/api/v1/"
+MAX_FILE = 256 * 1024
+MAX_REPLY = 16 * 1024 * 1024
+MAX_ROWS = 500
+MAX_TITLE = 72
+RETRY_SECONDS = 60.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
+SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 5.0, 30.0
+RESTARTING = (502, 503, 504)
+
+DECISIONS = {
+    "reviewer": "uphold_reviewer",
+    "a": "uphold_reviewer",
+    "uphold_reviewer": "uphold_reviewer",
+    "coder": "uphold_coder",
+    "b": "uphold_coder",
+    "uphold_coder": "uphold_coder",
+    "compromise": "compromise",
+    "c": "compromise",
+    "custom": "other",
+    "d": "other",
+    "other": "other",
+    "retry": "retry",
+    "defer": "defer",
+    "cancel": "cancel",
+}
+SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
+SHORT_REASONS = {  # as the list of disputes names them
+    "architecture_disagreement": "architecture",
+    "specification_ambiguity": "specification",
+    "guideline_conflict": "guideline",
+    "security_concern": "security",
+    "scope_disagreement": "scope",
+}
+
+# Terminal sequences: strings up to their terminator on the same line, CSI, and the two-character ones. No
+# class contains what starts the next match, so a hostile text costs linear time.
+ESCAPES = (
+    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]*(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|\x1b[ -/]*[0-~]"
+)
+# Control characters but tab and newline, what turns the direction of writing, and the invisible "tag" letters.
+INVISIBLE = (
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
+    r"\U000e0000-\U000e007f]"
+)
+
+
+class Stop(Exception):
+    """Ends the command: an exit code and the lines to say on stderr."""
+
+    def __init__(self, code: int, *lines: str, reply: Any = None) -> None:
+        super().__init__(*lines)
+        self.code = code
+        self.lines = lines
+        self.reply = reply
+
+
+class Gone(Exception):
+    """One try failed in a way that may pass, such as a restart of the server."""
+
+
+# --- Text that agents wrote is hostile: nothing of it reaches a terminal unwashed ---
+
+
+def clean(value: object) -> str:
+    """Text without terminal escapes and control characters; newlines and tabs stay."""
+    text = str(value)
+    if text.isprintable():
+        return text
+    import re
+
+    text = re.sub(ESCAPES, "", text.replace("\r\n", "\n"))
+    return re.sub(INVISIBLE, "", text)
+
+
+def line(value: object) -> str:
+    """The same on one line, so that a title cannot pretend to be a row of ours."""
+    return " ".join(clean(value).split())
+
+
+def label(value: Any) -> str:
+    """One line that names a value: of an object its ref and its title or name."""
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(label(item) for item in value) or "-"
+    if isinstance(value, dict):
+        texts = (value.get(key) for key in ("ref", "code", "title", "name", "message", "reason"))
+        return "  ".join(line(text) for text in texts if text) or "-"
+    return line(value)
+
+
+def quote(value: object) -> list[str]:
+    """A text verbatim, each line behind a bar, so that it cannot pretend to be a heading of ours."""
+    text = "" if value is None else clean(value).rstrip("\n")
+    return [f"    | {part}".rstrip() for part in text.split("\n")] if text.strip() else ["    not stated"]
+
+
+def shorten(title: object) -> str:
+    """A title that leaves room for the other columns."""
+    text = line(title)
+    return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 3].rstrip() + "..."
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Columns as wide as their widest cell, two spaces apart."""
+    cells = [list(header), *([label(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    padded = (map(str.ljust, row, widths) for row in cells)
+    return "\n".join("  ".join(row).rstrip() for row in padded)
+
+
+def say(text: str) -> None:
+    """One line on stderr in the name of this command."""
+    print(f"steroids: {text}", file=sys.stderr)
+
+
+# --- Where the server is, and who we are ---
+
+
+class Target:
+    """An address with the token to use there; in a run also the run's task."""
+
+    def __init__(self, url: str, token: str, task: str = "") -> None:
+        self.url = url
+        self.token = token
+        self.task = task
+
+
+def find_target() -> Target:
+    """The run's context, else the environment's address and token file, else the login.
+
+    A run never falls back on the login: an agent must not act as the person whose home folder it can read.
+    """
+    if path := os.environ.get("STEROIDS_CONTEXT"):
+        return target_in(path, "the run's context (STEROIDS_CONTEXT)")
+    url, token_file = os.environ.get("STEROIDS_URL"), os.environ.get("STEROIDS_TOKEN_FILE")
+    if url and token_file:
+        return make_target(url, read_small(token_file, NO_LOGIN).strip(), "the environment")
+    if url or token_file:
+        raise Stop(NO_LOGIN, "STEROIDS_URL and STEROIDS_TOKEN_FILE only work together.", "Set both, or none.")
+    path = login_path()
+    if not os.path.exists(path):
+        hint = "Run `steroids login --url URL` with a personal token on stdin."
+        raise Stop(NO_LOGIN, "You are not logged in.", hint)
+    return target_in(path, "the login file")
+
+
+def target_in(path: str, source: str) -> Target:
+    """The address, token and task in a JSON file."""
+    try:
+        data = json.loads(read_small(path, NO_LOGIN))
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise Stop(NO_LOGIN, f"{path}, {source}, is not a JSON object.")
+    return make_target(data.get("url"), data.get("token"), source, data.get("task"))
+
+
+def make_target(url: object, token: object, source: str, task: object = None) -> Target:
+    """A checked target; the fault names where the values came from."""
+    if not isinstance(url, str) or not is_web_address(url):
+        raise Stop(NO_LOGIN, f"The address in {source} must look like https://host or http://host:port.")
+    if not isinstance(token, str) or not is_token(token):
+        raise Stop(NO_LOGIN, f"The token in {source} is missing or malformed.")
+    return Target(url.rstrip("/"), token, str(task or ""))
+
+
+def is_web_address(url: str) -> bool:
+    """Whether this is http(s)://host[:port][/prefix], with no user, query or fragment."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    plain = url.isascii() and url.isprintable() and not set(url) & set(" @?#\\")
+    return plain and parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+
+
+def is_token(token: str) -> bool:
+    """Whether this can stand in a header."""
+    return bool(token) and token.isascii() and token.isprintable() and " " not in token
+
+
+def login_path() -> str:
+    """Where `steroids login` keeps the address and the token."""
+    home = os.environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(home):
+        home = os.path.expanduser("~/.config")
+    return os.path.join(home, "steroids", "login.json")
+
+
+# --- Files ---
+
+
+def read_small(path: str, code: int = USAGE) -> str:
+    """A UTF-8 file of at most 256 KiB; every fault is a sentence."""
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(MAX_FILE + 1)
+            size = max(len(raw), os.fstat(file.fileno()).st_size)
+    except OSError as error:
+        raise Stop(code, f"Cannot read {path}: {error.strerror}.") from None
+    if size > MAX_FILE:
+        raise Stop(code, f"{path} is too large: {size} bytes, at most {MAX_FILE} (256 KiB) are taken.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Stop(code, f"{path} is not UTF-8 text (byte {error.start}).") from None
+
+
+def document(path: str | None) -> str | dict[str, Any] | None:
+    """A file to hand in: text, or an object if the name ends in .json."""
+    if path is None:
+        return None
+    text = read_small(path)
+    if not path.lower().endswith(".json"):
+        return text
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Stop(USAGE, f"{path} is not JSON: line {error.lineno}: {error.msg}.") from None
+    except (ValueError, RecursionError):
+        raise Stop(USAGE, f"{path} is not JSON that can be read.") from None
+    if not isinstance(data, dict):
+        raise Stop(USAGE, f"{path} must hold a JSON object.")
+    return data
+
+
+def write_private(path: str, text: str) -> None:
+    """Replaces a file as a whole, readable for its owner only, in a folder that is too."""
+    folder = os.path.dirname(path)
+    draft = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.chmod(folder, 0o700)
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(draft, path)
+    except OSError as error:
+        raise Stop(USAGE, f"Cannot write {path}: {error.strerror}.") from None
+
+
+# --- The wire ---
+
+
+class Request:
+    """What is sent, the same in every try: the key tells the server that it is."""
+
+    def __init__(self, method: str, path: str, body: str | None) -> None:
+        self.method = method
+        self.path = path
+        self.body = None if body is None else body.encode("utf-8", "replace")
+        self.headers = {"Accept": "application/json", "User-Agent": f"steroids/{VERSION}", "Connection": "close"}
+        if body is not None:
+            self.headers |= {"Content-Type": "application/json", "Idempotency-Key": new_key()}
+
+
+class Api:
+    """Sends a call, and sends it again while the server restarts.
+
+    `where` is asked before every try: after a restart a run's context may name another address.
+    """
+
+    def __init__(self, where: Callable[[], Target], patience: float) -> None:
+        self.where = where
+        self.patience = patience
+
+    def get(self, path: str, **query: object) -> Any:
+        """Reads; parameters that are None are left out."""
+        wanted = given(**query)
+        if wanted:
+            from urllib.parse import urlencode
+
+            path = f"{path}?{urlencode(wanted)}"
+        return self.call("GET", path)
+
+    def post(self, path: str, **fields: object) -> Any:
+        """Does something, once however often it is sent; fields that are None are left out."""
+        return self.call("POST", path, json.dumps(given(**fields), ensure_ascii=False))
+
+    def call(self, method: str, path: str, body: str | None = None) -> Any:
+        """The reply's JSON, or a Stop that says why there is none."""
+        request = Request(method, path, body)
+        end = time.monotonic() + self.patience
+        pause, tries = FIRST_PAUSE, 0
+        while True:
+            tries += 1
+            left = end - time.monotonic()
+            try:
+                return exchange(self.target(tries), request, left)
+            except Gone as gone:
+                reason = str(gone)
+            left = end - time.monotonic()
+            if left <= 0:
+                raise Stop(UNREACHABLE, f"The server cannot be reached: {reason} ({tries} tries).") from None
+            if tries == 1:
+                say(f"The server does not answer ({reason}); trying again for {self.patience:.0f} s.")
+            time.sleep(min(pause, left))
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def target(self, tries: int) -> Target:
+        """Where to send; a context that becomes unreadable between two tries is being rewritten."""
+        try:
+            return self.where()
+        except Stop as stop:
+            if tries == 1:
+                raise
+            raise Gone(stop.lines[0]) from None
+
+
+def given(**fields: object) -> dict[str, object]:
+    """The fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def new_key() -> str:
+    """A random UUID (version 4) in hex, without the time it takes to import uuid."""
+    raw = bytearray(os.urandom(16))
+    raw[6] = raw[6] & 0x0F | 0x40
+    raw[8] = raw[8] & 0x3F | 0x80
+    return raw.hex()
+
+
+def patience() -> float:
+    """How many seconds a call goes on trying."""
+    text = os.environ.get("STEROIDS_RETRY_SECONDS") or str(RETRY_SECONDS)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86400:
+        raise Stop(USAGE, "STEROIDS_RETRY_SECONDS must be a number of seconds from 0 to 86400.")
+    return seconds
+
+
+def exchange(target: Target, request: Request, left: float) -> Any:
+    """One try: the reply's JSON, Gone if the fault may pass, Stop if not. Redirects are never followed."""
+    import http.client
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(target.url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    timeout = max(SHORTEST_TIMEOUT, min(LONGEST_TIMEOUT, left))
+    connection = kind(parts.hostname or "", parts.port, timeout=timeout)
+    headers = {"Authorization": f"Bearer {target.token}", **request.headers}
+    try:
+        connection.request(request.method, parts.path + request.path, request.body, headers)
+        response = connection.getresponse()
+        raw = response.read(MAX_REPLY + 1)
+    except (ConnectionError, TimeoutError, http.client.IncompleteRead) as error:
+        raise Gone(why(error)) from None
+    except http.client.HTTPException:
+        raise Stop(REFUSED, f"{target.url} does not answer in HTTP: this is not our server.") from None
+    except OSError as error:
+        if is_certificate_fault(error):
+            raise Stop(UNREACHABLE, f"The connection to {target.url} is not safe: {clean(error)}.") from None
+        raise Gone(why(error)) from None
+    finally:
+        connection.close()
+    if response.status in RESTARTING:
+        raise Gone(f"it answered {response.status}")
+    return judged(target, response.status, raw, response.getheader("Location"))
+
+
+def why(error: Exception) -> str:
+    """A short reason for a failed try."""
+    if isinstance(error, TimeoutError):
+        return "timed out"
+    return line(getattr(error, "strerror", None) or error).lower() or type(error).__name__
+
+
+def is_certificate_fault(error: OSError) -> bool:
+    """Whether trying again would be refused in the same way; ssl is loaded only where https is spoken."""
+    ssl = sys.modules.get("ssl")
+    return ssl is not None and isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError)
+
+
+def judged(target: Target, status: int, raw: bytes, location: str | None) -> Any:
+    """The JSON of a good answer; a Stop for any other."""
+    try:
+        reply = json.loads(raw) if raw or status != 204 else {}
+    except (ValueError, RecursionError):
+        reply = None
+    if 200 <= status < 300 and isinstance(reply, (dict, list)):
+        return reply
+    if status < 400 or not isinstance(reply, dict):
+        fault = f"{target.url} answered {status}, not in our JSON: this is not our server."
+        hint = f"It sends to {line(location)}; is that the address?" if location else "Check the address."
+        raise Stop(REFUSED, fault, hint)
+    raise refusal(status, reply)
+
+
+def refusal(status: int, reply: dict[str, Any]) -> Stop:
+    """What the server said against it, in its words."""
+    lines = [label(reply.get("message") or reply.get("detail") or f"The server answered {status}.")]
+    if reply.get("hint"):
+        lines.append(line(reply["hint"]))
+    details = reply.get("details")
+    lines += [f"  {detail(item)}" for item in (details if isinstance(details, list) else [])]
+    if reply.get("code") != "several_open":
+        return Stop(REFUSED, *lines, reply=reply)
+    still_open = reply.get("open")
+    lines += [f"  {open_item(item)}" for item in (still_open if isinstance(still_open, list) else [])]
+    return Stop(USAGE, *lines, reply=reply)
+
+
+def detail(item: Any) -> str:
+    """One line of an error's details."""
+    if isinstance(item, dict) and "reason" in item:
+        place = f"line {line(item['line'])}: " if item.get("line") is not None else ""
+        return place + line(item["reason"])
+    return label(item)
+
+
+def open_item(item: Any) -> str:
+    """One line of the conflicts that wait: its code is what `--conflict` takes."""
+    if not isinstance(item, dict):
+        return line(item)
+    texts = (item.get(key) for key in ("code", "ref", "severity", "question", "title"))
+    return "  ".join(line(text) for text in texts if text)
+
+
+def get_rows(api: Api, path: str, **query: object) -> dict[str, Any]:
+    """A list with its further pages, up to 500 rows, as one reply."""
+    reply = api.get(path, **query)
+    if isinstance(reply, list):
+        reply = {"results": reply}
+    rows = check_rows(reply)
+    followed: set[str] = set()
+    following = reply.get("next")
+    while following and len(rows) < MAX_ROWS and following not in followed:
+        followed.add(following)
+        page = api.get(own_path(following))
+        rows += check_rows(page)
+        following = page.get("next")
+    if len(rows) > MAX_ROWS or following:
+        say(f"Only the first {MAX_ROWS} rows are shown; narrow the list down.")
+    return {**reply, "next": following, "results": rows[:MAX_ROWS]}
+
+
+def check_rows(page: Any) -> list[dict[str, Any]]:
+    """The rows of one page."""
+    rows = page.get("results") if isinstance(page, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise Stop(REFUSED, "The answer is not a list of ours: this is not our server.")
+    return rows
+
+
+def own_path(address: object) -> str:
+    """The path of a page's address. Its host is ignored: the token only goes where we were told to send it."""
+    _, found, rest = str(address).partition(API)
+    if not found or not rest.isascii() or not rest.isprintable() or " " in rest:
+        raise Stop(REFUSED, "The address of the next page is malformed: this is not our server.")
+    return API + rest
+
+
+# --- Commands on tasks ---
+
+
+def path_of(kind: str, ref: str, verb: str = "") -> str:
+    """The path of a thing, or of something to do with it."""
+    if not ref[:1].isalnum() or not ref.isascii() or not all(letter.isalnum() or letter in "-_." for letter in ref):
+        raise Stop(USAGE, f"'{line(ref)}' is not an id, such as demo-3, D-7 or C-9.")
+    return f"{API}{kind}/{ref}/" + (f"{verb}/" if verb else "")
+
+
+def task_path(args: argparse.Namespace, api: Api, verb: str = "") -> str:
+    """The path of the task that was named, else of the run's task."""
+    ref = args.ref
+    if ref is None and os.environ.get("STEROIDS_CONTEXT"):
+        ref = api.where().task
+    if not ref:
+        raise Stop(USAGE, "Name the task, such as demo-3: only in a run it may be left out.")
+    return path_of("tasks", ref, verb)
+
+
+def tasks_list(args: argparse.Namespace, api: Api) -> Any:
+    return get_rows(api, f"{API}tasks/", project=args.project, status=args.status, search=args.search)
+
+
+def tasks_show(args: argparse.Namespace, api: Api) -> Any:
+    return api.get(task_path(args, api))
+
+
+def tasks_update(args: argparse.Namespace, api: Api) -> Any:
+    """Every status is one call, but `review` is a submission."""
+    if args.status == "review":
+        return tasks_submit(args, api)
+    if args.response or args.sha:
+        raise Stop(USAGE, "--response and --sha belong to `--status review`.")
+    return api.post(task_path(args, api, "status"), status=args.status, notes=args.notes, model=args.model)
+
+
+def tasks_submit(args: argparse.Namespace, api: Api) -> Any:
+    path = task_path(args, api, "submit")
+    response = document(args.response)
+    return api.post(path, sha=args.sha or head(), response=response, notes=args.notes, model=args.model)
+
+
+def tasks_approve(args: argparse.Namespace, api: Api) -> Any:
+    path = task_path(args, api, "approve")
+    return api.post(path, notes=args.notes, review=document(args.file), model=args.model)
+
+
+def tasks_reject(args: argparse.Namespace, api: Api) -> Any:
+    path = task_path(args, api, "reject")
+    if not args.file and not (args.notes or "").strip():
+        raise Stop(USAGE, "Say why: give --notes or --file.")
+    return api.post(path, notes=args.notes, review=document(args.file), model=args.model)
+
+
+def head() -> str:
+    """The commit to hand in: HEAD, if everything is in it."""
+    changes = git("status", "--porcelain", "--untracked-files=no").splitlines()
+    if changes:
+        names = ", ".join(line(change[3:]) for change in changes[:5]) + (", ..." if len(changes) > 5 else "")
+        hint = "Commit them first, or name a commit with --sha."
+        raise Stop(USAGE, f"There are uncommitted changes: {names}.", hint)
+    return git("rev-parse", "--verify", "HEAD").strip()
+
+
+def git(*words: str) -> str:
+    """The output of a git command in the current folder."""
+    import subprocess
+
+    try:
+        done = subprocess.run(["git", "--no-optional-locks", *words], capture_output=True, check=False)
+    except OSError:
+        raise Stop(USAGE, "git cannot be run.", "Name the commit with --sha.") from None
+    if done.returncode:
+        reason = line(done.stderr.decode(errors="replace"))
+        raise Stop(USAGE, f"git knows no commit to hand in here: {reason}", "Name the commit with --sha.")
+    return done.stdout.decode(errors="replace")
+
+
+def comment(args: argparse.Namespace, api: Api) -> Any:
+    return api.post(task_path(args, api, "comment"), body=args.body, target=args.target, parent=args.parent)
+
+
+def blocked(args: argparse.Namespace, api: Api) -> Any:
+    return api.post(task_path(args, api, "blocked"), reason=args.reason)
+
+
+# --- Commands on disputes ---
+
+
+def dispute_create(args: argparse.Namespace, api: Api) -> Any:
+    return api.post(
+        task_path(args, api, "dispute"),
+        reason=args.reason,
+        position=args.position,
+        finding=args.finding,
+        severity=args.severity,
+        model=args.model,
+    )
+
+
+def dispute_log(args: argparse.Namespace, api: Api) -> Any:
+    return api.post(task_path(args, api, "log"), notes=args.notes, minor=True, model=args.model)
+
+
+def dispute_list(args: argparse.Namespace, api: Api) -> Any:
+    stale = 1 if args.stale else None
+    return get_rows(api, f"{API}disputes/", status=args.status, stale=stale, recent=args.recent)
+
+
+def dispute_show(args: argparse.Namespace, api: Api) -> Any:
+    return api.get(path_of("disputes", args.ref))
+
+
+def dispute_resolve(args: argparse.Namespace, api: Api) -> Any:
+    """The notes are the rationale and, for a ruling in own words without --text, the ruling too."""
+    text = args.text
+    if args.decision == "other" and not (text or "").strip():
+        text = args.notes
+        if not (text or "").strip():
+            raise Stop(USAGE, "A ruling in your own words needs them: give --notes or --text.")
+    return api.post(
+        path_of("disputes", args.ref, "resolve"),
+        decision=args.decision,
+        notes=args.notes,
+        conflict=args.conflict,
+        all=args.all or None,
+        text=text,
+    )
+
+
+# --- Commands on oneself ---
+
+
+def whoami(args: argparse.Namespace, api: Api) -> Any:
+    return api.get(f"{API}me/")
+
+
+def login(args: argparse.Namespace, api: Api) -> Any:
+    """Checks address and token with the server, once, and only then keeps them."""
+    if not is_web_address(args.url):
+        raise Stop(USAGE, "--url must look like https://host or http://host:port.")
+    token = read_small(args.token_file).strip() if args.token_file else ask_token()
+    if not is_token(token):
+        raise Stop(USAGE, "The token is empty or holds spaces or other letters that no token has.")
+    target = Target(args.url.rstrip("/"), token)
+    me = Api(lambda: target, 0).get(f"{API}me/")
+    if args.url.startswith("http:") and not is_local(args.url):
+        say("Warning: without https everyone on the way can read the token.")
+    write_private(login_path(), json.dumps({"url": target.url, "token": token}) + "\n")
+    return me
+
+
+def is_local(url: str) -> bool:
+    """Whether the address is this machine."""
+    from urllib.parse import urlsplit
+
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def ask_token() -> str:
+    """The token from stdin; at a terminal it is not shown."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        import getpass
+
+        return getpass.getpass("Personal token: ").strip()
+    return sys.stdin.readline(4096).strip() if sys.stdin is not None else ""
+
+
+# --- What is shown ---
+
+
+def show_message(args: argparse.Namespace, reply: Any) -> str:
+    """What a verb answers."""
+    return clean(reply.get("message") or "") if isinstance(reply, dict) else ""
+
+
+def show_login(args: argparse.Namespace, reply: Any) -> str:
+    return f"Logged in as {label(reply.get('name'))}." if isinstance(reply, dict) else ""
+
+
+def show_fields(args: argparse.Namespace, reply: Any) -> str:
+    return "\n".join(fields(reply)) if isinstance(reply, dict) else ""
+
+
+def show_tasks(args: argparse.Namespace, reply: Any) -> str:
+    rows = reply["results"]
+    if not rows:
+        return "No tasks."
+    cells = ((row.get("ref"), shorten(row.get("title")), row.get("status"), row.get("round")) for row in rows)
+    return table(("ID", "TITLE", "STATUS", "ROUND"), cells)
+
+
+def fields(thing: dict[str, Any], without: Iterable[str] = ()) -> list[str]:
+    """`Name: value` for everything short, names aligned; empty values and long lists are left out."""
+    short = {
+        name: label(value)
+        for name, value in thing.items()
+        if name not in without and value not in (None, "", []) and not has_objects(value)
+    }
+    names = {name: line(name).replace("_", " ").capitalize() + ":" for name in short}
+    width = max(map(len, names.values()), default=0)
+    return [f"{names[name].ljust(width)}  {text}" for name, text in short.items()]
+
+
+def has_objects(value: object) -> bool:
+    return isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """The objects of a list that the server sent."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def show_task(args: argparse.Namespace, reply: Any) -> str:
+    """Heading, why it does not move, fields, findings, body."""
+    if not isinstance(reply, dict):
+        return ""
+    lines = [f"{label(reply.get('ref'))}  {line(reply.get('title') or '')}".rstrip()]
+    if reply.get("waiting"):
+        lines.append(f"Waiting: {label(reply['waiting'])}")
+    lines += ["", *fields(reply, without=("ref", "title", "waiting", "findings", "body"))]
+    if findings := objects(reply.get("findings")):
+        rows = ([item.get(key) for key in ("code", "severity", "status", "title")] for item in findings)
+        lines += ["", "Findings:", table(("CODE", "SEVERITY", "STATUS", "TITLE"), rows)]
+    if reply.get("body"):
+        lines += ["", "Body:", *quote(reply["body"])]
+    return "\n".join(lines)
+
+
+def show_disputes(args: argparse.Namespace, reply: Any) -> str:
+    rows = reply["results"]
+    if not rows:
+        return "No disputes."
+    if args.stale:
+        return show_stale(rows, reply.get("count"), reply.get("stale_after_days", 7))
+    cells = ((row.get("ref"), task_title(row), row.get("status"), short_reason(row)) for row in rows)
+    return table(("ID", "TASK", "STATUS", "REASON"), cells)
+
+
+def show_stale(rows: list[dict[str, Any]], count: object, days: object) -> str:
+    """The disputes nobody looked at, with a warning above."""
+    number = count if isinstance(count, int) else len(rows)
+    have = "dispute has" if number == 1 else "disputes have"
+    cells = ((row.get("ref"), task_title(row), row.get("days_open")) for row in rows)
+    return (
+        f"WARNING: {number} {have} been open for > {line(days)} days\n\n"
+        f"{table(('ID', 'TASK', 'DAYS OPEN'), cells)}\n\n"
+        "Run `steroids dispute show <id>` for details."
+    )
+
+
+def task_title(row: dict[str, Any]) -> str:
+    """The title of a dispute's task; a card for a whole project has no task."""
+    task = row.get("task")
+    return shorten(task.get("title") or task.get("ref") or "-") if isinstance(task, dict) else label(task)
+
+
+def short_reason(row: dict[str, Any]) -> str:
+    reason = row.get("reason")
+    return SHORT_REASONS.get(reason, shorten(reason)) if isinstance(reason, str) else label(reason)
+
+
+def show_dispute(args: argparse.Namespace, reply: Any) -> str:
+    """Heading and fields, then each conflict with both positions."""
+    if not isinstance(reply, dict):
+        return ""
+    heading = (reply.get("ref"), reply.get("status"), reply.get("severity"))
+    lines = ["  ".join(line(part) for part in heading if part)]
+    lines += fields({"task": reply.get("task")})
+    lines += fields(reply, without=("ref", "status", "severity", "task", "conflicts", "message"))
+    for conflict in objects(reply.get("conflicts")):
+        lines += ["", *show_conflict(conflict)]
+    return "\n".join(lines)
+
+
+def show_conflict(conflict: dict[str, Any]) -> list[str]:
+    """One question: both positions verbatim, what may be decided, what was."""
+    heading = (conflict.get(key) for key in ("ref", "code", "kind", "severity", "status"))
+    lines = ["  ".join(line(part) for part in heading if part)]
+    if conflict.get("question"):
+        lines += [f"  Question: {line(conflict['question'])}"]
+    lines += ["  Reviewer's position:", *quote(conflict.get("reviewer_position"))]
+    lines += ["  Coder's position:", *quote(conflict.get("coder_position"))]
+    if conflict.get("alternative"):
+        lines += ["  Alternative:", *quote(conflict["alternative"])]
+    if options := objects(conflict.get("options")):
+        lines += ["  Options:"]
+        for option in options:
+            lines += show_option(option)
+    if isinstance(conflict.get("decision"), dict):
+        lines += show_decision(conflict["decision"])
+    return lines
+
+
+def show_option(option: dict[str, Any]) -> list[str]:
+    """A letter with its title, the text, the consequence under it."""
+    key, title = line(option.get("key") or ""), line(option.get("title") or "")
+    named = f"{title} ({key})" if title and key else title or key
+    lines = [f"    {line(option.get('letter') or '-')}  {named}".rstrip()]
+    if option.get("text"):
+        lines += [f"   {part}" for part in quote(option["text"])]
+    if option.get("consequence"):
+        lines += [f"       Consequence: {line(option['consequence'])}"]
+    return lines
+
+
+def show_decision(decision: dict[str, Any]) -> list[str]:
+    """Who ruled what, when and why."""
+    chosen = "  ".join(line(decision[key]) for key in ("letter", "option") if decision.get(key))
+    lines = [f"  Decision: {chosen or '-'}, by {label(decision.get('by'))}, {label(decision.get('at'))}"]
+    if decision.get("text"):
+        lines += quote(decision["text"])
+    if decision.get("rationale"):
+        lines += ["  Rationale:", *quote(decision["rationale"])]
+    return lines
+
+
+# --- The command line ---
+
+
+def decision(text: str) -> str:
+    """The key of a decision, from its word or letter."""
+    try:
+        return DECISIONS[text.lower()]
+    except KeyError:
+        known = "reviewer, coder, compromise, custom, A, B, C, D, retry, defer, cancel"
+        raise argparse.ArgumentTypeError(f"'{line(text)}' is none of {known}") from None
+
+
+def status(text: str) -> str:
+    """A status as the server writes it."""
+    return text.lower().replace("-", "_")
+
+
+def count(text: str) -> int:
+    """A number from 1."""
+    if not text.isdecimal() or not 1 <= len(text) <= 6 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{line(text)}' is not a number from 1")
+    return int(text)
+
+
+class Help(argparse.HelpFormatter):
+    """Help of a fixed width: argparse makes one of these for every argument, and asking the terminal is slow."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=100)
+
+
+class Group:
+    """A word with commands below it, each with `--json`, what it does and how its reply is shown."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.prog = parser.prog
+        self.commands = parser.add_subparsers(prog=parser.prog, metavar="COMMAND", required=True)
+
+    def parser(self, name: str, summary: str, aliases: Sequence[str] = ()) -> argparse.ArgumentParser:
+        return self.commands.add_parser(
+            name,
+            aliases=aliases,
+            help=summary,
+            description=summary,
+            prog=f"{self.prog} {name}",
+            formatter_class=Help,
+            allow_abbrev=False,
+        )
+
+    def add(
+        self,
+        name: str,
+        summary: str,
+        run: Callable[[argparse.Namespace, Api], Any],
+        show: Callable[[argparse.Namespace, Any], str] = show_message,
+        ref: str = "",
+    ) -> argparse.ArgumentParser:
+        """`ref`: "task" where a run may leave it out, another word where it must be there."""
+        leaf = self.parser(name, summary)
+        leaf.set_defaults(run=run, show=show)
+        leaf.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print the raw reply")
+        if ref == "task":
+            leaf.add_argument("ref", metavar="REF", nargs="?", help="the task; in a run the run's, if left out")
+        elif ref:
+            leaf.add_argument("ref", metavar="REF", help=ref)
+        return leaf
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All commands."""
+    summary = "Hand in work, look after tasks and disputes."
+    parser = argparse.ArgumentParser(
+        prog="steroids", description=summary, formatter_class=Help, allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"steroids {VERSION}")
+    parser.add_argument("--json", action="store_true", help="print the raw reply")
+    top = Group(parser)
+    add_tasks(Group(top.parser("tasks", "what is to be done", aliases=("task",))))
+    add_disputes(Group(top.parser("dispute", "who is right")))
+    leaf = top.add("comment", "say something on a task", comment, ref="task")
+    leaf.add_argument("--body", required=True, metavar="TEXT")
+    leaf.add_argument("--target", metavar="T", help="what it is about, such as a finding's code")
+    leaf.add_argument("--parent", metavar="N", help="the comment that is answered")
+    leaf = top.add("blocked", "say that the task cannot go on without a human", blocked, ref="task")
+    leaf.add_argument("--reason", required=True, metavar="TEXT")
+    leaf = top.add("login", "keep an address and a personal token (read from stdin)", login, show_login)
+    leaf.add_argument("--url", required=True)
+    leaf.add_argument("--token-file", metavar="FILE", help="read the token from here")
+    top.add("whoami", "who the server takes you for", whoami, show_fields)
+    return parser
+
+
+def add_tasks(tasks: Group) -> None:
+    leaf = tasks.add("list", "list tasks", tasks_list, show_tasks)
+    leaf.add_argument("--project", metavar="P")
+    leaf.add_argument("--status", metavar="S", type=status)
+    leaf.add_argument("--search", metavar="X")
+    tasks.add("show", "show a task and why it does not move", tasks_show, show_task, ref="task")
+    leaf = tasks.add("update", "change a status; `review` hands in HEAD", tasks_update, ref="task")
+    leaf.add_argument("--status", required=True, metavar="STATUS", type=status)
+    add_submission(leaf)
+    add_submission(tasks.add("submit", "hand in HEAD for review", tasks_submit, ref="task"))
+    add_verdict(tasks.add("approve", "approve what was handed in", tasks_approve, ref="task"))
+    add_verdict(tasks.add("reject", "send it back; say why", tasks_reject, ref="task"))
+
+
+def add_submission(leaf: argparse.ArgumentParser) -> None:
+    leaf.add_argument("--response", metavar="FILE", help="answers to the last review, Markdown or .json")
+    leaf.add_argument("--sha", metavar="SHA", help="the commit, if not HEAD")
+    leaf.add_argument("--notes", metavar="N")
+    leaf.add_argument("--model", metavar="M", help="a label")
+
+
+def add_verdict(leaf: argparse.ArgumentParser) -> None:
+    leaf.add_argument("--notes", metavar="N")
+    leaf.add_argument("--file", metavar="F", help="the review, Markdown or .json")
+    leaf.add_argument("--model", metavar="M", help="a label")
+
+
+def add_disputes(disputes: Group) -> None:
+    leaf = disputes.add("create", "put a disagreement before a human", dispute_create, ref="task")
+    leaf.add_argument("--reason", required=True, metavar="R", help="such as security_concern")
+    leaf.add_argument("--position", metavar="P", help="what you hold, and why")
+    leaf.add_argument("--finding", metavar="CODE", help="the finding it is about")
+    leaf.add_argument("--severity", type=str.upper, choices=SEVERITIES)
+    leaf.add_argument("--model", metavar="M", help="a label")
+    leaf = disputes.add("log", "record a minor disagreement; nothing waits for it", dispute_log, ref="task")
+    leaf.add_argument("--minor", action="store_true", help="always so")
+    leaf.add_argument("--notes", required=True, metavar="N")
+    leaf.add_argument("--model", metavar="M", help="a label")
+    leaf = disputes.add("list", "list disputes", dispute_list, show_disputes)
+    leaf.add_argument("--status", choices=("open", "resolved"))
+    leaf.add_argument("--stale", action="store_true", help="only those that are open for too long")
+    leaf.add_argument("--recent", metavar="N", type=count, help="only the last N")
+    disputes.add("show", "show a dispute with both positions", dispute_show, show_dispute, ref="the dispute")
+    add_resolve(disputes)
+
+
+def add_resolve(disputes: Group) -> None:
+    leaf = disputes.add("resolve", "rule on a dispute", dispute_resolve, ref="a dispute, conflict or task")
+    words = "reviewer|coder|compromise|custom, or A|B|C|D; for a card that asks for hands retry|defer|cancel"
+    leaf.add_argument("--decision", required=True, metavar="WORD", type=decision, help=words)
+    leaf.add_argument("--notes", metavar="N", help="why; for custom also the ruling itself")
+    leaf.add_argument("--text", metavar="T", help="the ruling itself, in your own words")
+    which = leaf.add_mutually_exclusive_group()
+    which.add_argument("--conflict", metavar="CODE", help="only this one of several")
+    which.add_argument("--all", action="store_true", help="all that are open")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; the result is the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    args = build_parser().parse_args(argv)
+    try:
+        reply = args.run(args, Api(find_target, patience()))
+        put(as_json(reply) if args.json else args.show(args, reply))
+        return DONE
+    except Stop as stop:
+        if args.json and stop.reply is not None:
+            put(as_json(stop.reply))
+        report(stop)
+        return stop.code
+    except KeyboardInterrupt:
+        say("Interrupted.")
+        return INTERRUPTED
+
+
+def as_json(reply: Any) -> str:
+    """The reply in ASCII, so that nothing in it reaches a terminal unescaped."""
+    return json.dumps(reply, indent=2)
+
+
+def put(text: str) -> None:
+    """Prints; a reader that went away is no fault of the command."""
+    if not text:
+        return
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def report(stop: Stop) -> None:
+    """The sentence, then the hint and the details, each on its own line."""
+    first, *others = stop.lines
+    say(clean(first))
+    for text in others:
+        print(clean(text), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""Which kinds of agent command there are."""
+
+from typing import TYPE_CHECKING
+
+from agents.providers.base import Provider, ProviderError
+from agents.providers.command import CommandProvider
+from agents.providers.replay import ReplayProvider
+
+if TYPE_CHECKING:
+    from agents.models import Agent
+
+PROVIDERS: dict[str, Provider] = {"command": CommandProvider(), "replay": ReplayProvider()}
+
+__all__ = ["PROVIDERS", "ProviderError", "provider_for"]
+
+
+def provider_for(agent: "Agent") -> Provider:
+    """The provider of this agent. Raises ProviderError for one that this version does not know."""
+    try:
+        return PROVIDERS[agent.provider]
+    except KeyError:
+        raise ProviderError(f"{agent.provider!r} is no provider of this version.") from None

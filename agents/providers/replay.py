@@ -1,0 +1,26 @@
+"""A recorded cassette, played by a process of its own that goes the way of every agent."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from agents.providers.base import Launch, ProviderError
+
+PLAYER = Path(__file__).with_name("replay_player.py")
+
+
+class ReplayProvider:
+    """`cassettes` names the folder of cassettes."""
+
+    def check(self, settings: dict[str, Any]) -> None:
+        if not isinstance(settings.get("cassettes"), str):
+            raise ProviderError('The provider "replay" needs cassettes: the path of a folder.')
+
+    def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
+        self.check(settings)
+        folder = Path(settings["cassettes"])
+        if not folder.is_dir():
+            raise ProviderError(f"There is no folder of cassettes at {folder}.")
+        return [
+            sys.executable, "-I", str(PLAYER), "--cassettes", str(folder), "--prompt", str(launch.prompt),
+        ]  # fmt: skip

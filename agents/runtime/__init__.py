@@ -1,0 +1,1 @@
+"""What holds processes and git on an agent host."""

@@ -1,0 +1,1 @@
+"""Who is right: conflicts between coder and reviewer, and the rulings on them."""

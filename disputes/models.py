@@ -1,0 +1,266 @@
+"""Disputes, their conflicts and the decisions on them."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from disputes.protocol import options
+from tasks.models import SEVERITY_CHOICES, Finding, Project, Submission, Task
+from tasks.states import severity_rank
+
+NOT_STATED = "not stated"
+
+
+class DisputeQuerySet(models.QuerySet["Dispute"]):
+    def open(self) -> "DisputeQuerySet":
+        """Waiting for a human."""
+        return self.filter(status=Dispute.Status.OPEN)
+
+    def live(self) -> "DisputeQuerySet":
+        """Not closed: waiting for a human, or ruled and not carried out yet."""
+        return self.exclude(status=Dispute.Status.CLOSED)
+
+    def in_order(self) -> "DisputeQuerySet":
+        """The queue's order: severity, tasks blocked, age since opened."""
+        return self.order_by("-severity_rank", "-blocks", "opened_at", "pk")
+
+
+class Dispute(models.Model):
+    """The case of one task in the queue: everything about it that waits for a human."""
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        RULED = "ruled"
+        CLOSED = "closed"
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="disputes")
+    task = models.ForeignKey(Task, null=True, blank=True, on_delete=models.PROTECT, related_name="disputes")
+    status = models.CharField(max_length=6, choices=Status, default=Status.OPEN)
+    severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES)
+    severity_rank = models.PositiveSmallIntegerField(editable=False)
+    blocks = models.PositiveIntegerField(default=0, help_text="Unfinished tasks that wait for this one.")
+    question = models.CharField(max_length=500)
+    opened_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    closed_reason = models.CharField(max_length=40, blank=True)
+
+    objects = DisputeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-severity_rank", "-blocks", "opened_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task"],
+                condition=Q(task__isnull=False) & ~Q(status="closed"),
+                name="dispute_one_live_per_task",
+            ),
+            models.UniqueConstraint(
+                fields=["project"],
+                condition=Q(task__isnull=True) & ~Q(status="closed"),
+                name="dispute_one_live_per_project",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["open", "ruled", "closed"]), name="dispute_status_known"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["project", "-severity_rank", "-blocks", "opened_at", "id"],
+                name="dispute_queue",
+                condition=Q(status="open"),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.ref} {self.question}"
+
+    @property
+    def ref(self) -> str:
+        """The name that people and the command use: D-7."""
+        return f"D-{self.pk}"
+
+    def save(self, *args: object, **kwargs: object) -> None:
+        self.severity_rank = severity_rank(self.severity)
+        super().save(*args, **kwargs)  # type: ignore[arg-type]
+
+
+class Conflict(models.Model):
+    """One finding, or one question about the whole task: two positions, options, one decision."""
+
+    class Kind(models.TextChoices):
+        DISAGREEMENT = options.Kind.DISAGREEMENT.value
+        SILENCE = options.Kind.SILENCE.value
+        ALERT = options.Kind.ALERT.value
+        HANDS = options.Kind.HANDS.value
+
+    class Origin(models.TextChoices):
+        DISAGREE = "disagree", "Coder declined"
+        CLI = "cli", "Dispute opened"
+        MINOR = "minor", "Minor, logged"
+        REOPENED = "reopened", "Reopened"
+        NOT_HONOURED = "not_honoured", "Ruling not honoured"
+        REJECTIONS = "rejections", "Rejection limit"
+        EMPTY_RUNS = "empty_runs", "Runs without result"
+        BLOCKED = "blocked", "Coder is blocked"
+        LANDING = "landing", "Landing is stuck"
+        REVIEW = "review", "Review raises only settled points"
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        DECIDED = "decided"
+        LOGGED = "logged"
+        MOOT = "moot"
+
+    class Followed(models.TextChoices):
+        WAITING = "waiting"
+        APPLIED = "applied"
+        NOT_HONOURED = "not_honoured", "Not honoured"
+        CANNOT_TELL = "cannot_tell", "Cannot tell"
+
+    class Reason(models.TextChoices):
+        ARCHITECTURE = "architecture_disagreement", "Architecture"
+        SPECIFICATION = "specification_ambiguity", "Specification"
+        GUIDELINE = "guideline_conflict", "Guideline"
+        SECURITY = "security_concern", "Security"
+        SCOPE = "scope_disagreement", "Scope"
+        OTHER = "other", "Other"
+
+    dispute = models.ForeignKey(Dispute, on_delete=models.PROTECT, related_name="conflicts")
+    kind = models.CharField(max_length=12, choices=Kind)
+    origin = models.CharField(max_length=12, choices=Origin)
+    opened_as = models.CharField(
+        max_length=8,
+        choices=[(word, word.capitalize()) for word in ("coder", "reviewer", "minor", "system", "human")],
+    )
+    reason = models.CharField(max_length=30, choices=Reason, default=Reason.OTHER)
+    finding = models.ForeignKey(
+        Finding, null=True, blank=True, on_delete=models.PROTECT, related_name="conflicts",
+        help_text="As it was raised first.",
+    )  # fmt: skip
+    submission = models.ForeignKey(
+        Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="conflicts",
+        help_text="What is disputed.",
+    )  # fmt: skip
+    severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES)
+    effect = models.CharField(max_length=4, choices=[(w, w) for w in ("hold", "ship", "log")])
+    question = models.CharField(max_length=500)
+    reviewer_position = models.TextField(blank=True)
+    reviewer_label = models.CharField(max_length=120, blank=True)
+    coder_position = models.TextField(blank=True)
+    coder_rationale = models.TextField(blank=True)
+    coder_label = models.CharField(max_length=120, blank=True)
+    alternative = models.TextField(blank=True)
+    status = models.CharField(max_length=7, choices=Status, default=Status.OPEN)
+    followed = models.CharField(max_length=12, choices=Followed, blank=True)
+    previous = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="reopened_as"
+    )
+    opened_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["dispute", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["finding"],
+                condition=Q(status="open", kind="disagreement"),
+                name="conflict_one_open_per_finding",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="disagreement") | (~Q(reviewer_position="") & ~Q(coder_position="")),
+                name="conflict_has_both_positions",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["open", "decided", "logged", "moot"]), name="conflict_status_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.ref} {self.question}"
+
+    @property
+    def ref(self) -> str:
+        """The name that people and the command use: C-9."""
+        return f"C-{self.pk}"
+
+    @property
+    def task(self) -> Task:
+        """The task in dispute. Raises ValueError for a card of a whole project."""
+        if self.dispute.task is None:
+            raise ValueError(f"{self.ref} belongs to a project, not to a task.")
+        return self.dispute.task
+
+    @property
+    def name(self) -> str:
+        """What prompts and people call it: the finding's code, or the task."""
+        return self.finding.code if self.finding else f"Task {self.task.ref}"
+
+    def standing_decision(self) -> "Decision | None":
+        return self.decisions.filter(revoked_at__isnull=True).first()
+
+
+class DecisionQuerySet(models.QuerySet["Decision"]):
+    def standing(self) -> "DecisionQuerySet":
+        return self.filter(revoked_at__isnull=True)
+
+    def unused(self) -> "DecisionQuerySet":
+        """Rulings that no prompt has used: these may be undone."""
+        return self.filter(used_at__isnull=True)
+
+
+class Decision(models.Model):
+    """The ruling on one conflict. Append-only but for the two one-way marks `used` and `revoked`."""
+
+    class Authority(models.TextChoices):
+        PERSON = "person"
+        POLICY = "policy"
+
+    conflict = models.ForeignKey(Conflict, on_delete=models.PROTECT, related_name="decisions")
+    option = models.CharField(max_length=16, choices=[(o.value, o.value) for o in options.Option])
+    text = models.TextField(blank=True)
+    rationale = models.TextField(blank=True)
+    constraints_text = models.TextField("constraints", blank=True)
+    action = models.CharField(max_length=8, help_text="revise, review, accept, wait, retry, defer, cancel")
+    expects_change = models.BooleanField()
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="decisions"
+    )
+    authority = models.CharField(max_length=6, choices=Authority, default=Authority.PERSON)
+    shown_hash = models.CharField(max_length=64, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+    effective_at = models.DateTimeField(default=timezone.now)
+    used_at = models.DateTimeField(null=True, blank=True)
+    used_by_run = models.PositiveBigIntegerField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    revoked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    revoked_reason = models.CharField(max_length=300, blank=True)
+
+    objects = DecisionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conflict"], condition=Q(revoked_at__isnull=True), name="decision_one_standing"
+            ),
+            models.CheckConstraint(
+                condition=~Q(authority="person") | Q(user__isnull=False), name="decision_by_a_named_person"
+            ),
+            models.CheckConstraint(
+                condition=Q(used_at__isnull=True) | Q(revoked_at__isnull=True),
+                name="decision_not_used_and_revoked",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.option} on {self.conflict_id}"
+
+    @property
+    def letter(self) -> str:
+        return options.letter(self.option)
+
+    @property
+    def may_be_undone(self) -> bool:
+        return self.used_at is None and self.revoked_at is None

@@ -1,0 +1,12 @@
+"""Read times written as on a clock."""
+
+
+def parse_clock(text: str) -> int:
+    """Return the seconds in a time such as ``1:30`` or ``1:30:05``. Anything else is a ``ValueError``."""
+    fields = text.strip().split(":")
+    if len(fields) not in (2, 3) or not all(field.isdecimal() for field in fields):
+        raise ValueError(f"not a clock time: {text!r}")
+    seconds = 0
+    for field in fields:
+        seconds = seconds * 60 + int(field)
+    return seconds

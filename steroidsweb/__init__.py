@@ -1,0 +1,13 @@
+"""The site: settings, addresses, admin, API root, system checks."""
+
+import sys
+
+__version__ = "0.1.0"
+
+try:  # A newer SQLite than the one Python was linked against, where its wheel installs.
+    import pysqlite3
+except ImportError:
+    pass
+else:
+    sys.modules["sqlite3"] = pysqlite3
+    sys.modules["sqlite3.dbapi2"] = pysqlite3.dbapi2

@@ -1,0 +1,1 @@
+"""System checks: what can be wrong at start, each with an id."""

@@ -1,0 +1,215 @@
+"""One file of settings, read from the environment. docs/settings.md explains each variable."""
+
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from steroidsweb import navigation
+from steroidsweb.env import database, env_bool, env_int, env_list, env_number, env_str
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+HOME = Path(env_str("STEROIDS_HOME", str(BASE_DIR / "var"))).resolve()
+DEBUG = env_bool("DEBUG", False)
+
+
+def _secret_key() -> str:
+    """From SECRET_KEY or SECRET_KEY_FILE, else from the file that `make setup` wrote."""
+    key = env_str("SECRET_KEY")
+    if not key and (HOME / "secret-key").exists():
+        key = (HOME / "secret-key").read_text().strip()
+    if len(key) < 32:
+        raise ImproperlyConfigured(
+            f"There is no SECRET_KEY of at least 32 characters. Run `make setup`, which writes "
+            f"{HOME / 'secret-key'}, or set SECRET_KEY or SECRET_KEY_FILE."
+        )
+    return key
+
+
+SECRET_KEY = _secret_key()
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [])
+
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "unfold.contrib.forms",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_q",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "tasks",
+    "disputes",
+    "agents",
+    "steroidsweb",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "steroidsweb.urls"
+WSGI_APPLICATION = "steroidsweb.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {"default": database(env_str("DATABASE_URL", f"sqlite:///{HOME / 'steroids.sqlite3'}"))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+REDIS_URL = env_str("REDIS_URL")
+CACHES: dict[str, dict[str, object]] = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # Shared by all processes of a host: the cluster's statistics and the doorbell's "already rung" mark.
+    "q2": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": HOME / "cache"},
+}
+Q_CLUSTER: dict[str, object] = {
+    "name": "steroids",
+    "workers": 2,
+    "queue_limit": 2,
+    "bulk": 1,
+    "poll": env_number("STEROIDS_QUEUE_POLL", 0.05, minimum=0.01),
+    "guard_cycle": 0.5,
+    "timeout": 50,
+    "retry": 300,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "catch_up": False,
+    "save_limit": 100,
+    "recycle": 500,
+    "max_rss": 300_000,
+    "cache": "q2",
+    "label": "Background jobs",
+}
+Q_CLUSTER |= {"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "admin:login"
+SESSION_COOKIE_AGE = 12 * 60 * 60
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env_bool("SECURE_COOKIES", False)
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = env_str("TIME_ZONE", "UTC")
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = HOME / "static"
+WHITENOISE_USE_FINDERS = True
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "agents.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.PageNumberPagination",
+    "PAGE_SIZE": 50,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "steroidsweb.errors.exception_handler",
+    "DEFAULT_THROTTLE_CLASSES": ["agents.api.throttling.RunThrottle"],
+    "DEFAULT_THROTTLE_RATES": {"run": env_str("STEROIDS_RUN_RATE", "60/min")},
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Steroids Web",
+    "DESCRIPTION": "Tasks, hand-ins of agents, disputes and rulings.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {
+        "TaskStatusEnum": "tasks.models.STATUS_CHOICES",
+        "SeverityEnum": "tasks.models.SEVERITY_CHOICES",
+    },
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env_str("LOG_LEVEL", "INFO")},
+    "loggers": {"django_q": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
+}
+
+# --- Our own options ------------------------------------------------------------------------------------
+
+# Called after every committed event with the project's key, so that the loop looks at once.
+DOORBELL = "agents.bell.ring"
+# The name under which this machine takes runs. Two machines must not share one.
+HOST_NAME = env_str("STEROIDS_HOST_NAME")
+HOST_SLOTS = env_int("STEROIDS_HOST_SLOTS", 4, minimum=1)
+# Where agents of this host reach the API. Empty: the host opens a door of its own on loopback.
+API_URL = env_str("STEROIDS_API_URL")
+PORT = env_int("PORT", 0)
+# Variables of the server's environment that build and test commands may see (a proxy, a package index).
+PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [])
+# Schemes git may use. `file` covers repositories on this machine.
+GIT_PROTOCOLS = env_list("STEROIDS_GIT_PROTOCOLS", ["https", "ssh", "file"])
+
+# Every duration in seconds is multiplied by TIME_SCALE; the tests run at a twentieth.
+TIME_SCALE = env_number("STEROIDS_TIME_SCALE", 1.0, minimum=0.001)
+DURATIONS = {
+    name: env_number(f"STEROIDS_{name.upper()}", default) * TIME_SCALE
+    for name, default in {
+        "loop": 1.0,  # the resident loop looks at its runs this often, rung or not
+        "beat": 10.0,  # it prolongs the leases of its runs
+        "lease": 60.0,  # a run whose lease is older is lost
+        "orphan": 45.0,  # a shim that saw no lease for so long ends its agent
+        "silence": 900.0,  # no output
+        "wall": 7200.0,  # one run in all
+        "command": 600.0,  # one build or test command
+        "grace": 10.0,  # between TERM and KILL
+        "closing": 10.0,  # after the hand-in
+        "starting": 60.0,  # a claimed run that never wrote its pid
+        "backoff_first": 2.0,  # a run without result; doubles
+        "backoff_max": 600.0,
+        "landing_retry": 5.0,  # an unreachable remote; doubles
+        "landing_claim": 180.0,
+        "git_network": 120.0,
+        "door_idle": 60.0,
+        "idle": 60.0,  # --until-idle waits for what is due within
+        "watchdog": 150.0,  # no tick from the cluster for so long: restart it
+        "output_copy": 2.0,  # how often the log of a live run is copied into its rows
+    }.items()
+}
+OUTPUT_MAX_BYTES = env_int("STEROIDS_OUTPUT_MAX_BYTES", 16 * 1024 * 1024, minimum=1024)
+EMPTY_RUNS_MAX = env_int("STEROIDS_EMPTY_RUNS_MAX", 6, minimum=1)
+LANDING_ATTEMPTS_MAX = env_int("STEROIDS_LANDING_ATTEMPTS_MAX", 5, minimum=1)
+
+UNFOLD = navigation.UNFOLD

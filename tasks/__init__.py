@@ -1,0 +1,1 @@
+"""What is to be done: projects, tasks and the record of work on them."""

@@ -1,0 +1,32 @@
+"""Who may see and do what: the memberships, asked in one place."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from tasks.models import Membership, Project, Task
+
+READ = frozenset(Membership.Role.values)
+RULE = frozenset({Membership.Role.TRIAGER, Membership.Role.MAINTAINER})
+MAINTAIN = frozenset({Membership.Role.MAINTAINER})
+
+
+def projects_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Project]:
+    """The projects in which the person has one of the roles; superusers have all."""
+    if not user.is_authenticated or not user.is_active:
+        return Project.objects.none()
+    if user.is_superuser:
+        return Project.objects.all()
+    return Project.objects.filter(
+        pk__in=Membership.objects.filter(user=user, role__in=roles).values("project")
+    )
+
+
+def tasks_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Task]:
+    """The tasks of those projects."""
+    return Task.objects.filter(project__in=projects_for(user, roles))
+
+
+def may(user: Any, project: Project, roles: frozenset[str]) -> bool:
+    """Whether the person has one of the roles in this project."""
+    return projects_for(user, roles).filter(pk=project.pk).exists()

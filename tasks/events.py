@@ -1,0 +1,69 @@
+"""Writing an event: the one act that also rings the loop."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+if TYPE_CHECKING:
+    from tasks.models import Event, Project, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did it, in words that outlive the row of whoever it was."""
+
+    kind: str  # person, run, agent, system, policy
+    label: str
+    user_id: int | None = None
+    run_number: int | None = None
+    model: str = ""
+
+    @classmethod
+    def person(cls, user: Any) -> "Actor":
+        """A named human."""
+        return cls("person", user.get_full_name() or user.get_username(), user_id=user.pk)
+
+
+SYSTEM = Actor("system", "Steroids")
+
+
+@lru_cache(maxsize=4)
+def _doorbell(path: str) -> Callable[[int], None]:
+    bell: Callable[[int], None] = import_string(path)
+    return bell
+
+
+def record(
+    project: "Project",
+    kind: str,
+    *,
+    actor: Actor = SYSTEM,
+    task: "Task | None" = None,
+    old: str = "",
+    new: str = "",
+    note: str = "",
+    data: dict[str, Any] | None = None,
+) -> "Event":
+    """Insert the event inside the caller's transaction; ring once it has committed."""
+    from tasks.models import Event
+
+    event = Event.objects.create(
+        project=project,
+        task=task,
+        kind=kind,
+        from_status=old,
+        to_status=new,
+        actor_kind=actor.kind,
+        user_id=actor.user_id,
+        run_number=actor.run_number,
+        label=actor.label[:120],
+        note=note[:2000],
+        data=data or {},
+    )
+    transaction.on_commit(lambda: _doorbell(settings.DOORBELL)(project.pk))
+    return event

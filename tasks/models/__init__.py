@@ -1,0 +1,28 @@
+"""The rows of work. What each table promises is said by its constraints."""
+
+from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
+from tasks.models.event import Event
+from tasks.models.project import Membership, Project, Section
+from tasks.models.review import Answer, Comment, Finding, Review
+from tasks.models.submission import Bundle, Landing, Submission, Verification
+from tasks.models.task import Dependency, StaleTask, Task
+
+__all__ = [
+    "SEVERITY_CHOICES",
+    "STATUS_CHOICES",
+    "Answer",
+    "Bundle",
+    "Comment",
+    "Dependency",
+    "Event",
+    "Finding",
+    "Landing",
+    "Membership",
+    "Project",
+    "Review",
+    "Section",
+    "StaleTask",
+    "Submission",
+    "Task",
+    "Verification",
+]

@@ -1,0 +1,107 @@
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+
+from tasks.policy import ProjectSettings, SettingsError
+
+
+def validate_settings(data: Any) -> None:
+    """The admin's form names the key at fault."""
+    try:
+        ProjectSettings.from_json(data)
+    except (SettingsError, TypeError) as error:
+        raise ValidationError(str(error)) from error
+
+
+class Project(models.Model):
+    """A git repository with its settings, sections and tasks."""
+
+    class Status(models.TextChoices):
+        ACTIVE = "active"
+        PAUSED = "paused"
+        FINISHED = "finished"
+
+    slug = models.SlugField(max_length=40, unique=True, help_text="Begins every task's name: ledger-214.")
+    name = models.CharField(max_length=120)
+    repo_url = models.CharField(
+        "repository", max_length=500, help_text="A URL or a path that `git fetch` and `git push` accept."
+    )
+    target_branch = models.CharField(max_length=200, default="main")
+    status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
+    max_parallel = models.PositiveSmallIntegerField(
+        default=2, help_text="Agent runs and verifications of this project at a time."
+    )
+    settings = models.JSONField(
+        default=dict, blank=True, validators=[validate_settings], help_text="What differs from the defaults."
+    )
+    paused_reason = models.CharField(max_length=500, blank=True)
+    last_started_at = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(max_parallel__gt=0), name="project_max_parallel_positive"),
+            models.CheckConstraint(
+                condition=Q(status__in=["active", "paused", "finished"]), name="project_status_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def config(self) -> ProjectSettings:
+        """The validated settings. Raises SettingsError where a row was edited past the form."""
+        return ProjectSettings.from_json(self.settings)
+
+
+class Membership(models.Model):
+    """What one person may do in one project."""
+
+    class Role(models.TextChoices):
+        VIEWER = "viewer"  # reads
+        TRIAGER = "triager"  # rules, comments, defers
+        MAINTAINER = "maintainer"  # edits tasks, cancels, hands in for an agent
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role, default=Role.TRIAGER)
+    is_lead = models.BooleanField("lead", default=False, help_text="Is told what nobody else picked up.")
+
+    class Meta:
+        ordering = ["project", "user"]
+        constraints = [models.UniqueConstraint(fields=["project", "user"], name="membership_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.project}: {self.role}"
+
+
+class Section(models.Model):
+    """An ordered group of tasks; may sit in another and wait for others."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sections")
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children"
+    )
+    title = models.CharField(max_length=200)
+    body = models.TextField(blank=True)
+    rank = models.BigIntegerField(default=0)
+    is_stopped = models.BooleanField(
+        "stopped", default=False, help_text="A task in it failed; nothing here is started until it is ruled on."
+    )
+    depends_on = models.ManyToManyField("self", symmetrical=False, blank=True, related_name="dependants")
+
+    class Meta:
+        ordering = ["project", "rank"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "parent", "title"], name="section_title_once", nulls_distinct=False
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title

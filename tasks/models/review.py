@@ -1,0 +1,145 @@
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from tasks.models.choices import SEVERITY_CHOICES
+from tasks.models.project import Project
+from tasks.models.submission import Submission
+from tasks.models.task import Task
+
+
+class Review(models.Model):
+    """One reviewer's verdict on one submission."""
+
+    class Verdict(models.TextChoices):
+        APPROVED = "APPROVED"
+        APPROVED_WITH_CONDITIONS = "APPROVED_WITH_CONDITIONS"
+        NEEDS_REVISION = "NEEDS_REVISION"
+
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="reviews")
+    version = models.PositiveSmallIntegerField(default=1)
+    verdict = models.CharField(max_length=24, choices=Verdict)
+    raw_verdict = models.CharField(max_length=80, blank=True)
+    text = models.TextField(blank=True)
+    by_agent = models.CharField(max_length=120)
+    by_model = models.CharField(max_length=120, blank=True)
+    by_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-at"]
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "by_agent", "version"], name="review_version_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} by {self.by_agent}"
+
+
+class Finding(models.Model):
+    """One point of a review. `first` ties the same point over the rounds; rulings hang on it."""
+
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="findings")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="findings")
+    ordinal = models.PositiveSmallIntegerField()
+    round = models.PositiveSmallIntegerField()
+    code = models.CharField(max_length=24)
+    raw_code = models.CharField(max_length=60, blank=True, help_text="What the reviewer printed.")
+    severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES)
+    raw_severity = models.CharField(max_length=40, blank=True)
+    mandatory = models.BooleanField()
+    title = models.CharField(max_length=500)
+    path = models.CharField(max_length=300, blank=True)
+    line = models.PositiveIntegerField(null=True, blank=True)
+    impact = models.TextField(blank=True)
+    suggestion = models.TextField(blank=True)
+    text = models.TextField(blank=True, help_text="The finding as the reviewer wrote it.")
+    excerpt = models.TextField(blank=True, help_text="The code at its place, in the reviewed commit.")
+    excerpt_start = models.PositiveIntegerField(null=True, blank=True)
+    first = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="repeats"
+    )
+
+    class Meta:
+        ordering = ["review", "ordinal"]
+        constraints = [
+            models.UniqueConstraint(fields=["review", "ordinal"], name="finding_ordinal_once"),
+            models.UniqueConstraint(fields=["task", "code"], name="finding_code_once"),
+        ]
+        indexes = [models.Index(fields=["task", "first"], name="finding_by_first")]
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.title}"
+
+    @property
+    def origin(self) -> "Finding":
+        """The finding as it was raised first; itself if this is that."""
+        return self.first or self
+
+    @property
+    def location(self) -> str:
+        """path:line as far as known."""
+        return f"{self.path}:{self.line}" if self.path and self.line else self.path
+
+
+class Answer(models.Model):
+    """How a submission treats a finding."""
+
+    class Kind(models.TextChoices):
+        ADDRESSED = "addressed"
+        DECLINED = "declined"
+        DISCARDED = "discarded"
+        DEFERRED = "deferred"
+        PARTLY = "partly"
+        SILENT = "silent"
+
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="answers")
+    finding = models.ForeignKey(Finding, on_delete=models.PROTECT, related_name="answers")
+    kind = models.CharField(max_length=9, choices=Kind)
+    text = models.TextField(blank=True)
+    line = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["submission", "pk"]
+        constraints = [models.UniqueConstraint(fields=["submission", "finding"], name="answer_once")]
+
+    def __str__(self) -> str:
+        return f"{self.finding_id}: {self.kind}"
+
+
+class Comment(models.Model):
+    """A remark on a task; may point at a place and answer another."""
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        RESOLVED = "resolved"
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="comments")
+    task = models.ForeignKey(Task, null=True, blank=True, on_delete=models.CASCADE, related_name="comments")
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.CASCADE, related_name="replies"
+    )
+    target = models.CharField(max_length=300, blank=True, help_text="An artifact, a test, a section.")
+    body = models.TextField()
+    by_label = models.CharField(max_length=120)
+    by_kind = models.CharField(max_length=8)
+    by_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    status = models.CharField(max_length=8, choices=Status, default=Status.OPEN)
+    resolution = models.CharField(
+        max_length=8, blank=True, choices=[("accepted", "Accepted"), ("rejected", "Rejected")]
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["at"]
+        constraints = [
+            models.CheckConstraint(condition=~Q(body=""), name="comment_says_something"),
+        ]
+
+    def __str__(self) -> str:
+        return self.body[:60]

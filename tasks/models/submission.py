@@ -1,0 +1,139 @@
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from tasks.models.choices import SHA, validate_sha
+from tasks.models.project import Project
+from tasks.models.task import Task
+
+
+class Submission(models.Model):
+    """What a coder hands in for a round: a commit, a response, one answer per finding."""
+
+    class State(models.TextChoices):
+        RECEIVED = "received"  # named by the coder, not fetched yet
+        KEPT = "kept"  # in the trusted repository and in its bundle
+        VERIFIED = "verified"  # build and tests green
+        RED = "red"
+        LOST = "lost"  # could not be fetched, or not a descendant of its base
+
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="submissions")
+    round = models.PositiveSmallIntegerField()
+    attempt = models.PositiveSmallIntegerField()
+    sha = models.CharField(max_length=64, validators=[validate_sha])
+    base_sha = models.CharField(max_length=64, validators=[validate_sha])
+    response = models.TextField(blank=True)
+    by_agent = models.CharField(max_length=120)
+    by_model = models.CharField(max_length=120, blank=True)
+    by_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    state = models.CharField(max_length=8, choices=State, default=State.RECEIVED)
+    problem = models.CharField(max_length=500, blank=True, help_text="Why it is red or lost.")
+    diff = models.TextField(blank=True)
+    diff_stat = models.JSONField(default=dict, blank=True)
+    patch_id = models.CharField(max_length=64, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["task", "round", "attempt"]
+        constraints = [
+            models.UniqueConstraint(fields=["task", "round", "attempt"], name="submission_attempt_once"),
+            models.CheckConstraint(
+                condition=Q(sha__regex=SHA) & Q(base_sha__regex=SHA), name="submission_names_commits"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["received", "kept", "verified", "red", "lost"]),
+                name="submission_state_known",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["task"], name="submission_received", condition=Q(state="received")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sha[:8]} (round {self.round})"
+
+
+class Bundle(models.Model):
+    """The commits themselves, so that an accepted submission does not die with its host."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="bundle")
+    data = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"bundle of {self.submission_id}"
+
+
+class Verification(models.Model):
+    """The result of build and tests for one commit under one set of commands."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="verifications")
+    sha = models.CharField(max_length=64)
+    commands_hash = models.CharField(max_length=64)
+    green = models.BooleanField()
+    step = models.CharField(max_length=40, blank=True, help_text="The step that ended it.")
+    exit_code = models.IntegerField(null=True, blank=True)
+    seconds = models.FloatField(default=0)
+    tail = models.TextField(blank=True)
+    tier = models.PositiveSmallIntegerField(default=1, help_text="How isolated it ran.")
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-at"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "sha", "commands_hash"], name="verification_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sha[:8]} {'green' if self.green else 'red'}"
+
+
+class Landing(models.Model):
+    """One attempt to bring a submission onto the target branch of the remote."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        CHECKING = "checking"  # rebased; its build and tests run
+        PUSHING = "pushing"
+        LANDED = "landed"
+        CONFLICT = "conflict"
+        SUPERSEDED = "superseded"
+        STUCK = "stuck"
+
+    LIVE = (Status.QUEUED, Status.CHECKING, Status.PUSHING)
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="landings")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="landings")
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="landings")
+    sha = models.CharField(max_length=64, validators=[validate_sha], help_text="What is pushed.")
+    rebased_from = models.CharField(max_length=64, blank=True)
+    target = models.CharField(max_length=200)
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    problem = models.CharField(max_length=500, blank=True)
+    claimed_by = models.CharField(max_length=120, blank=True)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    fence = models.PositiveIntegerField(default=0)
+    not_before = models.DateTimeField(null=True, blank=True)
+    seen_head = models.CharField(max_length=64, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["submission"],
+                condition=Q(status__in=["queued", "checking", "pushing"]),
+                name="landing_one_live_per_submission",
+            ),
+            models.UniqueConstraint(
+                fields=["project", "target"],
+                condition=Q(status="pushing"),
+                name="landing_one_push_per_target",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sha[:8]} {self.status}"

@@ -1,0 +1,318 @@
+from typing import TYPE_CHECKING, Any
+
+from django.db import models, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from tasks import states
+from tasks.events import SYSTEM, Actor, record
+from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
+from tasks.models.project import Project, Section
+from tasks.states import Severity, Status
+
+if TYPE_CHECKING:
+    from tasks.models.submission import Submission
+
+RANK_STEP = 1024
+
+
+class StaleTask(Exception):
+    """Somebody was faster: the task is no longer as the caller saw it."""
+
+    def __init__(self, task: "Task") -> None:
+        now = Task.objects.filter(pk=task.pk).values_list("status", flat=True).first()
+        self.task, self.status_now = task, now
+        super().__init__(f"{task.ref} has moved on: it is {now} now.")
+
+
+class TaskQuerySet(models.QuerySet["Task"]):
+    def startable(self) -> "TaskQuerySet":
+        """What the loop may pick now, in its order: reviews, work under way, new work; top to bottom.
+
+        Reviews and work under way do not wait for dependencies.
+        """
+        order = models.Case(
+            *[
+                models.When(status=status, then=states.MEANINGS[status].order)
+                for status in sorted(states.STARTABLE)
+            ],
+            output_field=models.SmallIntegerField(),
+        )
+        return (
+            self.filter(status__in=states.STARTABLE, section__is_stopped=False)
+            .exclude(status=Status.PENDING, waits_for__gt=0)
+            .filter(Q(not_before__isnull=True) | Q(not_before__lte=timezone.now()))
+            .alias(pick_order=order)
+            .order_by("pick_order", "rank")
+        )
+
+    def to_land(self) -> "TaskQuerySet":
+        """Accepted, and not on the target branch yet."""
+        return self.filter(accepted__isnull=False, landed_at__isnull=True)
+
+    def can(self, verb: str) -> "TaskQuerySet":
+        """The tasks that `verb` may start from, by the same table as the verb itself."""
+        return self.filter(status__in=states.MOVES[verb].sources)
+
+
+class Task(models.Model):
+    """A unit of work that a person asked for."""
+
+    class Origin(models.TextChoices):
+        HAND = "hand", "By hand"
+        TODO = "todo", "TODO.md"
+        IMPORT = "import", "Imported"
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tasks")
+    section = models.ForeignKey(Section, on_delete=models.PROTECT, related_name="tasks")
+    number = models.PositiveIntegerField()
+    rank = models.BigIntegerField(default=0)
+    title = models.CharField(max_length=300)
+    body = models.TextField(blank=True)
+    source = models.CharField(
+        max_length=300, blank=True, help_text="The specification: docs/SPEC.md#login, read at the base commit."
+    )
+    tags = models.JSONField(default=list, blank=True)
+    severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES, default=Severity.MEDIUM)
+    status = models.CharField(max_length=11, choices=STATUS_CHOICES, default=Status.PENDING, editable=False)
+    stage = models.CharField(max_length=40, default="dev", editable=False)
+    round = models.PositiveSmallIntegerField(default=0, editable=False)
+    version = models.PositiveBigIntegerField(default=0, editable=False, help_text="Counts turns.")
+    waits_for = models.PositiveSmallIntegerField(default=0, editable=False)
+    not_before = models.DateTimeField(null=True, blank=True, editable=False)
+    accepted = models.ForeignKey(
+        "tasks.Submission", null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="+"
+    )
+    landed_sha = models.CharField(max_length=64, blank=True, editable=False)
+    landed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    rejections = models.PositiveSmallIntegerField(default=0, editable=False)
+    finished_by = models.CharField(
+        max_length=6, blank=True, editable=False, choices=[("hand", "By hand"), ("import", "Imported")]
+    )
+    counts_since_run = models.PositiveBigIntegerField(default=0, editable=False)
+    origin = models.CharField(max_length=6, choices=Origin, default=Origin.HAND, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    status_at = models.DateTimeField(default=timezone.now, editable=False)
+    depends_on = models.ManyToManyField(
+        "self", through="Dependency", symmetrical=False, blank=True, related_name="dependants"
+    )
+
+    objects = TaskQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["project", "rank"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "number"], name="task_number_once"),
+            models.CheckConstraint(condition=Q(status__in=list(Status)), name="task_status_known"),
+            models.CheckConstraint(condition=Q(severity__in=list(Severity)), name="task_severity_known"),
+            models.CheckConstraint(
+                condition=Q(landed_at__isnull=True, landed_sha="")
+                | (Q(landed_at__isnull=False) & ~Q(landed_sha="")),
+                name="task_landed_has_sha_and_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="completed") | Q(accepted__isnull=False) | ~Q(finished_by=""),
+                name="task_completed_has_a_reason",
+            ),
+        ]
+        indexes = [
+            # The tick's question per project; partial, so that a million finished tasks cost nothing.
+            models.Index(
+                fields=["project", "status", "rank"],
+                name="task_startable",
+                condition=Q(status__in=["pending", "in_progress", "review"], waits_for=0),
+            ),
+            models.Index(
+                fields=["project"],
+                name="task_to_land",
+                condition=Q(accepted__isnull=False, landed_at__isnull=True),
+            ),
+            models.Index(fields=["section", "status"], name="task_by_section"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.ref} {self.title}"
+
+    @property
+    def ref(self) -> str:
+        """The name that people and agents use: ledger-214."""
+        return f"{self.project.slug}-{self.number}"
+
+    @property
+    def marker(self) -> str:
+        """The box in TODO.md."""
+        return f"[{states.MEANINGS[Status(self.status)].marker}]"
+
+    # --- Moves. Nobody outside this class assigns `status`. -----------------------------------------------
+
+    def move(
+        self,
+        verb: str,
+        *,
+        to: str | None = None,
+        actor: Actor = SYSTEM,
+        note: str = "",
+        data: dict[str, Any] | None = None,
+        **changes: Any,
+    ) -> None:
+        """Make one move of the table: row and event in one transaction, by compare-and-set.
+
+        Raises IllegalMove where the table refuses and StaleTask where somebody was faster.
+        """
+        old, new = self.status, states.target(verb, self.status, to)
+        values = {"status": new, "status_at": timezone.now(), **changes}
+        with transaction.atomic():
+            moved = Task.objects.filter(pk=self.pk, version=self.version, status=old).update(
+                version=F("version") + 1, **values
+            )
+            if not moved:
+                raise StaleTask(self)
+            record(
+                self.project, verb, actor=actor, task=self, old=old, new=new, note=note,
+                data={"round": changes.get("round", self.round), **(data or {})},
+            )  # fmt: skip
+        self.version += 1
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    move.alters_data = True  # type: ignore[attr-defined]
+
+    def start(self, *, actor: Actor = SYSTEM) -> None:
+        self.move("start", actor=actor, round=max(self.round, 1), not_before=None)
+
+    def submit(self, *, actor: Actor, note: str = "") -> None:
+        self.move("submit", actor=actor, note=note, not_before=None)
+
+    def bounce(self, *, note: str, not_before: Any = None) -> None:
+        """The submission cannot be taken, or its build or tests are red: same round, next attempt."""
+        self.move("bounce", note=note, not_before=not_before)
+
+    def reject(self, *, actor: Actor, note: str = "") -> None:
+        self.move("reject", actor=actor, note=note, round=self.round + 1, rejections=self.rejections + 1)
+
+    def approve(self, submission: "Submission", *, actor: Actor, note: str = "") -> None:
+        """The approved submission is to be landed; `accepted` is the outbox."""
+        self.move("approve", actor=actor, note=note, accepted=submission, data={"sha": submission.sha})
+
+    def hold(self, *, actor: Actor, note: str) -> None:
+        self.move("hold", actor=actor, note=note, accepted=None)
+
+    def ship(self, submission: "Submission", *, actor: Actor, note: str) -> None:
+        self.move("ship", actor=actor, note=note, accepted=submission)
+
+    def park(self, *, note: str, actor: Actor = SYSTEM) -> None:
+        self.move("park", note=note, actor=actor)
+
+    def exhaust(self, *, actor: Actor, note: str) -> None:
+        """The last resort: too many rejections. The section stops where the project says so."""
+        with transaction.atomic():
+            self.move("exhaust", actor=actor, note=note, rejections=self.rejections + 1)
+            stop = {"section": Q(pk=self.section_id), "project": Q(project=self.project_id)}
+            if which := stop.get(self.project.config.on_failed):
+                Section.objects.filter(which).update(is_stopped=True)
+
+    def landed(self, sha: str, *, actor: Actor = SYSTEM) -> None:
+        """The SHA is proven to be on the target branch. Not a move: completed is a verdict, landed a fact."""
+        from tasks.dependencies import recount_dependants
+
+        with transaction.atomic():
+            changed = Task.objects.filter(
+                pk=self.pk, landed_at__isnull=True, status__in=[Status.COMPLETED, Status.DISPUTED]
+            ).update(landed_sha=sha, landed_at=timezone.now())
+            if not changed:
+                raise StaleTask(self)
+            record(self.project, "landed", actor=actor, task=self, old=self.status, new=self.status, data={"sha": sha})
+            recount_dependants(self)
+        self.refresh_from_db()
+
+    def clash(self, *, note: str) -> None:
+        """The approved commits do not fit onto the target branch any more: a new round, no rejection."""
+        self.move("clash", note=note, round=self.round + 1, accepted=None)
+
+    def rule_revise(self, *, actor: Actor, note: str, not_before: Any) -> None:
+        self.move(
+            "rule_revise", actor=actor, note=note, round=self.round + 1, accepted=None,
+            landed_sha="", landed_at=None, not_before=not_before,
+        )  # fmt: skip
+
+    def rule_review(self, *, actor: Actor, note: str, not_before: Any) -> None:
+        self.move("rule_review", actor=actor, note=note, not_before=not_before)
+
+    def rule_accept(self, submission: "Submission", *, actor: Actor, note: str) -> None:
+        self.move("rule_accept", actor=actor, note=note, accepted=submission)
+
+    def retry(self, to: str, *, actor: Actor, note: str, not_before: Any, last_run: int) -> None:
+        """A human sends a parked or failed task on; earlier counts stay listed but no longer count."""
+        with transaction.atomic():
+            self.move(
+                "retry", to=to, actor=actor, note=note, not_before=not_before, rejections=0,
+                counts_since_run=last_run, round=max(self.round, 1) + (to == Status.IN_PROGRESS),
+            )  # fmt: skip
+            self._restart_sections()
+
+    def _restart_sections(self) -> None:
+        """A stopped section goes on once nothing in it is failed."""
+        for section in Section.objects.filter(project=self.project_id, is_stopped=True):
+            if not section.tasks.filter(status=Status.FAILED).exists():
+                section.is_stopped = False
+                section.save(update_fields=["is_stopped"])
+
+    def defer(self, *, actor: Actor, note: str = "") -> None:
+        self.move("defer", actor=actor, note=note, accepted=None)
+
+    def resume(self, *, actor: Actor, note: str = "", disputed: bool = False) -> None:
+        started = Status.IN_PROGRESS if self.submissions.exists() else Status.PENDING
+        self.move("resume", to=Status.DISPUTED if disputed else started, actor=actor, note=note)
+
+    def cancel(self, *, actor: Actor, note: str = "") -> None:
+        """Not for landed tasks, nor while a push is under way."""
+        from tasks.dependencies import recount_dependants
+
+        if self.landed_at is not None:
+            raise states.IllegalMove("cancel", "landed")
+        if self.landings.filter(status="pushing").exists():
+            raise states.IllegalMove("cancel", "being pushed")
+        with transaction.atomic():
+            self.move("cancel", actor=actor, note=note, accepted=None)
+            recount_dependants(self)
+            self._restart_sections()
+
+    def finish(self, *, actor: Actor, note: str = "") -> None:
+        """A maintainer finished it outside the program; nothing is landed for it."""
+        from tasks.dependencies import recount_dependants
+
+        with transaction.atomic():
+            self.move("finish", actor=actor, note=note, finished_by="hand", accepted=None)
+            recount_dependants(self)
+            self._restart_sections()
+
+    def reopen(self, *, actor: Actor, note: str) -> None:
+        from tasks.dependencies import recount_dependants
+
+        started = self.submissions.exists()
+        with transaction.atomic():
+            self.move(
+                "reopen", to=Status.IN_PROGRESS if started else Status.PENDING, actor=actor, note=note,
+                round=self.round + started, accepted=None, landed_sha="", landed_at=None, finished_by="",
+            )  # fmt: skip
+            recount_dependants(self)
+
+    def last_submission(self) -> "Submission | None":
+        return self.submissions.order_by("-round", "-attempt").first()
+
+
+class Dependency(models.Model):
+    """`task` starts only after `on` has landed."""
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependencies")
+    on = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependant_links")
+
+    class Meta:
+        verbose_name_plural = "dependencies"
+        constraints = [
+            models.UniqueConstraint(fields=["task", "on"], name="dependency_once"),
+            models.CheckConstraint(condition=~Q(task=F("on")), name="dependency_not_on_itself"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task_id} after {self.on_id}"

@@ -1,0 +1,35 @@
+"""The cast: Lea leads, Tom triages, Vera views, Otto is an outsider."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from tasks.models import Project
+from tests.factories import create_project, create_user
+
+
+@pytest.fixture
+def lea(db: Any) -> User:
+    return create_user("lea", first_name="Lea", last_name="Lindt")
+
+
+@pytest.fixture
+def tom(db: Any) -> User:
+    return create_user("tom", first_name="Tom", last_name="Tran")
+
+
+@pytest.fixture
+def vera(db: Any) -> User:
+    return create_user("vera")
+
+
+@pytest.fixture
+def otto(db: Any) -> User:
+    return create_user("otto")
+
+
+@pytest.fixture
+def ledger(lea: User, tom: User, vera: User) -> Project:
+    """A project in which everybody of the cast but Otto has a part."""
+    return create_project("ledger", members={lea: "maintainer", tom: "triager", vera: "viewer"})

@@ -1,0 +1,22 @@
+"""The project's settings as the tests run them: a folder of their own, every duration at a twentieth."""
+
+import os
+import tempfile
+from pathlib import Path
+
+_home = Path(os.environ.get("STEROIDS_TEST_HOME") or tempfile.mkdtemp(prefix="steroids-tests-"))
+os.environ["STEROIDS_TEST_HOME"] = str(_home)
+os.environ["STEROIDS_HOME"] = str(_home)
+os.environ["SECRET_KEY"] = "only-for-tests-" + "x" * 40
+os.environ["STEROIDS_TIME_SCALE"] = "0.05"
+os.environ["STEROIDS_HOST_NAME"] = "test-host"
+os.environ["STEROIDS_RUN_RATE"] = "10000/min"
+os.environ.setdefault("LOG_LEVEL", "WARNING")
+
+from steroidsweb.settings import *  # noqa: E402, F403
+from steroidsweb.settings import DATABASES  # noqa: E402
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # A file, so that the processes which the tests start see the same rows.
+    DATABASES["default"]["TEST"] = {"NAME": str(_home / "tests.sqlite3")}
