@@ -1,6 +1,22 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+def schedule_tick(**kwargs: Any) -> None:
+    """The loop turns each minute even if nobody ever rings."""
+    from django_q.models import Schedule
+
+    Schedule.objects.update_or_create(
+        name="tick",
+        defaults={"func": "agents.jobs.tick", "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1},
+    )
 
 
 class AgentsConfig(AppConfig):
     name = "agents"
     verbose_name = "Agents"
+
+    def ready(self) -> None:
+        post_migrate.connect(schedule_tick, sender=self)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
 
@@ -20,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
+
+    Reply = dict[str, Any]
 
 VERSION = "0.1.0"
 
@@ -67,7 +70,7 @@ ESCAPES = (
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|\x1b[ -/]*[0-~]"
 )
-# Control characters but tab and newline, what turns the direction of writing, and the invisible "tag" letters.
+# Control characters but tab and newline, what turns the direction of writing, and invisible "tag" letters.
 INVISIBLE = (
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
     r"\U000e0000-\U000e007f]"
@@ -77,7 +80,7 @@ INVISIBLE = (
 class Stop(Exception):
     """Ends the command: an exit code and the lines to say on stderr."""
 
-    def __init__(self, code: int, *lines: str, reply: Any = None) -> None:
+    def __init__(self, code: int, *lines: str, reply: Reply | None = None) -> None:
         super().__init__(*lines)
         self.code = code
         self.lines = lines
@@ -96,8 +99,6 @@ def clean(value: object) -> str:
     text = str(value)
     if text.isprintable():
         return text
-    import re
-
     text = re.sub(ESCAPES, "", text.replace("\r\n", "\n"))
     return re.sub(INVISIBLE, "", text)
 
@@ -242,7 +243,7 @@ def read_small(path: str, code: int = USAGE) -> str:
         raise Stop(code, f"{path} is not UTF-8 text (byte {error.start}).") from None
 
 
-def document(path: str | None) -> str | dict[str, Any] | None:
+def document(path: str | None) -> str | Reply | None:
     """A file to hand in: text, or an object if the name ends in .json."""
     if path is None:
         return None
@@ -284,7 +285,11 @@ class Request:
         self.method = method
         self.path = path
         self.body = None if body is None else body.encode("utf-8", "replace")
-        self.headers = {"Accept": "application/json", "User-Agent": f"steroids/{VERSION}", "Connection": "close"}
+        self.headers = {
+            "Accept": "application/json",
+            "User-Agent": f"steroids/{VERSION}",
+            "Connection": "close",
+        }
         if body is not None:
             self.headers |= {"Content-Type": "application/json", "Idempotency-Key": new_key()}
 
@@ -299,7 +304,7 @@ class Api:
         self.where = where
         self.patience = patience
 
-    def get(self, path: str, **query: object) -> Any:
+    def get(self, path: str, **query: object) -> Reply:
         """Reads; parameters that are None are left out."""
         wanted = given(**query)
         if wanted:
@@ -308,11 +313,11 @@ class Api:
             path = f"{path}?{urlencode(wanted)}"
         return self.call("GET", path)
 
-    def post(self, path: str, **fields: object) -> Any:
+    def post(self, path: str, **fields: object) -> Reply:
         """Does something, once however often it is sent; fields that are None are left out."""
         return self.call("POST", path, json.dumps(given(**fields), ensure_ascii=False))
 
-    def call(self, method: str, path: str, body: str | None = None) -> Any:
+    def call(self, method: str, path: str, body: str | None = None) -> Reply:
         """The reply's JSON, or a Stop that says why there is none."""
         request = Request(method, path, body)
         end = time.monotonic() + self.patience
@@ -326,7 +331,8 @@ class Api:
                 reason = str(gone)
             left = end - time.monotonic()
             if left <= 0:
-                raise Stop(UNREACHABLE, f"The server cannot be reached: {reason} ({tries} tries).") from None
+                hint = "Run the same command again when it is back."
+                raise Stop(UNREACHABLE, f"The server cannot be reached: {reason}.", hint) from None
             if tries == 1:
                 say(f"The server does not answer ({reason}); trying again for {self.patience:.0f} s.")
             time.sleep(min(pause, left))
@@ -367,24 +373,30 @@ def patience() -> float:
     return seconds
 
 
-def exchange(target: Target, request: Request, left: float) -> Any:
+def exchange(target: Target, request: Request, left: float) -> Reply:
     """One try: the reply's JSON, Gone if the fault may pass, Stop if not. Redirects are never followed."""
     import http.client
     from urllib.parse import urlsplit
 
     parts = urlsplit(target.url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    timeout = max(SHORTEST_TIMEOUT, min(LONGEST_TIMEOUT, left))
+    timeout = max(SHORTEST_TIMEOUT, min(LONGEST_TIMEOUT, left / 2))
     connection = kind(parts.hostname or "", parts.port, timeout=timeout)
     headers = {"Authorization": f"Bearer {target.token}", **request.headers}
     try:
         connection.request(request.method, parts.path + request.path, request.body, headers)
         response = connection.getresponse()
         raw = response.read(MAX_REPLY + 1)
+        if len(raw) > MAX_REPLY:
+            raise Stop(REFUSED, f"{target.url} answers with more than {MAX_REPLY} bytes.")
+        if response.length:
+            raise Gone("the connection was cut")
     except (ConnectionError, TimeoutError, http.client.IncompleteRead) as error:
         raise Gone(why(error)) from None
     except http.client.HTTPException:
         raise Stop(REFUSED, f"{target.url} does not answer in HTTP: this is not our server.") from None
+    except UnicodeError:
+        raise Stop(NO_LOGIN, f"{target.url} holds no host name.") from None
     except OSError as error:
         if is_certificate_fault(error):
             raise Stop(UNREACHABLE, f"The connection to {target.url} is not safe: {clean(error)}.") from None
@@ -409,22 +421,24 @@ def is_certificate_fault(error: OSError) -> bool:
     return ssl is not None and isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError)
 
 
-def judged(target: Target, status: int, raw: bytes, location: str | None) -> Any:
+def judged(target: Target, status: int, raw: bytes, location: str | None) -> Reply:
     """The JSON of a good answer; a Stop for any other."""
     try:
         reply = json.loads(raw) if raw or status != 204 else {}
     except (ValueError, RecursionError):
         reply = None
-    if 200 <= status < 300 and isinstance(reply, (dict, list)):
+    if 200 <= status < 300 and isinstance(reply, dict):
         return reply
     if status < 400 or not isinstance(reply, dict):
         fault = f"{target.url} answered {status}, not in our JSON: this is not our server."
         hint = f"It sends to {line(location)}; is that the address?" if location else "Check the address."
         raise Stop(REFUSED, fault, hint)
+    if reply.get("code") == "in_flight":
+        raise Gone("it is still busy with an earlier try")
     raise refusal(status, reply)
 
 
-def refusal(status: int, reply: dict[str, Any]) -> Stop:
+def refusal(status: int, reply: Reply) -> Stop:
     """What the server said against it, in its words."""
     lines = [label(reply.get("message") or reply.get("detail") or f"The server answered {status}.")]
     if reply.get("hint"):
@@ -454,11 +468,9 @@ def open_item(item: Any) -> str:
     return "  ".join(line(text) for text in texts if text)
 
 
-def get_rows(api: Api, path: str, **query: object) -> dict[str, Any]:
+def get_rows(api: Api, path: str, **query: object) -> Reply:
     """A list with its further pages, up to 500 rows, as one reply."""
     reply = api.get(path, **query)
-    if isinstance(reply, list):
-        reply = {"results": reply}
     rows = check_rows(reply)
     followed: set[str] = set()
     following = reply.get("next")
@@ -472,16 +484,16 @@ def get_rows(api: Api, path: str, **query: object) -> dict[str, Any]:
     return {**reply, "next": following, "results": rows[:MAX_ROWS]}
 
 
-def check_rows(page: Any) -> list[dict[str, Any]]:
+def check_rows(page: Reply) -> list[Reply]:
     """The rows of one page."""
-    rows = page.get("results") if isinstance(page, dict) else None
+    rows = page.get("results")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Stop(REFUSED, "The answer is not a list of ours: this is not our server.")
     return rows
 
 
 def own_path(address: object) -> str:
-    """The path of a page's address. Its host is ignored: the token only goes where we were told to send it."""
+    """The path of a page's address. Its host is ignored: the token goes only to the server we know."""
     _, found, rest = str(address).partition(API)
     if not found or not rest.isascii() or not rest.isprintable() or " " in rest:
         raise Stop(REFUSED, "The address of the next page is malformed: this is not our server.")
@@ -493,7 +505,7 @@ def own_path(address: object) -> str:
 
 def path_of(kind: str, ref: str, verb: str = "") -> str:
     """The path of a thing, or of something to do with it."""
-    if not ref[:1].isalnum() or not ref.isascii() or not all(letter.isalnum() or letter in "-_." for letter in ref):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", ref):
         raise Stop(USAGE, f"'{line(ref)}' is not an id, such as demo-3, D-7 or C-9.")
     return f"{API}{kind}/{ref}/" + (f"{verb}/" if verb else "")
 
@@ -508,35 +520,41 @@ def task_path(args: argparse.Namespace, api: Api, verb: str = "") -> str:
     return path_of("tasks", ref, verb)
 
 
-def tasks_list(args: argparse.Namespace, api: Api) -> Any:
+def tasks_list(args: argparse.Namespace, api: Api) -> Reply:
+    """The tasks that fit."""
     return get_rows(api, f"{API}tasks/", project=args.project, status=args.status, search=args.search)
 
 
-def tasks_show(args: argparse.Namespace, api: Api) -> Any:
+def tasks_show(args: argparse.Namespace, api: Api) -> Reply:
+    """One task with its findings."""
     return api.get(task_path(args, api))
 
 
-def tasks_update(args: argparse.Namespace, api: Api) -> Any:
+def tasks_update(args: argparse.Namespace, api: Api) -> Reply:
     """Every status is one call, but `review` is a submission."""
     if args.status == "review":
         return tasks_submit(args, api)
-    if args.response or args.sha:
+    if args.response is not None or args.sha is not None:
         raise Stop(USAGE, "--response and --sha belong to `--status review`.")
     return api.post(task_path(args, api, "status"), status=args.status, notes=args.notes, model=args.model)
 
 
-def tasks_submit(args: argparse.Namespace, api: Api) -> Any:
+def tasks_submit(args: argparse.Namespace, api: Api) -> Reply:
+    """Hands in a commit, with the answers to the last review."""
     path = task_path(args, api, "submit")
     response = document(args.response)
-    return api.post(path, sha=args.sha or head(), response=response, notes=args.notes, model=args.model)
+    sha = head() if args.sha is None else args.sha
+    return api.post(path, sha=sha, response=response, notes=args.notes, model=args.model)
 
 
-def tasks_approve(args: argparse.Namespace, api: Api) -> Any:
+def tasks_approve(args: argparse.Namespace, api: Api) -> Reply:
+    """The reviewer takes what was handed in."""
     path = task_path(args, api, "approve")
     return api.post(path, notes=args.notes, review=document(args.file), model=args.model)
 
 
-def tasks_reject(args: argparse.Namespace, api: Api) -> Any:
+def tasks_reject(args: argparse.Namespace, api: Api) -> Reply:
+    """The reviewer sends it back, and says why."""
     path = task_path(args, api, "reject")
     if not args.file and not (args.notes or "").strip():
         raise Stop(USAGE, "Say why: give --notes or --file.")
@@ -567,18 +585,21 @@ def git(*words: str) -> str:
     return done.stdout.decode(errors="replace")
 
 
-def comment(args: argparse.Namespace, api: Api) -> Any:
+def comment(args: argparse.Namespace, api: Api) -> Reply:
+    """Says something on a task."""
     return api.post(task_path(args, api, "comment"), body=args.body, target=args.target, parent=args.parent)
 
 
-def blocked(args: argparse.Namespace, api: Api) -> Any:
+def blocked(args: argparse.Namespace, api: Api) -> Reply:
+    """Says that only a human can help."""
     return api.post(task_path(args, api, "blocked"), reason=args.reason)
 
 
 # --- Commands on disputes ---
 
 
-def dispute_create(args: argparse.Namespace, api: Api) -> Any:
+def dispute_create(args: argparse.Namespace, api: Api) -> Reply:
+    """Puts a disagreement before a human."""
     return api.post(
         task_path(args, api, "dispute"),
         reason=args.reason,
@@ -589,20 +610,23 @@ def dispute_create(args: argparse.Namespace, api: Api) -> Any:
     )
 
 
-def dispute_log(args: argparse.Namespace, api: Api) -> Any:
+def dispute_log(args: argparse.Namespace, api: Api) -> Reply:
+    """Records a minor disagreement."""
     return api.post(task_path(args, api, "log"), notes=args.notes, minor=True, model=args.model)
 
 
-def dispute_list(args: argparse.Namespace, api: Api) -> Any:
+def dispute_list(args: argparse.Namespace, api: Api) -> Reply:
+    """The disputes that fit."""
     stale = 1 if args.stale else None
     return get_rows(api, f"{API}disputes/", status=args.status, stale=stale, recent=args.recent)
 
 
-def dispute_show(args: argparse.Namespace, api: Api) -> Any:
+def dispute_show(args: argparse.Namespace, api: Api) -> Reply:
+    """One dispute with its conflicts."""
     return api.get(path_of("disputes", args.ref))
 
 
-def dispute_resolve(args: argparse.Namespace, api: Api) -> Any:
+def dispute_resolve(args: argparse.Namespace, api: Api) -> Reply:
     """The notes are the rationale and, for a ruling in own words without --text, the ruling too."""
     text = args.text
     if args.decision == "other" and not (text or "").strip():
@@ -622,11 +646,12 @@ def dispute_resolve(args: argparse.Namespace, api: Api) -> Any:
 # --- Commands on oneself ---
 
 
-def whoami(args: argparse.Namespace, api: Api) -> Any:
+def whoami(args: argparse.Namespace, api: Api) -> Reply:
+    """Who the token stands for."""
     return api.get(f"{API}me/")
 
 
-def login(args: argparse.Namespace, api: Api) -> Any:
+def login(args: argparse.Namespace, api: Api) -> Reply:
     """Checks address and token with the server, once, and only then keeps them."""
     if not is_web_address(args.url):
         raise Stop(USAGE, "--url must look like https://host or http://host:port.")
@@ -651,30 +676,36 @@ def is_local(url: str) -> bool:
 
 def ask_token() -> str:
     """The token from stdin; at a terminal it is not shown."""
-    if sys.stdin is not None and sys.stdin.isatty():
+    if sys.stdin and sys.stdin.isatty():
         import getpass
 
-        return getpass.getpass("Personal token: ").strip()
-    return sys.stdin.readline(4096).strip() if sys.stdin is not None else ""
+        try:
+            return getpass.getpass("Personal token: ").strip()
+        except EOFError:
+            return ""
+    return sys.stdin.buffer.readline(4096).decode("ascii", "replace").strip() if sys.stdin else ""
 
 
 # --- What is shown ---
 
 
-def show_message(args: argparse.Namespace, reply: Any) -> str:
+def show_message(args: argparse.Namespace, reply: Reply) -> str:
     """What a verb answers."""
-    return clean(reply.get("message") or "") if isinstance(reply, dict) else ""
+    return clean(reply.get("message") or "")
 
 
-def show_login(args: argparse.Namespace, reply: Any) -> str:
-    return f"Logged in as {label(reply.get('name'))}." if isinstance(reply, dict) else ""
+def show_login(args: argparse.Namespace, reply: Reply) -> str:
+    """Who is logged in now."""
+    return f"Logged in as {label(reply.get('name'))}."
 
 
-def show_fields(args: argparse.Namespace, reply: Any) -> str:
-    return "\n".join(fields(reply)) if isinstance(reply, dict) else ""
+def show_fields(args: argparse.Namespace, reply: Reply) -> str:
+    """Everything short in the reply."""
+    return "\n".join(fields(reply))
 
 
-def show_tasks(args: argparse.Namespace, reply: Any) -> str:
+def show_tasks(args: argparse.Namespace, reply: Reply) -> str:
+    """The table of tasks."""
     rows = reply["results"]
     if not rows:
         return "No tasks."
@@ -682,7 +713,7 @@ def show_tasks(args: argparse.Namespace, reply: Any) -> str:
     return table(("ID", "TITLE", "STATUS", "ROUND"), cells)
 
 
-def fields(thing: dict[str, Any], without: Iterable[str] = ()) -> list[str]:
+def fields(thing: Reply, without: Iterable[str] = ()) -> list[str]:
     """`Name: value` for everything short, names aligned; empty values and long lists are left out."""
     short = {
         name: label(value)
@@ -695,18 +726,17 @@ def fields(thing: dict[str, Any], without: Iterable[str] = ()) -> list[str]:
 
 
 def has_objects(value: object) -> bool:
+    """Whether this is a list that does not fit on a line."""
     return isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
 
 
-def objects(value: object) -> list[dict[str, Any]]:
+def objects(value: object) -> list[Reply]:
     """The objects of a list that the server sent."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def show_task(args: argparse.Namespace, reply: Any) -> str:
+def show_task(args: argparse.Namespace, reply: Reply) -> str:
     """Heading, why it does not move, fields, findings, body."""
-    if not isinstance(reply, dict):
-        return ""
     lines = [f"{label(reply.get('ref'))}  {line(reply.get('title') or '')}".rstrip()]
     if reply.get("waiting"):
         lines.append(f"Waiting: {label(reply['waiting'])}")
@@ -719,7 +749,8 @@ def show_task(args: argparse.Namespace, reply: Any) -> str:
     return "\n".join(lines)
 
 
-def show_disputes(args: argparse.Namespace, reply: Any) -> str:
+def show_disputes(args: argparse.Namespace, reply: Reply) -> str:
+    """The table of disputes."""
     rows = reply["results"]
     if not rows:
         return "No disputes."
@@ -729,7 +760,7 @@ def show_disputes(args: argparse.Namespace, reply: Any) -> str:
     return table(("ID", "TASK", "STATUS", "REASON"), cells)
 
 
-def show_stale(rows: list[dict[str, Any]], count: object, days: object) -> str:
+def show_stale(rows: list[Reply], count: object, days: object) -> str:
     """The disputes nobody looked at, with a warning above."""
     number = count if isinstance(count, int) else len(rows)
     have = "dispute has" if number == 1 else "disputes have"
@@ -741,31 +772,31 @@ def show_stale(rows: list[dict[str, Any]], count: object, days: object) -> str:
     )
 
 
-def task_title(row: dict[str, Any]) -> str:
+def task_title(row: Reply) -> str:
     """The title of a dispute's task; a card for a whole project has no task."""
     task = row.get("task")
     return shorten(task.get("title") or task.get("ref") or "-") if isinstance(task, dict) else label(task)
 
 
-def short_reason(row: dict[str, Any]) -> str:
+def short_reason(row: Reply) -> str:
+    """A reason as the list names it."""
     reason = row.get("reason")
     return SHORT_REASONS.get(reason, shorten(reason)) if isinstance(reason, str) else label(reason)
 
 
-def show_dispute(args: argparse.Namespace, reply: Any) -> str:
+def show_dispute(args: argparse.Namespace, reply: Reply) -> str:
     """Heading and fields, then each conflict with both positions."""
-    if not isinstance(reply, dict):
-        return ""
     heading = (reply.get("ref"), reply.get("status"), reply.get("severity"))
     lines = ["  ".join(line(part) for part in heading if part)]
-    lines += fields({"task": reply.get("task")})
-    lines += fields(reply, without=("ref", "status", "severity", "task", "conflicts", "message"))
+    lines += fields(
+        {"task": reply.get("task"), **reply}, without=("ref", "status", "severity", "conflicts", "message")
+    )
     for conflict in objects(reply.get("conflicts")):
         lines += ["", *show_conflict(conflict)]
     return "\n".join(lines)
 
 
-def show_conflict(conflict: dict[str, Any]) -> list[str]:
+def show_conflict(conflict: Reply) -> list[str]:
     """One question: both positions verbatim, what may be decided, what was."""
     heading = (conflict.get(key) for key in ("ref", "code", "kind", "severity", "status"))
     lines = ["  ".join(line(part) for part in heading if part)]
@@ -784,7 +815,7 @@ def show_conflict(conflict: dict[str, Any]) -> list[str]:
     return lines
 
 
-def show_option(option: dict[str, Any]) -> list[str]:
+def show_option(option: Reply) -> list[str]:
     """A letter with its title, the text, the consequence under it."""
     key, title = line(option.get("key") or ""), line(option.get("title") or "")
     named = f"{title} ({key})" if title and key else title or key
@@ -796,7 +827,7 @@ def show_option(option: dict[str, Any]) -> list[str]:
     return lines
 
 
-def show_decision(decision: dict[str, Any]) -> list[str]:
+def show_decision(decision: Reply) -> list[str]:
     """Who ruled what, when and why."""
     chosen = "  ".join(line(decision[key]) for key in ("letter", "option") if decision.get(key))
     lines = [f"  Decision: {chosen or '-'}, by {label(decision.get('by'))}, {label(decision.get('at'))}"]
@@ -826,13 +857,13 @@ def status(text: str) -> str:
 
 def count(text: str) -> int:
     """A number from 1."""
-    if not text.isdecimal() or not 1 <= len(text) <= 6 or int(text) < 1:
+    if not re.fullmatch("[1-9][0-9]{0,11}", text):
         raise argparse.ArgumentTypeError(f"'{line(text)}' is not a number from 1")
     return int(text)
 
 
 class Help(argparse.HelpFormatter):
-    """Help of a fixed width: argparse makes one of these for every argument, and asking the terminal is slow."""
+    """Help of a fixed width: argparse makes one for every argument, and asking the terminal is slow."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=100)
@@ -846,6 +877,7 @@ class Group:
         self.commands = parser.add_subparsers(prog=parser.prog, metavar="COMMAND", required=True)
 
     def parser(self, name: str, summary: str, aliases: Sequence[str] = ()) -> argparse.ArgumentParser:
+        """A further word."""
         return self.commands.add_parser(
             name,
             aliases=aliases,
@@ -860,16 +892,20 @@ class Group:
         self,
         name: str,
         summary: str,
-        run: Callable[[argparse.Namespace, Api], Any],
-        show: Callable[[argparse.Namespace, Any], str] = show_message,
+        run: Callable[[argparse.Namespace, Api], Reply],
+        show: Callable[[argparse.Namespace, Reply], str] = show_message,
         ref: str = "",
     ) -> argparse.ArgumentParser:
         """`ref`: "task" where a run may leave it out, another word where it must be there."""
         leaf = self.parser(name, summary)
         leaf.set_defaults(run=run, show=show)
-        leaf.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print the raw reply")
+        leaf.add_argument(
+            "--json", action="store_true", default=argparse.SUPPRESS, help="print the raw reply"
+        )
         if ref == "task":
-            leaf.add_argument("ref", metavar="REF", nargs="?", help="the task; in a run the run's, if left out")
+            leaf.add_argument(
+                "ref", metavar="REF", nargs="?", help="the task; in a run the run's, if left out"
+            )
         elif ref:
             leaf.add_argument("ref", metavar="REF", help=ref)
         return leaf
@@ -878,8 +914,9 @@ class Group:
 def build_parser() -> argparse.ArgumentParser:
     """All commands."""
     summary = "Hand in work, look after tasks and disputes."
+    codes = "exit codes: 0 done, 1 refused, 2 wrong usage, 3 server not reached, 4 not logged in"
     parser = argparse.ArgumentParser(
-        prog="steroids", description=summary, formatter_class=Help, allow_abbrev=False
+        prog="steroids", description=summary, epilog=codes, formatter_class=Help, allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"steroids {VERSION}")
     parser.add_argument("--json", action="store_true", help="print the raw reply")
@@ -889,7 +926,7 @@ def build_parser() -> argparse.ArgumentParser:
     leaf = top.add("comment", "say something on a task", comment, ref="task")
     leaf.add_argument("--body", required=True, metavar="TEXT")
     leaf.add_argument("--target", metavar="T", help="what it is about, such as a finding's code")
-    leaf.add_argument("--parent", metavar="N", help="the comment that is answered")
+    leaf.add_argument("--parent", metavar="N", type=count, help="the comment that is answered")
     leaf = top.add("blocked", "say that the task cannot go on without a human", blocked, ref="task")
     leaf.add_argument("--reason", required=True, metavar="TEXT")
     leaf = top.add("login", "keep an address and a personal token (read from stdin)", login, show_login)
@@ -900,6 +937,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def add_tasks(tasks: Group) -> None:
+    """`steroids tasks ...`."""
     leaf = tasks.add("list", "list tasks", tasks_list, show_tasks)
     leaf.add_argument("--project", metavar="P")
     leaf.add_argument("--status", metavar="S", type=status)
@@ -914,6 +952,7 @@ def add_tasks(tasks: Group) -> None:
 
 
 def add_submission(leaf: argparse.ArgumentParser) -> None:
+    """What comes with a commit."""
     leaf.add_argument("--response", metavar="FILE", help="answers to the last review, Markdown or .json")
     leaf.add_argument("--sha", metavar="SHA", help="the commit, if not HEAD")
     leaf.add_argument("--notes", metavar="N")
@@ -921,12 +960,14 @@ def add_submission(leaf: argparse.ArgumentParser) -> None:
 
 
 def add_verdict(leaf: argparse.ArgumentParser) -> None:
+    """What comes with a verdict."""
     leaf.add_argument("--notes", metavar="N")
     leaf.add_argument("--file", metavar="F", help="the review, Markdown or .json")
     leaf.add_argument("--model", metavar="M", help="a label")
 
 
 def add_disputes(disputes: Group) -> None:
+    """`steroids dispute ...`."""
     leaf = disputes.add("create", "put a disagreement before a human", dispute_create, ref="task")
     leaf.add_argument("--reason", required=True, metavar="R", help="such as security_concern")
     leaf.add_argument("--position", metavar="P", help="what you hold, and why")
@@ -946,6 +987,7 @@ def add_disputes(disputes: Group) -> None:
 
 
 def add_resolve(disputes: Group) -> None:
+    """`steroids dispute resolve`."""
     leaf = disputes.add("resolve", "rule on a dispute", dispute_resolve, ref="a dispute, conflict or task")
     words = "reviewer|coder|compromise|custom, or A|B|C|D; for a card that asks for hands retry|defer|cancel"
     leaf.add_argument("--decision", required=True, metavar="WORD", type=decision, help=words)
@@ -976,9 +1018,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def as_json(reply: Any) -> str:
+def as_json(reply: Reply) -> str:
     """The reply in ASCII, so that nothing in it reaches a terminal unescaped."""
-    return json.dumps(reply, indent=2)
+    return json.dumps(reply, indent=2).replace("\x7f", "\\u007f")
 
 
 def put(text: str) -> None:

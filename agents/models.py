@@ -161,6 +161,9 @@ class Run(models.Model):
     fence = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     token_hash = models.CharField(max_length=64, null=True, blank=True, unique=True)
+    spent_hash = models.CharField(
+        max_length=64, blank=True, db_index=True, help_text="Only to tell a late caller that its run is over."
+    )
     prompt_hash = models.CharField(max_length=64, blank=True)
     tier = models.PositiveSmallIntegerField(default=1)
     submission = models.OneToOneField(

@@ -105,6 +105,7 @@ class Conflict(models.Model):
         BLOCKED = "blocked", "Coder is blocked"
         LANDING = "landing", "Landing is stuck"
         REVIEW = "review", "Review raises only settled points"
+        REPEATED = "repeated", "Raised again after it was declined"
 
     class Status(models.TextChoices):
         OPEN = "open"
@@ -221,6 +222,8 @@ class Decision(models.Model):
     rationale = models.TextField(blank=True)
     constraints_text = models.TextField("constraints", blank=True)
     action = models.CharField(max_length=8, help_text="revise, review, accept, wait, retry, defer, cancel")
+    moved_from = models.CharField(max_length=11, blank=True, help_text="The task's status before it.")
+    moved_round = models.PositiveSmallIntegerField(null=True, blank=True)
     expects_change = models.BooleanField()
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="decisions"

@@ -1,4 +1,24 @@
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
+from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from rest_framework.routers import DefaultRouter
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from disputes.api import DisputeViewSet
+from steroidsweb.health import healthz
+from tasks.api import TaskViewSet
+
+router = DefaultRouter()
+router.include_root_view = False
+router.register("tasks", TaskViewSet, basename="task")
+router.register("disputes", DisputeViewSet, basename="dispute")
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
+    path("healthz", healthz, name="healthz"),
+    path("admin/", admin.site.urls),
+    path("api/v1/", include([path("", include("agents.api.urls")), path("", include(router.urls))])),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="api-docs"),
+    path("queue/", include("disputes.urls")),
+]

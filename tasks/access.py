@@ -13,7 +13,7 @@ MAINTAIN = frozenset({Membership.Role.MAINTAINER})
 
 def projects_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Project]:
     """The projects in which the person has one of the roles; superusers have all."""
-    if not user.is_authenticated or not user.is_active:
+    if not user.is_authenticated or not user.is_active or user.pk is None:
         return Project.objects.none()
     if user.is_superuser:
         return Project.objects.all()
@@ -23,7 +23,9 @@ def projects_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Project]:
 
 
 def tasks_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Task]:
-    """The tasks of those projects."""
+    """The tasks of those projects. A run's token reads its own task and has no other right."""
+    if (own := getattr(user, "task_pk", None)) is not None:
+        return Task.objects.filter(pk=own) if roles == READ else Task.objects.none()
     return Task.objects.filter(project__in=projects_for(user, roles))
 
 

@@ -4,9 +4,9 @@ Run inside a git clone::
 
     python -I replay_player.py --cassettes DIR --prompt FILE
 
-The prompt says which task it is about and what has happened to it so far. The player takes the cassette of that
-task and the first scene whose words fit the prompt. Then it does for real what the scene says: it edits files,
-runs commands, commits, and hands in through the ``steroids`` command. A cassette is a YAML file::
+The prompt says which task it is about and what has happened to it so far. The player takes the cassette of
+that task and the first scene whose words fit the prompt. Then it does for real what the scene says: it edits
+files, runs commands, commits, and hands in through the ``steroids`` command. A cassette is a YAML file::
 
     task: Accept weeks                 # the title in the prompt's heading
     scenes:
@@ -26,8 +26,8 @@ runs commands, commits, and hands in through the ``steroids`` command. A cassett
             file: "What {file} contains."
             may_fail: true
 
-Exit codes: 0 the scene was played, 3 nothing was recorded for this prompt, 4 the scene cannot be played, or else
-the exit code of the ``steroids`` command that failed. A scene can be played again over its own result.
+Exit codes: 0 the scene was played, 3 nothing was recorded for this prompt, 4 the scene cannot be played, or
+else the exit code of the ``steroids`` command that failed.
 
 This is a script of its own. It needs PyYAML and no part of the project.
 """
@@ -66,7 +66,7 @@ FILE_ACTIONS = {
 ACTIONS = (*TEXT_ACTIONS, *FILE_ACTIONS, "pause")
 
 
-class Stop(Exception):
+class PlayerError(Exception):
     """The player ends here, with a sentence for people and an exit code."""
 
     def __init__(self, exit_code: int, sentence: str) -> None:
@@ -74,7 +74,7 @@ class Stop(Exception):
         self.exit_code = exit_code
 
 
-class Malformed(Exception):
+class CassetteError(Exception):
     """A part of a cassette is not what it should be."""
 
 
@@ -139,7 +139,7 @@ def read_prompt(path: Path) -> Prompt:
     text = path.read_text(encoding="utf-8")
     heading = HEADING.search(text)
     if heading is None:
-        raise Stop(NOTHING_RECORDED, "The prompt has no heading such as '# Task demo-1: Title'.")
+        raise PlayerError(NOTHING_RECORDED, "The prompt has no heading such as '# Task demo-1: Title'.")
     kind, task, title = heading.groups()
     return Prompt(role=ROLES[kind], task=task, title=title.strip(), text=text)
 
@@ -149,7 +149,7 @@ def find_cassette(folder: Path, prompt: Prompt) -> Cassette:
     for path in sorted(folder.glob("*.yaml")):
         if read_yaml(path).get("task") == prompt.title:
             return read_cassette(path)
-    raise Stop(NOTHING_RECORDED, f"No cassette is recorded for the task {prompt.title!r} (role {prompt.role}).")
+    raise PlayerError(NOTHING_RECORDED, f"No cassette is recorded for {prompt.title!r} (role {prompt.role}).")
 
 
 def find_scene(cassette: Cassette, prompt: Prompt) -> Scene:
@@ -157,7 +157,9 @@ def find_scene(cassette: Cassette, prompt: Prompt) -> Scene:
     for scene in cassette.scenes:
         if scene.fits(prompt):
             return scene
-    raise Stop(NOTHING_RECORDED, f"No scene of the task {prompt.title!r} fits this prompt (role {prompt.role}).")
+    raise PlayerError(
+        NOTHING_RECORDED, f"No scene of {prompt.title!r} fits this prompt (role {prompt.role})."
+    )
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -165,9 +167,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Stop(CANNOT_PLAY, f"{path.name}: this is not YAML: {error}") from None
+        raise PlayerError(CANNOT_PLAY, f"{path.name}: this is not YAML: {error}") from None
     if not isinstance(content, dict):
-        raise Stop(CANNOT_PLAY, f"{path.name}: a cassette must be a mapping.")
+        raise PlayerError(CANNOT_PLAY, f"{path.name}: a cassette must be a mapping.")
     return content
 
 
@@ -176,24 +178,26 @@ def read_cassette(path: Path) -> Cassette:
     content = read_yaml(path)
     task, scenes = content.get("task"), content.get("scenes")
     if set(content) != {"task", "scenes"} or not isinstance(task, str) or not isinstance(scenes, list):
-        raise Stop(CANNOT_PLAY, f"{path.name}: a cassette must have the text 'task' and the list 'scenes'.")
+        raise PlayerError(
+            CANNOT_PLAY, f"{path.name}: a cassette must have the text 'task' and the list 'scenes'."
+        )
     read: list[Scene] = []
     for number, scene in enumerate(scenes, start=1):
         try:
             read.append(read_scene(scene, path.parent))
-        except Malformed as reason:
-            raise Stop(CANNOT_PLAY, f"{path.name}, scene {number}: {reason}") from None
+        except CassetteError as reason:
+            raise PlayerError(CANNOT_PLAY, f"{path.name}, scene {number}: {reason}") from None
     return Cassette(folder=path.parent, task=task, scenes=tuple(read))
 
 
 def read_scene(raw: Any, folder: Path) -> Scene:
     """Read one scene of a cassette in ``folder``."""
     if not isinstance(raw, dict) or not {"role", "do"} <= set(raw) <= {"role", "when", "unless", "do"}:
-        raise Malformed("a scene must have 'role' and 'do', and may have 'when' and 'unless'.")
+        raise CassetteError("a scene must have 'role' and 'do', and may have 'when' and 'unless'.")
     if raw["role"] not in ROLES.values():
-        raise Malformed(f"the role must be coder or reviewer, not {raw['role']!r}.")
+        raise CassetteError(f"the role must be coder or reviewer, not {raw['role']!r}.")
     if not isinstance(raw["do"], list) or not raw["do"]:
-        raise Malformed("'do' must be a list with at least one step.")
+        raise CassetteError("'do' must be a list with at least one step.")
     return Scene(
         role=raw["role"],
         when=read_words(raw, "when"),
@@ -206,21 +210,21 @@ def read_words(raw: dict[str, Any], key: str) -> tuple[str, ...]:
     """Read the words to look for in the prompt."""
     words = raw.get(key, [])
     if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
-        raise Malformed(f"{key!r} must be a list of texts.")
+        raise CassetteError(f"{key!r} must be a list of texts.")
     return tuple(words)
 
 
 def read_step(raw: Any, folder: Path) -> Step:
     """Read one step: an action with its value, and for ``steroids`` what goes with it."""
     if not isinstance(raw, dict):
-        raise Malformed(f"a step must be a mapping, not {raw!r}.")
+        raise CassetteError(f"a step must be a mapping, not {raw!r}.")
     actions = [key for key in raw if key in ACTIONS]
     if len(actions) != 1:
-        raise Malformed(f"a step must name exactly one of {', '.join(ACTIONS)}; this one is {raw!r}.")
+        raise CassetteError(f"a step must name exactly one of {', '.join(ACTIONS)}; this one is {raw!r}.")
     action = actions[0]
     beside = set(raw) - {action}
     if beside - ({"file", "may_fail"} if action == "steroids" else set()):
-        raise Malformed(f"{action!r} does not go together with {', '.join(sorted(map(str, beside)))}.")
+        raise CassetteError(f"{action!r} does not go together with {', '.join(sorted(map(str, beside)))}.")
     step = Step(action, raw[action], raw.get("file"), raw.get("may_fail", False))
     check_value(step, folder)
     return step
@@ -232,18 +236,18 @@ def check_value(step: Step, folder: Path) -> None:
     if step.action == "pause":
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not 0 <= value < math.inf:
-            raise Malformed(f"'pause' must be a number of seconds, not {value!r}.")
+            raise CassetteError(f"'pause' must be a number of seconds, not {value!r}.")
     elif step.action in FILE_ACTIONS:
         forms = FILE_ACTIONS[step.action]
         if not isinstance(value, dict) or set(value) not in forms:
             wanted = " or ".join(", ".join(sorted(form)) for form in forms)
-            raise Malformed(f"{step.action!r} must be a mapping with {wanted}.")
+            raise CassetteError(f"{step.action!r} must be a mapping with {wanted}.")
         if not all(isinstance(text, str) for text in value.values()):
-            raise Malformed(f"all values of {step.action!r} must be texts.")
+            raise CassetteError(f"all values of {step.action!r} must be texts.")
         if "from" in value and not inside(folder, value["from"]).is_file():
-            raise Malformed(f"there is no file {value['from']!r} to write {value['path']!r} from.")
+            raise CassetteError(f"there is no file {value['from']!r} to write {value['path']!r} from.")
     elif not isinstance(value, str) or not value:
-        raise Malformed(f"{step.action!r} must be a text, not {value!r}.")
+        raise CassetteError(f"{step.action!r} must be a text, not {value!r}.")
     elif step.action == "steroids":
         check_command(step)
 
@@ -253,11 +257,11 @@ def check_command(step: Step) -> None:
     try:
         shlex.split(step.value)
     except ValueError as error:
-        raise Malformed(f"the command {step.value!r} cannot be split: {error}.") from None
+        raise CassetteError(f"the command {step.value!r} cannot be split: {error}.") from None
     if not isinstance(step.file, str | None) or not isinstance(step.may_fail, bool):
-        raise Malformed("'file' must be a text and 'may_fail' must be true or false.")
+        raise CassetteError("'file' must be a text and 'may_fail' must be true or false.")
     if ("{file}" in step.value) != (step.file is not None):
-        raise Malformed("'file' and the word {file} in the command need each other.")
+        raise CassetteError("'file' and the word {file} in the command need each other.")
 
 
 def inside(folder: Path, relative: str) -> Path:
@@ -265,7 +269,7 @@ def inside(folder: Path, relative: str) -> Path:
     root = folder.resolve()
     path = (root / relative).resolve()
     if path == root or not path.is_relative_to(root):
-        raise Malformed(f"the path {relative!r} leaves its directory.")
+        raise CassetteError(f"the path {relative!r} leaves its directory.")
     return path
 
 
@@ -286,8 +290,8 @@ class Player:
         for step in scene.steps:
             try:
                 self.do(step)
-            except Malformed as reason:
-                raise Stop(CANNOT_PLAY, f"{step.action}: {reason}") from None
+            except CassetteError as reason:
+                raise PlayerError(CANNOT_PLAY, f"{step.action}: {reason}") from None
 
     def do(self, step: Step) -> None:
         """Do one step."""
@@ -324,17 +328,17 @@ class Player:
         text = target.read_text(encoding="utf-8")
         found = text.count(old)
         if found != 1:
-            raise Malformed(f"{old!r} must be in {path} exactly once, but it is there {found} times.")
+            raise CassetteError(f"{old!r} must be in {path} exactly once, but it is there {found} times.")
         target.write_text(text.replace(old, new), encoding="utf-8")
 
     def commit(self, message: str) -> None:
         """Commit everything; having nothing to commit is fine."""
         if self.run(["git", "add", "-A"]):
-            raise Stop(CANNOT_PLAY, "The files could not be added to git.")
+            raise PlayerError(CANNOT_PLAY, "The files could not be added to git.")
         if not self.run(["git", "diff", "--cached", "--quiet"]):
             say("Nothing to commit.")
         elif self.run(["git", "commit", "-q", "-m", message]):
-            raise Stop(CANNOT_PLAY, f"git could not commit {message!r}.")
+            raise PlayerError(CANNOT_PLAY, f"git could not commit {message!r}.")
 
     def steroids(self, step: Step) -> None:
         """Run the ``steroids`` command; what it is handed lies outside the clone."""
@@ -347,7 +351,7 @@ class Player:
             ]
             exit_code = self.run(["steroids", *words])
         if exit_code and not step.may_fail:
-            raise Stop(exit_code, f"'steroids {step.value}' failed with exit code {exit_code}.")
+            raise PlayerError(exit_code, f"'steroids {step.value}' failed with exit code {exit_code}.")
 
     def run(self, command: list[str]) -> int:
         """Run a command in the clone, its output going where ours goes, and return its exit code."""
@@ -369,7 +373,7 @@ def read_time_scale() -> float:
     except ValueError:
         scale = math.nan
     if not 0 <= scale < math.inf:
-        raise Stop(CANNOT_PLAY, f"STEROIDS_TIME_SCALE must be a number from 0 up, not {written!r}.")
+        raise PlayerError(CANNOT_PLAY, f"STEROIDS_TIME_SCALE must be a number from 0 up, not {written!r}.")
     return scale
 
 
@@ -384,7 +388,7 @@ def main() -> int:
         cassette = find_cassette(arguments.cassettes, prompt)
         scene = find_scene(cassette, prompt)
         Player(Path.cwd(), cassette.folder, prompt, read_time_scale()).play(scene)
-    except Stop as stop:
+    except PlayerError as stop:
         say(str(stop))
         return stop.exit_code
     except OSError as error:

@@ -37,7 +37,11 @@ class Project(models.Model):
     settings = models.JSONField(
         default=dict, blank=True, validators=[validate_settings], help_text="What differs from the defaults."
     )
-    paused_reason = models.CharField(max_length=500, blank=True)
+    trouble = models.CharField(
+        max_length=500, blank=True, editable=False, help_text="Why nothing is started: an unreachable remote."
+    )
+    trouble_until = models.DateTimeField(null=True, blank=True, editable=False)
+    trouble_count = models.PositiveSmallIntegerField(default=0, editable=False)
     last_started_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 

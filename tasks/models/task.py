@@ -89,7 +89,9 @@ class Task(models.Model):
     finished_by = models.CharField(
         max_length=6, blank=True, editable=False, choices=[("hand", "By hand"), ("import", "Imported")]
     )
-    counts_since_run = models.PositiveBigIntegerField(default=0, editable=False)
+    counts_since = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Failures before it no longer count."
+    )
     origin = models.CharField(max_length=6, choices=Origin, default=Origin.HAND, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     status_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -201,7 +203,8 @@ class Task(models.Model):
         self.move("ship", actor=actor, note=note, accepted=submission)
 
     def park(self, *, note: str, actor: Actor = SYSTEM) -> None:
-        self.move("park", note=note, actor=actor)
+        """Only a pair of hands can help; a card in the queue says why."""
+        self.move("park", note=note, actor=actor, accepted=None)
 
     def exhaust(self, *, actor: Actor, note: str) -> None:
         """The last resort: too many rejections. The section stops where the project says so."""
@@ -238,15 +241,17 @@ class Task(models.Model):
     def rule_review(self, *, actor: Actor, note: str, not_before: Any) -> None:
         self.move("rule_review", actor=actor, note=note, not_before=not_before)
 
-    def rule_accept(self, submission: "Submission", *, actor: Actor, note: str) -> None:
-        self.move("rule_accept", actor=actor, note=note, accepted=submission)
+    def rule_accept(
+        self, submission: "Submission", *, actor: Actor, note: str, not_before: Any = None
+    ) -> None:
+        self.move("rule_accept", actor=actor, note=note, accepted=submission, not_before=not_before)
 
-    def retry(self, to: str, *, actor: Actor, note: str, not_before: Any, last_run: int) -> None:
+    def retry(self, to: str, *, actor: Actor, note: str, not_before: Any) -> None:
         """A human sends a parked or failed task on; earlier counts stay listed but no longer count."""
         with transaction.atomic():
             self.move(
                 "retry", to=to, actor=actor, note=note, not_before=not_before, rejections=0,
-                counts_since_run=last_run, round=max(self.round, 1) + (to == Status.IN_PROGRESS),
+                counts_since=timezone.now(), round=max(self.round, 1) + (to == Status.IN_PROGRESS),
             )  # fmt: skip
             self._restart_sections()
 

@@ -23,5 +23,5 @@ class Names:
         return self._seconds[text] if text in self._seconds else parse_span(text)
 
 
+# For a program that serves one team only. The library itself puts no name in it.
 SHARED = Names()
-"""For a program that has one team only. The library itself puts no name in it."""

@@ -9,8 +9,8 @@ from typing import Literal
 def round_to_minute(seconds: int, half: Literal["up", "even"] = "up") -> int:
     """Return ``seconds`` rounded to whole minutes, still in seconds.
 
-    Half a minute goes away from zero with ``half="up"``, as readers expect. With ``half="even"`` it goes to the
-    even minute, so that long reports do not drift. Any other ``half`` is a ``ValueError``.
+    With ``half="up"`` half a minute goes away from zero, as readers expect. With ``half="even"`` it goes to
+    the even minute, so that long reports do not drift. Any other ``half`` is a ``ValueError``.
     """
     if half not in ("up", "even"):
         raise ValueError(f"half must be 'up' or 'even': {half!r}")

@@ -1,0 +1,42 @@
+# `make run` starts everything, `make test` runs the whole suite; both share `make setup`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test setup setup-dev lint check clean
+
+run: setup
+	@exec $(BIN)/python manage.py run_orchestrator --demo
+
+test: setup-dev
+	$(BIN)/python -m pytest
+
+setup: $(VENV)/.installed var/secret-key
+	@$(BIN)/python manage.py migrate --verbosity 0
+
+setup-dev: setup $(VENV)/.installed-dev
+
+$(VENV)/.installed: requirements.txt
+	@sh .ci/check-tools "$(PYTHON)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing what the program needs into $(VENV) (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	@touch $@
+
+var/secret-key:
+	@mkdir -p -m 700 var
+	@umask 077 && $(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))" > $@
+
+lint: setup-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+
+check: lint test
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,202 @@
+"""The admin of those who work: agents, hosts, their runs, and people's tokens."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Left
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.admin import StackedInline
+from unfold.decorators import display
+
+from agents.models import Agent, Host, Idempotency, Output, Prompt, Run, Token, new_token, token_hash
+from tasks.admin.base import (
+    BaseAdmin,
+    ProjectFilter,
+    ProjectScopedAdmin,
+    ReadOnlyAdmin,
+    SuperuserAdmin,
+    preformatted,
+    task_ref,
+)
+
+LIVE_RUNS = Count("runs", ~Q(runs__status=Run.Status.ENDED))
+LOG_PIECES = 5
+
+
+@admin.register(Agent)
+class AgentAdmin(SuperuserAdmin, BaseAdmin):
+    list_display = ("name", "role", "provider", "model", "is_active", "priority", "live_of_slots")
+    list_filter = ("role", "provider", "is_active")
+    search_fields = ("name", "model", "kind")
+    autocomplete_fields = ("projects",)
+    fieldsets = (
+        (None, {"fields": (("name", "role"), ("kind", "is_active"))}),
+        ("Command", {"fields": (("provider", "model"), "settings", "instructions")}),
+        ("What it takes", {"fields": ("projects", "domains", "focus", ("priority", "slots"))}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
+        return super().get_queryset(request).annotate(live=LIVE_RUNS)
+
+    @display(description="running", ordering="live")
+    def live_of_slots(self, agent: Any) -> str:
+        return f"{agent.live} of {agent.slots}"
+
+
+@admin.register(Host)
+class HostAdmin(SuperuserAdmin, BaseAdmin):
+    """Hosts report themselves. People drain them and set how much they hold."""
+
+    list_display = ("name", "live_of_slots", "tier", "is_draining", "seen_at", "version")
+    search_fields = ("name",)
+    fields = (("is_draining", "slots"), "name", "tier", "seen_at", "version", "boot_id")
+    readonly_fields = ("name", "tier", "seen_at", "version", "boot_id")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Host]:
+        return super().get_queryset(request).annotate(live=LIVE_RUNS)
+
+    @display(description="running", ordering="live")
+    def live_of_slots(self, host: Any) -> str:
+        return f"{host.live} of {host.slots}"
+
+
+class PromptInline(ReadOnlyAdmin, StackedInline):
+    model = Prompt
+    fields = ("words",)
+    readonly_fields = ("words",)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Who sees the run sees its prompt."""
+        return True
+
+    @display(description="text")
+    def words(self, prompt: Prompt) -> SafeString:
+        return preformatted(prompt.text)
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    list_display = (
+        "number", task_ref, "role", "round", "agent_label", "host", "status", "outcome_label",
+        "started_at", "ended_at",
+    )  # fmt: skip
+    list_filter = (ProjectFilter, "status", "role", "outcome")
+    list_select_related = ("task__project", "host")
+    search_fields = ("agent_label", "task__title", "reason")
+    exclude = ("token_hash", "spent_hash")
+    readonly_fields = ("log",)
+    inlines = (PromptInline,)
+    date_hierarchy = "queued_at"
+
+    @display(description="run", ordering="pk")
+    def number(self, run: Run) -> int:
+        return run.pk
+
+    @display(
+        description="outcome",
+        ordering="outcome",
+        label=dict.fromkeys(Run.Outcome, "danger")
+        | {"": "neutral", "handed_in": "success", "nothing": "warning", "stopped": "neutral"},
+    )
+    def outcome_label(self, run: Run) -> tuple[str, str]:
+        return run.outcome, run.get_outcome_display()
+
+    @display(description="end of the log")
+    def log(self, run: Run) -> SafeString:
+        pieces = run.outputs.order_by("-seq").values_list("text", flat=True)[:LOG_PIECES]
+        return preformatted("".join(reversed(pieces)))
+
+
+@admin.register(Output)
+class OutputAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    project_path = "run__project"
+    list_display = ("run_number", "task", "seq", "beginning")
+    list_filter = (ProjectFilter,)
+    list_select_related = ("run__task__project",)
+    search_fields = ("=run__pk",)
+    search_help_text = "Number of a run"
+    fields = ("run", "seq", "words")
+    readonly_fields = ("words",)
+    ordering = ("-pk",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Output]:
+        return super().get_queryset(request).defer("text").annotate(head=Left("text", 100))
+
+    @display(description="run", ordering="run")
+    def run_number(self, output: Output) -> int:
+        return output.run_id
+
+    @display(description="task", ordering="run__task")
+    def task(self, output: Output) -> str:
+        return output.run.task.ref
+
+    @display(description="text")
+    def beginning(self, output: Any) -> str:
+        return output.head.strip()
+
+    @display(description="text")
+    def words(self, output: Output) -> SafeString:
+        return preformatted(output.text)
+
+
+@admin.register(Token)
+class TokenAdmin(BaseAdmin):
+    """Everybody mints and withdraws tokens of their own; superusers see and withdraw all."""
+
+    list_display = ("name", "user", "created_at", "used_at", "expires_at")
+    list_select_related = ("user",)
+    search_fields = ("name", "user__username")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active and request.user.is_staff)  # type: ignore[union-attr]
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request) and (obj is None or self._is_own(request, obj))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.has_module_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_view_permission(request, obj)
+
+    def _is_own(self, request: HttpRequest, token: Token) -> bool:
+        return bool(request.user.is_superuser) or token.user_id == request.user.pk  # type: ignore[union-attr]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Token]:
+        rows = super().get_queryset(request)
+        return rows if request.user.is_superuser else rows.filter(user=request.user)  # type: ignore[union-attr]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        asked = ("name", "expires_at")
+        return asked if obj is None else (*asked, "user", "created_at", "used_at")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return () if obj is None else ("user", "created_at", "used_at")
+
+    def save_model(self, request: HttpRequest, obj: Token, form: Any, change: bool) -> None:
+        """Mint: the token in clear goes into this one message and nowhere else."""
+        secret = new_token()
+        obj.user, obj.hash = request.user, token_hash(secret)
+        super().save_model(request, obj, form, change)
+        shown = format_html("Copy it now, it is not shown again: <code>{}</code>", secret)
+        self.message_user(request, shown, messages.WARNING)
+
+
+@admin.register(Idempotency)
+class IdempotencyAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+    list_display = ("actor", "key", "status", "at")
+    list_filter = ("status",)
+    search_fields = ("actor", "key")
+    date_hierarchy = "at"

@@ -1,0 +1,67 @@
+"""Tokens: a run's, which dies with the run, and a person's. Identity comes from the token only."""
+
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.request import Request
+
+from agents.api.principals import RunPrincipal
+from agents.models import TOKEN_PREFIX, Run, Token, token_hash
+from tasks.errors import Refused
+
+
+def bearer_of(request: Any) -> str:
+    """The token in the request's header; empty where there is none."""
+    words = get_authorization_header(request).decode("ascii", "replace").split()
+    return words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
+
+
+class TokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer stx_…`."""
+
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        secret = bearer_of(request)
+        if not secret:
+            return None
+        hashed = token_hash(secret)
+        run = Run.objects.filter(token_hash=hashed).select_related("task__project", "agent").first()
+        if run is not None:
+            return RunPrincipal(run), run
+        token = Token.objects.filter(hash=hashed).select_related("user").first()
+        now = timezone.now()
+        if token and token.user.is_active and (token.expires_at is None or token.expires_at > now):
+            if token.used_at is None or (now - token.used_at).total_seconds() > 60:
+                Token.objects.filter(pk=token.pk).update(used_at=now)
+            return token.user, token
+        raise self._dead(hashed, known_shape=secret.startswith(TOKEN_PREFIX))
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+    def _dead(self, hashed: str, *, known_shape: bool) -> Refused:
+        run = Run.objects.filter(~Q(spent_hash=""), spent_hash=hashed).select_related("task__project").first()
+        if run is None:
+            what = "This token is unknown or has expired." if known_shape else "This is no token of this program."
+            return Refused("bad_token", what, "Ask for a new one in the admin, under Tokens.", status=401)
+        if run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
+            return Refused(
+                "handed_in", f"Run {run.pk} on {run.task.ref} has handed in; nothing more is taken from it.",
+                "End your work. The next run goes on from what was handed in.", status=409,
+            )  # fmt: skip
+        return Refused(
+            "run_over", f"Run {run.pk} on {run.task.ref} is over; its token died with it.",
+            "End your work. What lies in the clone is saved.", status=401,
+        )  # fmt: skip
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """How the schema describes our tokens."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "A run's token or a person's."}

@@ -1,0 +1,62 @@
+"""One effect per Idempotency-Key, however often the request is sent (C18)."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api.authentication import bearer_of
+from agents.models import Idempotency, token_hash
+from tasks.errors import Refused
+
+KEY_MAX = 80
+
+
+def _actor(request: Request) -> str:
+    secret = bearer_of(request)
+    return token_hash(secret) if secret else f"user-{request.user.pk}"
+
+
+def _key(request: Request) -> str:
+    return request.headers.get("Idempotency-Key", "")[:KEY_MAX]
+
+
+def _hash(request: Request) -> str:
+    return hashlib.sha256(request.path.encode() + b"\0" + request.body).hexdigest()
+
+
+def earlier_reply(request: Request) -> Response | None:
+    """The stored reply to this very request, also for a token that died with it.
+
+    Raises Refused where the key was used for another request.
+    """
+    key = _key(request)
+    row = Idempotency.objects.filter(actor=_actor(request), key=key).first() if key else None
+    if row is None:
+        return None
+    if row.request_hash != _hash(request):
+        raise Refused(
+            "key_reused", "This Idempotency-Key was sent with another request before.",
+            "Use a new key for a new request.", status=422,
+        )  # fmt: skip
+    return Response(row.reply, status=row.status)
+
+
+def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Response:
+    """Do the work and store its reply in one transaction."""
+    actor, key, hashed = _actor(request), _key(request), _hash(request)
+    try:
+        with transaction.atomic():
+            reply, status = work()
+            if key:
+                Idempotency.objects.create(
+                    actor=actor, key=key, request_hash=hashed, status=status, reply=reply
+                )
+    except IntegrityError:
+        if (earlier := earlier_reply(request)) is not None:
+            return earlier
+        raise
+    return Response(reply, status=status)

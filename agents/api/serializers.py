@@ -1,0 +1,85 @@
+"""What hand-ins carry. Texts are bounded here; their content is read by disputes.protocol."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from disputes.protocol.documents import MAX_BYTES
+from tasks.models import SEVERITY_CHOICES
+from tasks.models.choices import validate_sha
+
+NOTES_MAX = 20_000
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}]})
+class Document(serializers.Field):  # type: ignore[type-arg]
+    """Markdown as text, or its structured form as an object."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str):
+            if len(data.encode("utf-8", "replace")) > MAX_BYTES:
+                raise serializers.ValidationError(f"It is larger than {MAX_BYTES} bytes.")
+            return data.replace("\0", "")
+        if isinstance(data, dict):
+            return data
+        raise serializers.ValidationError("It is neither a text nor an object.")
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class SubmitSerializer(serializers.Serializer[Any]):
+    sha = serializers.CharField(validators=[validate_sha])
+    response = Document(required=False, default="")
+    notes = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class ReviewSerializer(serializers.Serializer[Any]):
+    notes = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
+    review = Document(required=False, default="")
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class OpenDisputeSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(max_length=300)
+    position = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
+    finding = serializers.CharField(required=False, allow_blank=True, max_length=24, default="")
+    severity = serializers.ChoiceField(choices=SEVERITY_CHOICES, required=False)
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class LogSerializer(serializers.Serializer[Any]):
+    notes = serializers.CharField(max_length=NOTES_MAX)
+    minor = serializers.BooleanField()
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class BlockedSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(max_length=NOTES_MAX)
+
+
+class CommentSerializer(serializers.Serializer[Any]):
+    body = serializers.CharField(max_length=NOTES_MAX)
+    target = serializers.CharField(required=False, allow_blank=True, max_length=300, default="")
+    parent = serializers.IntegerField(required=False, allow_null=True, default=None)
+
+
+class HandedInSerializer(serializers.Serializer[Any]):
+    """The reply to every hand-in."""
+
+    message = serializers.CharField()
+    task = serializers.CharField()
+    status = serializers.CharField()
+    round = serializers.IntegerField()
+    conflicts = serializers.ListField(child=serializers.CharField(), required=False)
+    findings = serializers.ListField(child=serializers.DictField(), required=False)
+    dropped = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class MeSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(choices=["run", "person"])
+    name = serializers.CharField()
+    role = serializers.CharField(allow_blank=True)
+    task = serializers.CharField(allow_blank=True)

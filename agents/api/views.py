@@ -1,0 +1,87 @@
+"""The addresses of hand-ins."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
+
+from agents.api import handins, idempotency, serializers
+from agents.api.principals import RunPrincipal
+
+
+class HandInView(APIView):
+    """One verb. Sent twice with the same Idempotency-Key it has one effect and one reply."""
+
+    serializer: ClassVar[type[Serializer[Any]]]
+    verb: ClassVar[Callable[..., dict[str, Any]]]
+    created = 201
+
+    def perform_authentication(self, request: Request) -> None:
+        """Only after the look for an earlier reply: the token of that request may have died with it."""
+
+    def check_permissions(self, request: Request) -> None:
+        """See `post`."""
+
+    def check_throttles(self, request: Request) -> None:
+        """See `post`."""
+
+    def post(self, request: Request, ref: str) -> Response:
+        earlier = idempotency.earlier_reply(request)
+        if earlier is not None:
+            return earlier
+        super().perform_authentication(request)
+        super().check_permissions(request)
+        super().check_throttles(request)
+        body = self.serializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        verb = type(self).verb
+        return idempotency.once(request, lambda: (verb(request.user, ref, body.validated_data), self.created))
+
+
+def _view(name: str, verb: Callable[..., dict[str, Any]], body: type[Serializer[Any]]) -> Any:
+    @extend_schema(
+        operation_id=f"task_{name}", request=body, summary=(verb.__doc__ or name).strip().splitlines()[0],
+        responses={201: serializers.HandedInSerializer}, tags=["hand-ins"],
+    )  # fmt: skip
+    def post(self: HandInView, request: Request, ref: str) -> Response:
+        return HandInView.post(self, request, ref)
+
+    members = {"verb": staticmethod(verb), "serializer": body, "post": post, "__doc__": verb.__doc__}
+    return type(f"{name.capitalize()}View", (HandInView,), members).as_view()
+
+
+def _approve(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Approve the verified submission."""
+    return handins.review(user, ref, data, approves=True)
+
+
+def _reject(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Reject the verified submission, with findings."""
+    return handins.review(user, ref, data, approves=False)
+
+
+submit = _view("submit", handins.submit, serializers.SubmitSerializer)
+approve = _view("approve", _approve, serializers.ReviewSerializer)
+reject = _view("reject", _reject, serializers.ReviewSerializer)
+dispute = _view("dispute", handins.dispute, serializers.OpenDisputeSerializer)
+log = _view("log", handins.log, serializers.LogSerializer)
+blocked = _view("blocked", handins.blocked, serializers.BlockedSerializer)
+comment = _view("comment", handins.comment, serializers.CommentSerializer)
+
+
+class MeView(APIView):
+    """Who this token is."""
+
+    @extend_schema(operation_id="me", responses=serializers.MeSerializer, tags=["me"])
+    def get(self, request: Request) -> Response:
+        user = request.user
+        if isinstance(user, RunPrincipal):
+            run = user.run
+            return Response(
+                {"kind": "run", "name": user.get_username(), "role": run.role, "task": run.task.ref}
+            )
+        return Response({"kind": "person", "name": user.get_username(), "role": "", "task": ""})

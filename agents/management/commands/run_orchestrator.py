@@ -1,0 +1,100 @@
+"""The resident process of an agent host."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from agents import demo
+from agents.runtime import paths
+from agents.runtime.host import HostBusy
+from agents.runtime.resident import AlreadyRunning, Resident, once
+from disputes.models import Conflict
+from tasks.models import Task
+from tasks.states import Status
+
+EXIT_FAILED_TASK = 3
+
+
+class Command(BaseCommand):
+    help = "Run the loop, the background jobs, this host's agents and the web server."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--once", action="store_true", help="one turn of the loop, then exit")
+        parser.add_argument(
+            "--until-idle", action="store_true", help="exit when nothing is left to do; 3 if a task failed"
+        )
+        parser.add_argument("--demo", action="store_true", help="create the demo project first")
+        parser.add_argument("--no-web", action="store_true", help="without the web server")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        paths.folder()
+        if options["demo"]:
+            self._prepare_demo()
+        elif MigrationExecutor(connection).migration_plan(MigrationExecutor(connection).loader.graph.leaf_nodes()):
+            raise CommandError("The database is not up to date. Run `make setup` or `manage.py migrate`.")
+        if options["once"]:
+            self._once()
+            return
+        resident = Resident(web=not options["no_web"], until_idle=options["until_idle"], say=self._say)
+        try:
+            resident.run()
+        except (AlreadyRunning, HostBusy) as error:
+            url = getattr(error, "url", "")
+            self._say(f"{error} {f'Steroids Web answers on {url}' if url else ''}".strip())
+            return
+        if options["until_idle"]:
+            self._report()
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+    def _once(self) -> None:
+        try:
+            once()
+        except HostBusy as error:
+            raise CommandError(f"{error} Nothing was done.") from error
+
+    def _prepare_demo(self) -> None:
+        call_command("migrate", verbosity=0, interactive=False)
+        password = demo.first_admin()
+        demo.create()
+        if password is None:
+            return
+        if self.stdout.isatty():
+            self._say(f"Sign in as admin with the password {password} (shown only now).")
+            return
+        path = Path(settings.HOME) / "admin-password"
+        path.touch(mode=0o600)
+        path.write_text(password + "\n")
+        self._say(f"Sign in as admin; the password is in {path}.")
+
+    def _report(self) -> None:
+        """Task, status, rounds, landed SHA; then what waits for a human."""
+        rows = [("TASK", "STATUS", "ROUNDS", "LANDED", "TITLE")]
+        tasks = Task.objects.select_related("project").order_by("project__slug", "rank")
+        rows += [
+            (task.ref, task.status, str(task.round), task.landed_sha[:12] or "-", task.title)
+            for task in tasks
+        ]
+        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        for row in rows:
+            self._say("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]))
+        waiting = Conflict.objects.filter(status=Conflict.Status.OPEN).select_related(
+            "dispute__task__project", "finding"
+        )
+        self._say("\nOpen disputes:" if waiting else "\nNo open disputes.")
+        for conflict in waiting:
+            task = conflict.dispute.task
+            self._say(
+                f"  {conflict.dispute.ref}  {task.ref if task else '-'}  {conflict.severity.upper()}  "
+                f"{conflict.question}"
+            )
+        if tasks.filter(status=Status.FAILED).exists():
+            raise SystemExit(EXIT_FAILED_TASK)

@@ -1,0 +1,122 @@
+"""The first page: what needs the person, what runs, what landed. A constant number of queries."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import caches
+from django.db.models import Count, F, Q
+from django.db.models.functions import Right
+from django.http import HttpRequest
+from django.utils import timezone
+
+from agents.jobs import LAST_TICK
+from agents.models import Host, Output, Run
+from disputes.models import Dispute
+from tasks.access import projects_for
+from tasks.models import Event, Section, Task
+from tasks.states import Status
+
+DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS = 6, 8, 2, 8, 12, 10
+TAIL_LINES, TAIL_CHARS = 4, 2000
+ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)")  # colours, titles
+SILENT_SHARE = 0.25  # of the time after which a silent run is stopped; from there on the page says so
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """A run under way, and the end of its log where it is shown."""
+
+    run: Run
+    lines: list[str]
+    silent: float | None  # seconds, once that is worth a word
+
+
+def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Unfold's callback: the admin's index with our cards, over the projects of the person."""
+    projects = projects_for(request.user)
+    return {
+        **context,
+        "title": "Dashboard",
+        "has_projects": projects.exists(),
+        **_needs_you(projects),
+        **_runs(projects),
+        **_landed(projects),
+        "events": Event.objects.filter(project__in=projects).select_related("task__project")[:EVENTS],
+        "sections": _sections(projects),
+        **_health(),
+    }
+
+
+def _needs_you(projects: Any) -> dict[str, Any]:
+    waiting = Dispute.objects.open().filter(project__in=projects)
+    rows = waiting.in_order().select_related("project", "task__project")[:DISPUTES]
+    return {"disputes": list(rows), "dispute_count": waiting.count()}
+
+
+def _runs(projects: Any) -> dict[str, Any]:
+    live = Run.objects.live().filter(project__in=projects)
+    rows = list(live.select_related("project", "task__project", "host").order_by("-pk")[:RUNS])
+    with_log = [run for run in rows if run.status != Run.Status.QUEUED][:LOGS]
+    logs = {run.pk: tail(run) for run in with_log}
+    return {
+        "runs": [LiveRun(run, logs.get(run.pk, []), _silent(run)) for run in rows],
+        "run_count": live.count(),
+        "silence": settings.DURATIONS["silence"],
+    }
+
+
+def tail(run: Run) -> list[str]:
+    """The last lines of the log so far, without what only a terminal understands."""
+    pieces = Output.objects.filter(run=run).order_by("-seq").annotate(end=Right("text", TAIL_CHARS))
+    text = ESCAPES.sub("", "".join(reversed(pieces.values_list("end", flat=True)[:TAIL_LINES])))
+    lines = ("".join(char for char in line if _is_plain(char)).rstrip() for line in text.split("\n"))
+    return [line for line in lines if line][-TAIL_LINES:]
+
+
+def _is_plain(char: str) -> bool:
+    return char == "\t" or not unicodedata.category(char).startswith("C")
+
+
+def _silent(run: Run) -> float | None:
+    since = run.last_output_at or run.started_at
+    if run.status != Run.Status.RUNNING or since is None:
+        return None
+    seconds = (timezone.now() - since).total_seconds()
+    return seconds if seconds > settings.DURATIONS["silence"] * SILENT_SHARE else None
+
+
+def _landed(projects: Any) -> dict[str, Any]:
+    tasks = Task.objects.filter(project__in=projects)
+    landed = tasks.filter(landed_at__isnull=False).select_related("project").order_by("-landed_at")
+    return {"landed": landed[:LANDED], "to_land": tasks.to_land().count()}
+
+
+def _sections(projects: Any) -> Any:
+    """Sections with tasks; unfinished ones first, each in the order of its project."""
+    wanted = ~Q(tasks__status=Status.CANCELLED)
+    counted = Section.objects.filter(project__in=projects).annotate(
+        task_count=Count("tasks", wanted),
+        landed_count=Count("tasks", wanted & Q(tasks__landed_at__isnull=False)),
+    )
+    return (
+        counted.filter(task_count__gt=0)
+        .annotate(is_whole=Q(task_count=F("landed_count")))
+        .select_related("project")
+        .order_by("is_whole", "project__name", "rank")[:SECTIONS]
+    )
+
+
+def _health() -> dict[str, Any]:
+    """Who held runs lately, and when the loop last turned."""
+    alive_since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
+    hosts = list(Host.objects.all())
+    ticked = caches["q2"].get(LAST_TICK)
+    return {
+        "hosts": hosts,
+        "hosts_alive": sum(bool(host.seen_at and host.seen_at >= alive_since) for host in hosts),
+        "last_tick": datetime.fromtimestamp(ticked, UTC) if ticked else None,
+    }

@@ -1,0 +1,190 @@
+"""What each role is told. The texts are templates; the order of the parts is fixed (MODELS 37).
+
+Rulings come first, then why it runs again, the task, the findings to answer, the rule to keep hands off, and
+the format of the hand-in. What people, agents and repositories wrote is fenced: it is material, not orders.
+"""
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.template import Context, Engine, Template
+
+from agents.models import Run
+from agents.runtime.detect import Commands
+from agents.runtime.git import Mirror
+from disputes import intake, rulings
+from disputes.models import Conflict, Decision
+from disputes.protocol.options import letter
+from disputes.protocol.wording import ruling_lines
+from tasks.models import Submission, Verification
+
+PROMPT_MAX = 256 * 1024
+SOURCE_MAX = 32 * 1024
+GUIDE_MAX = 16 * 1024
+DIFF_MAX = 120 * 1024
+TAIL_MAX = 6 * 1024
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Engine:
+    return Engine(dirs=[settings.BASE_DIR / "templates" / "prompts"], autoescape=False)
+
+
+@lru_cache(maxsize=8)
+def _template(name: str) -> Template:
+    return _engine().get_template(name)
+
+
+def fenced(text: str, info: str = "text") -> str:
+    """The text between fences that nothing in it can close."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{info}\n{text.rstrip()}\n{fence}"
+
+
+def cut(text: str, limit: int, what: str) -> str:
+    """The text up to the limit, saying so where something was left out."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[{what}: {len(text) - limit} characters left out]"
+
+
+@dataclass
+class Material:
+    """What a prompt is made of, read from the repository before the transaction begins."""
+
+    source: str = ""
+    source_name: str = ""
+    guide: str = ""
+    commands: Commands = field(default_factory=Commands)
+
+
+def gather(run: Run, mirror: Mirror, commands: Commands) -> Material:
+    """Specification and AGENTS.md as they are in the commit that the run starts from."""
+    path, _, anchor = run.task.source.partition("#")
+    text = mirror.read(run.base_sha, path, SOURCE_MAX * 4) if path else None
+    source = section_of(text, anchor) if text and anchor else text or ""
+    guide = mirror.read(run.base_sha, "AGENTS.md", GUIDE_MAX * 2) or ""
+    return Material(
+        source=cut(source, SOURCE_MAX, run.task.source),
+        source_name=run.task.source,
+        guide=cut(guide, GUIDE_MAX, "AGENTS.md"),
+        commands=commands,
+    )
+
+
+def section_of(text: str, anchor: str) -> str:
+    """The part of a Markdown document below the heading that the anchor names; all of it if there is none."""
+    lines = text.splitlines()
+    wanted = re.sub(r"[^a-z0-9]+", "-", anchor.lower()).strip("-")
+    start = level = 0
+    for number, line in enumerate(lines):
+        heading = re.match(r"(#{1,6})\s+(.*)", line)
+        if not heading:
+            continue
+        slug = re.sub(r"[^a-z0-9]+", "-", heading[2].lower()).strip("-")
+        if level and len(heading[1]) <= level:
+            return "\n".join(lines[start:number])
+        if not level and slug == wanted:
+            start, level = number, len(heading[1])
+    return "\n".join(lines[start:]) if level else text
+
+
+def render(run: Run, material: Material, decisions: list[Decision]) -> str:
+    """The whole prompt of a coder or a reviewer."""
+    task = run.task
+    context: dict[str, Any] = {
+        "run": run,
+        "task": task,
+        "round": run.round,
+        "agent": run.agent,
+        "material": material,
+        "body": fenced(task.body) if task.body.strip() else "",
+        "source": fenced(material.source) if material.source else "",
+        "guide": fenced(material.guide) if material.guide else "",
+        "commit_form": f"{_commit_word(task.tags)}: {task.title}"[:72],
+        "docs_only": not (material.commands.build or material.commands.test),
+    }
+    if run.role == Run.Role.REVIEWER:
+        text = _template("reviewer.md").render(Context(context | _for_reviewer(run, decisions)))
+    else:
+        text = _template("coder.md").render(Context(context | _for_coder(run, decisions)))
+    text = re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    return cut(text, PROMPT_MAX, "prompt")
+
+
+def _commit_word(tags: list[str]) -> str:
+    words = {"bug": "fix", "fix": "fix", "docs": "docs", "refactor": "refactor", "test": "test"}
+    return next((words[tag] for tag in tags if tag in words), "feat")
+
+
+def _for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
+    task = run.task
+    last = task.last_submission()
+    red = last if last and last.round == task.round and last.state in {"red", "lost"} else None
+    tail = ""
+    if red and red.state == Submission.State.RED:
+        result = Verification.objects.filter(project=task.project, sha=red.sha).order_by("-at").first()
+        tail = fenced(cut_head(result.tail, TAIL_MAX)) if result else ""
+    earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
+    resumed = earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first()
+    clash = task.landings.filter(status="conflict").order_by("-pk").first()
+    findings = intake.findings_to_answer(task)
+    return {
+        "rulings": "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in decisions)),
+        "red": red,
+        "red_tail": tail,
+        "resumed": resumed if resumed and (not last or resumed.queued_at > last.at) else None,
+        "clash": clash if clash and clash.submission_id == (last.pk if last else None) else None,
+        "findings": findings,
+        "mandatory": any(finding.mandatory for finding in findings),
+        "finding_texts": [(finding, fenced(_finding_text(finding))) for finding in findings],
+    }
+
+
+def cut_head(text: str, limit: int) -> str:
+    """The end of the text, saying so where its beginning was left out."""
+    if len(text) <= limit:
+        return text
+    return f"[{len(text) - limit} characters left out]\n{text[-limit:]}"
+
+
+def _finding_text(finding: Any) -> str:
+    parts = [finding.title]
+    for label, value in (
+        ("Location", finding.location), ("Impact", finding.impact), ("Suggestion", finding.suggestion),
+    ):  # fmt: skip
+        if value:
+            parts.append(f"{label}: {value}")
+    return "\n".join(parts)
+
+
+def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
+    task = run.task
+    submission = task.submissions.filter(sha=run.sha).order_by("-pk").first()
+    result = Verification.objects.filter(project=task.project, sha=run.sha).order_by("-at").first()
+    settled = []
+    for conflict in Conflict.objects.filter(dispute__task=task).exclude(
+        status__in=[Conflict.Status.OPEN, Conflict.Status.MOOT]
+    ).select_related("finding", "dispute__task__project"):
+        decision = conflict.standing_decision()
+        if conflict.kind != Conflict.Kind.DISAGREEMENT:
+            continue
+        if decision is None or not decision.expects_change:
+            word = f"{letter(decision.option)}, {decision.option}" if decision else "logged, the coder's way stands"
+            settled.append({"name": conflict.name, "title": conflict.question, "word": word})
+    ruled = [decision for decision in decisions if decision.expects_change]
+    answers = submission.answers.select_related("finding") if submission else []
+    return {
+        "submission": submission,
+        "verification": result,
+        "diff": fenced(cut(submission.diff, DIFF_MAX, "diff"), "diff") if submission else "",
+        "response": fenced(cut(submission.response, GUIDE_MAX, "response")) if submission and submission.response else "",
+        "answers": answers,
+        "settled": settled,
+        "ruled": "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in ruled)[2:]),
+        "again": submission is not None and submission.reviews.exists(),
+    }

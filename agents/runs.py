@@ -1,0 +1,98 @@
+"""Ending a run: what its end means for the task. The rows decide, never the exit code alone."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from agents.models import Run
+from disputes import cases
+from disputes.models import Conflict
+from tasks.events import record
+from tasks.models import StaleTask, Task
+from tasks.states import MOVES, IllegalMove
+
+NOT_A_FAILURE = {Run.Outcome.HANDED_IN, Run.Outcome.STOPPED, Run.Outcome.LOST}
+
+
+def backoff(failures: int) -> timedelta:
+    """How long a task rests after so many failures in a row: doubling, bounded."""
+    first, most = settings.DURATIONS["backoff_first"], settings.DURATIONS["backoff_max"]
+    return timedelta(seconds=min(first * 2 ** max(failures - 1, 0), most))
+
+
+def failures_in_a_row(task: Task, role: str) -> int:
+    """Counted runs of the role since the last that handed in or since a human began the count anew."""
+    runs = Run.objects.filter(task=task, role=role, status=Run.Status.ENDED)
+    if task.counts_since:
+        runs = runs.filter(queued_at__gt=task.counts_since)
+    last_good = runs.filter(outcome=Run.Outcome.HANDED_IN).order_by("-pk").values_list("pk", flat=True).first()
+    return runs.filter(is_counted=True, pk__gt=last_good or 0).count()
+
+
+@transaction.atomic
+def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = None, **changes: Any) -> bool:
+    """End the run once, whoever notices first. False where it had ended or a newer holder has it.
+
+    A run without result rests its task for a while; after too many in a row a human is asked.
+    """
+    counted = outcome not in NOT_A_FAILURE and run.role != Run.Role.VERIFIER
+    ended = (
+        Run.objects.filter(pk=run.pk, fence=run.fence)
+        .exclude(status=Run.Status.ENDED)
+        .update(
+            status=Run.Status.ENDED, outcome=outcome, reason=reason[:500], exit_code=exit_code,
+            ended_at=timezone.now(), token_hash=None, is_counted=counted, lease_until=None, **changes,
+        )  # fmt: skip
+    )
+    if not ended:
+        return False
+    run.refresh_from_db()
+    label = run.agent_label or run.role
+    record(
+        run.project, "run_ended", task=run.task, note=f"{label}: {run.get_outcome_display()}. {reason}".strip(),
+        data={"run": run.pk, "role": run.role, "outcome": outcome, "exit_code": exit_code},
+    )  # fmt: skip
+    task = Task.objects.select_related("project").get(pk=run.task_id)
+    if counted and task.version == run.task_version:
+        _count(run, task, reason)
+    return True
+
+
+def _count(run: Run, task: Task, reason: str) -> None:
+    failures = failures_in_a_row(task, run.role)
+    if failures < settings.EMPTY_RUNS_MAX:
+        Task.objects.filter(pk=task.pk, version=task.version).update(
+            not_before=timezone.now() + backoff(failures)
+        )
+        return
+    question = f"{failures} runs of {run.agent_label or run.role} ended without a hand-in: {task.title}"
+    try:
+        cases.park(task, Conflict.Origin.EMPTY_RUNS, question, detail=f"The last one: {run.get_outcome_display()}. {reason}")
+    except (StaleTask, IllegalMove):
+        return
+
+
+def rest(task: Task, seconds: float) -> None:
+    """Leave the task alone for a while, without counting anything."""
+    Task.objects.filter(pk=task.pk).update(not_before=timezone.now() + timedelta(seconds=seconds))
+
+
+def bounce(task: Task, note: str) -> None:
+    """Send a submission back to the coder in the same round; after too many, ask a human."""
+    if task.status not in MOVES["bounce"].sources:
+        return
+    since = task.submissions.filter(round=task.round, state__in=["red", "lost"])
+    if task.counts_since:
+        since = since.filter(at__gt=task.counts_since)
+    failures = since.count()
+    try:
+        if failures >= settings.EMPTY_RUNS_MAX:
+            question = f"Build or tests stayed red in {failures} attempts: {task.title}"
+            cases.park(task, Conflict.Origin.EMPTY_RUNS, question, detail=note)
+        else:
+            task.bounce(note=note, not_before=timezone.now() + backoff(failures) if failures > 1 else None)
+    except StaleTask:
+        return

@@ -1,0 +1,129 @@
+"""Keeping a submission: out of the agent's clone into the trusted mirror, with its diff and its bundle."""
+
+import contextlib
+import logging
+
+from django.db import transaction
+
+from agents import runs
+from agents.models import Run
+from agents.runtime import paths
+from agents.runtime.git import GitError, Mirror, Unreachable
+from tasks.models import Bundle, Finding, Submission, Task
+
+log = logging.getLogger(__name__)
+
+DIFF_MAX = 1024 * 1024
+BUNDLE_MAX = 8 * 1024 * 1024
+EXCERPT_LINES = 7
+# Records that the program writes itself; an agent that edits them would tick its own boxes.
+REFUSED_PATHS = ("dispute.md", "decisions.md", "TODO.md")
+REFUSED_FOLDERS = (".steroids/",)
+
+
+def ref_of(submission: Submission) -> str:
+    return f"refs/steroids/submissions/{submission.pk}"
+
+
+def bring_here(submission: Submission, mirror: Mirror) -> None:
+    """Make sure this host's mirror has the commit, from its bundle if need be. Raises GitError."""
+    if mirror.has(submission.sha):
+        return
+    bundle = Bundle.objects.filter(submission=submission).first()
+    if bundle is None:
+        raise GitError(f"commit {submission.sha[:12]}", "is on another host and was too large to be kept")
+    mirror.unbundle(bytes(bundle.data), ref_of(submission))
+
+
+def keep(submission: Submission, run: Run) -> None:
+    """Take what the coder handed in; send it back with the reason where that can't be done."""
+    task = submission.task
+    mirror = paths.mirror(task.project)
+    with contextlib.suppress(Unreachable):
+        mirror.fetch_target()
+    try:
+        mirror.take(paths.clone_of(run), submission.sha, ref_of(submission))
+        if not mirror.is_ancestor(submission.base_sha, submission.sha):
+            raise GitError("your commit", f"does not descend from {submission.base_sha[:12]}, where you began")
+        changed = mirror.changed(submission.base_sha, submission.sha)
+        if refused := [path for path, _, _ in changed if _is_refused(path)]:
+            raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
+    except GitError as error:
+        _send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
+        return
+    fork = mirror.merge_base(mirror.target_ref, submission.sha)
+    stat = mirror.changed(fork, submission.sha)
+    data = mirror.bundle(ref_of(submission), fork) if fork != submission.sha else b""
+    with transaction.atomic():
+        kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(
+            state=Submission.State.KEPT,
+            diff=mirror.diff(fork, submission.sha)[:DIFF_MAX].replace("\0", ""),
+            diff_stat={
+                "files": [list(row) for row in stat[:500]],
+                "since_base": [path for path, _, _ in changed[:500]],
+                "fork": fork,
+            },
+            patch_id=mirror.patch_id(fork, submission.sha),
+        )
+        if kept and 0 < len(data) <= BUNDLE_MAX:
+            Bundle.objects.get_or_create(submission=submission, defaults={"data": data})
+        if kept:
+            from tasks.events import record
+
+            record(task.project, "kept", task=task, data={"sha": submission.sha, "files": len(stat)})
+
+
+def _is_refused(path: str) -> bool:
+    return path in REFUSED_PATHS or path.startswith(REFUSED_FOLDERS)
+
+
+def _send_back(submission: Submission, problem: str) -> None:
+    with transaction.atomic():
+        Submission.objects.filter(pk=submission.pk).update(
+            state=Submission.State.LOST, problem=problem[:500]
+        )
+        runs.bounce(Task.objects.select_related("project").get(pk=submission.task_id), problem)
+
+
+def salvage(run: Run) -> str:
+    """Save what a run left behind without handing in. The commit, or empty where there is nothing."""
+    clone = paths.clone_of(run)
+    if run.role != Run.Role.CODER or not run.base_sha or not (clone / ".git").exists():
+        return ""
+    mirror = paths.mirror(run.project)
+    ref = f"refs/steroids/salvage/{run.task_id}"
+    try:
+        head = _head_of(clone, run)
+        mirror.take(clone, head, ref)
+        if not mirror.is_ancestor(run.base_sha, head):
+            return ""
+        saved = mirror.commit_tree_of(clone, head, f"Unfinished work of run {run.pk}") or head
+        mirror.keep(saved, ref)
+    except (GitError, OSError) as error:
+        log.warning("Nothing salvaged of run %s: %s", run.pk, error)
+        return ""
+    return "" if saved == run.base_sha else saved
+
+
+def _head_of(clone: object, run: Run) -> str:
+    """The commit of the run's branch, read from the clone's files without running git in it."""
+    from pathlib import Path
+
+    folder = Path(str(clone)) / ".git"
+    branch = folder / "refs" / "heads" / "steroids" / run.task.ref
+    return branch.read_text().strip() if branch.is_file() and not branch.is_symlink() else run.base_sha
+
+
+def add_excerpts(findings: list[Finding], mirror: Mirror, sha: str) -> None:
+    """The code around each finding's place, so that a page needs no git."""
+    for finding in findings:
+        if not finding.path or finding.excerpt:
+            continue
+        text = mirror.read(sha, finding.path, DIFF_MAX)
+        if text is None:
+            continue
+        lines = text.replace("\0", "").splitlines()
+        place = min(finding.line or 1, max(len(lines), 1))
+        start = max(1, place - EXCERPT_LINES)
+        excerpt = "\n".join(line[:400] for line in lines[start - 1 : place + EXCERPT_LINES])
+        Finding.objects.filter(pk=finding.pk).update(excerpt=excerpt, excerpt_start=start)

@@ -1,0 +1,226 @@
+"""Bringing an approved commit onto the target branch of the remote: exactly that commit, never forced.
+
+A Landing is a claim with a fence, and each step can be repeated: whoever takes it over after a crash asks
+the remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, nothing else.
+"""
+
+import logging
+import shutil
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from agents.runtime import commands, paths
+from agents.runtime.git import GitError, Mirror, Unreachable
+from agents.runtime.keeping import bring_here
+from disputes import cases
+from disputes.models import Conflict, Decision
+from tasks.events import record
+from tasks.models import Landing, Project, StaleTask, Task, Verification
+from tasks.states import IllegalMove, Status
+
+log = logging.getLogger(__name__)
+
+
+def due() -> list[Landing]:
+    """Landings that nobody holds now."""
+    now = timezone.now()
+    free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
+    ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
+    active = Q(project__status=Project.Status.ACTIVE)
+    return list(
+        Landing.objects.filter(free, ready, active, status__in=Landing.LIVE)
+        .order_by("at")
+        .select_related("project", "task__project", "task__section", "submission")
+    )
+
+
+def claim(landing: Landing, host: str) -> bool:
+    """Take the landing for a while, by compare-and-set."""
+    until = timezone.now() + timedelta(seconds=settings.DURATIONS["landing_claim"])
+    won = Landing.objects.filter(pk=landing.pk, fence=landing.fence, status__in=Landing.LIVE).update(
+        fence=F("fence") + 1, claimed_by=host, claimed_until=until
+    )
+    landing.fence += 1
+    return bool(won)
+
+
+def _write(landing: Landing, **values: object) -> bool:
+    """Write to the landing while it is still ours."""
+    changed = Landing.objects.filter(pk=landing.pk, fence=landing.fence).update(**values)
+    for name, value in values.items():
+        setattr(landing, name, value)
+    return bool(changed)
+
+
+def _release(landing: Landing, seconds: float = 0, **values: object) -> None:
+    later = timezone.now() + timedelta(seconds=seconds) if seconds else None
+    _write(landing, claimed_until=None, not_before=later, **values)
+
+
+def advance(landing: Landing, host: str) -> None:
+    """One step of one landing. Problems become columns, backoffs or cards; nothing is raised."""
+    if not claim(landing, host):
+        return
+    try:
+        _advance(landing)
+    except Unreachable as error:
+        attempts = landing.attempts + 1
+        wait = min(
+            settings.DURATIONS["landing_retry"] * 2 ** min(attempts, 10), settings.DURATIONS["backoff_max"]
+        )
+        _release(landing, wait, attempts=attempts, problem=f"The remote cannot be reached: {error}"[:500])
+    except GitError as error:
+        _stick(landing, str(error))
+
+
+def _advance(landing: Landing) -> None:
+    mirror = paths.mirror(landing.project)
+    head = mirror.fetch_target()
+    _write(landing, seen_head=head)
+    if mirror.has(landing.sha) and mirror.is_ancestor(landing.sha, head):
+        _landed(landing)
+        return
+    task = landing.task
+    if task.accepted_id != landing.submission_id:
+        _release(landing, status=Landing.Status.SUPERSEDED)
+        return
+    bring_here(landing.submission, mirror)
+    if not mirror.has(landing.sha) or not mirror.is_ancestor(head, landing.sha):
+        _rebase(landing, mirror, head)
+        return
+    if landing.rebased_from and not _is_green(landing, mirror):
+        return
+    _push(landing, mirror)
+
+
+def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
+    """The target moved on. The approval is for a patch and carries over if the patch is the same (MODELS 38)."""
+    sha = landing.submission.sha
+    folder = paths.folder("landings") / str(landing.pk)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        rebased = mirror.rebase(folder, sha, head)
+        mirror.take(folder, rebased, f"refs/steroids/landings/{landing.pk}")
+    except Unreachable:
+        raise
+    except GitError as error:
+        _clash(landing, f"The approved commits do not apply to {head[:12]} any more. {error.text}")
+        return
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    fork = mirror.merge_base(head, sha)
+    if rebased == head or mirror.patch_id(head, rebased) != mirror.patch_id(fork, sha):
+        _clash(landing, f"After a rebase onto {head[:12]} the change is another one than was approved.")
+        return
+    _release(
+        landing, sha=rebased, rebased_from=sha, status=Landing.Status.CHECKING, problem="",
+    )  # fmt: skip
+    record(landing.project, "rebased", task=landing.task, data={"from": sha, "to": rebased, "onto": head})
+
+
+def _is_green(landing: Landing, mirror: Mirror) -> bool:
+    """Whether the rebased commit was verified. Red sends the task back; unknown waits for its run."""
+    known = commands.commands_of(landing.project, mirror, landing.sha)
+    done = Verification.objects.filter(
+        project=landing.project, sha=landing.sha, commands_hash=commands.commands_hash(known)
+    ).first()
+    if done is None:
+        _release(landing, settings.DURATIONS["loop"])
+        return False
+    if not done.green:
+        _clash(landing, f"Rebased onto the target branch, {done.step} is red.\n{done.tail[-1500:]}")
+        return False
+    return True
+
+
+def _push(landing: Landing, mirror: Mirror) -> None:
+    try:
+        if not _write(landing, status=Landing.Status.PUSHING):
+            return
+    except IntegrityError:  # another landing of this branch is pushing
+        _release(landing, settings.DURATIONS["loop"])
+        return
+    if Task.objects.filter(pk=landing.task_id, accepted=landing.submission_id).update(not_before=None) == 0:
+        _release(landing, status=Landing.Status.SUPERSEDED)
+        return
+    Decision.objects.standing().unused().filter(conflict__dispute__task=landing.task).update(
+        used_at=timezone.now()
+    )
+    try:
+        mirror.push(landing.sha)
+    except Unreachable as error:
+        _doubt(landing, mirror, error)
+        return
+    head = mirror.fetch_target()
+    if mirror.is_ancestor(landing.sha, head):
+        _landed(landing)
+    else:
+        _release(landing, status=Landing.Status.QUEUED, attempts=landing.attempts + 1)
+
+
+def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
+    """The push said no, or nothing. The remote's branch says what is true."""
+    head = mirror.fetch_target()
+    if mirror.is_ancestor(landing.sha, head):
+        _landed(landing)
+        return
+    attempts = landing.attempts + 1
+    moved = head != landing.seen_head
+    if attempts >= settings.LANDING_ATTEMPTS_MAX and not moved:
+        _stick(landing, str(error))
+        return
+    wait = 0.0 if moved else settings.DURATIONS["landing_retry"] * 2**attempts
+    _release(
+        landing, wait, status=Landing.Status.QUEUED, attempts=attempts, problem=str(error)[:500],
+    )  # fmt: skip
+
+
+def _landed(landing: Landing) -> None:
+    """Proven to be on the target branch."""
+    with transaction.atomic():
+        if not _write(landing, status=Landing.Status.LANDED, problem="", claimed_until=None):
+            return
+        task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
+        if task.accepted_id == landing.submission_id and task.status in {Status.COMPLETED, Status.DISPUTED}:
+            task.landed(landing.sha)
+        else:
+            record(
+                landing.project, "landed_late", task=task, data={"sha": landing.sha},
+                note="It was pushed before the task moved on; the next round builds on it.",
+            )  # fmt: skip
+
+
+def _clash(landing: Landing, note: str) -> None:
+    with transaction.atomic():
+        if not _write(landing, status=Landing.Status.CONFLICT, problem=note[:500], claimed_until=None):
+            return
+        task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
+        clashes = task.landings.filter(status=Landing.Status.CONFLICT).count()
+        try:
+            if task.status == Status.DISPUTED:
+                Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
+                record(task.project, "clash", task=task, note=note)
+            elif clashes > 2:
+                cases.park(task, Conflict.Origin.LANDING, f"Landing failed {clashes} times: {task.title}", detail=note)
+            else:
+                task.clash(note=note)
+        except (StaleTask, IllegalMove):
+            log.info("Landing %s clashed, but %s has moved on.", landing.pk, task.ref)
+
+
+def _stick(landing: Landing, problem: str) -> None:
+    """Trying again changes nothing; a human is asked."""
+    with transaction.atomic():
+        if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):
+            return
+        task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
+        try:
+            cases.park(task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem)
+        except (StaleTask, IllegalMove):
+            log.info("Landing %s is stuck, but %s has moved on.", landing.pk, task.ref)
+
+

@@ -1,0 +1,124 @@
+"""Core: telling processes apart. A pid alone may belong to a stranger tomorrow.
+
+Standard library only: the shim, which holds an agent, imports this with `python -I -S`.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One process of one boot of one machine."""
+
+    boot_id: str
+    pid: int
+    start: int  # clock ticks since boot
+
+
+def boot_id() -> str:
+    """The name of this boot; empty where the system has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def boottime() -> float:
+    """Seconds since boot, counting while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return text.rsplit(")", 1)[1].split()
+
+
+def start_of(pid: int) -> int:
+    """When the process started, in clock ticks since boot; 0 where there is none."""
+    fields = _stat(pid)
+    return int(fields[19]) if fields else 0
+
+
+def identity(pid: int | None = None) -> Identity:
+    """This process, or another one that lives now."""
+    pid = pid or os.getpid()
+    return Identity(boot_id(), pid, start_of(pid))
+
+
+def is_alive(who: Identity) -> bool:
+    """Whether that very process lives. A zombie does not."""
+    fields = _stat(who.pid)
+    return bool(
+        fields and fields[0] not in "ZX" and int(fields[19]) == who.start and who.boot_id == boot_id()
+    )
+
+
+def write_json(path: Path, data: object, mode: int = 0o600) -> None:
+    """Write a file whole or not at all, and onto the disk."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(data, file)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def write_identity(path: Path, who: Identity) -> None:
+    write_json(path, asdict(who))
+
+
+def read_identity(path: Path) -> Identity | None:
+    """The process that the file names; None where there is no such file or it is damaged."""
+    try:
+        data = json.loads(path.read_text())
+        return Identity(str(data["boot_id"]), int(data["pid"]), int(data["start"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def marked(variable: str, value: str) -> list[Identity]:
+    """Processes of this user whose environment holds `variable=value`."""
+    needle = f"{variable}={value}".encode()
+    found = []
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            environment = Path(entry.path, "environ").read_bytes()
+        except OSError:
+            continue
+        if needle in environment.split(b"\0"):
+            found.append(identity(int(entry.name)))
+    return found
+
+
+def signal_all(processes: Iterable[Identity], number: int) -> None:
+    """Signal those of the processes that still live."""
+    for process in processes:
+        if is_alive(process):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, number)
+
+
+def end_all(processes: list[Identity], grace: float) -> bool:
+    """TERM, wait up to `grace` seconds, KILL. Whether all of them are gone."""
+    signal_all(processes, signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    while time.monotonic() < deadline and any(is_alive(process) for process in processes):
+        time.sleep(0.02)
+    signal_all(processes, signal.SIGKILL)
+    deadline = time.monotonic() + 2
+    while time.monotonic() < deadline and any(is_alive(process) for process in processes):
+        time.sleep(0.02)
+    return not any(is_alive(process) for process in processes)

@@ -1,0 +1,164 @@
+"""Reading what a run left: its log into rows, a verification's result, its outcome."""
+
+import contextlib
+import re
+import shutil
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents import runs
+from agents.models import Output, Run
+from agents.runtime import commands, keeping, paths
+from tasks.events import record
+from tasks.models import Landing, Submission, Task, Verification
+
+CHUNK = 64 * 1024
+OUTPUT_ROWS_MAX = 16  # of CHUNK bytes each, 1 MiB a run
+TAIL = 64 * 1024
+TOKEN = re.compile(rb"stx_[A-Za-z0-9_-]{20,}")
+REASONS = {
+    "silent": Run.Outcome.SILENT,
+    "wall": Run.Outcome.WALL,
+    "timeout": Run.Outcome.WALL,
+    "bytes": Run.Outcome.BYTES,
+    "stopped": Run.Outcome.STOPPED,
+    "orphan": Run.Outcome.LOST,
+    "refused": Run.Outcome.REFUSED,
+}
+
+
+def clean(raw: bytes) -> str:
+    """Text for a row: tokens masked, NULs gone, broken bytes replaced."""
+    return TOKEN.sub(b"stx_***", raw).replace(b"\0", b"").decode("utf-8", "replace")
+
+
+def copy_output(run: Run) -> None:
+    """Append what is new in the run's log to its rows, up to their limit; whole lines where possible."""
+    path = paths.run_folder(run.pk) / "output.log"
+    copied = 0
+    rows = list(run.outputs.order_by("seq").values_list("seq", flat=True))
+    mark = paths.run_folder(run.pk) / "copied"
+    with contextlib.suppress(OSError, ValueError):
+        copied = int(mark.read_text())
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return
+    if size <= copied or len(rows) >= OUTPUT_ROWS_MAX:
+        return
+    with path.open("rb") as file:
+        file.seek(copied)
+        raw = file.read(CHUNK)
+    cut = raw.rfind(b"\n") + 1
+    raw = raw[:cut] if cut else raw
+    with transaction.atomic():
+        Output.objects.create(run=run, seq=len(rows), text=clean(raw))
+        Run.objects.filter(pk=run.pk).update(last_output_at=timezone.now())
+    mark.write_text(str(copied + len(raw)))
+
+
+def copy_rest(run: Run) -> None:
+    """The end of the log: everything that fits, else its tail with a line that says what is missing."""
+    for _ in range(OUTPUT_ROWS_MAX):
+        copy_output(run)
+    path = paths.run_folder(run.pk) / "output.log"
+    with contextlib.suppress(OSError, ValueError):
+        copied = int((path.with_name("copied")).read_text())
+        missing = path.stat().st_size - copied
+        if missing > 0:
+            text = f"\n[{max(missing - TAIL, 0)} bytes left out]\n" + clean(tail_of(run))
+            Output.objects.create(run=run, seq=run.outputs.count(), text=text)
+
+
+def tail_of(run: Run) -> bytes:
+    """The last bytes of the log."""
+    path = paths.run_folder(run.pk) / "output.log"
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL))
+            return file.read(TAIL)
+    except OSError:
+        return b""
+
+
+def finish(run: Run, left: dict[str, Any]) -> None:
+    """The run's process has ended; its rows say what it achieved."""
+    run.refresh_from_db()
+    copy_rest(run)
+    reason = str(left.get("reason", ""))
+    steps = left.get("steps", [])
+    last = steps[-1] if steps else {"name": "", "code": 0}
+    if run.role == Run.Role.VERIFIER:
+        _finish_verifier(run, left, last, reason)
+    elif run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
+        runs.end(run, Run.Outcome.HANDED_IN, exit_code=last.get("code"))
+    else:
+        _finish_without_hand_in(run, last, reason)
+    remove_folder(run)
+
+
+def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str) -> None:
+    code = last.get("code")
+    outcome = REASONS.get(reason) or (Run.Outcome.NOTHING if code == 0 else Run.Outcome.CRASH)
+    text = ""
+    if outcome == Run.Outcome.CRASH:
+        lines = clean(tail_of(run)).strip().splitlines()
+        text = f"{last.get('name', 'agent')} ended with {code}: {lines[-1][:300] if lines else 'no output'}"
+    elif reason:
+        text = f"Ended by the host: {reason}."
+    runs.end(run, outcome, reason=text, exit_code=code, salvage_sha=keeping.salvage(run))
+
+
+def _finish_verifier(run: Run, left: dict[str, Any], last: dict[str, Any], reason: str) -> None:
+    if reason in {"stopped", "orphan"}:
+        runs.end(run, REASONS[reason], reason="The verification was interrupted and runs again.")
+        return
+    green = not reason and all(step.get("code") == 0 for step in left.get("steps", []))
+    mirror = paths.mirror(run.project)
+    known = commands.commands_of(run.project, mirror, run.sha)
+    tail = clean(tail_of(run))
+    problem = "" if green else _problem(last, reason)
+    with transaction.atomic():
+        if not runs.end(run, Run.Outcome.HANDED_IN, reason=problem, exit_code=last.get("code")):
+            return
+        Verification.objects.update_or_create(
+            project=run.project, sha=run.sha, commands_hash=commands.commands_hash(known),
+            defaults={
+                "green": green, "step": "" if green else last.get("name", ""), "exit_code": last.get("code"),
+                "seconds": sum(step.get("seconds", 0) for step in left.get("steps", [])),
+                "tail": tail, "tier": run.tier,
+            },
+        )  # fmt: skip
+        kind = "green" if green else "red"
+        record(run.project, f"verified_{kind}", task=run.task, note=problem, data={"sha": run.sha, "run": run.pk})
+        if not run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
+            _judge_submission(run, green, problem)
+
+
+def _problem(last: dict[str, Any], reason: str) -> str:
+    name = last.get("name", "verification")
+    if reason == "timeout":
+        return f"{name} took longer than its limit"
+    return f"{name} was ended: {reason}" if reason else f"{name} ended with {last.get('code')}"
+
+
+def _judge_submission(run: Run, green: bool, problem: str) -> None:
+    state = Submission.State.VERIFIED if green else Submission.State.RED
+    changed = Submission.objects.filter(task=run.task, sha=run.sha, state=Submission.State.KEPT).update(
+        state=state, problem=problem[:500]
+    )
+    if changed and not green:
+        runs.bounce(Task.objects.select_related("project").get(pk=run.task_id), problem)
+
+
+def remove_folder(run: Run) -> None:
+    """The clone goes; the log and the exit stay for whoever looks on the host."""
+    folder = paths.run_folder(run.pk)
+    for name in ("clone", "home", "tmp", "env", "bin"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in ("context.json", "job.json", "lease"):
+        (folder / name).unlink(missing_ok=True)
+
+

@@ -1,0 +1,203 @@
+"""Starting a run on this host: clone, prompt, token, shim."""
+
+import json
+import os
+import shutil
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from agents import prompts
+from agents.models import Prompt, Run, new_token, token_hash
+from agents.providers.base import Launch
+from agents.providers.registry import provider_for
+from agents.runtime import commands, door, paths, processes
+from agents.runtime.git import Mirror
+from agents.runtime.keeping import bring_here
+from disputes import rulings
+from tasks.models import StaleTask, Submission
+
+SHIM = Path(__file__).with_name("shim.py")
+CLI = Path(__file__).resolve().parent.parent / "cli.py"
+
+
+class CannotStart(Exception):
+    """The run cannot be started as things are configured; the text says what to change."""
+
+
+def base_of(run: Run, mirror: Mirror) -> str:
+    """Where a coder's clone starts: the last submission, else saved work, else the head of the target."""
+    head = mirror.fetch_target()
+    if run.role != Run.Role.CODER:
+        return run.sha
+    task = run.task
+    last: Submission | None = task.submissions.exclude(state="lost").order_by("-round", "-attempt").first()
+    saved = Run.objects.filter(task=task, role=Run.Role.CODER).exclude(salvage_sha="").order_by("-pk").first()
+    if saved and (last is None or (saved.ended_at and saved.ended_at > last.at)) and mirror.has(saved.salvage_sha):
+        return saved.salvage_sha
+    if last is None or task.landed_sha or _has_landed(last, mirror, head):
+        return head
+    if task.landings.filter(status="conflict", submission=last).exists():
+        return head
+    bring_here(last, mirror)
+    return last.sha
+
+
+def _has_landed(submission: Submission, mirror: Mirror, head: str) -> bool:
+    return mirror.has(submission.sha) and mirror.is_ancestor(submission.sha, head)
+
+
+def prepare(run: Run) -> None:
+    """Make the run's folder: clone, commands, and what the agent is told.
+
+    Raises Unreachable for the remote, GitError, ProviderError and CannotStart.
+    """
+    folder = paths.run_folder(run.pk)
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, mode=0o700)
+    mirror = paths.mirror(run.project)
+    if run.role == Run.Role.CODER:
+        base = base_of(run, mirror)
+    else:
+        mirror.fetch_target()
+        base = run.sha
+        if not mirror.has(base):
+            for submission in run.task.submissions.filter(sha=base):
+                bring_here(submission, mirror)
+    branch = f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else ""
+    mirror.checkout(folder / "clone", base, branch)
+    known = commands.commands_of(run.project, mirror, base)
+    environment = commands.own_environment(run.project, folder, run.role)
+    Run.objects.filter(pk=run.pk).update(base_sha=base)
+    run.base_sha = base
+    if run.role == Run.Role.VERIFIER:
+        steps = commands.verification_steps(run.project, known, folder, environment)
+        _write_job(folder, run, steps)
+        return
+    _identify(folder / "clone", run)
+    steps = _agent_steps(run, mirror, folder, known, environment)
+    _write_job(folder, run, steps)
+
+
+def _identify(clone: Path, run: Run) -> None:
+    """Commits carry the agent's name."""
+    config = clone / ".git" / "config"
+    name = run.agent.name if run.agent else "agent"
+    config.write_text(config.read_text() + f"[user]\n\tname = {name}\n\temail = {name}@steroids.invalid\n")
+
+
+def _agent_steps(
+    run: Run, mirror: Mirror, folder: Path, known: Any, environment: dict[str, str]
+) -> list[dict[str, Any]]:
+    if run.agent is None:
+        raise CannotStart("The agent of this run was deleted.")
+    binaries = folder / "bin"
+    binaries.mkdir(mode=0o700)
+    launcher = binaries / "steroids"
+    launcher.write_text(f'#!/bin/sh\nexec "{commands.base_python()}" -I -S "{CLI}" "$@"\n')
+    launcher.chmod(0o700)
+    path = f"{binaries}:{environment['PATH']}"
+    environment = environment | {
+        "PATH": path,
+        "STEROIDS_CONTEXT": str(folder / "context.json"),
+        "STEROIDS_RUN": str(run.pk),
+        "STEROIDS_RETRY_SECONDS": f"{settings.DURATIONS['lease']:.0f}",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+    prompt = folder / "prompt.md"
+    launch = Launch(prompt=prompt, clone=folder / "clone", model=run.agent.model, path=path)
+    argv = provider_for(run.agent).argv(run.agent.settings, launch)
+    _tell(run, mirror, folder, known)
+    steps = commands.environment_steps(known, folder, environment) if run.role == Run.Role.CODER else []
+    return [
+        *steps,
+        commands.step(
+            "agent", argv, folder / "clone", environment,
+            timeout=settings.DURATIONS["wall"], stdin=str(prompt),
+        ),
+    ]  # fmt: skip
+
+
+def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
+    """Render the prompt, mark the rulings in it as used and mint the token, in one transaction.
+
+    From this commit on a ruling can't be undone, because an agent will read it.
+    """
+    material = prompts.gather(run, mirror, known)
+    token = new_token()
+    with transaction.atomic():
+        decisions = rulings.rulings_for_prompt(run.task)
+        text = prompts.render(run, material, decisions)
+        rulings.mark_used(decisions, run.pk)
+        Prompt.objects.update_or_create(run=run, defaults={"text": text})
+        changed = Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
+            token_hash=token_hash(token),
+            spent_hash=token_hash(token),
+            prompt_hash=sha256(text.encode()).hexdigest(),
+        )
+        if not changed or run.task.version != type(run.task).objects.get(pk=run.task_id).version:
+            raise StaleTask(run.task)
+    descriptor = os.open(folder / "prompt.md", os.O_WRONLY | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    context = {"url": door.address(), "token": token, "task": run.task.ref, "role": run.role, "run": run.pk}
+    processes.write_json(folder / "context.json", context)
+
+
+def _write_job(folder: Path, run: Run, steps: list[dict[str, Any]]) -> None:
+    for one in steps:
+        one["env"] = one["env"] | {"STEROIDS_RUN": str(run.pk)}
+    limits = {name: settings.DURATIONS[name] for name in ("silence", "wall", "orphan", "grace")}
+    job = {
+        "run": run.pk,
+        "steps": steps,
+        "limits": {**limits, "bytes": settings.OUTPUT_MAX_BYTES},
+        "bell": str(paths.bell_socket()),
+    }
+    processes.write_json(folder / "job.json", job)
+
+
+def start(run: Run) -> None:
+    """Prepare the run and hand it to a shim of its own. Raises what `prepare` raises."""
+    prepare(run)
+    folder = paths.run_folder(run.pk)
+    renew_lease_file(run.pk)
+    subprocess.run(
+        [commands.base_python(), "-I", "-S", str(SHIM), str(folder)],
+        env={"PATH": os.environ.get("PATH", os.defpath), "STEROIDS_RUN": str(run.pk)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        close_fds=True,
+        timeout=30,
+        check=True,
+    )
+    Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
+        status=Run.Status.RUNNING, started_at=timezone.now()
+    )
+
+
+def renew_lease_file(run_pk: int) -> None:
+    """The shim reads this before anything else; its own clock decides."""
+    path = paths.run_folder(run_pk) / "lease"
+    if not path.parent.exists():
+        return
+    temporary = path.with_suffix(".new")
+    temporary.write_text(f"{processes.boottime():.3f}")
+    temporary.replace(path)
+
+
+def read_exit(run_pk: int) -> dict[str, Any] | None:
+    """What the shim wrote as its last act; None where it has not."""
+    try:
+        data = json.loads((paths.run_folder(run_pk) / "exit.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None

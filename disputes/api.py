@@ -1,0 +1,258 @@
+"""Reading disputes over REST, and ruling on them with a person's token."""
+
+from datetime import timedelta
+from typing import Any
+
+import django_filters
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from disputes import rulings
+from disputes.models import Conflict, Decision, Dispute
+from disputes.protocol.options import WORDS
+from tasks.access import projects_for, tasks_for
+from tasks.errors import Refused
+from tasks.models import SEVERITY_CHOICES
+
+STALE_AFTER_DAYS = 7
+TEXT_MAX = 20_000
+
+
+class DisputeFilter(django_filters.FilterSet):
+    """open = waits for a human; resolved = ruled or closed."""
+
+    project = django_filters.CharFilter(field_name="project__slug")
+    severity = django_filters.ChoiceFilter(choices=SEVERITY_CHOICES)
+    status = django_filters.ChoiceFilter(
+        choices=[("open", "Open"), ("resolved", "Resolved")], method="filter_status"
+    )
+    stale = django_filters.BooleanFilter(method="filter_stale", label="Open for more than seven days")
+
+    class Meta:
+        model = Dispute
+        fields = ["project", "severity", "status", "stale"]
+
+    def filter_status(self, queryset: QuerySet[Dispute], name: str, value: str) -> QuerySet[Dispute]:
+        opened = Q(status=Dispute.Status.OPEN)
+        return queryset.filter(opened if value == "open" else ~opened)
+
+    def filter_stale(self, queryset: QuerySet[Dispute], name: str, value: bool) -> QuerySet[Dispute]:
+        if not value:
+            return queryset
+        limit = timezone.now() - timedelta(days=STALE_AFTER_DAYS)
+        return queryset.filter(status=Dispute.Status.OPEN, opened_at__lt=limit)
+
+
+class TaskNameSerializer(serializers.Serializer[Any]):
+    ref = serializers.CharField()
+    title = serializers.CharField()
+
+
+class OptionSerializer(serializers.Serializer[Any]):
+    letter = serializers.CharField()
+    key = serializers.CharField(source="option")
+    title = serializers.CharField()
+    text = serializers.CharField()
+    consequence = serializers.CharField()
+
+
+class DecisionSerializer(serializers.ModelSerializer[Decision]):
+    by = serializers.SerializerMethodField()
+    constraints = serializers.CharField(source="constraints_text")
+
+    class Meta:
+        model = Decision
+        fields = ["letter", "option", "text", "rationale", "constraints", "expects_change", "by", "at", "used_at"]
+
+    letter = serializers.CharField()
+
+    def get_by(self, decision: Decision) -> str:
+        return decision.user.get_full_name() or decision.user.get_username() if decision.user else "policy"
+
+
+class ConflictSerializer(serializers.ModelSerializer[Conflict]):
+    ref = serializers.CharField()
+    code = serializers.CharField(source="name")
+    options = serializers.SerializerMethodField()
+    decision = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Conflict
+        fields = [
+            "ref", "code", "kind", "origin", "opened_as", "reason", "status", "followed", "severity", "effect",
+            "question", "reviewer_position", "reviewer_label", "coder_position", "coder_rationale", "coder_label",
+            "alternative", "options", "decision",
+        ]  # fmt: skip
+
+    @extend_schema_field(OptionSerializer(many=True))
+    def get_options(self, conflict: Conflict) -> Any:
+        return OptionSerializer(rulings.options_of(conflict), many=True).data
+
+    @extend_schema_field(DecisionSerializer(allow_null=True))
+    def get_decision(self, conflict: Conflict) -> Any:
+        standing = [decision for decision in conflict.decisions.all() if decision.revoked_at is None]
+        return DecisionSerializer(standing[0]).data if standing else None
+
+
+class DisputeSerializer(serializers.ModelSerializer[Dispute]):
+    """A dispute in a list."""
+
+    ref = serializers.CharField()
+    task = serializers.SerializerMethodField()
+    status = serializers.SerializerMethodField()
+    reason = serializers.SerializerMethodField()
+    days_open = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Dispute
+        fields = [
+            "ref", "task", "status", "reason", "severity", "blocks", "question", "opened_at", "days_open",
+            "closed_at", "closed_reason",
+        ]  # fmt: skip
+
+    @extend_schema_field(TaskNameSerializer(allow_null=True))
+    def get_task(self, dispute: Dispute) -> Any:
+        return {"ref": dispute.task.ref, "title": dispute.task.title} if dispute.task else None
+
+    def get_status(self, dispute: Dispute) -> str:
+        return "open" if dispute.status == Dispute.Status.OPEN else "resolved"
+
+    def get_reason(self, dispute: Dispute) -> str:
+        conflicts = list(dispute.conflicts.all())
+        head = next((c for c in conflicts if c.status == Conflict.Status.OPEN), conflicts[0] if conflicts else None)
+        if head is None:
+            return ""
+        return head.reason if head.reason != Conflict.Reason.OTHER else head.origin
+
+    def get_days_open(self, dispute: Dispute) -> int:
+        return ((dispute.closed_at or timezone.now()) - dispute.opened_at).days
+
+
+class DisputeDetailSerializer(DisputeSerializer):
+    """One dispute with its conflicts, both positions verbatim."""
+
+    conflicts = ConflictSerializer(many=True)
+
+    class Meta(DisputeSerializer.Meta):
+        fields = [*DisputeSerializer.Meta.fields, "conflicts"]
+
+
+class ResolveSerializer(serializers.Serializer[Any]):
+    decision = serializers.CharField(max_length=20, help_text="reviewer, coder, custom, A to D, retry, defer, cancel")
+    notes = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
+    text = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
+    conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+    all = serializers.BooleanField(required=False, default=False)
+
+
+class DisputeViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Dispute]
+):
+    """Disputes of the projects that you are a member of."""
+
+    queryset = Dispute.objects.none()
+    serializer_class = DisputeSerializer
+    filterset_class = DisputeFilter
+    lookup_field = "ref"
+    lookup_value_regex = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"
+
+    def get_queryset(self) -> QuerySet[Dispute]:
+        if getattr(self, "swagger_fake_view", False):
+            return Dispute.objects.none()
+        visible = Q(project__in=projects_for(self.request.user)) | Q(task__in=tasks_for(self.request.user))
+        return (
+            Dispute.objects.filter(visible)
+            .select_related("task__project", "project")
+            .prefetch_related("conflicts")
+            .in_order()
+        )
+
+    def get_object(self) -> Dispute:
+        """By dispute (D-7), conflict (C-9) or task (ledger-214: its newest dispute)."""
+        head, _, number = self.kwargs["ref"].rpartition("-")
+        disputes = self.get_queryset().prefetch_related("conflicts__finding", "conflicts__decisions__user")
+        if head.upper() == "D":
+            return get_object_or_404(disputes, pk=number)
+        if head.upper() == "C":
+            return get_object_or_404(disputes.filter(conflicts__pk=number))
+        found = disputes.filter(task__project__slug=head, task__number=number).order_by("-pk").first()
+        if found is None:
+            raise Refused(
+                "not_found", f"There is no dispute on {self.kwargs['ref']} that you may see.",
+                "List them: `steroids dispute list`.", status=404,
+            )  # fmt: skip
+        return found
+
+    @extend_schema(parameters=[OpenApiParameter("recent", int, description="Only the newest N")])
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        queryset = self.filter_queryset(self.get_queryset())
+        recent = request.query_params.get("recent", "")
+        if recent.isdigit():
+            queryset = queryset.order_by("-pk")[: min(int(recent), 200)]
+        page = self.paginate_queryset(queryset)
+        reply = self.get_paginated_response(DisputeSerializer(page, many=True).data)
+        reply.data["stale_after_days"] = STALE_AFTER_DAYS
+        return reply
+
+    @extend_schema(responses=DisputeDetailSerializer)
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response(DisputeDetailSerializer(self.get_object()).data)
+
+    @extend_schema(request=ResolveSerializer, responses=DisputeDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def resolve(self, request: Request, ref: str) -> Response:
+        """Rule on a conflict. Only people may; takes effect at once."""
+        if not projects_for(request.user).exists():
+            raise Refused(
+                "wrong_role", "No agent may rule on a dispute.", "A human of the project rules.", status=403
+            )
+        body = ResolveSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        data = body.validated_data
+        option = WORDS.get(data["decision"].strip().lower())
+        if option is None:
+            raise Refused(
+                "unknown_option", f"{data['decision']!r} is no decision.",
+                "Say reviewer, coder or custom (or A, B, D); for cards that ask for hands: retry, defer, cancel.",
+                status=422,
+            )  # fmt: skip
+        dispute = self.get_object()
+        decided = [
+            rulings.decide(
+                conflict, option, user=request.user, rationale=data["notes"], undo_seconds=0,
+                text=data["text"] or (data["notes"] if option == "other" else ""),
+            )
+            for conflict in _chosen(dispute, ref, data["conflict"], take_all=data["all"])
+        ]  # fmt: skip
+        dispute = self.get_object()
+        named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
+        task = f"; {dispute.task.ref} is {dispute.task.status} now" if dispute.task else ""
+        return Response({**DisputeDetailSerializer(dispute).data, "message": f"Ruled {named}{task}."})
+
+
+def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[Conflict]:
+    """Which conflicts are meant. Raises Refused: several_open, not_found, or who ruled on it already."""
+    conflicts = list(dispute.conflicts.select_related("finding", "submission", "dispute__task__project"))
+    opened = [conflict for conflict in conflicts if conflict.status == Conflict.Status.OPEN]
+    if ref.upper().startswith("C-"):
+        named = ref
+    if named:
+        wanted = [c for c in conflicts if named.upper() in {c.ref, c.name.upper()}]
+        if not wanted:
+            raise Refused("not_found", f"{dispute.ref} has no conflict {named}.", "", status=404)
+        return [next((c for c in wanted if c in opened), wanted[-1])]
+    if not opened:
+        return conflicts[-1:]
+    if len(opened) > 1 and not take_all:
+        raise Refused(
+            "several_open", f"{dispute.ref} has {len(opened)} open conflicts.",
+            "Name one with --conflict CODE, or rule on all with --all.",
+            open=[{"ref": c.ref, "code": c.name, "question": c.question} for c in opened],
+        )  # fmt: skip
+    return opened

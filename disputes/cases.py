@@ -1,0 +1,168 @@
+"""Opening conflicts, and keeping the dispute that holds them true to its conflicts."""
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from disputes.models import NOT_STATED, Conflict, Dispute
+from disputes.protocol.gate import OpenConflict
+from tasks.dependencies import blocked_by
+from tasks.events import SYSTEM, Actor, record
+from tasks.models import Finding, Project, Submission, Task
+from tasks.policy import HOLD, LOG
+from tasks.states import Severity, severity_rank, worst
+
+# A task-level dispute without --severity takes it from its reason (MODELS 36).
+REASON_SEVERITY = {
+    Conflict.Reason.SECURITY: Severity.HIGH,
+    Conflict.Reason.ARCHITECTURE: Severity.HIGH,
+    Conflict.Reason.SPECIFICATION: Severity.HIGH,
+    Conflict.Reason.GUIDELINE: Severity.HIGH,
+    Conflict.Reason.SCOPE: Severity.MEDIUM,
+    Conflict.Reason.OTHER: Severity.MEDIUM,
+}
+
+
+def read_reason(words: str) -> Conflict.Reason:
+    """One of the six reasons; unknown words are `other`, and the caller keeps them as text."""
+    plain = words.strip().lower().replace("-", "_").replace(" ", "_")
+    for reason in Conflict.Reason:
+        if plain == reason or plain.startswith(reason.split("_")[0]):
+            return reason
+    return Conflict.Reason.OTHER
+
+
+def effect_of(project: Project, *, severity: str, reason: str, opened_as: str, heard: bool) -> str:
+    """hold, ship or log for a new conflict.
+
+    A dispute by a reviewer, a security reason and an unheard side always hold: a label must not be a way
+    round the review (MODELS 26).
+    """
+    if opened_as == "minor":
+        return LOG
+    if opened_as in {"reviewer", "system"} or reason == Conflict.Reason.SECURITY or not heard:
+        return HOLD
+    return project.config.effect(severity)
+
+
+def open_conflicts(task: Task) -> list[OpenConflict]:
+    """The task's undecided conflicts, as the gate needs them."""
+    rows = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN)
+    return [OpenConflict(finding, effect) for finding, effect in rows.values_list("finding", "effect")]
+
+
+def live_dispute(task: Task) -> Dispute | None:
+    """The task's dispute that is not closed, if there is one."""
+    return Dispute.objects.live().filter(task=task).first()
+
+
+@transaction.atomic
+def open_conflict(
+    task: Task,
+    *,
+    kind: str,
+    origin: str,
+    opened_as: str,
+    question: str,
+    actor: Actor = SYSTEM,
+    finding: Finding | None = None,
+    submission: Submission | None = None,
+    severity: str = "",
+    reason: str = Conflict.Reason.OTHER,
+    reviewer_position: str = "",
+    coder_position: str = "",
+    **more: Any,
+) -> Conflict:
+    """Open one conflict in the task's dispute, which is made where there is none.
+
+    A conflict that the project's policy only logs is recorded as such and waits for nobody.
+    """
+    Task.objects.select_for_update().get(pk=task.pk)
+    severity = severity or (finding.severity if finding else REASON_SEVERITY[Conflict.Reason(reason)])
+    if reason == Conflict.Reason.SECURITY and severity_rank(severity) < severity_rank(Severity.HIGH):
+        severity = Severity.HIGH
+    effect = effect_of(
+        task.project, severity=severity, reason=reason, opened_as=opened_as,
+        heard=bool(coder_position and reviewer_position),
+    )  # fmt: skip
+    logged = effect == LOG
+    dispute = _case_for(task, question, severity, closed=logged)
+    conflict = Conflict.objects.create(
+        dispute=dispute,
+        kind=kind,
+        origin=origin,
+        opened_as=opened_as,
+        question=question[:500],
+        finding=finding,
+        submission=submission,
+        severity=severity,
+        effect=effect,
+        reason=reason,
+        status=Conflict.Status.LOGGED if logged else Conflict.Status.OPEN,
+        reviewer_position=reviewer_position or (NOT_STATED if kind == Conflict.Kind.DISAGREEMENT else ""),
+        coder_position=coder_position or (NOT_STATED if kind == Conflict.Kind.DISAGREEMENT else ""),
+        **more,
+    )
+    if not logged:
+        refresh(dispute)
+    record(
+        task.project, "conflict_logged" if logged else "conflict_opened", actor=actor, task=task,
+        note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},
+    )  # fmt: skip
+    return conflict
+
+
+def _case_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:
+    if dispute := live_dispute(task):
+        return dispute
+    now = timezone.now()
+    return Dispute.objects.create(
+        project=task.project,
+        task=task,
+        question=question[:500],
+        severity=severity,
+        blocks=blocked_by(task),
+        status=Dispute.Status.CLOSED if closed else Dispute.Status.OPEN,
+        closed_at=now if closed else None,
+        closed_reason="logged" if closed else "",
+    )
+
+
+def refresh(dispute: Dispute) -> None:
+    """Write the dispute's status and the columns of the queue's order anew from its conflicts."""
+    conflicts = list(dispute.conflicts.all())
+    waiting = [conflict for conflict in conflicts if conflict.status == Conflict.Status.OPEN]
+    if waiting:
+        head = max(waiting, key=lambda conflict: (severity_rank(conflict.severity), -conflict.pk))
+        dispute.status = Dispute.Status.OPEN
+        dispute.severity = worst(conflict.severity for conflict in waiting)
+        dispute.question = head.question
+        dispute.closed_at, dispute.closed_reason = None, ""
+    elif any(conflict.followed == Conflict.Followed.WAITING for conflict in conflicts):
+        dispute.status = Dispute.Status.RULED
+    elif dispute.status != Dispute.Status.CLOSED:
+        decided = any(conflict.status == Conflict.Status.DECIDED for conflict in conflicts)
+        close(dispute, "followed" if decided else "moot")
+        return
+    if dispute.task is not None:
+        dispute.blocks = blocked_by(dispute.task)
+    dispute.save()
+
+
+def close(dispute: Dispute, reason: str) -> None:
+    """Nothing of it waits for anybody any more."""
+    dispute.conflicts.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
+    dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, timezone.now(), reason
+    dispute.save()
+    record(dispute.project, "dispute_closed", task=dispute.task, note=reason, data={"dispute": dispute.ref})
+
+
+def park(task: Task, origin: str, question: str, *, actor: Actor = SYSTEM, detail: str = "") -> Conflict:
+    """Take the task out of the loop: only a pair of hands can help. Opens a card that says why."""
+    with transaction.atomic():
+        task.park(note=question, actor=actor)
+        return open_conflict(
+            task, kind=Conflict.Kind.HANDS, origin=origin, opened_as="system", question=question,
+            severity=task.severity, actor=actor, coder_position=detail, submission=task.last_submission(),
+        )  # fmt: skip

@@ -1,0 +1,340 @@
+"""A hand-in becomes rows: a review its findings, a response its answers, both their conflicts.
+
+The callers hold the transaction in which the task moves, so that rows and status cannot disagree.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.db.models import Max
+
+from disputes import cases
+from disputes.followup import follow_up
+from disputes.models import Conflict
+from disputes.protocol.gate import Outcome, Point, gate
+from disputes.protocol.responses import AnswerKind, Disagreement, ReadResponse
+from disputes.protocol.reviews import Found, ReadReview, Verdict, place
+from tasks.errors import Refused
+from tasks.events import Actor, record
+from tasks.models import Answer, Finding, Review, Submission, Task
+
+
+def settled_findings(task: Task) -> dict[int, Conflict]:
+    """Findings, as first raised, that the reviewer may not raise again, with the conflict that says so."""
+    conflicts = (
+        Conflict.objects.filter(dispute__task=task, finding__isnull=False)
+        .filter(status__in=[Conflict.Status.DECIDED, Conflict.Status.LOGGED])
+        .prefetch_related("decisions")
+        .order_by("pk")
+    )
+    settled: dict[int, Conflict] = {}
+    for conflict in conflicts:
+        decision = next((d for d in conflict.decisions.all() if d.revoked_at is None), None)
+        if conflict.status == Conflict.Status.LOGGED or (decision and not decision.expects_change):
+            settled[conflict.finding_id] = conflict
+        else:
+            settled.pop(conflict.finding_id, None)
+    return settled
+
+
+def last_review(task: Task) -> Review | None:
+    """The newest review of any of the task's submissions."""
+    return Review.objects.filter(submission__task=task).order_by("-pk").first()
+
+
+def findings_to_answer(task: Task) -> list[Finding]:
+    """What the next submission must answer: the last review's findings but the settled and ruled ones."""
+    review = last_review(task)
+    if review is None:
+        return []
+    ruled = set(
+        Conflict.objects.filter(dispute__task=task, finding__isnull=False)
+        .exclude(status=Conflict.Status.MOOT)
+        .values_list("finding", flat=True)
+    )
+    answered = review.submission.round
+    if Submission.objects.filter(task=task, round__gt=answered).exclude(state="lost").exists():
+        handed_in = set(
+            Answer.objects.filter(submission__task=task, submission__round__gt=answered)
+            .exclude(submission__state__in=["lost", "red"])
+            .values_list("finding", flat=True)
+        )
+    else:
+        handed_in = set()
+    return [
+        finding
+        for finding in review.findings.select_related("first")
+        if finding.origin.pk not in ruled | handed_in
+    ]
+
+
+# --- Submissions ------------------------------------------------------------------------------------------
+
+
+def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
+    """The findings that the response names, by code. Raises Refused: unknown, unanswered or re-argued."""
+    known = {finding.code: finding for finding in task.findings.select_related("first")}
+    due = findings_to_answer(task)
+    problems = [
+        {"line": answer.line, "reason": f"{answer.code} is not a finding of {task.ref}"}
+        for answer in response.answers
+        if answer.code not in known
+    ]
+    if problems:
+        codes = ", ".join(finding.code for finding in due) or "none is open"
+        raise Refused(
+            "unknown_finding", f"The response to {task.ref} names findings that do not exist.",
+            f"Open findings: {codes}.", status=422, details=problems,
+        )  # fmt: skip
+    decided = {
+        conflict.finding_id
+        for conflict in Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED)
+    }
+    reargued = [d for d in response.disagreements if known[d.code].origin.pk in decided]
+    if reargued:
+        raise Refused(
+            "RE_ARGUED_CONFLICT",
+            f"{', '.join(d.code for d in reargued)} was decided by a human and cannot be argued again.",
+            "Carry the ruling out. Trouble that it causes is a new finding: describe it in the response.",
+            status=422,
+            details=[{"line": d.line, "reason": f"{d.code} is decided"} for d in reargued],
+        )
+    named = {answer.code for answer in response.answers}
+    silent = [finding for finding in due if finding.mandatory and finding.code not in named]
+    if silent:
+        raise Refused(
+            "unanswered_findings",
+            f"The response to {task.ref} does not answer {', '.join(f.code for f in silent)}.",
+            "Give each finding a table row `| CODE | addressed | what was done |`, or a block "
+            "`## DISAGREE: CODE` with the concern quoted and a rationale.",
+            status=422,
+            details=[{"line": 0, "reason": f"{f.code} ({f.severity}): {f.title}"} for f in silent],
+        )
+    return known
+
+
+def take_submission(submission: Submission, response: ReadResponse, known: dict[str, Finding]) -> None:
+    """Answers and conflicts of a response that `check_response` has passed."""
+    task = submission.task
+    given = {known[answer.code].origin.pk: answer for answer in response.answers}
+    for answer in given.values():
+        Answer.objects.create(
+            submission=submission, finding=known[answer.code].origin, kind=answer.kind,
+            text=answer.text, line=answer.line or None,
+        )  # fmt: skip
+    for finding in findings_to_answer(task):
+        if finding.origin.pk not in given:
+            Answer.objects.get_or_create(
+                submission=submission, finding=finding.origin, defaults={"kind": Answer.Kind.SILENT}
+            )
+    for block in response.disagreements:
+        finding = known[block.code]
+        if finding.mandatory and not _in_open_conflict(finding):
+            disagree(submission, finding, block)
+
+
+def _in_open_conflict(finding: Finding) -> bool:
+    return Conflict.objects.filter(finding=finding.origin, status=Conflict.Status.OPEN).exists()
+
+
+def disagree(submission: Submission, finding: Finding, block: Disagreement) -> Conflict:
+    """A declined mandatory finding opens its conflict at once (ARB-5, MODELS 23)."""
+    actor = Actor("run", submission.by_agent, model=submission.by_model)
+    return cases.open_conflict(
+        submission.task,
+        kind=Conflict.Kind.DISAGREEMENT,
+        origin=Conflict.Origin.DISAGREE,
+        opened_as="coder",
+        question=finding.title,
+        finding=finding.origin,
+        submission=submission,
+        severity=finding.severity,
+        actor=actor,
+        reviewer_position=position_of(finding),
+        reviewer_label=finding.review.by_agent,
+        coder_position=block.position,
+        coder_rationale=block.rationale,
+        coder_label=submission.by_agent,
+        alternative=block.alternative,
+    )
+
+
+def position_of(finding: Finding) -> str:
+    """What the reviewer asks for, in its own words."""
+    return finding.suggestion or finding.text or finding.title
+
+
+# --- Reviews ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Taken:
+    """What became of a review."""
+
+    review: Review
+    outcome: Outcome
+    findings: list[Finding] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+
+@transaction.atomic
+def take_review(
+    submission: Submission, read: ReadReview, *, approves: bool, actor: Actor, user_id: int | None = None
+) -> Taken:
+    """Findings, conflicts and the task's move out of a review of a verified submission.
+
+    The verb says approve or reject; a document that says worse wins, and an approval with a mandatory
+    finding in it is none (ARB-3).
+    """
+    task = Task.objects.select_for_update().select_related("project").get(pk=submission.task_id)
+    read = _with_notes_as_finding(read, approves)
+    stated = Verdict.APPROVED if approves else Verdict.NEEDS_REVISION
+    if read.verdict is Verdict.NEEDS_REVISION:
+        stated = Verdict.NEEDS_REVISION
+    review = Review.objects.create(
+        submission=submission,
+        version=1 + (submission.reviews.filter(by_agent=actor.label).aggregate(v=Max("version"))["v"] or 0),
+        verdict=stated,
+        raw_verdict=read.raw_verdict,
+        text=read.text,
+        by_agent=actor.label,
+        by_model=actor.model,
+        by_user_id=user_id,
+    )
+    taken = Taken(review, Outcome.PASS)
+    settled = settled_findings(task)
+    for found in read.findings:
+        _take_finding(taken, task, found, settled)
+    raised = {finding.origin.pk for finding in taken.findings}
+    follow_up(task, submission, raised, actor=actor)
+    _open_repeated(taken, submission)
+    points = [Point(finding.origin.pk, finding.mandatory) for finding in taken.findings]
+    taken.outcome = gate(points, cases.open_conflicts(task))
+    rejected = stated is Verdict.NEEDS_REVISION
+    if rejected and taken.findings and taken.outcome in {Outcome.PASS, Outcome.SHIP}:
+        taken.outcome = Outcome.REVISE
+    review.verdict = _derived(taken, rejected)
+    review.save(update_fields=["verdict"])
+    if taken.dropped:
+        record(task.project, "findings_dropped", task=task, note=", ".join(taken.dropped))
+    _move(task, submission, taken, only_settled=rejected and not taken.findings, actor=actor)
+    return taken
+
+
+def _with_notes_as_finding(read: ReadReview, approves: bool) -> ReadReview:
+    """A rejection in plain words is one finding, so that the coder has something to answer."""
+    if approves or read.findings or not read.text.strip():
+        return read
+    lines = read.text.strip().splitlines()
+    from tasks.states import Severity
+
+    found = Found(
+        title=re.sub(r"^[#*\s>-]+", "", lines[0]).strip()[:500] or "Rejected",
+        severity=Severity.HIGH,
+        suggestion="\n".join(lines[1:]).strip(),
+        text=read.text,
+    )
+    return ReadReview(read.verdict, read.raw_verdict, (found,), read.text)
+
+
+def _derived(taken: Taken, rejected: bool) -> Review.Verdict:
+    """§19.3: the word is kept as raw_verdict; what stands is derived from the findings."""
+    if rejected or any(finding.mandatory for finding in taken.findings):
+        return Review.Verdict.NEEDS_REVISION
+    return Review.Verdict.APPROVED_WITH_CONDITIONS if taken.findings else Review.Verdict.APPROVED
+
+
+def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Conflict]) -> None:
+    earlier = Finding.objects.filter(task=task, code=found.code).select_related("first").first()
+    origin = earlier.origin if earlier and found.code else None
+    if origin is not None and origin.pk in settled:
+        taken.dropped.append(found.code)
+        return
+    submission = taken.review.submission
+    path, line = place(found.location)
+    finding = Finding.objects.create(
+        review=taken.review,
+        task=task,
+        ordinal=len(taken.findings) + 1,
+        round=submission.round,
+        code=_allot_code(task, submission.round, found.code),
+        raw_code=found.code,
+        severity=found.severity,
+        raw_severity=found.raw_severity,
+        mandatory=found.severity in task.project.config.mandatory,
+        title=found.title,
+        path=path,
+        line=line,
+        impact=found.impact,
+        suggestion=found.suggestion,
+        text=found.text or found.title,
+        first=origin,
+    )
+    taken.findings.append(finding)
+
+
+def _allot_code(task: Task, round_: int, printed: str) -> str:
+    """The reviewer's code where it is well-formed for this round and free, else the next one (MODELS 15)."""
+    taken = set(task.findings.values_list("code", flat=True))
+    if re.fullmatch(rf"ISSUE-R{round_}-\d{{3}}", printed) and printed not in taken:
+        return printed
+    numbers = [int(code.rsplit("-", 1)[1]) for code in taken if code.startswith(f"ISSUE-R{round_}-")]
+    return f"ISSUE-R{round_}-{max(numbers, default=0) + 1:03d}"
+
+
+def _open_repeated(taken: Taken, submission: Submission) -> None:
+    """An optional finding that was declined and comes back as mandatory is a conflict (MODELS 23)."""
+    for finding in taken.findings:
+        if finding.first is None or not finding.mandatory or _in_open_conflict(finding):
+            continue
+        declined = Answer.objects.filter(finding=finding.origin, kind=AnswerKind.DECLINED).last()
+        if declined is None or Conflict.objects.filter(finding=finding.origin).exists():
+            continue
+        cases.open_conflict(
+            submission.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.REPEATED,
+            opened_as="reviewer", question=finding.title, finding=finding.origin, submission=submission,
+            severity=finding.severity, reviewer_position=position_of(finding),
+            reviewer_label=taken.review.by_agent, coder_position=declined.text,
+            coder_label=declined.submission.by_agent,
+        )  # fmt: skip
+
+
+def _move(task: Task, submission: Submission, taken: Taken, *, only_settled: bool, actor: Actor) -> None:
+    summary = taken.review.get_verdict_display()
+    if taken.findings:
+        summary += f", {len(taken.findings)} findings"
+    match taken.outcome:
+        case Outcome.HOLD:
+            task.hold(actor=actor, note="An open conflict waits for a ruling.")
+        case _ if only_settled:
+            _send_back_to_reviewer(task, submission, actor)
+        case Outcome.REVISE if task.rejections + 1 >= task.project.config.rejections_max:
+            limit = task.project.config.rejections_max
+            task.exhaust(actor=actor, note=f"Exceeded {limit} rejections")
+            cases.open_conflict(
+                task, kind=Conflict.Kind.HANDS, origin=Conflict.Origin.REJECTIONS, opened_as="system",
+                question=f"Exceeded {limit} rejections: {task.title}", submission=submission,
+                severity=max(task.severity, "high", key=_rank),
+            )  # fmt: skip
+        case Outcome.REVISE:
+            task.reject(actor=actor, note=summary)
+        case Outcome.SHIP:
+            task.ship(submission, actor=actor, note="Landed while an open conflict waits for a ruling.")
+        case Outcome.PASS:
+            task.approve(submission, actor=actor, note=summary)
+
+
+def _rank(severity: str) -> int:
+    from tasks.states import severity_rank
+
+    return severity_rank(severity)
+
+
+def _send_back_to_reviewer(task: Task, submission: Submission, actor: Actor) -> None:
+    """A rejection that names only settled points: once back to the reviewer, then to a human."""
+    record(task.project, "review_void", task=task, actor=actor, note="It raises only settled points.")
+    if submission.reviews.filter(verdict=Review.Verdict.NEEDS_REVISION, findings__isnull=True).count() > 1:
+        cases.park(
+            task, Conflict.Origin.REVIEW, f"The review raises only settled points: {task.title}", actor=actor
+        )

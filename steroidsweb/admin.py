@@ -1,0 +1,56 @@
+"""The admins of Django and of django-q2 in unfold's look, for superusers only.
+
+A schedule names any Python function to call, so whoever may write one owns the installation.
+"""
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, User
+from django_q import admin as q2
+from django_q.models import Failure, OrmQ, Schedule, Success
+from unfold.admin import ModelAdmin
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from tasks.admin.base import ReadOnlyAdmin, SuperuserAdmin
+
+for model in (User, Group, Schedule, Success, Failure, OrmQ):
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+
+
+@admin.register(User)
+class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
+    add_fieldsets = (
+        (None, {"fields": ("username", ("first_name", "last_name"), "email", "is_staff")}),
+        ("Password", {"fields": ("usable_password", "password1", "password2")}),
+    )
+
+
+@admin.register(Group)
+class GroupAdmin(SuperuserAdmin, DjangoGroupAdmin, ModelAdmin):
+    """Nothing here asks for groups; memberships of projects say who may what."""
+
+
+@admin.register(Schedule)
+class ScheduleAdmin(SuperuserAdmin, q2.ScheduleAdmin, ModelAdmin):
+    pass
+
+
+@admin.register(Success)
+class SuccessAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.TaskAdmin, ModelAdmin):
+    actions = ()
+
+
+@admin.register(Failure)
+class FailureAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.FailAdmin, ModelAdmin):
+    """What went wrong in the background, and a second try."""
+
+
+@admin.register(OrmQ)
+class OrmQAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.QueueAdmin, ModelAdmin):
+    pass

@@ -1,0 +1,11 @@
+"""Whether this process can serve: for the agents' door, load balancers and the watchdog."""
+
+from django.db import connection
+from django.http import HttpRequest, JsonResponse
+
+
+def healthz(request: HttpRequest) -> JsonResponse:
+    """200 while the database answers."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return JsonResponse({"status": "ok"})

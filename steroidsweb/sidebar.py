@@ -1,0 +1,53 @@
+"""What the sidebar asks on every page: who sees which entry, and the number on the queue."""
+
+import copy
+from typing import Any
+
+from django.core.cache import cache
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.utils.module_loading import import_string
+
+from disputes.models import Dispute
+from steroidsweb.navigation import GROUPS
+from tasks.access import READ, projects_for
+from tasks.admin.base import project_ids
+
+BADGE_MAX = 99
+BADGE_SECONDS = 5
+
+
+def navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    """The groups of the sidebar. Badges are filled in here: unfold would show an empty one as a red dot."""
+    groups = copy.deepcopy(GROUPS)
+    for item in (item for group in groups for item in group["items"] if "badge" in item):
+        item["badge"] = import_string(item["badge"])(request)
+    return groups
+
+
+def queue_badge(request: HttpRequest) -> str:
+    """How many open disputes the person may see; empty for none, at most 99+. Up to five seconds old."""
+
+    def count() -> int:
+        mine = Dispute.objects.open().filter(project__in=projects_for(request.user))
+        return mine.order_by()[: BADGE_MAX + 1].count()
+
+    number = cache.get_or_set(f"queue-badge-{request.user.pk}", count, BADGE_SECONDS) or 0
+    return f"{BADGE_MAX}+" if number > BADGE_MAX else str(number or "")
+
+
+def has_project(request: HttpRequest) -> bool:
+    user = request.user
+    return is_superuser(request) or (user.is_authenticated and bool(project_ids(request, READ)))
+
+
+def is_superuser(request: HttpRequest) -> bool:
+    return bool(request.user.is_active and request.user.is_superuser)  # type: ignore[union-attr]
+
+
+def steroids_css(request: HttpRequest) -> str:
+    return static("steroids/steroids.css")
+
+
+def dashboard_css(request: HttpRequest) -> str:
+    return static("steroids/dashboard.css")

@@ -1,0 +1,68 @@
+"""Small components that several pages share: `{% load steroids %}`."""
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+
+from tasks.states import MEANINGS, Status, severity_rank
+
+register = template.Library()
+
+MINUTE, HOUR, DAY = 60, 60 * 60, 24 * 60 * 60
+
+KINDS = {
+    "disagreement": ("call_split", "Disagreement"),
+    "silence": ("hearing_disabled", "Silence"),
+    "alert": ("monitoring", "Alert"),
+    "hands": ("front_hand", "Hands"),
+}
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """Two units at most: 8 s, 12 m, 2 h 11 m, 2 d 1 h."""
+    if seconds is None:
+        return ""
+    whole = max(int(seconds), 0)
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // MINUTE} m"
+    if whole < DAY:
+        return f"{whole // HOUR} h {whole % HOUR // MINUTE:02} m"
+    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+@register.filter
+def words(name: str) -> str:
+    """The name of a kind or a verb as people read it: rule_revise, rule revise."""
+    return name.replace("_", " ")
+
+
+@register.inclusion_tag("components/age.html")
+def age(moment: datetime | None) -> dict[str, Any]:
+    """How long ago, with the full date where the pointer rests."""
+    since = (timezone.now() - moment).total_seconds() if moment else None
+    return {"moment": moment, "words": duration(since)}
+
+
+@register.inclusion_tag("components/severity_chip.html")
+def severity_chip(severity: str) -> dict[str, Any]:
+    """Bars and the word; only critical and high have a colour."""
+    return {"severity": severity, "word": severity.capitalize(), "rank": severity_rank(severity)}
+
+
+@register.inclusion_tag("components/kind_chip.html")
+def kind_chip(kind: str) -> dict[str, Any]:
+    """Icon and word, never coloured."""
+    icon, word = KINDS.get(kind, ("help", kind.capitalize()))
+    return {"icon": icon, "word": word}
+
+
+@register.inclusion_tag("components/status_box.html")
+def status_box(status: str) -> dict[str, Any]:
+    """The box of TODO.md and the status in words."""
+    meaning = MEANINGS[Status(status)]
+    return {"status": status, "marker": meaning.marker, "word": meaning.label}

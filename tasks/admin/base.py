@@ -1,0 +1,272 @@
+"""What every admin of this program shares: who sees which rows, and which columns a form may write."""
+
+import json
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db import models
+from django.db.models import QuerySet
+from django.forms.fields import InvalidJSONInput
+from django.http import Http404, HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.decorators import display
+
+from tasks.access import MAINTAIN, READ, projects_for
+from tasks.events import Actor, record
+from tasks.models import Project, Task
+from tasks.states import Severity, Status
+
+SEVERITY_LABELS = {
+    Severity.CRITICAL: "danger",
+    Severity.HIGH: "warning",
+    Severity.MEDIUM: "neutral",
+    Severity.LOW: "neutral",
+}
+STATUS_LABELS = dict.fromkeys(Status, "neutral") | {
+    Status.COMPLETED: "success",
+    Status.FAILED: "danger",
+    Status.DISPUTED: "warning",
+}
+
+
+@display(description="severity", ordering="severity", label=SEVERITY_LABELS)
+def severity_label(row: Any) -> tuple[str, str]:
+    return row.severity, row.get_severity_display()
+
+
+@display(description="task", ordering="task")
+def task_ref(row: Any) -> str:
+    return row.task.ref if row.task else "-"
+
+
+@display(description="commit", ordering="sha")
+def short_sha(row: Any) -> str:
+    return row.sha[:10]
+
+
+def shortened(field: str, length: int = 80) -> Callable[[Any], str]:
+    """A column that shows the beginning of a long text."""
+
+    @display(description=field.replace("_", " "), ordering=field)
+    def column(row: Any) -> str:
+        return Truncator(getattr(row, field)).chars(length)
+
+    column.__name__ = field
+    return column
+
+
+def preformatted(text: str) -> SafeString:
+    """Text in which line ends and columns matter: a diff, a log, a prompt."""
+    return format_html('<pre class="preformatted">{}</pre>', text) if text else SafeString("-")
+
+
+class JSONText(forms.JSONField):
+    """JSON, indented. Left empty it is the column's default, never null."""
+
+    def __init__(self, *, when_empty: Callable[[], Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.when_empty = when_empty
+
+    def to_python(self, value: Any) -> Any:
+        value = super().to_python(value)
+        return self.when_empty() if value is None else value
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(value, InvalidJSONInput):
+            return value
+        return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def project_ids(request: HttpRequest, roles: frozenset[str]) -> frozenset[int]:
+    """The keys of projects_for(), asked once per request: the sidebar alone asks for every model."""
+    known: dict[frozenset[str], frozenset[int]] = request.__dict__.setdefault("_project_ids", {})
+    if roles not in known:
+        known[roles] = frozenset(projects_for(request.user, roles).values_list("pk", flat=True))
+    return known[roles]
+
+
+def choices_for(request: HttpRequest, model: type[models.Model], roles: frozenset[str]) -> QuerySet[Any]:
+    """The rows of `model` that a form may point at: those of projects in which the person has a role."""
+    rows: QuerySet[Any] = model._default_manager.all()
+    path = getattr(admin.site._registry.get(model), "project_path", None)
+    if path is None or request.user.is_superuser:  # type: ignore[union-attr]
+        return rows
+    return rows.filter(**{f"{path}__in": projects_for(request.user, roles)})
+
+
+class BaseAdmin(ModelAdmin):
+    """Unfold's admin with our habits."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    warn_unsaved_form = True
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if isinstance(db_field, models.JSONField):
+            kwargs["form_class"] = partial(JSONText, when_empty=db_field.get_default)
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Write the columns that the person changed and no other: machines write the rest meanwhile."""
+        if change:
+            columns = {field.name for field in obj._meta.concrete_fields}
+            obj.save(update_fields=columns & set(form.changed_data))
+        else:
+            obj.save()
+
+
+class ReadOnlyAdmin:
+    """Mixin for rows that machines write: people look."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class SuperuserAdmin:
+    """Mixin for what concerns the whole installation."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active and request.user.is_superuser)  # type: ignore[union-attr]
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+
+class ProjectScopedAdmin(BaseAdmin):
+    """Rows that hang on a project. Memberships say who may what, not Django's model permissions.
+
+    Somebody who is no member learns nothing, not even that a row exists.
+    """
+
+    project_path = "project"
+    change_roles = MAINTAIN
+
+    def project_id(self, obj: Any) -> int:
+        """The key of the project that this row belongs to."""
+        if self.project_path == "pk":
+            return obj.pk
+        *steps, last = self.project_path.split("__")
+        return getattr(reduce(getattr, steps, obj), f"{last}_id")
+
+    def allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any = None) -> bool:
+        """Whether the person has one of the roles in the row's project; without a row, in any project."""
+        if request.user.is_active and request.user.is_superuser:  # type: ignore[union-attr]
+            return True
+        mine = project_ids(request, roles)
+        return bool(mine) if obj is None else self.project_id(obj) in mine
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.allowed(request, READ)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.allowed(request, READ, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.allowed(request, self.change_roles)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.allowed(request, self.change_roles, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().get_queryset(request)
+        if request.user.is_superuser:  # type: ignore[union-attr]
+            return rows
+        return rows.filter(**{f"{self.project_path}__in": projects_for(request.user)})
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        obj = super().get_object(request, object_id, from_field)
+        if obj is None:
+            raise Http404(f"There is no such {self.opts.verbose_name} in your projects.")
+        return obj
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Whatever a person edits here leaves an event, which also rings the loop."""
+        super().save_related(request, form, formsets, change)
+        touched = [*form.changed_data]
+        for rows in formsets:
+            if rows.new_objects or rows.changed_objects or rows.deleted_objects:
+                touched.append(str(rows.model._meta.verbose_name_plural))
+        if touched or not change:
+            self.record(request, form.instance, "edited" if change else "added", ", ".join(touched))
+
+    def record(self, request: HttpRequest, obj: Any, what: str, note: str = "") -> None:
+        """The event `task_edited`, `section_added` and so on, in the person's name."""
+        record(
+            Project.objects.get(pk=self.project_id(obj)),
+            f"{self.opts.model_name}_{what}",
+            actor=Actor.person(request.user),
+            task=obj if isinstance(obj, Task) else getattr(obj, "task", None),
+            note=note,
+        )
+
+
+class ScopedInline(TabularInline):
+    """Rows inside the page of a project-scoped row; the same memberships decide."""
+
+    change_roles = MAINTAIN
+    extra = 0
+
+    def _allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any) -> bool:
+        return self.admin_site.get_model_admin(self.parent_model).allowed(request, roles, obj)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._allowed(request, READ, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._allowed(request, self.change_roles, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._allowed(request, self.change_roles, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._allowed(request, self.change_roles, obj)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+
+class ProjectFilter(admin.SimpleListFilter):
+    """The projects of the person, and no other's names."""
+
+    title = "project"
+    parameter_name = "of"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        self.path = model_admin.project_path
+        return [(slug, name) for slug, name in projects_for(request.user).values_list("slug", "name")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(**{f"{self.path}__slug": self.value()}) if self.value() else queryset

@@ -1,0 +1,166 @@
+"""Projects, who belongs to them, and their sections."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from unfold.decorators import display
+
+from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, ScopedInline
+from tasks.dependencies import recount
+from tasks.models import Membership, Project, Section, Task
+from tasks.policy import ProjectSettings
+from tasks.states import Status
+
+LANDED = Q(tasks__landed_at__isnull=False)
+WANTED = ~Q(tasks__status=Status.CANCELLED)
+
+
+@display(description="landed")
+def landed_of_all(row: Any) -> str:
+    return f"{row.landed_count} of {row.task_count}"
+
+
+def with_progress(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Projects or sections with the number of their wanted tasks, and of those that landed."""
+    return rows.annotate(task_count=Count("tasks", WANTED), landed_count=Count("tasks", LANDED & WANTED))
+
+
+class MembershipInline(ScopedInline):
+    model = Membership
+    fields = ("user", "role", "is_lead")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        return super().get_queryset(request).select_related("user", "project")
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if db_field.name == "user":
+            field.queryset = get_user_model().objects.filter(is_active=True).order_by("username")
+            field.choices = list(field.choices)  # read once, not once per row
+        return field
+
+
+@admin.register(Project)
+class ProjectAdmin(ProjectScopedAdmin):
+    """A project is never deleted, its status says that it is over. Superusers add projects."""
+
+    project_path = "pk"
+    list_display = ("name", "slug", "status_label", landed_of_all, "target_branch", "max_parallel")
+    list_filter = ("status",)
+    search_fields = ("name", "slug", "repo_url")
+    prepopulated_fields = {"slug": ("name",)}
+    inlines = (MembershipInline,)
+    fieldsets = (
+        (None, {"fields": (("name", "slug"), ("status", "trouble_now"))}),
+        ("Repository", {"fields": (("repo_url", "target_branch"),)}),
+        ("Work", {"fields": ("max_parallel", "settings", "defaults")}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
+        return with_progress(super().get_queryset(request))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)  # type: ignore[union-attr]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Names and the repository's address are the superusers': hosts fetch with their own rights."""
+        always = ("trouble_now", "defaults")
+        return always if self.has_add_permission(request) else (*always, "slug", "repo_url")
+
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
+        return {} if obj else super().get_prepopulated_fields(request, obj)
+
+    @display(
+        description="status",
+        ordering="status",
+        label={"active": "success", "paused": "warning", "finished": "neutral"},
+    )
+    def status_label(self, project: Project) -> tuple[str, str]:
+        return project.status, project.get_status_display()
+
+    @display(description="trouble")
+    def trouble_now(self, project: Project) -> str:
+        return project.trouble or "none"
+
+    @display(description="defaults of the settings")
+    def defaults(self, project: Project) -> str:
+        pairs = ((key, str(value)) for key, value in ProjectSettings().to_json().items())
+        return format_html_join("", "<div><code>{}</code> {}</div>", pairs)
+
+
+@admin.register(Membership)
+class MembershipAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """Who is where. Memberships are edited on the project's page."""
+
+    list_display = ("user", "project", "role", "is_lead")
+    list_filter = (ProjectFilter, "role")
+    list_select_related = ("user", "project")
+    search_fields = ("user__username", "project__name")
+
+
+class SectionForm(forms.ModelForm):
+    def clean(self) -> dict[str, Any]:
+        """Sections belong together only inside a project; neither order nor nesting runs in a circle."""
+        data = super().clean() or {}
+        project_id = data["project"].pk if data.get("project") else self.instance.project_id
+        parent, needed = data.get("parent"), list(data.get("depends_on") or [])
+        if any(other.project_id != project_id for other in [*needed, *filter(None, [parent])]):
+            raise ValidationError("The parent and the sections to wait for belong to the same project.")
+        if self.instance.pk:
+            if parent and self._leads_back({parent.pk}, "parent"):
+                self.add_error("parent", "The section would lie inside itself.")
+            keys = {other.pk for other in needed}
+            if any(self._leads_back(keys, by) for by in ("depends_on", "parent", "children")):
+                self.add_error("depends_on", "The section would wait for itself.")
+        return data
+
+    def _leads_back(self, frontier: set[int], by: str) -> bool:
+        seen: set[int] = set()
+        while frontier:
+            if self.instance.pk in frontier:
+                return True
+            seen |= frontier
+            following = Section.objects.filter(pk__in=frontier, **{f"{by}__isnull": False})
+            frontier = set(following.values_list(by, flat=True)) - seen
+        return False
+
+
+@admin.register(Section)
+class SectionAdmin(ProjectScopedAdmin):
+    form = SectionForm
+    list_display = ("title", "project", "parent", "rank", landed_of_all, "is_stopped")
+    list_filter = (ProjectFilter, "is_stopped")
+    list_select_related = ("project", "parent")
+    search_fields = ("title", "project__slug")
+    autocomplete_fields = ("parent", "depends_on")
+    fields = ("project", "title", "body", ("parent", "rank"), "depends_on", "is_stopped")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Section]:
+        return with_progress(super().get_queryset(request))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return ("project",) if obj else ()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Only an empty section can go: its tasks protect it."""
+        return self.has_change_permission(request, obj)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        if {"parent", "depends_on"} & set(form.changed_data):
+            waiting = Task.objects.filter(project=form.instance.project, status=Status.PENDING)
+            recount(waiting.select_related("section__parent"))
+
+    def delete_model(self, request: HttpRequest, obj: Section) -> None:
+        self.record(request, obj, "deleted", obj.title)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Section]) -> None:
+        for section in queryset:
+            self.delete_model(request, section)

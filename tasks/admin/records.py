@@ -1,0 +1,191 @@
+"""What machines wrote about the work: hand-ins, checks, reviews, landings, events. Nobody edits it."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.db.models.functions import Length
+from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from tasks.admin.base import (
+    ProjectFilter,
+    ProjectScopedAdmin,
+    ReadOnlyAdmin,
+    preformatted,
+    severity_label,
+    short_sha,
+    shortened,
+    task_ref,
+)
+from tasks.models import Answer, Bundle, Event, Finding, Landing, Review, Submission, Verification
+
+
+class RecordAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """A read-only row of a project."""
+
+
+@admin.register(Submission)
+class SubmissionAdmin(RecordAdmin):
+    project_path = "task__project"
+    list_display = (short_sha, task_ref, "round", "attempt", "state_label", "by_agent", "by_model", "at")
+    list_filter = (ProjectFilter, "state")
+    list_select_related = ("task__project",)
+    search_fields = ("sha", "task__title", "by_agent", "by_model")
+    exclude = ("diff", "patch_id")
+    readonly_fields = ("diff_text",)
+    date_hierarchy = "at"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
+        return super().get_queryset(request).defer("diff", "response")
+
+    @display(
+        description="state",
+        ordering="state",
+        label={
+            "received": "neutral",
+            "kept": "neutral",
+            "verified": "success",
+            "red": "danger",
+            "lost": "danger",
+        },
+    )
+    def state_label(self, submission: Submission) -> tuple[str, str]:
+        return submission.state, submission.get_state_display()
+
+    @display(description="diff")
+    def diff_text(self, submission: Submission) -> SafeString:
+        return preformatted(submission.diff)
+
+
+@admin.register(Bundle)
+class BundleAdmin(RecordAdmin):
+    project_path = "submission__task__project"
+    list_display = ("submission", "task", "size")
+    list_filter = (ProjectFilter,)
+    list_select_related = ("submission__task__project",)
+    readonly_fields = ("size",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Bundle]:
+        return super().get_queryset(request).defer("data").annotate(bytes=Length("data"))
+
+    @display(description="task")
+    def task(self, bundle: Bundle) -> str:
+        return bundle.submission.task.ref
+
+    @display(description="size", ordering="bytes")
+    def size(self, bundle: Any) -> str:
+        return filesizeformat(bundle.bytes)
+
+
+@admin.register(Verification)
+class VerificationAdmin(RecordAdmin):
+    list_display = (short_sha, "project", "green", "step", "exit_code", "seconds", "tier", "at")
+    list_filter = (ProjectFilter, "green", "tier")
+    list_select_related = ("project",)
+    search_fields = ("sha", "step")
+    exclude = ("tail",)
+    readonly_fields = ("output",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Verification]:
+        return super().get_queryset(request).defer("tail")
+
+    @display(description="end of the output")
+    def output(self, verification: Verification) -> SafeString:
+        return preformatted(verification.tail)
+
+
+@admin.register(Landing)
+class LandingAdmin(RecordAdmin):
+    list_display = (short_sha, task_ref, "target", "status_label", "attempts", shortened("problem"), "at")
+    list_filter = (ProjectFilter, "status")
+    list_select_related = ("task__project",)
+    search_fields = ("sha", "task__title", "problem")
+
+    @display(
+        description="status",
+        ordering="status",
+        label=dict.fromkeys(Landing.Status, "neutral")
+        | {"landed": "success", "conflict": "warning", "stuck": "danger"},
+    )
+    def status_label(self, landing: Landing) -> tuple[str, str]:
+        return landing.status, landing.get_status_display()
+
+
+@admin.register(Review)
+class ReviewAdmin(RecordAdmin):
+    project_path = "submission__task__project"
+    list_display = ("verdict", "task", "round", "submission", "by_agent", "by_model", "at")
+    list_filter = (ProjectFilter, "verdict")
+    list_select_related = ("submission__task__project",)
+    search_fields = ("text", "by_agent", "submission__task__title")
+    exclude = ("text",)
+    readonly_fields = ("words",)
+
+    @display(description="task", ordering="submission__task")
+    def task(self, review: Review) -> str:
+        return review.submission.task.ref
+
+    @display(description="round", ordering="submission__round")
+    def round(self, review: Review) -> int:
+        return review.submission.round
+
+    @display(description="text")
+    def words(self, review: Review) -> SafeString:
+        return preformatted(review.text)
+
+
+@admin.register(Finding)
+class FindingAdmin(RecordAdmin):
+    project_path = "task__project"
+    list_display = ("code", severity_label, shortened("title"), task_ref, "round", "mandatory", "location")
+    list_display_links = ("code", "title")
+    list_filter = (ProjectFilter, "severity", "mandatory")
+    list_select_related = ("task__project",)
+    search_fields = ("code", "title", "path", "task__title")
+    exclude = ("excerpt",)
+    readonly_fields = ("code_at_its_place",)
+    ordering = ("-pk",)
+
+    @display(description="place", ordering="path")
+    def location(self, finding: Finding) -> str:
+        return finding.location
+
+    @display(description="code at its place")
+    def code_at_its_place(self, finding: Finding) -> SafeString:
+        return preformatted(finding.excerpt)
+
+
+@admin.register(Answer)
+class AnswerAdmin(RecordAdmin):
+    project_path = "submission__task__project"
+    list_display = ("finding_code", "task", "kind", shortened("text"), "submission")
+    list_filter = (ProjectFilter, "kind")
+    list_select_related = ("submission__task__project", "finding")
+    search_fields = ("text", "finding__code", "submission__task__title")
+    ordering = ("-pk",)
+
+    @display(description="finding", ordering="finding__code")
+    def finding_code(self, answer: Answer) -> str:
+        return answer.finding.code
+
+    @display(description="task", ordering="submission__task")
+    def task(self, answer: Answer) -> str:
+        return answer.submission.task.ref
+
+
+@admin.register(Event)
+class EventAdmin(RecordAdmin):
+    list_display = ("at", "kind", task_ref, "move", "label", "actor_kind", shortened("note"))
+    list_filter = (ProjectFilter, "actor_kind", "kind")
+    list_select_related = ("project", "task__project")
+    search_fields = ("note", "label")
+    date_hierarchy = "at"
+
+    @display(description="from \N{RIGHTWARDS ARROW} to")
+    def move(self, event: Event) -> str:
+        if not event.to_status or event.to_status == event.from_status:
+            return event.to_status or "-"
+        return f"{event.from_status or 'new'} \N{RIGHTWARDS ARROW} {event.to_status}"

@@ -1,0 +1,326 @@
+"""Tasks, what they wait for, and remarks on them. The status moves by the model's verbs only."""
+
+import copy
+import re
+from collections import Counter
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import Max, QuerySet
+from django.forms import BaseInlineFormSet
+from django.http import HttpRequest
+from unfold.decorators import display
+from unfold.forms import ActionForm
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from tasks.access import MAINTAIN, RULE
+from tasks.admin.base import (
+    STATUS_LABELS,
+    ProjectFilter,
+    ProjectScopedAdmin,
+    ReadOnlyAdmin,
+    ScopedInline,
+    severity_label,
+    shortened,
+    task_ref,
+)
+from tasks.dependencies import recount, recount_dependants
+from tasks.events import Actor
+from tasks.models import Comment, Dependency, Project, Section, StaleTask, Task
+from tasks.models.task import RANK_STEP
+from tasks.states import IllegalMove
+from tasks.waiting import waiting_line
+
+VERBS = {  # verb: what its tasks are then, who may
+    "defer": ("deferred", RULE),
+    "resume": ("resumed", RULE),
+    "cancel": ("cancelled", MAINTAIN),
+    "finish": ("finished", MAINTAIN),
+    "reopen": ("reopened", MAINTAIN),
+}
+
+
+class WordsField(forms.CharField):
+    """A list of words, written with commas."""
+
+    def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
+        if isinstance(value, list):
+            return value
+        return [word.strip() for word in (value or "").split(",") if word.strip()]
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+    def validate(self, value: Any) -> None:
+        """Any word will do, and none."""
+
+    def run_validators(self, value: Any) -> None:
+        """Lengths count for the text, not for the list."""
+
+
+class SectionChoice(forms.ModelChoiceField):
+    """Titles repeat from project to project, so the project stands before them."""
+
+    def label_from_instance(self, section: Any) -> str:
+        return f"{section.project} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {section.title}"
+
+
+class TaskForm(forms.ModelForm):
+    tags = WordsField(
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="Separated by commas. They choose the agent.",
+    )
+
+
+class VerbForm(ActionForm):
+    """The action, and why: the words are kept with the event."""
+
+    note = forms.CharField(
+        required=False,
+        label="",
+        max_length=2000,
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "Why", "aria-label": "Why"}),
+    )
+
+
+class DependencyRows(BaseInlineFormSet):
+    def clean(self) -> None:
+        """Only tasks of the same project can be waited for, and never in a circle."""
+        super().clean()
+        for form in self.extra_forms:
+            on = form.cleaned_data.get("on") if form.is_valid() and form.has_changed() else None
+            if on is None or form.cleaned_data.get("DELETE"):
+                continue
+            if self.instance.project_id and on.project_id != self.instance.project_id:
+                raise ValidationError(f"{on.ref} belongs to another project.")
+            if self.instance.pk and self._waits_for_us(on):
+                raise ValidationError(f"{on.ref} waits for this task already.")
+
+    def _waits_for_us(self, on: Task) -> bool:
+        seen: set[int] = set()
+        frontier = {on.pk}
+        while frontier:
+            if self.instance.pk in frontier:
+                return True
+            seen |= frontier
+            following = Dependency.objects.filter(task__in=frontier).values_list("on", flat=True)
+            frontier = set(following) - seen
+        return False
+
+
+class DependencyInline(ScopedInline):
+    """Links are added and taken away, never bent."""
+
+    model = Dependency
+    formset = DependencyRows
+    fk_name = "task"
+    autocomplete_fields = ("on",)
+    verbose_name_plural = "waits for"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Dependency]:
+        return super().get_queryset(request).select_related("on__project")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Task)
+class TaskAdmin(ProjectScopedAdmin):
+    form = TaskForm
+    action_form = VerbForm
+    actions = tuple(VERBS)
+    inlines = (DependencyInline,)
+    list_display = (
+        "ref", "title_begin", "status_label", severity_label, "section", "round", "waits_for", "status_at",
+    )  # fmt: skip
+    list_display_links = ("ref", "title_begin")
+    list_filter = (ProjectFilter, "status", "severity", "origin")
+    list_select_related = ("project", "section")
+    search_fields = ("title", "source", "project__slug")
+    search_help_text = "Title, source, or a name such as ledger-214"
+    facts = (
+        "why",
+        ("ref", "status_label", "stage", "round"),
+        ("waits_for", "rejections", "not_before"),
+        ("landed_at", "landed_sha", "accepted"),
+        ("origin", "created_at", "status_at"),
+    )
+    readonly_fields = ("why", *(name for row in facts[1:] for name in row))
+    words = ("title", "body", ("source", "tags"), ("severity", "section"))
+
+    # --- Reading -------------------------------------------------------------------------------------------
+
+    @display(description="task", ordering="number")
+    def ref(self, task: Task) -> str:
+        return task.ref
+
+    @display(description="status", ordering="status", label=STATUS_LABELS)
+    def status_label(self, task: Task) -> tuple[str, str]:
+        return task.status, task.get_status_display()
+
+    @display(description="why it is not moving")
+    def why(self, task: Task) -> str:
+        return waiting_line(task)
+
+    title_begin = staticmethod(shortened("title"))
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        if name := re.fullmatch(r"([\w-]+)-(\d+)", search_term.strip().lower()):
+            return queryset.filter(project__slug=name[1], number=name[2]), False
+        return super().get_search_results(request, queryset, search_term)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None:
+            return ((None, {"fields": self.words}),)
+        return (
+            (None, {"fields": (*self.words, "rank")}),
+            ("Where it stands", {"fields": self.facts}),
+        )
+
+    # --- Writing -------------------------------------------------------------------------------------------
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "section":
+            kwargs |= {"form_class": SectionChoice, "widget": UnfoldAdminSelectWidget()}
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if db_field.name == "section":
+            field.queryset = field.queryset.select_related("project").order_by("project__name", "rank")
+        return field
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change, **kwargs)
+        if obj and "section" in form.base_fields:
+            sections = form.base_fields["section"].queryset
+            form.base_fields["section"].queryset = sections.filter(project=obj.project_id)
+        return form
+
+    def save_model(self, request: HttpRequest, obj: Task, form: Any, change: bool) -> None:
+        """A new task takes the next number of its project and stands last."""
+        if not change:
+            obj.project = Project.objects.select_for_update().get(pk=obj.section.project_id)
+            last = obj.project.tasks.aggregate(Max("number"), Max("rank"))
+            obj.number = (last["number__max"] or 0) + 1
+            obj.rank = (last["rank__max"] or 0) + RANK_STEP
+        super().save_model(request, obj, form, change)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Count anew what this task waits for, and who waits for its section, the old one and the new."""
+        super().save_related(request, form, formsets, change)
+        task = form.instance
+        recount([task])
+        if "section" in form.changed_data:
+            keys = {task.section_id, form.initial.get("section")} - {None}
+            for section in Section.objects.filter(pk__in=keys):
+                moved = copy.copy(task)
+                moved.section = section
+                recount_dependants(moved)
+
+    # --- Verbs ---------------------------------------------------------------------------------------------
+
+    def has_rule_permission(self, request: HttpRequest) -> bool:
+        return self.allowed(request, RULE)
+
+    def has_maintain_permission(self, request: HttpRequest) -> bool:
+        return self.allowed(request, MAINTAIN)
+
+    @admin.action(description="Defer", permissions=["rule"])
+    def defer(self, request: HttpRequest, queryset: Any) -> None:
+        self._apply("defer", request, queryset)
+
+    @admin.action(description="Resume", permissions=["rule"])
+    def resume(self, request: HttpRequest, queryset: Any) -> None:
+        self._apply("resume", request, queryset)
+
+    @admin.action(description="Cancel", permissions=["maintain"])
+    def cancel(self, request: HttpRequest, queryset: Any) -> None:
+        self._apply("cancel", request, queryset)
+
+    @admin.action(description="Finish by hand", permissions=["maintain"])
+    def finish(self, request: HttpRequest, queryset: Any) -> None:
+        self._apply("finish", request, queryset)
+
+    @admin.action(description="Reopen", permissions=["maintain"])
+    def reopen(self, request: HttpRequest, queryset: Any) -> None:
+        if request.POST.get("note", "").strip():
+            self._apply("reopen", request, queryset)
+        else:
+            self.message_user(
+                request, "Nothing reopened: write why into the field beside the action.", messages.ERROR
+            )
+
+    def _apply(self, verb: str, request: HttpRequest, queryset: Any) -> None:
+        """Call the verb on each task that allows it, and say what became of all of them."""
+        past, roles = VERBS[verb]
+        can = set(queryset.can(verb).values_list("pk", flat=True))
+        done, skipped = 0, Counter[str]()
+        for task in queryset.select_related("project"):
+            if not self.allowed(request, roles, task):
+                skipped["not yours to move"] += 1
+            elif task.pk not in can:
+                skipped[f"already {task.get_status_display().lower()}"] += 1
+            else:
+                try:
+                    self._call(verb, task, request)
+                    done += 1
+                except IllegalMove as refusal:
+                    skipped[f"already {refusal.status}"] += 1
+                except StaleTask:
+                    skipped["moved on meanwhile"] += 1
+        parts = [f"{done} {past}", *(f"{count} skipped ({why})" for why, count in skipped.items())]
+        level = messages.SUCCESS if done else messages.WARNING
+        self.message_user(request, f"{', '.join(parts)}.", level)
+
+    def _call(self, verb: str, task: Task, request: HttpRequest) -> None:
+        note = request.POST.get("note", "").strip()
+        more = {"disputed": task.disputes.filter(status="open").exists()} if verb == "resume" else {}
+        getattr(task, verb)(actor=Actor.person(request.user), note=note, **more)
+
+
+@admin.register(Dependency)
+class DependencyAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """What waits for what. Dependencies are edited on the task's page."""
+
+    project_path = "task__project"
+    list_display = ("task", "on")
+    list_filter = (ProjectFilter,)
+    list_select_related = ("task__project", "on__project")
+    search_fields = ("task__title", "on__title")
+
+
+@admin.register(Comment)
+class CommentAdmin(ProjectScopedAdmin):
+    """Who may rule may remark. The words of others stay as they are; only their status changes."""
+
+    change_roles = RULE
+    list_display = (shortened("body"), task_ref, "target", "by_label", "status", "resolution", "at")
+    list_filter = (ProjectFilter, "status", "by_kind")
+    list_select_related = ("project", "task__project")
+    search_fields = ("body", "target", "by_label")
+    autocomplete_fields = ("task",)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        if obj is None:
+            return ("task", "target", "body")
+        return ("task", "target", "body", "status", "resolution", "parent", "by_label", "at")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        if obj is None:
+            return ()
+        fixed = ("task", "parent", "by_label", "at")
+        return fixed if obj.by_user_id == request.user.pk else (*fixed, "target", "body")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change, **kwargs)
+        if "task" in form.base_fields:
+            form.base_fields["task"].required = True
+        return form
+
+    def save_model(self, request: HttpRequest, obj: Comment, form: Any, change: bool) -> None:
+        if not change:
+            actor = Actor.person(request.user)
+            obj.project, obj.by_user = obj.task.project, request.user
+            obj.by_label, obj.by_kind = actor.label[:120], actor.kind
+        super().save_model(request, obj, form, change)

@@ -1,0 +1,160 @@
+"""Reading tasks over REST, and the moves that people make on them."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasks.access import MAINTAIN, RULE, tasks_for
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models import SEVERITY_CHOICES, STATUS_CHOICES, Finding, Task
+from tasks.states import Status
+from tasks.waiting import waiting_line
+
+
+class TaskFilter(django_filters.FilterSet):
+    """The filters of the list; the pages share them."""
+
+    project = django_filters.CharFilter(field_name="project__slug")
+    status = django_filters.ChoiceFilter(choices=STATUS_CHOICES)
+    severity = django_filters.ChoiceFilter(choices=SEVERITY_CHOICES)
+    search = django_filters.CharFilter(method="filter_search", label="Words of the title or the text")
+
+    class Meta:
+        model = Task
+        fields = ["project", "status", "severity", "search"]
+
+    def filter_search(self, queryset: QuerySet[Task], name: str, value: str) -> QuerySet[Task]:
+        return queryset.filter(Q(title__icontains=value) | Q(body__icontains=value))
+
+
+class TaskSerializer(serializers.ModelSerializer[Task]):
+    """A task in a list."""
+
+    ref = serializers.CharField(read_only=True)
+    marker = serializers.CharField(read_only=True)
+    project = serializers.CharField(source="project.slug", read_only=True)
+    section = serializers.CharField(source="section.title", read_only=True)
+
+    class Meta:
+        model = Task
+        fields = [
+            "ref", "title", "status", "marker", "round", "severity", "project", "section", "tags", "source",
+            "rejections", "landed_sha", "landed_at", "status_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class FindingSerializer(serializers.ModelSerializer[Finding]):
+    """A point of the last review."""
+
+    class Meta:
+        model = Finding
+        fields = ["code", "severity", "mandatory", "title", "location", "impact", "suggestion"]
+        read_only_fields = fields
+
+    location = serializers.CharField(read_only=True)
+
+
+class TaskDetailSerializer(TaskSerializer):
+    """One task with what a person asks about it."""
+
+    waiting = serializers.SerializerMethodField()
+    findings = serializers.SerializerMethodField()
+    depends_on = serializers.SerializerMethodField()
+
+    class Meta(TaskSerializer.Meta):
+        fields = [*TaskSerializer.Meta.fields, "body", "waiting", "findings", "depends_on"]
+        read_only_fields = fields
+
+    def get_waiting(self, task: Task) -> str:
+        return waiting_line(task)
+
+    @extend_schema_field(FindingSerializer(many=True))
+    def get_findings(self, task: Task) -> Any:
+        last = task.findings.order_by("-review_id").values_list("review", flat=True).first()
+        return FindingSerializer(task.findings.filter(review=last) if last else [], many=True).data
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_depends_on(self, task: Task) -> list[str]:
+        return [other.ref for other in task.depends_on.select_related("project")]
+
+
+class StatusSerializer(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=STATUS_CHOICES)
+    notes = serializers.CharField(required=False, allow_blank=True, max_length=20_000, default="")
+
+
+# The move that leads a task to a status, for people; the other statuses are reached by hand-ins and rulings.
+MOVE_TO: dict[str, str] = {
+    Status.DEFERRED: "defer",
+    Status.CANCELLED: "cancel",
+    Status.COMPLETED: "finish",
+    Status.PENDING: "resume",
+    Status.IN_PROGRESS: "resume",
+}
+
+
+def change_status(task: Task, status: str, *, actor: Actor, notes: str) -> None:
+    """The move of a person that leads to this status. Raises Refused where there is none."""
+    verb = MOVE_TO.get(status)
+    if verb == "resume" and task.status in {Status.COMPLETED, Status.CANCELLED}:
+        verb = "reopen"
+    if verb is None:
+        raise Refused(
+            "wrong_status", f"Nobody sets a task to {status} by hand.",
+            f"By hand: {', '.join(sorted(MOVE_TO))}. Disputes are ruled on: `steroids dispute resolve`.",
+        )  # fmt: skip
+    getattr(task, verb)(actor=actor, note=notes)
+
+
+class TaskViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Task]
+):
+    """Tasks of the projects that you are a member of."""
+
+    queryset = Task.objects.none()
+    serializer_class = TaskSerializer
+    filterset_class = TaskFilter
+    lookup_field = "ref"
+    lookup_value_regex = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"
+
+    def get_queryset(self) -> QuerySet[Task]:
+        if getattr(self, "swagger_fake_view", False):
+            return Task.objects.none()
+        return (
+            tasks_for(self.request.user)
+            .select_related("project", "section")
+            .order_by("project__slug", "rank", "number")
+        )
+
+    def get_object(self) -> Task:
+        slug, _, number = self.kwargs["ref"].rpartition("-")
+        return get_object_or_404(self.get_queryset(), project__slug=slug, number=number)
+
+    @extend_schema(responses=TaskDetailSerializer)
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response(TaskDetailSerializer(self.get_object()).data)
+
+    @extend_schema(request=StatusSerializer, responses=TaskDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def status(self, request: Request, ref: str) -> Response:
+        """Defer, cancel, finish, resume or reopen a task by hand."""
+        body = StatusSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        task = self.get_object()
+        wanted = body.validated_data["status"]
+        roles = RULE if MOVE_TO.get(wanted) in {"defer", "resume"} else MAINTAIN
+        if not tasks_for(request.user, roles).filter(pk=task.pk).exists():
+            raise Refused("no_right", f"You may not set {task.ref} to {wanted}.", "Ask a maintainer.", status=403)
+        change_status(task, wanted, actor=Actor.person(request.user), notes=body.validated_data["notes"])
+        task.refresh_from_db()
+        message = f"{task.ref} is {task.status} now."
+        return Response({**TaskDetailSerializer(task).data, "message": message})

@@ -1,0 +1,26 @@
+"""Refusals that tell a person or an agent what happened, to what, and what to do next."""
+
+from typing import Any
+
+
+class Refused(Exception):
+    """The program will not do it. `status` is the HTTP status under which the API says so."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str = "",
+        *,
+        status: int = 409,
+        details: list[Any] | None = None,
+        **extra: Any,
+    ) -> None:
+        self.code, self.message, self.hint, self.status = code, message, hint, status
+        self.details, self.extra = details or [], extra
+        super().__init__(message)
+
+    def as_json(self) -> dict[str, Any]:
+        """The body of every error reply."""
+        body = {"code": self.code, "message": self.message, "hint": self.hint, **self.extra}
+        return {**body, "details": self.details} if self.details else body

@@ -1,0 +1,32 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from tasks.importing import export_todo
+from tasks.models import Project
+from tasks.todo import TodoError
+
+
+class Command(BaseCommand):
+    help = "Writes a project's sections and tasks as TODO.md, to a file or to standard output."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", nargs="?", help="Standard output, if none is given.")
+        parser.add_argument("--project", metavar="SLUG", required=True)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        file = options["file"]
+        try:
+            text = export_todo(Project.objects.get(slug=options["project"]))
+            if file:
+                Path(file).write_text(text, encoding="utf-8", newline="\n")
+            else:
+                self.stdout.write(text, ending="")
+        except Project.DoesNotExist as error:
+            raise CommandError(f"There is no project {options['project']}.") from error
+        except OSError as error:
+            raise CommandError(f"{file} cannot be written: {error.strerror}.") from error
+        except TodoError as error:
+            lines = [f"TODO.md:{problem.line}: {problem.reason}" for problem in error.problems]
+            raise CommandError("\n".join([*lines, "Nothing was exported."])) from error

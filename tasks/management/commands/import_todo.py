@@ -1,0 +1,41 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from tasks.events import Actor
+from tasks.importing import import_todo
+from tasks.models import Project
+from tasks.todo import TodoError
+
+
+class Command(BaseCommand):
+    help = "Brings a project's sections and tasks into the shape of a TODO.md. Known tasks keep their status."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="The file to read.")
+        parser.add_argument("--project", metavar="SLUG", required=True)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        file = options["file"]
+        try:
+            project = Project.objects.get(slug=options["project"])
+            text = Path(file).read_text(encoding="utf-8")
+            report = import_todo(project, text, actor=Actor("system", "import_todo"))
+        except Project.DoesNotExist as error:
+            raise CommandError(f"There is no project {options['project']}.") from error
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise CommandError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from error
+        except TodoError as error:
+            lines = [f"{file}:{problem.line}: {problem.reason}" for problem in error.problems]
+            raise CommandError("\n".join([*lines, "Nothing was imported."])) from error
+        for note in report.notes:
+            self.stdout.write(note)
+        for task in report.missing:
+            self.stdout.write(f"Not in the file, left alone: {task}")
+        self.stdout.write(
+            f"{len(report.created)} created, {len(report.updated)} updated, "
+            f"{len(report.unchanged)} unchanged, {len(report.missing)} not in the file."
+        )

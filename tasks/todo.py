@@ -1,0 +1,432 @@
+r"""Core: TODO.md in and out.
+
+    # Title and free text (the preamble)
+
+    ## Section
+    after: Another section; A third one
+
+    Free text of the section.
+
+    - [ ] Title <!-- t:ledger-12 -->
+      source: docs/SPEC.md#login
+      severity: high
+      tags: a, b
+      depends: Another title; ledger-3
+
+      Free Markdown, indented by two spaces.
+
+Headings and tasks begin in the first column; whatever is indented belongs to the task above. What looks like
+a heading or a task is text inside the fence of a preamble or section, and behind a backslash (`\## so`). In
+lists a backslash keeps a separator: `Read\; write`.
+
+`render` writes the canonical form, and `parse` gives back exactly what was rendered. Of other files these
+are lost and nothing else: a byte order mark, CRLF, blank lines around texts, spaces around titles and values,
+`*` and `+` as bullets, `[X]`, tabs as indent, capitals in keys and severities, the order of attributes, empty
+attributes and empty items of lists.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from tasks.states import MARKERS, MEANINGS, Severity, Status
+
+MAX_BYTES = 1024 * 1024
+MAX_LEVEL = 6  # Markdown has no deeper heading
+TITLE_MAX = 300
+SECTION_TITLE_MAX = 200
+SOURCE_MAX = 300
+EXCERPT_MAX = 200
+FIRST_SECTION = "Tasks"  # where the tasks above the first heading go
+ATTRIBUTES = ("source", "severity", "tags", "depends")
+
+HEADING = re.compile(r"(#{2,})[ \t]*(.*)")
+# Not a link such as "- [a](b)"; up to three characters, so that "[ x]" and "[ok]" are refused, not skipped.
+TASK = re.compile(r"(?:-[ \t]*|[*+][ \t]+)\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
+AFTER = re.compile(r"after:(.*)", re.IGNORECASE)
+ATTRIBUTE = re.compile(r"([A-Za-z][\w-]*):(?:\s+(.*))?")
+IDENTITY = re.compile(r"<!--\s*t:\s*([A-Za-z0-9_-]+-[1-9][0-9]{0,8})\s*-->")
+IDENTITY_BEGIN = re.compile(r"<!--\s*t\s*:")
+FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a file: the line's number from 1, its text, and why in a sentence."""
+
+    line: int
+    text: str
+    reason: str
+
+    @classmethod
+    def at(cls, lines: Sequence[str], number: int, reason: str) -> "Problem":
+        """A problem of that line, its text cut and safe to print."""
+        return cls(number, CONTROL.sub(REPLACEMENT, lines[number - 1][:EXCERPT_MAX]), reason)
+
+
+class TodoError(ValueError):
+    """The file cannot be taken; `problems` holds all that is wrong with it, top to bottom."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda problem: problem.line)
+        super().__init__("\n".join(f"line {problem.line}: {problem.reason}" for problem in self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class TodoTask:
+    """One task of the file. `depends` names titles or refs; no severity means that the file says none."""
+
+    title: str
+    status: Status = Status.PENDING
+    ref: str = ""
+    source: str = ""
+    severity: Severity | None = None
+    tags: tuple[str, ...] = ()
+    depends: tuple[str, ...] = ()
+    body: str = ""
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TodoSection:
+    """One heading with what stands below it. Level 0 has no heading: the tasks above the first one."""
+
+    title: str
+    level: int = 2
+    after: tuple[str, ...] = ()
+    body: str = ""
+    tasks: tuple[TodoTask, ...] = ()
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TodoFile:
+    """The whole file; the sections in its order, nested by their levels."""
+
+    preamble: str = ""
+    sections: tuple[TodoSection, ...] = ()
+
+    def parents(self) -> list[int | None]:
+        """For each section the index of the one that it sits in."""
+        found: list[int | None] = []
+        around: list[int] = []
+        for index, section in enumerate(self.sections):
+            while around and self.sections[around[-1]].level >= section.level:
+                around.pop()
+            found.append(around[-1] if around else None)
+            if section.level:
+                around.append(index)
+        return found
+
+
+def parse(text: str) -> TodoFile:
+    """Read a file. Raises TodoError with every problem in it."""
+    size = len(text.encode("utf-8", "replace"))
+    if size > MAX_BYTES:
+        raise TodoError([Problem(1, "", f"The file has {size} bytes; {MAX_BYTES} are the limit.")])
+    return _Reader(split_lines(text)).read()
+
+
+def render(todo: TodoFile) -> str:
+    """Write the canonical form. Raises TodoError for a value that would be read back as another one."""
+    blocks = [_escaped(todo.preamble)]
+    for section in todo.sections:
+        blocks += _section_blocks(section)
+        for task in section.tasks:
+            blocks += _task_blocks(task)
+    text = "".join(f"{block}\n\n" for block in blocks if block)[:-1]
+    # No limit of size here: a large project is still written, only not read.
+    if _Reader(split_lines(text)).read() != todo:
+        raise TodoError([Problem(1, "", "These values have no form in TODO.md that keeps them as they are.")])
+    return text
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines as `parse` numbers them."""
+    return text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").replace("\r\n", "\n").split("\n")
+
+
+# --- Values from elsewhere, made fit for the file; those out of `parse` stay as they are --------------------
+
+
+def as_line(value: str) -> str:
+    """A title or another value of one line."""
+    return CONTROL.sub(REPLACEMENT, re.sub(r"\r?\n|\r", " ", value)).strip()
+
+
+def as_text(value: str) -> str:
+    """The body of a task."""
+    return _trimmed(CONTROL.sub(REPLACEMENT, value.replace("\r\n", "\n").replace("\r", "\n")).split("\n"))
+
+
+def as_section_text(value: str) -> str:
+    """The body of a section, which must not leave a fence open over what follows."""
+    text, fence = as_text(value), ""
+    for line in text.split("\n"):
+        fence = _fence(line, fence)
+    return f"{text}\n{fence}" if fence else text
+
+
+# --- Reading ----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Block:
+    """A heading or a task line, with the lines up to the next one."""
+
+    line: int
+    head: re.Match[str]
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def is_task(self) -> bool:
+        return self.head.re is TASK
+
+
+class _Reader:
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.problems: list[Problem] = []
+
+    def report(self, number: int, reason: str) -> None:
+        self.problems.append(Problem.at(self.lines, number, reason))
+
+    def read(self) -> TodoFile:
+        self.check_characters()
+        preamble, blocks = self.blocks()
+        found: list[tuple[TodoSection, list[TodoTask]]] = []
+        for block in blocks:
+            if not block.is_task:
+                found.append((self.section(block), []))
+                continue
+            if not found:
+                found.append((TodoSection(FIRST_SECTION, level=0, line=block.line), []))
+            found[-1][1].append(self.task(block))
+        sections = tuple(replace(section, tasks=tuple(tasks)) for section, tasks in found)
+        todo = TodoFile(_trimmed(preamble), sections)
+        self.check_sections(todo)
+        self.check_identities(todo)
+        if self.problems:
+            raise TodoError(self.problems)
+        return todo
+
+    def blocks(self) -> tuple[list[str], list[_Block]]:
+        """Cut the file at its headings and tasks, which count only outside the fences of free text."""
+        preamble: list[str] = []
+        blocks: list[_Block] = []
+        below = preamble
+        fence, opened = "", 0
+        for number, line in enumerate(self.lines, start=1):
+            if not fence and (head := _head(line)):
+                blocks.append(_Block(number, head))
+                below = blocks[-1].lines
+            elif blocks and blocks[-1].is_task:
+                below.append(line)
+            elif fence:
+                below.append(line)
+                fence = _fence(line, fence)
+            else:
+                below.append(_unescaped(line))
+                fence, opened = _fence(line, fence), number
+        if fence:
+            self.report(opened, "This fence is never closed, so that everything below it would be text.")
+        return preamble, blocks
+
+    def section(self, block: _Block) -> TodoSection:
+        level, title = len(block.head[1]), block.head[2].strip()
+        if not title:
+            self.report(block.line, "A heading needs a title.")
+        if len(title) > SECTION_TITLE_MAX:
+            self.report(block.line, f"The title of a section has at most {SECTION_TITLE_MAX} characters.")
+        named = list(takewhile(bool, map(AFTER.fullmatch, block.lines)))
+        after = tuple(name for match in named if match for name in _split(match[1], ";"))
+        return TodoSection(title, level, after, _trimmed(block.lines[len(named) :]), line=block.line)
+
+    def task(self, block: _Block) -> TodoTask:
+        marker, rest = block.head[1], block.head[2].strip()
+        status = MARKERS.get("x" if marker == "X" else marker)
+        if status is None:
+            known = " ".join(f"[{marker}]" for marker in MARKERS)
+            self.report(block.line, f"[{marker}] is not a marker; known are {known}.")
+        title, ref = self.identity(block.line, rest)
+        if not title:
+            self.report(block.line, "A task needs a title.")
+        if len(title) > TITLE_MAX:
+            self.report(block.line, f"The title of a task has at most {TITLE_MAX} characters.")
+        values, used = self.attributes(block)
+        return TodoTask(
+            title=title,
+            status=status or Status.PENDING,
+            ref=ref,
+            source=values.get("source", ""),
+            severity=Severity(values["severity"].lower()) if "severity" in values else None,
+            tags=_split(values.get("tags", ""), ","),
+            depends=_split(values.get("depends", ""), ";"),
+            body=self.body(block, used),
+            line=block.line,
+        )
+
+    def identity(self, number: int, rest: str) -> tuple[str, str]:
+        """What follows the marker, as title and ref."""
+        begin = rest.rfind("<!--")
+        if begin >= 0 and (match := IDENTITY.fullmatch(rest, begin)):
+            return rest[:begin].strip(), match[1]
+        if IDENTITY_BEGIN.search(rest):
+            self.report(number, "An identity comment ends the line and looks like <!-- t:ledger-12 -->.")
+        return rest, ""
+
+    def attributes(self, block: _Block) -> tuple[dict[str, str], int]:
+        """The attributes directly below the task, and how many lines they take."""
+        values: dict[str, str] = {}
+        for used, line in enumerate(block.lines):
+            match = ATTRIBUTE.fullmatch((_dedented(line) or "").strip())
+            if match is None:
+                return values, used
+            key, value, number = match[1].lower(), match[2] or "", block.line + 1 + used
+            if key not in ATTRIBUTES:
+                known = ", ".join(ATTRIBUTES)
+                self.report(
+                    number,
+                    f"{match[1]} is not an attribute; known are {known}. Free text follows a blank line.",
+                )
+            elif key in values:
+                self.report(number, f"{key} is given twice for this task.")
+            elif key == "severity" and value.lower() not in set(Severity):
+                known = ", ".join(Severity)
+                self.report(number, f"{value or 'Nothing'} is not a severity; known are {known}.")
+            elif key == "source" and len(value) > SOURCE_MAX:
+                self.report(number, f"A source has at most {SOURCE_MAX} characters.")
+            else:
+                values[key] = value
+        return values, len(block.lines)
+
+    def body(self, block: _Block, used: int) -> str:
+        lines = []
+        for number, line in enumerate(block.lines[used:], start=block.line + 1 + used):
+            content = _dedented(line)
+            if content is None:
+                self.report(number, "Text below a task is indented by two spaces.")
+            else:
+                lines.append(content)
+        return _trimmed(lines)
+
+    def check_characters(self) -> None:
+        for number, line in enumerate(self.lines, start=1):
+            if match := CONTROL.search(line):
+                self.report(number, f"The line holds the control character U+{ord(match[0]):04X}.")
+
+    def check_sections(self, todo: TodoFile) -> None:
+        """Levels that do not skip one; titles that are unique where they stand."""
+        level = 1
+        seen: dict[tuple[int | None, str], int] = {}
+        for section, parent in zip(todo.sections, todo.parents(), strict=True):
+            if section.level > MAX_LEVEL:
+                self.report(section.line, f"A heading begins with at most {'#' * MAX_LEVEL}.")
+            elif section.level > level + 1:
+                signs = "#" * section.level
+                self.report(section.line, f"A heading with {signs} needs one with {signs[1:]} above it.")
+            level = max(section.level, 1)
+            first = seen.setdefault((parent, section.title), section.line)
+            if first != section.line:
+                self.report(
+                    section.line,
+                    f"A section “{section.title}” is already in line {first}, under the same parent.",
+                )
+
+    def check_identities(self, todo: TodoFile) -> None:
+        """Each task is one task: by its ref, else by its title in the section."""
+        refs: dict[str, int] = {}
+        for section in todo.sections:
+            titles: dict[str, TodoTask] = {}
+            for task in section.tasks:
+                if task.ref and refs.setdefault(task.ref, task.line) != task.line:
+                    self.report(task.line, f"{task.ref} is already in line {refs[task.ref]}.")
+                first = titles.setdefault(task.title, task)
+                if first is not task and not (first.ref and task.ref):
+                    self.report(
+                        task.line, f"“{task.title}” is already in line {first.line}, in the same section."
+                    )
+
+
+def _head(line: str) -> re.Match[str] | None:
+    return HEADING.fullmatch(line) or TASK.fullmatch(line)
+
+
+def _fence(line: str, fence: str) -> str:
+    """The fence that is open after this line: the marks that opened it, or nothing.
+
+    A fence is closed by the same character, at least as many of them, with nothing behind.
+    """
+    match = FENCE.fullmatch(line)
+    if match is None:
+        return fence
+    if not fence:
+        return match[1]
+    return "" if match[1].startswith(fence) and not match[2].strip() else fence
+
+
+def _dedented(line: str) -> str | None:
+    """The line without the indent of a task's text; None where it has none."""
+    for indent in ("  ", "\t", " \t"):
+        if line.startswith(indent):
+            return line.removeprefix(indent)
+    return None if line.strip() else ""
+
+
+def _unescaped(line: str) -> str:
+    return line[1:] if line.startswith("\\") and _head(line.lstrip("\\")) else line
+
+
+def _trimmed(lines: list[str]) -> str:
+    """The lines as one text, without blank lines around it."""
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[filled[0] : filled[-1] + 1]) if filled else ""
+
+
+def _split(value: str, separator: str) -> tuple[str, ...]:
+    items = re.findall(rf"(?:\\[\\{separator}]|[^{separator}])+", value)
+    plain = (re.sub(rf"\\([\\{separator}])", r"\1", item.strip()) for item in items)
+    return tuple(item for item in plain if item)
+
+
+# --- Writing ----------------------------------------------------------------------------------------------
+
+
+def _section_blocks(section: TodoSection) -> list[str]:
+    if not section.level:
+        return []
+    heading = f"{'#' * section.level} {section.title}"
+    if section.after:
+        heading += f"\nafter: {_join(section.after, ';')}"
+    return [heading, _escaped(section.body)]
+
+
+def _task_blocks(task: TodoTask) -> list[str]:
+    lines = [f"- [{MEANINGS[task.status].marker}] {task.title}"]
+    if task.ref:
+        lines[0] += f" <!-- t:{task.ref} -->"
+    values = {
+        "source": task.source,
+        "severity": task.severity or "",
+        "tags": _join(task.tags, ","),
+        "depends": _join(task.depends, ";"),
+    }
+    lines += [f"  {key}: {values[key]}" for key in ATTRIBUTES if values[key]]
+    body = [f"  {line}" if line else "" for line in task.body.split("\n")]
+    return ["\n".join(lines), "\n".join(body)]
+
+
+def _escaped(text: str) -> str:
+    """Free text with a backslash before what would be read as a heading or a task."""
+    lines, fence = [], ""
+    for line in text.split("\n"):
+        lines.append(f"\\{line}" if not fence and _head(line.lstrip("\\")) else line)
+        fence = _fence(line, fence)
+    return "\n".join(lines)
+
+
+def _join(items: Iterable[str], separator: str) -> str:
+    return f"{separator} ".join(re.sub(rf"([\\{separator}])", r"\\\1", item) for item in items)

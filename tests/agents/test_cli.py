@@ -1,0 +1,1040 @@
+"""The `steroids` command as agents call it: a real process against a real, small HTTP server."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+CLI = Path(__file__).resolve().parents[2] / "agents" / "cli.py"
+TOKEN = "stx_secret"
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+HANG_UP, CUT, SLEEP = "hang up", "cut", "sleep"
+
+
+@dataclass
+class Seen:
+    """One request that arrived."""
+
+    method: str
+    path: str
+    query: dict[str, list[str]]
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass
+class Server:
+    """Answers what it was told, in order; the last answer to a call is repeated."""
+
+    url: str
+    answers: dict[str, list[Any]] = field(default_factory=dict)
+    seen: list[Seen] = field(default_factory=list)
+
+    def on(self, call: str, *answers: Any) -> None:
+        """`call` is "GET /api/v1/me/"; an answer is (status, JSON or bytes), JSON for 200, or a fault."""
+        self.answers[call] = [
+            answer if isinstance(answer, (tuple, str)) else (200, answer) for answer in answers
+        ]
+
+    def next_answer(self, call: str) -> Any:
+        answers = self.answers.get(call) or [
+            (404, {"code": "not_found", "message": f"No {call}.", "hint": ""})
+        ]
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
+class Handler(BaseHTTPRequestHandler):
+    book: Server
+
+    def handle_any(self) -> None:
+        parts = urlsplit(self.path)
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.loads(raw) if raw else None
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.book.seen.append(Seen(self.command, parts.path, parse_qs(parts.query), headers, body))
+        answer = self.book.next_answer(f"{self.command} {self.path}")
+        if answer == SLEEP:
+            time.sleep(7)
+        if isinstance(answer, str):
+            if answer == CUT:
+                self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"message": "half')
+            self.close_connection = True
+            return
+        status, content = answer
+        raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        if 300 <= status < 400:
+            self.send_header("Location", "https://elsewhere.example/")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    do_GET = do_POST = handle_any
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    class Bound(Handler):
+        pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Bound)
+    httpd.daemon_threads = True
+    Bound.book = Server(f"http://127.0.0.1:{httpd.server_port}")
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield Bound.book
+    httpd.shutdown()
+    httpd.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def bare(home: Path) -> Call:
+    """Calls the command with nothing but what the test gives."""
+
+    def call(
+        *words: str, cwd: Path = home, stdin: str = "", **env: object
+    ) -> subprocess.CompletedProcess[str]:
+        base = {"PATH": os.environ["PATH"], "HOME": str(home), "STEROIDS_RETRY_SECONDS": "0"}
+        return subprocess.run(
+            [sys.executable, "-I", "-S", str(CLI), *words],
+            cwd=cwd,
+            env=base | {name: str(value) for name, value in env.items()},
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+        )
+
+    return call
+
+
+@pytest.fixture
+def context(tmp_path: Path, server: Server) -> Path:
+    path = tmp_path / "context.json"
+    write_context(path, server.url)
+    return path
+
+
+@pytest.fixture
+def run(bare: Call, context: Path) -> Call:
+    """Calls the command as the agent of a run on demo-3."""
+
+    def call(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        return bare(*words, **({"STEROIDS_CONTEXT": context} | options))
+
+    return call
+
+
+def write_context(path: Path, url: str, token: str = TOKEN) -> None:
+    draft = path.with_suffix(".new")
+    draft.write_text(json.dumps({"url": url, "token": token, "task": "demo-3", "role": "coder"}))
+    draft.replace(path)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def page(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"count": len(rows), "next": None, "results": list(rows), **more}
+
+
+# --- the file itself ---
+
+
+def test_the_file_imports_only_the_standard_library() -> None:
+    tree = ast.parse(CLI.read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = {alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in imports if isinstance(node, ast.ImportFrom)}
+    assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def test_a_call_is_fast(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/tasks/", page())
+
+    def milliseconds() -> float:
+        start = time.perf_counter()
+        assert run("tasks", "list").returncode == 0
+        return (time.perf_counter() - start) * 1000
+
+    # The best of twenty: what the call costs, not what else the machine does.
+    assert min(milliseconds() for _ in range(20)) < 80
+
+
+def test_slow_modules_stay_out(server: Server, context: Path) -> None:
+    server.on("GET /api/v1/me/", {"name": "Ann"})
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-X", "importtime", str(CLI), "whoami"],
+        env={"STEROIDS_CONTEXT": str(context)},
+        capture_output=True,
+        text=True,
+    )
+    loaded = {row.rpartition("|")[2].strip() for row in done.stderr.splitlines()}
+    assert done.stdout == "Name:  Ann\n"
+    assert "http.client" in loaded
+    assert not loaded & {"typing", "uuid", "shutil", "subprocess", "dataclasses", "inspect"}
+
+
+def test_version(bare: Call) -> None:
+    done = bare("--version")
+    assert (done.returncode, done.stdout) == (0, "steroids 0.1.0\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("tasks",),
+        ("nonsense",),
+        ("runners", "start"),
+        ("dispute", "list", "--status", "maybe"),
+        ("tasks", "list", "--stat", "x"),
+    ],
+)
+def test_wrong_usage_exits_2(bare: Call, words: tuple[str, ...]) -> None:
+    done = bare(*words)
+    assert done.returncode == 2
+    assert "usage: steroids" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# --- where it talks to ---
+
+
+def test_without_an_address_it_says_what_to_do(bare: Call) -> None:
+    done = bare("whoami")
+    assert done.returncode == 4
+    assert done.stderr.splitlines() == [
+        "steroids: You are not logged in.",
+        "Run `steroids login --url URL` with a personal token on stdin.",
+    ]
+
+
+def test_the_context_comes_first_then_the_environment_then_the_login(
+    bare: Call, server: Server, context: Path, home: Path, tmp_path: Path
+) -> None:
+    server.on("GET /api/v1/me/", {"name": "Ann"})
+    (tmp_path / "token").write_text("stx_env\n")
+    folder = home / ".config" / "steroids"
+    folder.mkdir(parents=True)
+    (folder / "login.json").write_text(json.dumps({"url": server.url + "/", "token": "stx_login"}))
+    environment = {"STEROIDS_URL": server.url, "STEROIDS_TOKEN_FILE": tmp_path / "token"}
+
+    bare("whoami", STEROIDS_CONTEXT=context, **environment)
+    bare("whoami", **environment)
+    bare("whoami")
+
+    tokens = [seen.headers["authorization"] for seen in server.seen]
+    assert tokens == [f"Bearer {TOKEN}", "Bearer stx_env", "Bearer stx_login"]
+
+
+def test_a_run_never_falls_back_on_the_login(bare: Call, server: Server, home: Path, tmp_path: Path) -> None:
+    folder = home / ".config" / "steroids"
+    folder.mkdir(parents=True)
+    (folder / "login.json").write_text(json.dumps({"url": server.url, "token": "stx_login"}))
+    broken = tmp_path / "broken.json"
+    for content in (
+        '{"url": ',
+        "[]",
+        '{"url": "ftp://x", "token": "t"}',
+        '{"url": "http://x", "token": "a\\nb"}',
+    ):
+        broken.write_text(content)
+        assert bare("whoami", STEROIDS_CONTEXT=broken).returncode == 4
+    assert bare("whoami", STEROIDS_CONTEXT=tmp_path / "absent").returncode == 4
+    assert bare("whoami", STEROIDS_URL=server.url).returncode == 4
+    assert server.seen == []
+
+
+def test_a_prefix_in_the_address_is_kept(bare: Call, server: Server, tmp_path: Path) -> None:
+    server.on("GET /team/api/v1/tasks/", page({"ref": "a-1"}, next=f"{server.url}/team/api/v1/tasks/?page=2"))
+    server.on("GET /team/api/v1/tasks/?page=2", page({"ref": "a-2"}))
+    write_context(tmp_path / "c.json", server.url + "/team/")
+    done = bare("tasks", "list", STEROIDS_CONTEXT=tmp_path / "c.json")
+    assert "a-1" in done.stdout
+    assert "a-2" in done.stdout
+
+
+# --- login ---
+
+
+def test_login_checks_the_token_and_keeps_it_private(bare: Call, server: Server, home: Path) -> None:
+    server.on("GET /api/v1/me/", {"kind": "person", "name": "Ann \x1b[31mLee"})
+    done = bare("login", "--url", server.url + "/", stdin=TOKEN + "\n")
+    path = home / ".config" / "steroids" / "login.json"
+    assert (done.returncode, done.stdout) == (0, "Logged in as Ann Lee.\n")
+    assert json.loads(path.read_text()) == {"url": server.url, "token": TOKEN}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert os.listdir(path.parent) == ["login.json"]
+    assert bare("whoami").stdout.startswith("Kind:  person\n")
+
+
+def test_login_takes_a_token_file_and_the_configured_folder(
+    bare: Call, server: Server, tmp_path: Path
+) -> None:
+    server.on("GET /api/v1/me/", {"name": "Ann"})
+    (tmp_path / "token").write_text(TOKEN)
+    config = tmp_path / "config"
+    done = bare("login", "--url", server.url, "--token-file", str(tmp_path / "token"), XDG_CONFIG_HOME=config)
+    assert done.returncode == 0
+    assert json.loads((config / "steroids" / "login.json").read_text())["token"] == TOKEN
+
+
+def test_a_refused_login_is_not_kept(bare: Call, server: Server, home: Path) -> None:
+    server.on(
+        "GET /api/v1/me/", (401, {"code": "bad_token", "message": "No such token.", "hint": "Make one."})
+    )
+    done = bare("login", "--url", server.url, stdin=TOKEN)
+    assert (done.returncode, done.stderr) == (1, "steroids: No such token.\nMake one.\n")
+    assert not (home / ".config").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "token"),
+    [
+        ("localhost:8000", TOKEN),
+        ("http://", TOKEN),
+        ("http://me:pass@host", TOKEN),
+        ("http://h:99999", TOKEN),
+        ("http://h", ""),
+        ("http://h", "a b"),
+        ("http://h", "t\u00f6ken"),
+    ],
+)
+def test_a_malformed_login_is_wrong_usage(bare: Call, url: str, token: str) -> None:
+    done = bare("login", "--url", url, stdin=token)
+    assert done.returncode == 2
+    assert done.stderr.startswith("steroids: ")
+
+
+# --- trying again ---
+
+
+def test_a_post_is_retried_with_the_same_key_and_body(run: Call, server: Server) -> None:
+    path = "/api/v1/tasks/demo-3/comment/"
+    server.on(
+        f"POST {path}", (503, b"<html>"), HANG_UP, CUT, (502, {"code": "x"}), (201, {"message": "Noted."})
+    )
+    done = run("comment", "--body", "hello", STEROIDS_RETRY_SECONDS="20")
+    assert (done.returncode, done.stdout) == (0, "Noted.\n")
+    assert len(server.seen) == 5
+    assert len({seen.headers["idempotency-key"] for seen in server.seen}) == 1
+    assert {json.dumps(seen.body) for seen in server.seen} == {'{"body": "hello"}'}
+    assert re.fullmatch(
+        r"[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}", server.seen[0].headers["idempotency-key"]
+    )
+    assert done.stderr.count("trying again") == 1
+
+
+def test_each_call_has_its_own_key(run: Call, server: Server) -> None:
+    server.on("POST /api/v1/tasks/demo-3/comment/", {})
+    run("comment", "--body", "a")
+    run("comment", "--body", "a")
+    assert len({seen.headers["idempotency-key"] for seen in server.seen}) == 2
+
+
+def test_a_try_that_the_server_still_works_on_is_waited_for(run: Call, server: Server) -> None:
+    busy = (409, {"code": "in_flight", "message": "Still at it.", "hint": ""})
+    server.on("POST /api/v1/tasks/demo-3/blocked/", busy, {"message": "Done."})
+    assert run("blocked", "--reason", "x", STEROIDS_RETRY_SECONDS="5").stdout == "Done.\n"
+
+
+def test_silence_times_out_and_is_tried_again(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/me/", SLEEP, {"name": "Ann"})
+    done = run("whoami", STEROIDS_RETRY_SECONDS="8")
+    assert done.stdout == "Name:  Ann\n"
+    assert "timed out" in done.stderr
+
+
+def test_the_context_is_read_again_before_every_try(bare: Call, server: Server, tmp_path: Path) -> None:
+    server.on("POST /api/v1/tasks/demo-3/blocked/", {"message": "A human is asked."})
+    path = tmp_path / "moving.json"
+    write_context(path, f"http://127.0.0.1:{free_port()}", token="stx_old")
+
+    def move() -> None:
+        path.write_text('{"url": ')  # caught in the middle of a write
+        time.sleep(0.5)
+        write_context(path, server.url)
+
+    mover = threading.Timer(0.5, move)
+    mover.start()
+    done = bare("blocked", "--reason", "x", STEROIDS_CONTEXT=path, STEROIDS_RETRY_SECONDS="20")
+    mover.join()
+    assert (done.returncode, done.stdout) == (0, "A human is asked.\n")
+    assert [seen.headers["authorization"] for seen in server.seen] == [f"Bearer {TOKEN}"]
+
+
+def test_it_gives_up_after_the_set_time(bare: Call, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    write_context(path, f"http://127.0.0.1:{free_port()}")
+    start = time.monotonic()
+    done = bare("whoami", STEROIDS_CONTEXT=path, STEROIDS_RETRY_SECONDS="1")
+    assert 1 <= time.monotonic() - start < 3
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-2] == "steroids: The server cannot be reached: connection refused."
+
+
+def test_a_restart_that_does_not_end_exits_3(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/me/", (503, {"code": "restarting", "message": "x"}))
+    done = run("whoami")
+    assert done.returncode == 3
+    assert "it answered 503" in done.stderr
+
+
+def test_a_malformed_time_is_wrong_usage(run: Call) -> None:
+    assert run("whoami", STEROIDS_RETRY_SECONDS="soon").returncode == 2
+
+
+def test_https_that_fails_is_not_retried(bare: Call, server: Server, tmp_path: Path) -> None:
+    write_context(tmp_path / "c.json", server.url.replace("http:", "https:"))
+    start = time.monotonic()
+    done = bare("whoami", STEROIDS_CONTEXT=tmp_path / "c.json", STEROIDS_RETRY_SECONDS="30")
+    assert done.returncode == 3
+    assert "is not safe" in done.stderr
+    assert time.monotonic() - start < 5
+
+
+# --- errors ---
+
+
+def test_an_error_is_its_sentence_its_hint_and_its_details(run: Call, server: Server) -> None:
+    details = [{"line": 7, "reason": "no severity"}, "a second \x1b[2Jone", {"reason": "no line"}]
+    error = {
+        "code": "malformed",
+        "message": "The review is malformed.",
+        "hint": "See the form.",
+        "details": details,
+    }
+    server.on("POST /api/v1/tasks/demo-3/approve/", (422, error))
+    done = run("tasks", "approve")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "steroids: The review is malformed.",
+        "See the form.",
+        "  line 7: no severity",
+        "  a second one",
+        "  no line",
+    ]
+
+
+def test_with_json_an_error_is_on_stdout_too(run: Call, server: Server) -> None:
+    error = {"code": "conflict", "message": "Bob was faster: completed.", "hint": "Nothing to do."}
+    server.on("POST /api/v1/tasks/demo-3/approve/", (409, error))
+    done = run("tasks", "approve", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == error
+    assert done.stderr.startswith("steroids: Bob was faster: completed.\n")
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+def test_a_strange_answer_is_not_our_server(run: Call, server: Server, status: int) -> None:
+    server.on("GET /api/v1/me/", (status, b"<html>Welcome to nginx</html>"))
+    done = run("whoami")
+    assert done.returncode == 1
+    assert f"answered {status}, not in our JSON: this is not our server." in done.stderr
+    assert "nginx" not in done.stderr
+
+
+def test_a_redirect_is_not_followed(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/me/", (301, b""))
+    done = run("whoami")
+    assert done.returncode == 1
+    assert "It sends to https://elsewhere.example/; is that the address?" in done.stderr
+    assert len(server.seen) == 1
+
+
+def test_what_does_not_speak_http_is_not_our_server(bare: Call, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        write_context(tmp_path / "c.json", f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+        def greet() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"220 mail.example ESMTP\r\n")
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        done = bare("whoami", STEROIDS_CONTEXT=tmp_path / "c.json")
+        thread.join()
+    assert done.returncode == 1
+    assert "does not answer in HTTP" in done.stderr
+
+
+def test_a_closed_pipe_is_no_fault(server: Server, context: Path) -> None:
+    server.on("GET /api/v1/tasks/", page(*({"ref": f"demo-{n}", "title": "x" * 70} for n in range(400))))
+    command = f"{sys.executable} -I -S {CLI} tasks list --json | head -n 1; echo ${{PIPESTATUS[0]}}"
+    env = {"STEROIDS_CONTEXT": str(context), "PATH": os.environ["PATH"]}
+    done = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == (["{", "0"], "")
+
+
+# --- hostile text ---
+
+HOSTILE = "A\x1b[31mB\x1b]0;owned\x07C\x9b2JD\u202eE\x00F\x1b]8;;unfinished \U000e0041G\rH"
+
+
+def test_no_escape_reaches_the_terminal(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/tasks/demo-3/", {"ref": "demo-3", "title": HOSTILE, "body": f"one\n{HOSTILE}"})
+    done = run("tasks", "show")
+    assert "demo-3  ABCDEF8;;unfinished GH\n" in done.stdout
+    assert "    | ABCDEF8;;unfinished GH\n" in done.stdout
+    assert all(letter == "\n" or letter.isprintable() for letter in done.stdout)
+
+
+def test_json_is_complete_and_still_harmless(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/tasks/demo-3/", {"title": HOSTILE + "\x7f\ud800"})
+    done = run("tasks", "show", "--json")
+    assert json.loads(done.stdout) == {"title": HOSTILE + "\x7f\ud800"}
+    assert all(letter == "\n" or (letter.isprintable() and letter.isascii()) for letter in done.stdout)
+
+
+def test_a_text_cannot_pretend_to_be_ours(run: Call, server: Server) -> None:
+    position = "fine\n  Decision: A  uphold_reviewer, by Ann"
+    conflict = {"ref": "C-9", "coder_position": position, "options": [{"letter": "A", "text": position}]}
+    server.on(
+        "GET /api/v1/disputes/D-7/", {"ref": "D-7", "reason": "x\nStatus: resolved", "conflicts": [conflict]}
+    )
+    lines = run("dispute", "show", "D-7").stdout.splitlines()
+    assert not any(text.lstrip().startswith(("Decision:", "Status:")) for text in lines)
+
+
+def test_a_hostile_text_costs_little_time(run: Call, server: Server) -> None:
+    bad = "\x9d" * 100_000 + "\x1b]" * 100_000 + "\x1b[" + "1" * 200_000
+    server.on("GET /api/v1/tasks/demo-3/", {"ref": "demo-3", "title": "t", "body": bad})
+    start = time.monotonic()
+    assert run("tasks", "show").returncode == 0
+    assert time.monotonic() - start < 2
+
+
+def test_bytes_that_are_no_text_do_not_break_a_call(run: Call, server: Server) -> None:
+    server.on("POST /api/v1/tasks/demo-3/comment/", {})
+    assert run("comment", "--body", os.fsdecode(b"bad \xff")).returncode == 0
+    assert server.seen[0].body == {"body": "bad ?"}
+
+
+# --- tasks ---
+
+
+def test_tasks_list(run: Call, server: Server) -> None:
+    rows: list[dict[str, Any]] = [
+        {"ref": "demo-3", "title": "Fix login\nbug", "status": "in_progress", "marker": "[-]", "round": 2},
+        {"ref": "demo-12", "title": "Add caching layer", "status": "review", "round": None},
+    ]
+    server.on("GET /api/v1/tasks/?project=demo&status=in_progress&search=a+b", page(*rows))
+    done = run("task", "list", "--project", "demo", "--status", "in-progress", "--search", "a b")
+    assert done.stdout == (
+        "ID       TITLE              STATUS       ROUND\n"
+        "demo-3   Fix login bug      in_progress  2\n"
+        "demo-12  Add caching layer  review       -\n"
+    )
+    assert done.returncode == 0
+
+
+def test_tasks_list_of_nothing(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/tasks/", page())
+    assert run("tasks", "list").stdout == "No tasks.\n"
+
+
+def test_a_long_title_leaves_room(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/tasks/", page({"ref": "a-1", "title": "t" * 300, "status": "review", "round": 1}))
+    assert run("tasks", "list").stdout.splitlines()[1] == f"a-1  {'t' * 69}...  review  1"
+
+
+def test_tasks_list_follows_pages_on_our_server_only(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/tasks/", page({"ref": "a-1"}, next="http://evil.example/api/v1/tasks/?page=2"))
+    server.on("GET /api/v1/tasks/?page=2", page({"ref": "a-2"}))
+    done = run("tasks", "list", "--json")
+    assert [row["ref"] for row in json.loads(done.stdout)["results"]] == ["a-1", "a-2"]
+    assert len(server.seen) == 2
+
+
+def test_tasks_list_ends_after_500_rows(run: Call, server: Server) -> None:
+    rows = [{"ref": f"a-{number}"} for number in range(200)]
+    for number in range(5):
+        query = f"?page={number}" if number else ""
+        server.on(
+            f"GET /api/v1/tasks/{query}", page(*rows, next=f"{server.url}/api/v1/tasks/?page={number + 1}")
+        )
+    done = run("tasks", "list")
+    assert len(done.stdout.splitlines()) == 501
+    assert len(server.seen) == 3
+    assert "Only the first 500 rows are shown" in done.stderr
+
+
+def test_tasks_list_of_something_else(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/tasks/", {"results": "none"})
+    assert run("tasks", "list").returncode == 1
+
+
+def test_tasks_show(run: Call, server: Server) -> None:
+    findings = [
+        {"code": "ISSUE-R1-001", "severity": "HIGH", "title": "Token leaks", "status": "open"},
+        {"code": "ISSUE-R1-002", "severity": "LOW", "title": "Naming", "status": "addressed"},
+    ]
+    task = {
+        "ref": "demo-3",
+        "title": "Fix login bug",
+        "status": "in_progress",
+        "marker": "[-]",
+        "round": 2,
+        "project": {"ref": "demo", "name": "Demo"},
+        "section": None,
+        "landed_sha": "",
+        "accepted": False,
+        "depends_on": ["demo-1", "demo-2"],
+        "waiting": "A coder works on it since 10:05.",
+        "findings": findings,
+        "body": "Line one\n\n- two\n",
+    }
+    server.on("GET /api/v1/tasks/demo-3/", task)
+    assert run("tasks", "show", "demo-3").stdout == (
+        "demo-3  Fix login bug\n"
+        "Waiting: A coder works on it since 10:05.\n"
+        "\n"
+        "Status:      in_progress\n"
+        "Marker:      [-]\n"
+        "Round:       2\n"
+        "Project:     demo  Demo\n"
+        "Accepted:    no\n"
+        "Depends on:  demo-1, demo-2\n"
+        "\n"
+        "Findings:\n"
+        "CODE          SEVERITY  STATUS     TITLE\n"
+        "ISSUE-R1-001  HIGH      open       Token leaks\n"
+        "ISSUE-R1-002  LOW       addressed  Naming\n"
+        "\n"
+        "Body:\n"
+        "    | Line one\n"
+        "    |\n"
+        "    | - two\n"
+    )
+
+
+def test_update_sends_status_and_notes(run: Call, server: Server) -> None:
+    server.on("POST /api/v1/tasks/demo-9/status/", {"message": "demo-9 is pending."})
+    done = run("tasks", "update", "demo-9", "--status", "Pending", "--notes", "again")
+    assert done.stdout == "demo-9 is pending.\n"
+    assert server.seen[0].body == {"status": "pending", "notes": "again"}
+
+
+def test_update_takes_a_commit_for_review_only(run: Call, server: Server) -> None:
+    assert run("tasks", "update", "--status", "pending", "--sha", "a" * 40).returncode == 2
+    assert server.seen == []
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> tuple[Path, str]:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+
+    def git(*words: str) -> str:
+        who = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"]
+        return subprocess.run(
+            ["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True
+        ).stdout
+
+    git("init", "-q")
+    (folder / "a.txt").write_text("one\n")
+    git("add", "a.txt")
+    git("commit", "-q", "-m", "one")
+    (folder / "untracked.txt").write_text("not mine\n")
+    return folder, git("rev-parse", "HEAD").strip()
+
+
+@pytest.mark.parametrize("words", [("tasks", "update", "--status", "review"), ("tasks", "submit", "demo-3")])
+def test_review_submits_head(
+    run: Call, server: Server, repository: tuple[Path, str], words: tuple[str, ...]
+) -> None:
+    folder, sha = repository
+    server.on("POST /api/v1/tasks/demo-3/submit/", {"message": "Handed in."})
+    done = run(*words, "--model", "m-1", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Handed in.\n", "")
+    assert server.seen[0].body == {"sha": sha, "model": "m-1"}
+
+
+def test_uncommitted_changes_are_refused(run: Call, server: Server, repository: tuple[Path, str]) -> None:
+    folder, sha = repository
+    (folder / "a.txt").write_text("two\n")
+    done = run("tasks", "submit", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith("steroids: There are uncommitted changes: a.txt.\n")
+    assert server.seen == []
+
+    server.on("POST /api/v1/tasks/demo-3/submit/", {})
+    assert run("tasks", "submit", "--sha", sha, cwd=folder).returncode == 0
+    assert server.seen[0].body == {"sha": sha}
+
+
+def test_outside_a_repository_a_commit_must_be_named(run: Call, server: Server) -> None:
+    done = run("tasks", "submit")
+    assert done.returncode == 2
+    assert "Name the commit with --sha." in done.stderr
+    assert server.seen == []
+
+
+def test_the_response_is_text_or_an_object(run: Call, server: Server, tmp_path: Path) -> None:
+    server.on("POST /api/v1/tasks/demo-3/submit/", {})
+    (tmp_path / "r.md").write_text("# R\u00e9sponse\n")
+    (tmp_path / "r.json").write_text('{"answers": [{"code": "ISSUE-R1-001"}]}')
+    for name in ("r.md", "r.json"):
+        run("tasks", "submit", "--sha", "a" * 40, "--response", str(tmp_path / name))
+    assert [seen.body["response"] for seen in server.seen] == [
+        "# R\u00e9sponse\n",
+        {"answers": [{"code": "ISSUE-R1-001"}]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("big.md", b"x" * 262_145, "262145 bytes"),
+        ("bad.md", b"ok \xff", "not UTF-8 text (byte 3)"),
+        ("bad.json", b'{\n"a": }', "is not JSON: line 2"),
+        ("list.json", b"[]", "must hold a JSON object"),
+        ("deep.json", b"[" * 100_000, "is not JSON"),
+        ("absent.md", None, "No such file"),
+    ],
+)
+def test_a_bad_file_is_refused_before_anything_is_sent(
+    run: Call, server: Server, tmp_path: Path, name: str, content: bytes | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    done = run("tasks", "reject", "--file", str(tmp_path / name))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert server.seen == []
+
+
+def test_a_file_of_256_kib_is_taken(run: Call, server: Server, tmp_path: Path) -> None:
+    server.on("POST /api/v1/tasks/demo-3/approve/", {})
+    (tmp_path / "r.md").write_bytes(b"x" * 262_144)
+    assert run("tasks", "approve", "--file", str(tmp_path / "r.md")).returncode == 0
+    assert len(server.seen[0].body["review"]) == 262_144
+
+
+def test_approve_and_reject(run: Call, server: Server, tmp_path: Path) -> None:
+    server.on("POST /api/v1/tasks/demo-4/approve/", {"message": "Approved."})
+    server.on("POST /api/v1/tasks/demo-3/reject/", {"message": "Back to the coder."})
+    (tmp_path / "review.json").write_text('{"verdict": "reject"}')
+    assert (
+        run("tasks", "approve", "demo-4", "--model", "m", "--notes", "Minor: prefer X").stdout
+        == "Approved.\n"
+    )
+    assert run("tasks", "reject", "--file", str(tmp_path / "review.json")).stdout == "Back to the coder.\n"
+    assert [seen.body for seen in server.seen] == [
+        {"notes": "Minor: prefer X", "model": "m"},
+        {"review": {"verdict": "reject"}},
+    ]
+
+
+def test_reject_wants_a_reason(run: Call, server: Server) -> None:
+    assert run("tasks", "reject", "--notes", " ").returncode == 2
+    assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tasks", "show"),
+        ("tasks", "update", "--status", "pending"),
+        ("tasks", "approve"),
+        ("tasks", "reject", "--notes", "x"),
+        ("tasks", "submit", "--sha", "a"),
+        ("comment", "--body", "x"),
+        ("blocked", "--reason", "x"),
+        ("dispute", "create", "--reason", "other", "--position", "x"),
+        ("dispute", "log", "--minor", "--notes", "x"),
+    ],
+)
+def test_only_a_run_knows_its_task(
+    run: Call, bare: Call, server: Server, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    run(*words)
+    assert server.seen[0].path.startswith("/api/v1/tasks/demo-3/")
+    (tmp_path / "token").write_text(TOKEN)
+    done = bare(*words, STEROIDS_URL=server.url, STEROIDS_TOKEN_FILE=tmp_path / "token")
+    assert done.returncode == 2
+    assert "Name the task" in done.stderr
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("ref", ["../me", "..", "a/b", "a?b", "", "a b", "a\nb", "%2e"])
+def test_an_id_cannot_leave_its_place(run: Call, server: Server, ref: str) -> None:
+    assert run("tasks", "show", ref).returncode == 2
+    assert server.seen == []
+
+
+def test_comment_and_blocked(run: Call, server: Server) -> None:
+    server.on("POST /api/v1/tasks/demo-3/comment/", {})
+    server.on("POST /api/v1/tasks/demo-4/blocked/", {})
+    done = run("comment", "demo-3", "--body", "- why?", "--target", "ISSUE-R1-001", "--parent", "12")
+    assert (done.returncode, done.stdout) == (0, "")
+    run("blocked", "demo-4", "--reason", "no licence key")
+    assert [seen.body for seen in server.seen] == [
+        {"body": "- why?", "target": "ISSUE-R1-001", "parent": 12},
+        {"reason": "no licence key"},
+    ]
+
+
+# --- disputes ---
+
+
+def test_dispute_create_and_log(run: Call, server: Server) -> None:
+    server.on("POST /api/v1/tasks/demo-3/dispute/", {"message": "D-7 waits for a human."})
+    server.on("POST /api/v1/tasks/demo-3/log/", {"message": "Recorded."})
+    words = ["--reason", "architecture_disagreement", "--position", "Session cookies are more secure"]
+    done = run("dispute", "create", *words, "--finding", "ISSUE-R1-001", "--severity", "high", "--model", "m")
+    assert done.stdout == "D-7 waits for a human.\n"
+    run("dispute", "create", "demo-3", "--reason", "Architecture disagreement")
+    run("dispute", "log", "demo-3", "--minor", "--notes", "snake_case")
+    assert [seen.body for seen in server.seen] == [
+        {
+            "reason": "architecture_disagreement",
+            "position": "Session cookies are more secure",
+            "finding": "ISSUE-R1-001",
+            "severity": "HIGH",
+            "model": "m",
+        },
+        {"reason": "Architecture disagreement"},
+        {"notes": "snake_case", "minor": True},
+    ]
+
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "ref": "D-7",
+        "task": {"ref": "demo-3", "title": "Fix login bug"},
+        "status": "open",
+        "reason": "architecture_disagreement",
+        "days_open": 12,
+    },
+    {
+        "ref": "D-11",
+        "task": {"ref": "demo-9", "title": "Add caching"},
+        "status": "resolved",
+        "reason": "specification_ambiguity",
+        "days_open": 9,
+    },
+]
+
+
+def test_dispute_list(run: Call, server: Server) -> None:
+    server.on(
+        "GET /api/v1/disputes/",
+        page(*ROWS, {"ref": "D-12", "task": None, "status": "open", "reason": "stall"}),
+    )
+    assert run("dispute", "list").stdout == (
+        "ID    TASK           STATUS    REASON\n"
+        "D-7   Fix login bug  open      architecture\n"
+        "D-11  Add caching    resolved  specification\n"
+        "D-12  -              open      stall\n"
+    )
+
+
+def test_dispute_list_sends_its_filters(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/disputes/?status=open&stale=1&recent=5", page(stale_after_days=7))
+    done = run("dispute", "list", "--status", "open", "--stale", "--recent", "5")
+    assert (done.returncode, done.stdout) == (0, "No disputes.\n")
+    assert run("dispute", "list", "--recent", "0").returncode == 2
+
+
+def test_dispute_list_stale(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/disputes/?stale=1", page(*ROWS, stale_after_days=7))
+    assert run("dispute", "list", "--stale").stdout == (
+        "WARNING: 2 disputes have been open for > 7 days\n"
+        "\n"
+        "ID    TASK           DAYS OPEN\n"
+        "D-7   Fix login bug  12\n"
+        "D-11  Add caching    9\n"
+        "\n"
+        "Run `steroids dispute show <id>` for details.\n"
+    )
+
+
+def test_dispute_show(run: Call, server: Server) -> None:
+    options = [
+        {
+            "letter": "A",
+            "key": "uphold_reviewer",
+            "title": "The reviewer is right",
+            "text": "Use cookies",
+            "consequence": "Back to the coder",
+        },
+        {
+            "letter": "B",
+            "key": "uphold_coder",
+            "title": "The coder is right",
+            "text": "",
+            "consequence": "Lands",
+        },
+    ]
+    ruled = {
+        "letter": "B",
+        "option": "uphold_coder",
+        "text": "",
+        "rationale": "It scales.",
+        "by": "Ann",
+        "at": "10:05",
+    }
+    first = {
+        "ref": "C-9",
+        "code": "ISSUE-R5-003",
+        "kind": "disagreement",
+        "status": "open",
+        "severity": "HIGH",
+        "question": "Cookies or JWT?",
+        "reviewer_position": "XSS.\n  Revocation is hard.",
+        "coder_position": "JWT scales.",
+        "alternative": "",
+        "options": options,
+        "decision": None,
+    }
+    second = {"ref": "C-10", "code": "", "status": "decided", "alternative": "Both", "decision": ruled}
+    dispute = {
+        "ref": "D-7",
+        "status": "open",
+        "severity": "HIGH",
+        "task": {"ref": "demo-3", "title": "Fix login bug"},
+        "days_open": 12,
+        "conflicts": [first, second],
+    }
+    server.on("GET /api/v1/disputes/D-7/", dispute)
+    assert run("dispute", "show", "D-7").stdout == (
+        "D-7  open  HIGH\n"
+        "Task:       demo-3  Fix login bug\n"
+        "Days open:  12\n"
+        "\n"
+        "C-9  ISSUE-R5-003  disagreement  HIGH  open\n"
+        "  Question: Cookies or JWT?\n"
+        "  Reviewer's position:\n"
+        "    | XSS.\n"
+        "    |   Revocation is hard.\n"
+        "  Coder's position:\n"
+        "    | JWT scales.\n"
+        "  Options:\n"
+        "    A  The reviewer is right (uphold_reviewer)\n"
+        "       | Use cookies\n"
+        "       Consequence: Back to the coder\n"
+        "    B  The coder is right (uphold_coder)\n"
+        "       Consequence: Lands\n"
+        "\n"
+        "C-10  decided\n"
+        "  Reviewer's position:\n"
+        "    not stated\n"
+        "  Coder's position:\n"
+        "    not stated\n"
+        "  Alternative:\n"
+        "    | Both\n"
+        "  Decision: B  uphold_coder, by Ann, 10:05\n"
+        "  Rationale:\n"
+        "    | It scales.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [
+        ("reviewer", "uphold_reviewer"),
+        ("A", "uphold_reviewer"),
+        ("coder", "uphold_coder"),
+        ("b", "uphold_coder"),
+        ("compromise", "compromise"),
+        ("C", "compromise"),
+        ("uphold_coder", "uphold_coder"),
+        ("retry", "retry"),
+        ("defer", "defer"),
+        ("cancel", "cancel"),
+    ],
+)
+def test_decisions_are_sent_as_keys(run: Call, server: Server, word: str, key: str) -> None:
+    server.on("POST /api/v1/disputes/D-7/resolve/", {"message": "Ruled."})
+    done = run("dispute", "resolve", "D-7", "--decision", word, "--notes", "why")
+    assert done.stdout == "Ruled.\n"
+    assert server.seen[0].body == {"decision": key, "notes": "why"}
+
+
+@pytest.mark.parametrize("word", ["custom", "D", "other"])
+def test_a_ruling_in_own_words_is_the_text_or_else_the_notes(run: Call, server: Server, word: str) -> None:
+    server.on("POST /api/v1/disputes/demo-3/resolve/", {})
+    run("dispute", "resolve", "demo-3", "--decision", word, "--notes", "JWT in a cookie", "--all")
+    words = ["--conflict", "ISSUE-R5-003", "--text", "Do this"]
+    run("dispute", "resolve", "demo-3", "--decision", word, "--notes", "Because", *words)
+    assert [seen.body for seen in server.seen] == [
+        {"decision": "other", "notes": "JWT in a cookie", "text": "JWT in a cookie", "all": True},
+        {"decision": "other", "notes": "Because", "text": "Do this", "conflict": "ISSUE-R5-003"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("resolve", "D-7", "--decision", "reveiwer", "--notes", "x"),
+        ("resolve", "D-7", "--decision", "custom"),
+        ("resolve", "--decision", "A", "--notes", "x"),
+        ("resolve", "D-7", "--decision", "A", "--notes", "x", "--all", "--conflict", "C"),
+    ],
+)
+def test_a_malformed_ruling_is_not_sent(run: Call, server: Server, words: tuple[str, ...]) -> None:
+    assert run("dispute", *words).returncode == 2
+    assert server.seen == []
+
+
+def test_several_open_conflicts_are_listed(run: Call, server: Server) -> None:
+    waiting = [
+        {"ref": "C-9", "code": "ISSUE-R5-003", "severity": "HIGH", "question": "Cookies or JWT?"},
+        {"ref": "C-10", "code": "ISSUE-R5-004", "severity": "LOW"},
+    ]
+    error = {
+        "code": "several_open",
+        "message": "2 conflicts are open.",
+        "hint": "Name one, or --all.",
+        "open": waiting,
+    }
+    server.on("POST /api/v1/disputes/D-7/resolve/", (409, error))
+    done = run("dispute", "resolve", "D-7", "--decision", "A", "--notes", "x")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "steroids: 2 conflicts are open.",
+        "Name one, or --all.",
+        "  ISSUE-R5-003  C-9  HIGH  Cookies or JWT?",
+        "  ISSUE-R5-004  C-10  LOW",
+    ]
+
+
+def test_whoami(run: Call, server: Server) -> None:
+    server.on("GET /api/v1/me/", {"kind": "run", "name": "Coder 1", "role": "coder", "task": "demo-3"})
+    assert run("whoami").stdout == "Kind:  run\nName:  Coder 1\nRole:  coder\nTask:  demo-3\n"

@@ -1,0 +1,696 @@
+"""The admin: every page answers, memberships decide, machines' rows are read-only, verbs move tasks."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group, User
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from django_q.models import Failure, OrmQ, Schedule, Success
+from django_q.signing import SignedPackage
+
+from agents.models import Idempotency, Output, Prompt, Run, Token, token_hash
+from disputes.models import Conflict, Decision, Dispute
+from tasks.models import (
+    Answer,
+    Bundle,
+    Comment,
+    Dependency,
+    Event,
+    Landing,
+    Membership,
+    Project,
+    Section,
+    Submission,
+    Task,
+    Verification,
+)
+from tests.factories import (
+    create_agent,
+    create_finding,
+    create_host,
+    create_project,
+    create_review,
+    create_run,
+    create_section,
+    create_submission,
+    create_task,
+    create_user,
+    sha,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def root(db: Any) -> User:
+    return create_user("root", is_superuser=True)
+
+
+def as_user(client: Client, user: User) -> Client:
+    client.force_login(user)
+    return client
+
+
+def fill(project: Project, seed: int, user: User) -> None:
+    """At least one row of every model, hanging on one new task of the project."""
+    section = create_section(project)
+    task, before = create_task(project, section=section), create_task(project, section=section)
+    Dependency.objects.create(task=task, on=before)
+    submission = create_submission(task, response="Done.", diff="+x = 1\n")
+    Bundle.objects.create(submission=submission, data=b"PACK" * 300)
+    Verification.objects.create(project=project, sha=submission.sha, commands_hash="c" * 64, green=True)
+    Landing.objects.create(
+        project=project, task=task, submission=submission, sha=submission.sha, target="main"
+    )
+    review = create_review(submission, text="See below.")
+    finding = create_finding(review)
+    Answer.objects.create(submission=submission, finding=finding, kind="declined", text="It is bounded.")
+    Comment.objects.create(
+        project=project, task=task, body="Look here.", by_label="Lea", by_kind="person", by_user=user
+    )
+    Event.objects.create(
+        project=project, task=task, kind="submit", from_status="in_progress", to_status="review",
+        actor_kind="agent", label="coder-1",
+    )  # fmt: skip
+    dispute = Dispute.objects.create(
+        project=project, task=task, severity="high", question="Back off, or not?"
+    )
+    conflict = Conflict.objects.create(
+        dispute=dispute, kind="disagreement", origin="disagree", opened_as="coder", finding=finding,
+        submission=submission, severity="high", effect="hold", question="Back off, or not?",
+        reviewer_position="Wait between tries.", coder_position="It is bounded.",
+    )  # fmt: skip
+    Decision.objects.create(
+        conflict=conflict, option="uphold_reviewer", action="revise", expects_change=True, user=user
+    )
+    host = create_host(f"host-{seed}")
+    run = create_run(task, agent=create_agent(), host=host, submission=submission, started_at=timezone.now())
+    Prompt.objects.create(run=run, text="Do it.\n")
+    for seq in range(2):
+        Output.objects.create(run=run, seq=seq, text=f"line {seq}\n")
+    Token.mint(user, f"laptop {seed}")
+    Idempotency.objects.create(
+        actor="run:1", key=f"k{seed}", request_hash="r" * 64, status=200, reply={"a": 1}
+    )
+    Group.objects.create(name=f"group {seed}")
+    Membership.objects.create(project=project, user=create_user(f"colleague{seed}"), role="viewer")
+    Schedule.objects.create(name=f"tick {seed}", func="agents.jobs.tick", schedule_type=Schedule.MINUTES)
+    times = {"started": timezone.now(), "stopped": timezone.now(), "func": "agents.jobs.tick"}
+    Success.objects.create(id=f"s{seed}", name=f"s{seed}", success=True, **times)
+    Failure.objects.create(id=f"f{seed}", name=f"f{seed}", success=False, result="boom", **times)
+    job = {"id": f"q{seed}", "name": f"q{seed}", "func": "agents.jobs.tick", "args": (), "kwargs": {}}
+    OrmQ.objects.create(key="steroids", payload=SignedPackage.dumps(job), lock=timezone.now())
+
+
+MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
+READ_ONLY = [
+    "tasks.membership", "tasks.dependency", "tasks.submission", "tasks.bundle", "tasks.verification",
+    "tasks.landing", "tasks.review", "tasks.finding", "tasks.answer", "tasks.event", "disputes.dispute",
+    "disputes.conflict", "disputes.decision", "agents.run", "agents.output", "agents.idempotency",
+]  # fmt: skip
+SYSTEM = [
+    "agents.agent", "agents.host", "agents.idempotency", "auth.user", "auth.group", "django_q.schedule",
+    "django_q.success", "django_q.failure", "django_q.ormq",
+]  # fmt: skip
+
+
+def page(label: str, view: str, *args: Any) -> str:
+    return reverse(f"admin:{label.lower().replace('.', '_')}_{view}", args=args)
+
+
+# --- Every page ---------------------------------------------------------------------------------------------
+
+
+def test_every_model_of_the_program_has_an_admin() -> None:
+    from django.apps import apps
+
+    labels = {model._meta.label for model in MODELS}
+    for app in ("tasks", "disputes", "agents"):
+        missing = {model._meta.label for model in apps.get_app_config(app).get_models()} - labels
+        assert missing <= {"agents.Prompt"}  # stands on its run's page
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_a_list_costs_as_many_queries_for_twelve_rows_as_for_three(
+    model: Any, client: Client, root: User
+) -> None:
+    if model._meta.label == "admin.LogEntry":
+        pytest.skip("not ours")
+    as_user(client, root)
+    project = create_project("ledger")
+    counts = []
+    for seeds in (range(3), range(3, 12)):
+        for seed in seeds:
+            fill(project, seed, root)
+        cache.clear()
+        with CaptureQueriesContext(connection) as queries:
+            response = client.get(page(model._meta.label, "changelist"))
+        assert response.status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_every_change_page_answers_and_searching_does_too(model: Any, client: Client, root: User) -> None:
+    as_user(client, root)
+    fill(create_project("ledger"), 1, root)
+    label = model._meta.label
+    row = admin.site.get_model_admin(model).get_queryset(_request(root)).first()
+    assert client.get(page(label, "change", row.pk)).status_code == 200
+    assert client.get(page(label, "changelist"), {"q": "1"}).status_code == 200
+
+
+def _request(user: User) -> Any:
+    from django.test import RequestFactory
+
+    request = RequestFactory().get("/admin/")
+    request.user = user
+    return request
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_every_filter_and_column_can_be_used(model: Any, client: Client, root: User) -> None:
+    as_user(client, root)
+    fill(create_project("ledger"), 1, root)
+    label = model._meta.label
+    html = client.get(page(label, "changelist")).content.decode()
+    links = set(re.findall(r'href="(\?[^"]+)"', html))
+    for link in links:
+        assert client.get(page(label, "changelist") + link.replace("&amp;", "&")).status_code == 200, link
+
+
+def test_a_task_page_costs_the_same_with_three_dependencies_as_with_twelve(
+    client: Client, root: User, ledger: Project
+) -> None:
+    as_user(client, root)
+    task = create_task(ledger)
+    counts = []
+    for number in (3, 9):
+        for _ in range(number):
+            Dependency.objects.create(task=task, on=create_task(ledger))
+            Membership.objects.create(project=ledger, user=create_user(), role="viewer")
+        for label, pk in (("tasks.task", task.pk), ("tasks.project", ledger.pk)):
+            cache.clear()
+            with CaptureQueriesContext(connection) as queries:
+                assert client.get(page(label, "change", pk)).status_code == 200
+            counts.append(len(queries))
+    assert counts[:2] == counts[2:]
+
+
+# --- Who sees what ------------------------------------------------------------------------------------------
+
+SCOPED = ["tasks.project", "tasks.section", "tasks.task", "tasks.comment", *READ_ONLY[:-1]]
+
+
+@pytest.mark.parametrize("label", SCOPED)
+def test_a_viewer_sees_the_rows_of_her_projects_and_no_other(
+    label: str, client: Client, ledger: Project, root: User, vera: User
+) -> None:
+    fill(ledger, 1, root)
+    fill(create_project("secret"), 2, root)
+    as_user(client, vera)
+    response = client.get(page(label, "changelist"))
+    assert response.status_code == 200
+    assert response.context["cl"].result_count == _rows_of(label, ledger)
+    assert b"Secret" not in response.content
+    assert b"secret-" not in response.content
+
+
+def _rows_of(label: str, project: Project) -> int:
+    model_admin = next(a for m, a in admin.site._registry.items() if m._meta.label_lower == label)
+    path: str = model_admin.project_path  # type: ignore[attr-defined]
+    key = "pk" if path == "pk" else f"{path}__pk"
+    return model_admin.model._default_manager.filter(**{key: project.pk}).count()
+
+
+@pytest.mark.parametrize("label", SCOPED)
+def test_an_outsider_is_told_nothing(
+    label: str, client: Client, ledger: Project, root: User, otto: User, vera: User
+) -> None:
+    fill(ledger, 1, root)
+    model = next(m for m in MODELS if m._meta.label_lower == label)
+    row = model._default_manager.first()
+    as_user(client, otto)
+    assert client.get(page(label, "changelist")).status_code == 403
+    assert client.get(page(label, "change", row.pk)).status_code == 404
+    Membership.objects.create(project=create_project("elsewhere"), user=otto, role="maintainer")
+    assert client.get(page(label, "changelist")).context["cl"].result_count <= 1
+    assert client.get(page(label, "change", row.pk)).status_code == 404
+    assert client.get(page(label, "history", row.pk)).status_code == 404
+
+
+@pytest.mark.parametrize("label", ["tasks.project", "tasks.section", "tasks.task", "tasks.comment"])
+def test_a_viewer_reads_and_cannot_change(
+    label: str, client: Client, ledger: Project, root: User, vera: User
+) -> None:
+    fill(ledger, 1, root)
+    row = next(m for m in MODELS if m._meta.label_lower == label)._default_manager.first()
+    as_user(client, vera)
+    response = client.get(page(label, "change", row.pk))
+    assert response.status_code == 200
+    assert b'name="_save"' not in response.content
+    assert client.post(page(label, "change", row.pk), {"title": "Mine"}).status_code == 403
+    assert client.get(page(label, "add")).status_code == 403
+    assert client.post(page(label, "delete", row.pk), {"post": "yes"}).status_code == 403
+
+
+@pytest.mark.parametrize("label", READ_ONLY)
+def test_what_machines_wrote_cannot_be_added_changed_or_deleted(
+    label: str, client: Client, root: User
+) -> None:
+    fill(create_project("ledger"), 1, root)
+    row = next(m for m in MODELS if m._meta.label_lower == label)._default_manager.first()
+    as_user(client, root)
+    assert client.get(page(label, "add")).status_code == 403
+    assert client.post(page(label, "change", row.pk), {}).status_code == 403
+    assert client.post(page(label, "delete", row.pk), {"post": "yes"}).status_code == 403
+
+
+@pytest.mark.parametrize("label", SYSTEM)
+def test_what_concerns_the_installation_is_for_superusers(
+    label: str, client: Client, root: User, ledger: Project, lea: User
+) -> None:
+    from django.contrib.auth.models import Permission
+
+    fill(ledger, 1, root)
+    lea.user_permissions.set(Permission.objects.all())
+    as_user(client, lea)
+    assert client.get(page(label, "changelist")).status_code == 403
+
+
+def test_a_choice_offers_only_what_the_person_may_use(client: Client, ledger: Project, lea: User) -> None:
+    mine, hidden = create_task(ledger, title="Mine"), create_task(create_project("secret"), title="Hidden")
+    as_user(client, lea)
+    asked = {"app_label": "tasks", "model_name": "dependency", "field_name": "on", "term": ""}
+    names = [row["text"] for row in client.get("/admin/autocomplete/", asked).json()["results"]]
+    assert str(mine) in names
+    assert str(hidden) not in names
+
+
+def test_an_outsider_gets_no_choices(client: Client, ledger: Project, otto: User) -> None:
+    as_user(client, otto)
+    asked = {"app_label": "tasks", "model_name": "dependency", "field_name": "on", "term": ""}
+    assert client.get("/admin/autocomplete/", asked).status_code == 403
+
+
+def test_somebody_who_is_no_staff_is_sent_to_the_login(client: Client, ledger: Project) -> None:
+    user = User.objects.create_user("guest")
+    Membership.objects.create(project=ledger, user=user, role="maintainer")
+    assert as_user(client, user).get("/admin/tasks/task/").status_code == 302
+
+
+# --- Projects and sections ----------------------------------------------------------------------------------
+
+
+def project_form(project: Project, **changes: Any) -> dict[str, Any]:
+    rows = list(project.memberships.order_by("project", "user"))
+    form = {
+        "name": project.name, "slug": project.slug, "status": project.status, "repo_url": project.repo_url,
+        "target_branch": "main", "max_parallel": 2, "settings": "{}",
+        "memberships-TOTAL_FORMS": len(rows), "memberships-INITIAL_FORMS": len(rows),
+    }  # fmt: skip
+    for index, row in enumerate(rows):
+        start = f"memberships-{index}-"
+        form |= {f"{start}id": row.pk, f"{start}project": project.pk, f"{start}user": row.user_id}
+        form |= {f"{start}role": row.role}
+    return form | changes
+
+
+def test_a_wrong_setting_is_refused_by_its_name(client: Client, ledger: Project, lea: User) -> None:
+    form = project_form(ledger, settings='{"rejection_max": 3}')
+    response = as_user(client, lea).post(page("tasks.project", "change", ledger.pk), form)
+    assert b"unknown setting: rejection_max" in response.content
+
+
+def test_settings_left_empty_mean_the_defaults(client: Client, ledger: Project, lea: User) -> None:
+    form = project_form(ledger, settings="", status="paused")
+    assert as_user(client, lea).post(page("tasks.project", "change", ledger.pk), form).status_code == 302
+    ledger.refresh_from_db()
+    assert (ledger.settings, ledger.status) == ({}, "paused")
+    event = Event.objects.get(kind="project_edited")
+    assert (event.label, event.note) == ("Lea Lindt", "status")
+
+
+def test_a_maintainer_gives_roles_and_cannot_point_the_project_elsewhere(
+    client: Client, ledger: Project, lea: User, tom: User
+) -> None:
+    url = ledger.repo_url
+    form = project_form(ledger, repo_url="/etc", slug="other")
+    index = next(i for i, m in enumerate(ledger.memberships.order_by("project", "user")) if m.user == tom)
+    form[f"memberships-{index}-role"] = "viewer"
+    assert as_user(client, lea).post(page("tasks.project", "change", ledger.pk), form).status_code == 302
+    ledger.refresh_from_db()
+    assert (ledger.slug, ledger.repo_url) == ("ledger", url)
+    assert ledger.memberships.get(user=tom).role == "viewer"
+
+
+def test_projects_are_added_by_superusers_and_deleted_by_nobody(
+    client: Client, ledger: Project, lea: User, root: User
+) -> None:
+    assert as_user(client, lea).get(page("tasks.project", "add")).status_code == 403
+    as_user(client, root)
+    assert client.get(page("tasks.project", "add")).status_code == 200
+    assert client.post(page("tasks.project", "delete", ledger.pk), {"post": "yes"}).status_code == 403
+
+
+def test_a_section_waits_for_no_circle_and_for_no_other_project(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    first, second = create_section(ledger), create_section(ledger)
+    second.depends_on.add(first)
+    stranger = create_section(create_project("other", members={lea: "maintainer"}))
+    as_user(client, lea)
+    form = {"title": first.title, "rank": 1, "depends_on": [second.pk]}
+    response = client.post(page("tasks.section", "change", first.pk), form)
+    assert b"would wait for itself" in response.content
+    response = client.post(page("tasks.section", "change", first.pk), form | {"depends_on": [stranger.pk]})
+    assert b"belong to the same project" in response.content
+    response = client.post(
+        page("tasks.section", "change", first.pk), {"title": "x", "rank": 1, "parent": first.pk}
+    )
+    assert b"would lie inside itself" in response.content
+
+
+def test_a_section_that_begins_to_wait_makes_its_tasks_wait(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    first, second = create_section(ledger), create_section(ledger)
+    create_task(section=first)
+    task = create_task(section=second)
+    form = {"title": second.title, "rank": 1, "depends_on": [first.pk]}
+    assert as_user(client, lea).post(page("tasks.section", "change", second.pk), form).status_code == 302
+    task.refresh_from_db()
+    assert task.waits_for == 1
+
+
+def test_an_empty_section_can_be_deleted_and_a_full_one_cannot(
+    client: Client, ledger: Project, lea: User, tom: User
+) -> None:
+    empty, full = create_section(ledger), create_section(ledger)
+    create_task(section=full)
+    assert (
+        as_user(client, tom).post(page("tasks.section", "delete", empty.pk), {"post": "yes"}).status_code
+        == 403
+    )
+    as_user(client, lea)
+    for section in (empty, full):
+        client.post(page("tasks.section", "delete", section.pk), {"post": "yes"})
+    assert list(Section.objects.all()) == [full]
+    assert Event.objects.get(kind="section_deleted").note == empty.title
+
+
+# --- Tasks --------------------------------------------------------------------------------------------------
+
+ROWS = {"dependencies-TOTAL_FORMS": 0, "dependencies-INITIAL_FORMS": 0}
+
+
+def task_form(task: Task | None = None, **changes: Any) -> dict[str, Any]:
+    form = {"title": "Read clock times", "body": "", "source": "", "tags": "", "severity": "high"}
+    if task:
+        form |= {
+            "title": task.title,
+            "severity": task.severity,
+            "section": task.section_id,
+            "rank": task.rank,
+        }
+    return form | ROWS | changes
+
+
+def waiting_for(task: Task, *others: Task) -> dict[str, Any]:
+    form: dict[str, Any] = {"dependencies-TOTAL_FORMS": len(others)}
+    for index, other in enumerate(others):
+        form |= {f"dependencies-{index}-task": task.pk, f"dependencies-{index}-on": other.pk}
+    return form
+
+
+def test_a_new_task_takes_the_next_number_and_stands_last(client: Client, ledger: Project, lea: User) -> None:
+    before = create_task(ledger, number=41)
+    form = task_form(section=before.section_id, tags="backend, api")
+    assert as_user(client, lea).post(page("tasks.task", "add"), form).status_code == 302
+    task = Task.objects.latest("pk")
+    assert (task.ref, task.tags, task.status) == ("ledger-42", ["backend", "api"], "pending")
+    assert task.rank > before.rank
+    assert Event.objects.get(kind="task_added").task == task
+
+
+def test_a_task_is_not_added_to_a_project_of_others(client: Client, ledger: Project, lea: User) -> None:
+    section = create_section(create_project("secret"))
+    response = as_user(client, lea).post(page("tasks.task", "add"), task_form(section=section.pk))
+    assert response.status_code == 200
+    assert not Task.objects.exists()
+
+
+def test_editing_a_task_leaves_alone_what_the_loop_wrote_meanwhile(
+    client: Client, ledger: Project, lea: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = create_task(ledger)
+    as_user(client, lea)
+    model_admin = admin.site.get_model_admin(Task)
+    load = type(model_admin).get_object
+
+    def load_then_start(*args: Any, **kwargs: Any) -> Task:
+        loaded = load(model_admin, *args, **kwargs)
+        Task.objects.get(pk=task.pk).start()
+        return loaded
+
+    monkeypatch.setattr(model_admin, "get_object", load_then_start)
+    form = task_form(task, title="Another title", status="completed")
+    assert client.post(page("tasks.task", "change", task.pk), form).status_code == 302
+    task.refresh_from_db()
+    assert (task.title, task.status, task.version) == ("Another title", "in_progress", 1)
+
+
+def test_saving_dependencies_counts_them(client: Client, ledger: Project, lea: User) -> None:
+    task, other = create_task(ledger), create_task(ledger)
+    form = task_form(task, **waiting_for(task, other))
+    assert as_user(client, lea).post(page("tasks.task", "change", task.pk), form).status_code == 302
+    task.refresh_from_db()
+    assert task.waits_for == 1
+    link = task.dependencies.get()
+    gone = {"dependencies-TOTAL_FORMS": 1, "dependencies-INITIAL_FORMS": 1, "dependencies-0-id": link.pk}
+    form = task_form(task, **gone, **{"dependencies-0-task": task.pk, "dependencies-0-DELETE": "on"})
+    assert client.post(page("tasks.task", "change", task.pk), form).status_code == 302
+    task.refresh_from_db()
+    assert task.waits_for == 0
+    notes = Event.objects.filter(kind="task_edited").values_list("note", flat=True)
+    assert list(notes) == ["dependencies", "dependencies"]
+
+
+def test_dependencies_run_in_no_circle_and_stay_in_the_project(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    task, middle, last = create_task(ledger), create_task(ledger), create_task(ledger)
+    Dependency.objects.create(task=last, on=middle)
+    Dependency.objects.create(task=middle, on=task)
+    stranger = create_task(create_project("other", members={lea: "maintainer"}))
+    as_user(client, lea)
+    response = client.post(page("tasks.task", "change", task.pk), task_form(task, **waiting_for(task, last)))
+    assert b"waits for this task already" in response.content
+    response = client.post(
+        page("tasks.task", "change", task.pk), task_form(task, **waiting_for(task, stranger))
+    )
+    assert b"belongs to another project" in response.content
+    assert not task.dependencies.exists()
+
+
+def test_moving_a_task_to_another_section_recounts_who_waits(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    old, new, waiting = create_section(ledger), create_section(ledger), create_section(ledger)
+    waiting.depends_on.add(old)
+    task, dependant = create_task(section=old), create_task(section=waiting, waits_for=1)
+    form = task_form(task, section=new.pk)
+    assert as_user(client, lea).post(page("tasks.task", "change", task.pk), form).status_code == 302
+    dependant.refresh_from_db()
+    assert dependant.waits_for == 0
+
+
+def test_a_task_is_found_by_its_name(client: Client, ledger: Project, vera: User) -> None:
+    task = create_task(ledger, number=214)
+    create_task(ledger, number=215)
+    response = as_user(client, vera).get(page("tasks.task", "changelist"), {"q": "ledger-214"})
+    assert list(response.context["cl"].result_list) == [task]
+
+
+def act(client: Client, verb: str, *tasks: Task, note: str = "") -> list[str]:
+    form = {"action": verb, "_selected_action": [task.pk for task in tasks], "note": note, "index": 0}
+    response = client.post(page("tasks.task", "changelist"), form, follow=True)
+    return [str(message) for message in response.context["messages"]]
+
+
+def test_an_action_calls_the_verb_and_tells_what_became_of_each(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    tasks = [create_task(ledger, status=status) for status in ("pending", "review", "failed")]
+    done = create_task(ledger, status="completed", finished_by="hand")
+    as_user(client, tom)
+    assert act(client, "defer", *tasks, done, note="Later") == ["3 deferred, 1 skipped (already completed)."]
+    assert {task.status for task in Task.objects.exclude(pk=done.pk)} == {"deferred"}
+    events = Event.objects.filter(kind="defer")
+    assert {(event.label, event.note) for event in events} == {("Tom Tran", "Later")}
+    assert events.count() == 3
+
+
+def test_a_resumed_task_with_an_open_dispute_is_disputed_again(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    plain, disputed = create_task(ledger, status="deferred"), create_task(ledger, status="deferred")
+    Dispute.objects.create(project=ledger, task=disputed, severity="high", question="Which?")
+    assert act(as_user(client, tom), "resume", plain, disputed) == ["2 resumed."]
+    plain.refresh_from_db()
+    disputed.refresh_from_db()
+    assert (plain.status, disputed.status) == ("pending", "disputed")
+
+
+def test_a_landed_task_is_not_cancelled(client: Client, ledger: Project, lea: User) -> None:
+    landed = create_task(
+        ledger, status="completed", finished_by="hand", landed_at=timezone.now(), landed_sha=sha(1)
+    )
+    assert act(as_user(client, lea), "cancel", landed) == ["0 cancelled, 1 skipped (already landed)."]
+
+
+def test_only_maintainers_cancel_finish_and_reopen(
+    client: Client, ledger: Project, lea: User, tom: User
+) -> None:
+    task = create_task(ledger)
+    as_user(client, tom)
+    for verb in ("cancel", "finish", "reopen"):
+        act(client, verb, task, note="Because")
+    task.refresh_from_db()
+    assert task.status == "pending"
+    as_user(client, lea)
+    assert act(client, "finish", task) == ["1 finished."]
+    assert act(client, "reopen", task) == ["Nothing reopened: write why into the field beside the action."]
+    assert act(client, "reopen", task, note="The test was wrong") == ["1 reopened."]
+
+
+def test_a_role_in_one_project_moves_nothing_in_another(client: Client, ledger: Project, tom: User) -> None:
+    other = create_project("other", members={tom: "viewer"})
+    mine, theirs = create_task(ledger), create_task(other)
+    assert act(as_user(client, tom), "defer", mine, theirs) == ["1 deferred, 1 skipped (not yours to move)."]
+    theirs.refresh_from_db()
+    assert theirs.status == "pending"
+
+
+def test_a_viewer_is_offered_no_action(client: Client, ledger: Project, vera: User) -> None:
+    create_task(ledger)
+    response = as_user(client, vera).get(page("tasks.task", "changelist"))
+    assert response.context["action_form"] is None
+
+
+# --- Comments, tokens, hosts, users -------------------------------------------------------------------------
+
+
+def test_a_triager_remarks_in_her_own_name_and_does_not_touch_others_words(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    task = create_task(ledger)
+    as_user(client, tom)
+    form = {"task": task.pk, "target": "", "body": "Why not?", "by_label": "Lea"}
+    assert client.post(page("tasks.comment", "add"), form).status_code == 302
+    own = Comment.objects.get()
+    assert (own.by_label, own.by_kind, own.by_user, own.project) == ("Tom Tran", "person", tom, ledger)
+    other = Comment.objects.create(project=ledger, task=task, body="Mine", by_label="Lea", by_kind="person")
+    form = {"body": "Theirs", "status": "resolved", "resolution": "accepted"}
+    assert client.post(page("tasks.comment", "change", other.pk), form).status_code == 302
+    other.refresh_from_db()
+    assert (other.body, other.status) == ("Mine", "resolved")
+
+
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(client: Client, vera: User) -> None:
+    as_user(client, vera)
+    expires = timezone.now() + timedelta(days=30)
+    form = {"name": "laptop", "expires_at_0": f"{expires:%Y-%m-%d}", "expires_at_1": "12:00:00"}
+    response = client.post(page("agents.token", "add"), form, follow=True)
+    secret = re.search(rb"stx_[\w-]{40,}", response.content)
+    assert secret is not None
+    token = Token.objects.get()
+    assert token.hash == token_hash(secret[0].decode())
+    assert (token.user, token.expires_at.date()) == (vera, expires.date())
+    for url in (page("agents.token", "changelist"), page("agents.token", "change", token.pk)):
+        html = client.get(url).content
+        assert secret[0] not in html
+        assert token.hash.encode() not in html
+
+
+def test_everybody_withdraws_own_tokens_and_superusers_all(
+    client: Client, lea: User, vera: User, root: User
+) -> None:
+    hers, other = Token.mint(lea, "ci")[0], Token.mint(vera, "laptop")[0]
+    as_user(client, vera)
+    assert client.post(page("agents.token", "delete", other.pk), {"post": "yes"}).status_code == 302
+    client.post(page("agents.token", "delete", hers.pk), {"post": "yes"})
+    assert list(Token.objects.all()) == [hers]
+    assert client.get(page("agents.token", "changelist")).context["cl"].result_count == 0
+    as_user(client, root).post(page("agents.token", "delete", hers.pk), {"post": "yes"})
+    assert not Token.objects.exists()
+
+
+def test_a_run_shows_its_prompt_and_log_and_no_hash_of_its_token(
+    client: Client, ledger: Project, vera: User
+) -> None:
+    run = create_run(create_task(ledger), token_hash="7" * 64)
+    Prompt.objects.create(run=run, text="<b>Do it</b>")
+    Output.objects.create(run=run, seq=0, text="all green")
+    html = as_user(client, vera).get(page("agents.run", "change", run.pk)).content.decode()
+    assert "&lt;b&gt;Do it&lt;/b&gt;" in html
+    assert "all green" in html
+    assert "7" * 64 not in html
+
+
+def test_people_drain_a_host_and_change_nothing_else_about_it(client: Client, root: User) -> None:
+    host = create_host("atlas")
+    as_user(client, root)
+    form = {"is_draining": "on", "slots": 2, "name": "other", "tier": 3}
+    assert client.post(page("agents.host", "change", host.pk), form).status_code == 302
+    host.refresh_from_db()
+    assert (host.is_draining, host.slots, host.name, host.tier) == (True, 2, "atlas", 1)
+    assert client.get(page("agents.host", "add")).status_code == 403
+
+
+def test_an_agent_that_cannot_start_is_refused_with_the_reason(client: Client, root: User) -> None:
+    as_user(client, root)
+    form = {
+        "name": "coder-1", "role": "coder", "provider": "command", "settings": "", "domains": "",
+        "priority": 0, "slots": 1, "is_active": "on",
+    }  # fmt: skip
+    assert b"argv" in client.post(page("agents.agent", "add"), form).content
+    form["settings"] = '{"argv": ["true"]}'
+    assert client.post(page("agents.agent", "add"), form).status_code == 302
+
+
+def test_a_superuser_adds_a_colleague_who_may_enter(client: Client, root: User) -> None:
+    form = {
+        "username": "ana", "email": "ana@example.org", "is_staff": "on", "usable_password": "true",
+        "password1": "long-enough-9", "password2": "long-enough-9",
+    }  # fmt: skip
+    assert as_user(client, root).post(page("auth.user", "add"), form).status_code == 302
+    assert User.objects.get(username="ana").is_staff
+
+
+def test_runs_of_a_task_are_listed_for_its_project_only(client: Client, ledger: Project, tom: User) -> None:
+    run = create_run(create_task(ledger))
+    create_run(create_task(create_project("secret")))
+    response = as_user(client, tom).get(page("agents.run", "changelist"), {"of": "ledger"})
+    assert list(response.context["cl"].result_list) == [run]
+    assert Run.objects.count() == 2
+
+
+def test_a_submission_shows_its_diff_as_text(client: Client, ledger: Project, vera: User) -> None:
+    submission = create_submission(create_task(ledger), diff="+<script>alert(1)</script>")
+    html = as_user(client, vera).get(page("tasks.submission", "change", submission.pk)).content
+    assert b"+&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert Submission.objects.count() == 1

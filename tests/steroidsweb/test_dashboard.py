@@ -1,0 +1,317 @@
+"""The dashboard and the sidebar: true rows of the person's projects, empty states in words."""
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.cache import cache, caches
+from django.db import connection
+from django.template import Context, Template
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from agents.jobs import LAST_TICK
+from agents.models import Output
+from disputes.models import Dispute
+from tasks.models import Event, Project, Section, Task
+from tests.factories import (
+    create_host,
+    create_project,
+    create_run,
+    create_section,
+    create_task,
+    create_user,
+    sha,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _empty_caches() -> None:
+    cache.clear()
+    caches["q2"].delete(LAST_TICK)
+
+
+def visit(client: Client, user: User) -> str:
+    client.force_login(user)
+    response = client.get("/admin/")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def create_dispute(task: Task, severity: str = "high", **kwargs: Any) -> Dispute:
+    kwargs = {"question": f"What about {task.title}?"} | kwargs
+    return Dispute.objects.create(project=task.project, task=task, severity=severity, **kwargs)
+
+
+def land(task: Task) -> Task:
+    Task.objects.filter(pk=task.pk).update(
+        status="completed", finished_by="hand", landed_at=timezone.now(), landed_sha=sha(task.pk)
+    )
+    return task
+
+
+def fill(project: Project, number: int) -> None:
+    for _ in range(number):
+        section = create_section(project)
+        create_dispute(create_task(section=section))
+        land(create_task(section=section))
+        run = create_run(
+            create_task(section=section), host=create_host(f"h{section.pk}"), started_at=timezone.now()
+        )
+        Output.objects.create(run=run, seq=0, text="pytest -q\n")
+        Event.objects.create(
+            project=project, task=run.task, kind="start", actor_kind="system", label="Steroids"
+        )
+
+
+def test_the_page_costs_as_many_queries_for_twelve_rows_as_for_three(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    client.force_login(tom)
+    counts = []
+    for number in (3, 9):
+        fill(ledger, number)
+        cache.clear()
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get("/admin/").status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+    assert counts[0] <= 25
+
+
+def test_an_empty_project_says_in_words_that_nothing_waits(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    html = visit(client, tom)
+    for words in (
+        "Nothing waits for you.", "No agent is at work.", "Nothing has landed yet.",
+        "No section has tasks.", "Nothing has happened yet.", "No host has reported yet",
+    ):  # fmt: skip
+        assert words in html
+    assert "Start with the first" not in html
+
+
+def test_an_outsider_is_told_whom_to_ask_and_sees_no_row(client: Client, ledger: Project, otto: User) -> None:
+    fill(ledger, 2)
+    html = visit(client, otto)
+    assert "You are in no project yet." in html
+    assert "Ledger" not in html
+    assert "ledger-" not in html
+
+
+def test_a_superuser_without_projects_is_sent_to_add_one(client: Client, db: Any) -> None:
+    html = visit(client, create_user("root", is_superuser=True))
+    assert "There is no project yet." in html
+    assert "/admin/tasks/project/add/" in html
+
+
+def test_disputes_stand_in_the_order_of_the_queue_and_lead_to_it(
+    client: Client, ledger: Project, vera: User
+) -> None:
+    low = create_dispute(create_task(ledger), "low")
+    critical = create_dispute(create_task(ledger, round=3), "critical", blocks=4)
+    create_dispute(create_task(ledger), "critical", status="closed")
+    html = visit(client, vera)
+    assert html.index(critical.question) < html.index(low.question)
+    assert f'href="/queue/D-{critical.pk}/"' in html
+    assert "blocks 4" in html
+    assert "round 3" in html
+    assert "All 2" in html
+
+
+def test_only_the_first_six_disputes_are_shown(client: Client, ledger: Project, tom: User) -> None:
+    for _ in range(8):
+        create_dispute(create_task(ledger))
+    html = visit(client, tom)
+    assert html.count('class="need"') == 6
+    assert "All 8" in html
+
+
+def test_a_live_run_shows_who_works_where_and_the_end_of_its_log(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    task = create_task(ledger, round=2)
+    run = create_run(
+        task, host=create_host("atlas"), tier=3, started_at=timezone.now() - timedelta(minutes=12)
+    )
+    for seq, text in enumerate(("first\nsecond\nthird\n", "\x1b[32m<b>fourth</b>\x1b[0m\nfifth\n")):
+        Output.objects.create(run=run, seq=seq, text=text)
+    create_run(create_task(ledger), status="ended", ended_at=timezone.now(), agent_label="gone")
+    html = visit(client, tom)
+    assert "coder coder-1 on atlas · round 2" in html
+    assert "12 m" in html
+    assert "tier 3" in html
+    assert "second\nthird\n" in html
+    assert "&lt;b&gt;fourth&lt;/b&gt;" in html
+    assert "first" not in html.split('<pre class="log">')[1].split("</pre>")[0]
+    assert "[32m" not in html
+    assert "gone" not in html
+
+
+def test_a_silent_run_says_when_it_will_be_stopped(client: Client, ledger: Project, tom: User) -> None:
+    quiet = timezone.now() - timedelta(seconds=settings.DURATIONS["silence"] / 2)
+    create_run(create_task(ledger), started_at=quiet, last_output_at=quiet)
+    assert "silent for" in visit(client, tom)
+
+
+def test_what_landed_shows_its_commit_and_what_is_to_land_is_counted(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    from tests.factories import create_submission
+
+    task = land(create_task(ledger, title="Convert amounts"))
+    waiting = create_task(ledger)
+    waiting.status, waiting.accepted = "completed", create_submission(waiting)
+    waiting.save()
+    html = visit(client, tom)
+    assert f"{task.ref} Convert amounts" in html
+    assert f"<code>{sha(task.pk)[:8]}</code>" in html
+    assert "1 waits to land" in html
+
+
+def test_sections_count_what_landed_and_forget_what_was_cancelled(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    section = create_section(ledger, "Payments", is_stopped=True)
+    land(create_task(section=section))
+    create_task(section=section)
+    create_task(section=section, status="cancelled")
+    html = visit(client, tom)
+    assert "Ledger · Payments" in html
+    assert "1 of 2" in html
+    assert "stopped" in html
+    assert Section.objects.count() == 1
+
+
+def test_an_event_says_what_became_of_what(client: Client, ledger: Project, tom: User) -> None:
+    task = create_task(ledger)
+    Event.objects.create(
+        project=ledger, task=task, kind="rule_revise", from_status="disputed", to_status="in_progress",
+        actor_kind="person", label="Lea Lindt",
+    )  # fmt: skip
+    html = visit(client, tom)
+    assert f"{task.ref} rule revise" in html
+    assert "Lea Lindt · disputed → in_progress" in html
+
+
+def test_rows_of_other_projects_stay_hidden(client: Client, ledger: Project, tom: User) -> None:
+    fill(create_project("secret"), 2)
+    html = visit(client, tom)
+    assert "Secret" not in html
+    assert "secret-" not in html
+    assert "Nothing waits for you." in html
+
+
+def test_the_health_line_tells_hosts_and_the_last_tick(client: Client, ledger: Project, tom: User) -> None:
+    create_host("atlas", seen_at=timezone.now())
+    create_host("boreas", seen_at=timezone.now() - timedelta(hours=2), is_draining=True)
+    caches["q2"].set(LAST_TICK, time.time(), timeout=None)
+    html = visit(client, tom)
+    assert "1 of 2 hosts alive" in html
+    assert "Loop turned" in html
+    assert "2h00m</time>ago,draining" in _squeezed(html)
+
+
+# --- The sidebar --------------------------------------------------------------------------------------------
+
+
+def sidebar_of(html: str) -> str:
+    return html.split('id="nav-sidebar-apps"')[1].split("</nav>")[0]
+
+
+def test_the_queue_carries_the_number_of_disputes_that_the_person_may_see(
+    client: Client, ledger: Project, vera: User, otto: User
+) -> None:
+    for _ in range(3):
+        create_dispute(create_task(ledger))
+    assert ">3<" in _squeezed(sidebar_of(visit(client, vera)))
+    assert "badge" not in sidebar_of(visit(client, otto))
+    assert ">3<" not in _squeezed(sidebar_of(visit(client, otto)))
+
+
+def test_the_number_is_capped_and_kept_for_a_moment(client: Client, ledger: Project, tom: User) -> None:
+    disputes = [
+        Dispute(
+            project=ledger,
+            task=create_task(ledger),
+            severity="low",
+            severity_rank=0,
+            question=f"No. {number}?",
+        )
+        for number in range(101)
+    ]
+    Dispute.objects.bulk_create(disputes)
+    assert ">99+<" in _squeezed(sidebar_of(visit(client, tom)))
+    Dispute.objects.update(status="closed")
+    assert ">99+<" in _squeezed(sidebar_of(visit(client, tom)))
+
+
+def _squeezed(html: str) -> str:
+    return "".join(html.split())
+
+
+def test_the_sidebar_offers_what_the_person_may_open(
+    client: Client, ledger: Project, vera: User, otto: User
+) -> None:
+    for user, seen, hidden in (
+        (
+            create_user("root", is_superuser=True),
+            ["Hosts", "Users", "Agents", "Background jobs", "Tasks"],
+            [],
+        ),
+        (vera, ["Tasks", "Events", "Tokens"], ["Hosts", "Users", "Agents", "Background jobs"]),
+        (otto, ["Queue", "Tokens"], ["Tasks", "Events", "Hosts"]),
+    ):
+        html = sidebar_of(visit(client, user))
+        assert [title for title in seen if f"<span>{title}</span>" not in html] == []
+        assert [title for title in hidden if f"<span>{title}</span>" in html] == []
+
+
+def test_the_page_loads_nothing_from_outside(client: Client, ledger: Project, tom: User) -> None:
+    fill(ledger, 1)
+    html = visit(client, tom)
+    assert "steroids/steroids.css" in html
+    assert "steroids/dashboard.css" in html
+    assert "http://" not in html.replace("http://www.w3.org", "")
+    assert "https://" not in html
+
+
+# --- The components -----------------------------------------------------------------------------------------
+
+
+def rendered(source: str, **context: Any) -> str:
+    return Template("{% load steroids %}" + source).render(Context(context))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(8, "8 s"), (12 * 60, "12 m"), (65 * 60, "1 h 05 m"), (49 * 3600, "2 d 1 h"), (-3, "0 s"), (None, "")],
+)
+def test_a_duration_has_two_units_at_most(seconds: int | None, words: str) -> None:
+    assert rendered("{{ seconds|duration }}", seconds=seconds) == words
+
+
+def test_an_age_carries_the_full_date() -> None:
+    moment = timezone.now() - timedelta(hours=2, minutes=11, seconds=5)
+    html = rendered("{% age moment %}", moment=moment)
+    assert "2 h 11 m" in html
+    assert f'datetime="{moment:%Y-%m-%dT%H:%M:%S}' in html
+    assert "never" in rendered("{% age moment %}", moment=None)
+
+
+def test_chips_say_the_word_and_hide_the_picture_from_readers() -> None:
+    assert "Critical" in rendered('{% severity_chip "critical" %}')
+    assert rendered('{% severity_chip "low" %}').count('class="off"') == 2
+    for kind in ("disagreement", "silence", "alert", "hands"):
+        html = rendered("{% kind_chip kind %}", kind=kind)
+        assert kind.capitalize() in html
+        assert 'aria-hidden="true"' in html
+    html = rendered('{% status_box "in_progress" %}')
+    assert "[-]" in html
+    assert "In progress" in html
