@@ -45,7 +45,7 @@ def text_of(conflict: Conflict, option: str) -> str:
         case Option.UPHOLD_REVIEWER:
             return conflict.reviewer_position
         case Option.UPHOLD_CODER:
-            return conflict.alternative or conflict.coder_position
+            return conflict.coder_position
     return ""
 
 

@@ -164,7 +164,7 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env_str("LOG_LEVEL", "INFO")},
-    "loggers": {"django_q": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
+    "loggers": {"django-q": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
 }
 
 # --- Our own options ------------------------------------------------------------------------------------

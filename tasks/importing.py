@@ -78,7 +78,7 @@ def export_todo(project: Project) -> str:
     return todo.render(TodoFile(f"# {todo.as_line(project.name)}", tuple(sections)))
 
 
-# --- The outline: the rows, and what a file wants of them -----------------------------------------------------
+# --- The outline: the rows, and what a file wants of them ---------------------------------------------------
 
 
 @dataclass(eq=False, slots=True)
@@ -90,6 +90,7 @@ class _Place:
     parent: "_Place | None"
     after: list["_Place"] = field(default_factory=list)
     line: int = 0
+    is_new: bool = False
     changed: list[str] = field(default_factory=list)
 
     def upwards(self) -> Iterator["_Place"]:
@@ -117,6 +118,7 @@ class _Entry:
     place: _Place
     depends: list["_Entry"] = field(default_factory=list)
     line: int = 0
+    is_new: bool = False
     changed: list[str] = field(default_factory=list)
 
     @property
@@ -130,14 +132,15 @@ class _Outline:
     def __init__(self, project: Project) -> None:
         self.places: list[_Place] = []
         self.entries: list[_Entry] = []
+        sections = Section.objects.filter(project=project)
         children: dict[int | None, list[Section]] = defaultdict(list)
-        for section in project.sections.order_by("rank", "pk").prefetch_related("depends_on"):
+        for section in sections.order_by("rank", "pk").prefetch_related("depends_on"):
             children[section.parent_id].append(section)
         self._add_places(None, children)
 
         places = {place.row.pk: place for place in self.places}
         tasks: dict[int, list[Task]] = defaultdict(list)
-        for task in project.tasks.order_by("rank", "number"):
+        for task in Task.objects.filter(project=project).order_by("rank", "number"):
             tasks[task.section_id].append(task)
         for place in self.places:
             keys = sorted(section.pk for section in place.row.depends_on.all())
@@ -195,7 +198,7 @@ def _preorder(parent: _Place | None, children: dict[_Place | None, list[_Place]]
         yield from _preorder(place, children)
 
 
-# --- One import -----------------------------------------------------------------------------------------------
+# --- One import ---------------------------------------------------------------------------------------------
 
 
 class _Import:
@@ -222,19 +225,17 @@ class _Import:
         self.refuse_cycles()
         if self.problems:
             raise TodoError(self.problems)
-        known = set(self.known_entries)
-        new = [entry for entry, _ in self.entries if entry not in known]
-        old = [entry for entry, _ in self.entries if entry in known]
         notes = tuple(self.notes())
         self.put_in_order()
         self.save_places()
         self.save_entries()
         self.save_dependencies()
+        self.record_the_rest()
         self.recount()
         return ImportReport(
-            created=tuple(entry.row for entry in new),
-            updated=tuple(entry.row for entry in old if entry.changed),
-            unchanged=tuple(entry.row for entry in old if not entry.changed),
+            created=tuple(entry.row for entry, _ in self.entries if entry.is_new),
+            updated=tuple(entry.row for entry, _ in self.entries if entry.changed and not entry.is_new),
+            unchanged=tuple(entry.row for entry, _ in self.entries if not entry.changed and not entry.is_new),
             missing=tuple(entry.row for entry in self.known_entries if not entry.line),
             notes=notes,
         )
@@ -248,7 +249,9 @@ class _Import:
             parent = None if above is None else self.places[above][0]
             place = known.get((parent, item.title))
             if place is None:
-                place = _Place(Section(project=self.project, title=item.title), item.title, parent)
+                place = _Place(
+                    Section(project=self.project, title=item.title), item.title, parent, is_new=True
+                )
                 self.outline.places.append(place)
             place.line = item.line
             # The tasks above the first heading say nothing about the section that they go to.
@@ -297,7 +300,7 @@ class _Import:
             finished_by="import" if status == Status.COMPLETED else "",
             origin=Task.Origin.TODO,
         )
-        entry = _Entry(row, item.title, place, line=item.line)
+        entry = _Entry(row, item.title, place, line=item.line, is_new=True)
         self.outline.entries.append(entry)
         return entry
 
@@ -386,12 +389,12 @@ class _Import:
         title, _, rest = self.wanted.preamble.partition("\n")
         if rest or (title and not title.startswith("# ")):
             yield "The text above the first section or task is not kept."
-        known, differ = set(self.known_entries), []
+        differ = []
         for entry, item in self.entries:
-            if entry not in known and MEANINGS[item.status].waits_for_human:
+            if entry.is_new and MEANINGS[item.status].waits_for_human:
                 marker = MEANINGS[item.status].marker
-                yield f"“{item.title}” is new and marked [{marker}]: it is deferred until somebody resumes it."
-            elif entry in known and entry.row.status != item.status:
+                yield f"“{item.title}” is new and marked [{marker}]: it is deferred until it is resumed."
+            elif not entry.is_new and entry.row.status != item.status:
                 differ.append(entry.row.ref)
         if differ:
             yield f"The file says another status for {', '.join(differ)}; a known task keeps its own."
@@ -423,9 +426,8 @@ class _Import:
             Task.objects.bulk_update([entry.row for entry in self.known_entries], ["rank"], batch_size=500)
 
     def save_places(self) -> None:
-        known = set(self.known_places)
         for place, _ in self.places:
-            if place not in known:
+            if place.is_new:
                 place.row.parent = place.parent.row if place.parent else None
                 place.row.save()
             elif "body" in place.changed:
@@ -433,36 +435,21 @@ class _Import:
         for place, _ in self.places:
             if "after" in place.changed:
                 place.row.depends_on.set([needed.row for needed in place.after])
-        self.record_sections_and_order(
-            [place for place, _ in self.places if place in known and place.changed]
-        )
-
-    def record_sections_and_order(self, changed: list[_Place]) -> None:
-        """One event for what is no task's own: known sections that changed, and known tasks that moved."""
-        known = set(self.known_entries)
-        notes = [f"Section “{place.title}”: {', '.join(place.changed)}." for place in changed]
-        if [entry for entry in self.outline.entries if entry in known] != self.known_entries:
-            notes.append("The tasks have a new order.")
-        if notes:
-            record(self.project, "edited", actor=self.actor, note=" ".join(notes))
 
     def save_entries(self) -> None:
-        known = set(self.known_entries)
-        number = self.project.tasks.aggregate(last=Max("number"))["last"] or 0
+        number = Task.objects.filter(project=self.project).aggregate(last=Max("number"))["last"] or 0
         for entry, _ in self.entries:
             row = entry.row
             row.section = entry.place.row
-            if entry not in known:
+            if entry.is_new:
                 number += 1
                 row.number = number
                 row.save()
                 record(self.project, "created", actor=self.actor, task=row, new=row.status)
             elif entry.changed:
                 row.save(update_fields=[name for name in entry.changed if name != "depends"])
-                record(
-                    self.project, "edited", actor=self.actor, task=row,
-                    note=f"Changed in TODO.md: {', '.join(entry.changed)}.", data={"changed": entry.changed},
-                )  # fmt: skip
+                note = f"Changed in TODO.md: {', '.join(entry.changed)}."
+                record(self.project, "edited", actor=self.actor, task=row, note=note)
 
     def save_dependencies(self) -> None:
         for entry, _ in self.entries:
@@ -472,6 +459,18 @@ class _Import:
                 links.exclude(on__in=wanted).delete()
                 missing = wanted - set(links.values_list("on", flat=True))
                 Dependency.objects.bulk_create([Dependency(task=entry.row, on_id=pk) for pk in missing])
+
+    def record_the_rest(self) -> None:
+        """One event for what is no task's own: known sections that changed, known tasks that moved."""
+        notes = [
+            f"Section “{place.title}”: {', '.join(place.changed)}."
+            for place in self.known_places
+            if place.changed
+        ]
+        if [entry for entry in self.outline.entries if not entry.is_new] != self.known_entries:
+            notes.append("The tasks have a new order.")
+        if notes:
+            record(self.project, "edited", actor=self.actor, note=" ".join(notes))
 
     def recount(self) -> None:
         """Of every unfinished task that waits for something, before or now."""

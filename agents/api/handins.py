@@ -4,6 +4,7 @@ A final verb (submit, approve, reject, dispute, blocked) ends the run: its token
 malformed is refused with line and reason, and the run goes on.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,8 +245,9 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    first = text.strip().splitlines()[0] if text.strip() else ""
-    return first if len(first) <= 160 else f"{first[:157]}..."
+    """The first sentence, short enough for a row of the queue."""
+    first = re.split(r"(?<=[.!?])\s|\n", text.strip(), maxsplit=1)[0]
+    return first if len(first) <= 120 else f"{first[:117]}..."
 
 
 @transaction.atomic

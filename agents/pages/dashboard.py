@@ -20,7 +20,7 @@ from tasks.access import projects_for
 from tasks.models import Event, Section, Task
 from tasks.states import Status
 
-DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS = 6, 8, 2, 8, 12, 10
+DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS, HOSTS = 6, 8, 2, 8, 12, 10, 4
 TAIL_LINES, TAIL_CHARS = 4, 2000
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)")  # colours, titles
 SILENT_SHARE = 0.25  # of the time after which a silent run is stopped; from there on the page says so
@@ -113,10 +113,11 @@ def _sections(projects: Any) -> Any:
 def _health() -> dict[str, Any]:
     """Who held runs lately, and when the loop last turned."""
     alive_since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
-    hosts = list(Host.objects.all())
+    hosts = list(Host.objects.order_by(F("seen_at").desc(nulls_last=True), "name"))
     ticked = caches["q2"].get(LAST_TICK)
     return {
-        "hosts": hosts,
+        "hosts": hosts[:HOSTS],
+        "host_count": len(hosts),
         "hosts_alive": sum(bool(host.seen_at and host.seen_at >= alive_since) for host in hosts),
         "last_tick": datetime.fromtimestamp(ticked, UTC) if ticked else None,
     }

@@ -7,6 +7,7 @@ after a crash adopts what still lives.
 
 import contextlib
 import fcntl
+import json
 import logging
 import os
 import socket
@@ -18,7 +19,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import close_old_connections
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -116,10 +117,10 @@ class Reconciler:
     def step(self) -> bool:
         """One pass over everything. Whether anything is under way on this host."""
         self._beat()
+        self._keep_submissions()
         held = self.held()
         for run in held:
             self._reconcile(run)
-        self._keep_submissions()
         self._fill_excerpts()
         self._claim(len([run for run in held if run.status in Run.HELD]))
         for one in landing.due():
@@ -158,8 +159,14 @@ class Reconciler:
             shim = processes.read_identity(folder / "pid")
             if shim and processes.is_alive(shim):
                 (folder / "stop").touch()
-            elif not Run.objects.live().filter(pk=int(folder.name)).exists():
+            elif not self._still_needed(int(folder.name)):
                 results.remove_folder(Run(pk=int(folder.name)))
+
+    def _still_needed(self, run_pk: int) -> bool:
+        """Live somewhere, or it handed in what nobody has fetched yet."""
+        return Run.objects.filter(pk=run_pk).filter(
+            ~Q(status=Run.Status.ENDED) | Q(submission__state=Submission.State.RECEIVED)
+        ).exists()
 
     # --- Runs that are held -----------------------------------------------------------------------------
 
@@ -214,8 +221,6 @@ class Reconciler:
         """The web server may come back elsewhere after a crash; the agent reads its address at each call."""
         context = folder / "context.json"
         with contextlib.suppress(OSError, ValueError, door.NoDoor):
-            import json
-
             data = json.loads(context.read_text())
             url = door.address()
             if data["url"] != url:
@@ -228,6 +233,7 @@ class Reconciler:
             return
         run.refresh_from_db()
         results.copy_rest(run)
+        results.keep_first(run)
         if run.status == Run.Status.CLOSING:
             runs.end(run, Run.Outcome.HANDED_IN, reason="Its shim was killed after the hand-in.")
         else:

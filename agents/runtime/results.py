@@ -87,6 +87,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     """The run's process has ended; its rows say what it achieved."""
     run.refresh_from_db()
     copy_rest(run)
+    keep_first(run)
     reason = str(left.get("reason", ""))
     steps = left.get("steps", [])
     last = steps[-1] if steps else {"name": "", "code": 0}
@@ -97,6 +98,13 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     else:
         _finish_without_hand_in(run, last, reason)
     remove_folder(run)
+
+
+def keep_first(run: Run) -> None:
+    """What a run handed in must be out of its clone before the clone goes."""
+    submission = run.submission
+    if submission is not None and submission.state == Submission.State.RECEIVED:
+        keeping.keep(submission, run)
 
 
 def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str) -> None:

@@ -29,8 +29,8 @@ def action_for_coder(ruling: Ruling) -> str:
         return "Start again with these words in mind."
     if not ruling.expects_change:
         return "Leave the code at this point as it is."
-    where = f"change {ruling.place}" if ruling.place else "change the code"
-    return f"{where}. Do not argue it again; trouble that it causes is a new finding.".capitalize()
+    where = ruling.place or "the code"
+    return f"Change {where}. Do not argue it again; trouble that it causes is a new finding."
 
 
 def _indented(label: str, text: str) -> list[str]:

@@ -104,7 +104,6 @@ class BaseAdmin(ModelAdmin):
     """Unfold's admin with our habits."""
 
     list_per_page = 50
-    show_full_result_count = False
     warn_unsaved_form = True
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

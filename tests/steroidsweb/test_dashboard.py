@@ -144,7 +144,7 @@ def test_a_live_run_shows_who_works_where_and_the_end_of_its_log(
         Output.objects.create(run=run, seq=seq, text=text)
     create_run(create_task(ledger), status="ended", ended_at=timezone.now(), agent_label="gone")
     html = visit(client, tom)
-    assert "coder coder-1 on atlas · round 2" in html
+    assert "Ledger · coder-1 on atlas · round 2" in html
     assert "12 m" in html
     assert "tier 3" in html
     assert "second\nthird\n" in html
