@@ -92,7 +92,36 @@ class RunAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     list_filter = (ProjectFilter, "status", "role", "outcome")
     list_select_related = ("task__project", "host")
     search_fields = ("agent_label", "task__title", "reason")
-    exclude = ("token_hash", "spent_hash")
+    fieldsets = (
+        (None, {"fields": (("task", "project"), ("role", "round"), ("status", "outcome"), "reason", "log")}),
+        (
+            "Who and when",
+            {
+                "fields": (
+                    ("agent_label", "model"),
+                    ("host", "tier"),
+                    ("queued_at", "started_at"),
+                    ("last_output_at", "ended_at"),
+                )
+            },
+        ),
+        (
+            "For those who look closely",
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    ("seat", "task_version"),
+                    ("fence", "lease_until"),
+                    ("exit_code", "is_counted"),
+                    ("submission", "review"),
+                    "sha",
+                    "base_sha",
+                    "salvage_sha",
+                    "prompt_hash",
+                ),
+            },
+        ),
+    )
     readonly_fields = ("log",)
     inlines = (PromptInline,)
     date_hierarchy = "queued_at"

@@ -45,7 +45,7 @@ HEADING = re.compile(r"(#{2,})[ \t]*(.*)")
 # Not a link such as "- [a](b)"; up to three characters, so that "[ x]" and "[ok]" are refused, not skipped.
 TASK = re.compile(r"(?:-[ \t]*|[*+][ \t]+)\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
 AFTER = re.compile(r"after:(.*)", re.IGNORECASE)
-ATTRIBUTE = re.compile(r"([A-Za-z][\w-]*):(?:\s+(.*))?")
+ATTRIBUTE = re.compile(r"([A-Za-z][\w-]*):(\s*)(.*)")
 IDENTITY = re.compile(r"<!--\s*t:\s*([A-Za-z0-9_-]+-[1-9][0-9]{0,8})\s*-->")
 IDENTITY_BEGIN = re.compile(r"<!--\s*t\s*:")
 FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
@@ -285,7 +285,9 @@ class _Reader:
             match = ATTRIBUTE.fullmatch((_dedented(line) or "").strip())
             if match is None:
                 return values, used
-            key, value, number = match[1].lower(), match[2] or "", block.line + 1 + used
+            key, value, number = match[1].lower(), match[3], block.line + 1 + used
+            if key not in ATTRIBUTES and value and not match[2]:  # a URL, or C++
+                return values, used
             if key not in ATTRIBUTES:
                 known = ", ".join(ATTRIBUTES)
                 self.report(

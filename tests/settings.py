@@ -20,3 +20,5 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, so that the processes which the tests start see the same rows.
     DATABASES["default"]["TEST"] = {"NAME": str(_home / "tests.sqlite3")}
+if not os.environ.get("STEROIDS_TEST_BELL"):
+    DOORBELL = "tests.bell.silent"

@@ -111,13 +111,18 @@ def _sections(projects: Any) -> Any:
 
 
 def _health() -> dict[str, Any]:
-    """Who held runs lately, and when the loop last turned."""
-    alive_since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
+    """Which hosts reported lately, and when the loop last turned."""
+    now = timezone.now()
+    alive_since = now - timedelta(seconds=settings.DURATIONS["lease"])
+    turning_since = now - timedelta(seconds=settings.DURATIONS["watchdog"])
     hosts = list(Host.objects.order_by(F("seen_at").desc(nulls_last=True), "name"))
+    alive = sum(bool(host.seen_at and host.seen_at >= alive_since) for host in hosts)
     ticked = caches["q2"].get(LAST_TICK)
+    last_tick = datetime.fromtimestamp(ticked, UTC) if ticked else None
     return {
         "hosts": hosts[:HOSTS],
         "host_count": len(hosts),
-        "hosts_alive": sum(bool(host.seen_at and host.seen_at >= alive_since) for host in hosts),
-        "last_tick": datetime.fromtimestamp(ticked, UTC) if ticked else None,
+        "hosts_alive": alive,
+        "last_tick": last_tick,
+        "is_healthy": bool(alive and last_tick and last_tick >= turning_since),
     }

@@ -236,6 +236,7 @@ class ScopedInline(TabularInline):
 
     change_roles = MAINTAIN
     extra = 0
+    hide_title = True
 
     def _allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any) -> bool:
         return self.admin_site.get_model_admin(self.parent_model).allowed(request, roles, obj)

@@ -1,5 +1,6 @@
 """Projects, who belongs to them, and their sections."""
 
+import json
 from typing import Any
 
 from django import forms
@@ -90,7 +91,7 @@ class ProjectAdmin(ProjectScopedAdmin):
 
     @display(description="defaults of the settings")
     def defaults(self, project: Project) -> str:
-        pairs = ((key, str(value)) for key, value in ProjectSettings().to_json().items())
+        pairs = ((key, json.dumps(value)) for key, value in ProjectSettings().to_json().items())
         return format_html_join("", "<div><code>{}</code> {}</div>", pairs)
 
 

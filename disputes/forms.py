@@ -1,0 +1,48 @@
+"""What a person types on the page of a dispute."""
+
+from typing import Any
+
+from django import forms
+
+from disputes import rulings
+from disputes.models import Conflict
+from disputes.protocol import options
+from disputes.protocol.options import Option
+
+
+class _Words(forms.CharField):
+    """Lines of text as they were typed, but for the line ends of browsers."""
+
+    def __init__(self, *, rows: int, **kwargs: Any) -> None:
+        kwargs = {"required": False, "max_length": rulings.TEXT_MAX} | kwargs
+        super().__init__(widget=forms.Textarea(attrs={"rows": rows, "class": "field"}), **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        return super().to_python(value).replace("\r\n", "\n")
+
+
+class RulingForm(forms.Form):
+    """A ruling as it was typed. `rulings.decide` says whether it is one."""
+
+    option = forms.CharField(max_length=16, error_messages={"required": "Choose an option first."})
+    text = _Words(label="Ruling", rows=3)
+    rationale = _Words(label="Why", rows=1)
+    constraints = _Words(label="Constraints", rows=2)
+    expects_change = forms.BooleanField(label="The code must change", required=False, initial=True)
+    shown = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
+
+    def chosen(self, conflict: Conflict) -> dict[str, Any]:
+        """Option and words, as `rulings.decide` and `rulings.preview` take them.
+
+        Only own words leave it to the person whether the code must change.
+        """
+        data = self.cleaned_data
+        choice = options.choice(conflict.kind, data["option"])
+        changes = choice.expects_change if choice else True
+        return {
+            "option": data["option"],
+            "text": data["text"],
+            "rationale": data["rationale"],
+            "constraints": data["constraints"],
+            "expects_change": data["expects_change"] if data["option"] == Option.OTHER else changes,
+        }

@@ -1,0 +1,1 @@
+"""What the pages of the queue show, prepared for their templates."""

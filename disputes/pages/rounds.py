@@ -1,0 +1,36 @@
+"""What became of one finding over the rounds, as a strip. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+STEPS_MAX = 6
+
+ANSWERS = {
+    "declined": ("B", "declined"),
+    "silent": ("?", "silent"),
+    "addressed": ("✓", "addressed"),
+    "partly": ("½", "partly"),
+    "deferred": ("→", "deferred"),
+    "discarded": ("×", "discarded"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    round: int
+    mark: str
+    word: str
+
+
+def strip(last_round: int, raised: Iterable[int], answers: dict[int, str]) -> list[Step]:
+    """Round by round: the coder's answer comes first, then the review. At most the newest steps."""
+    raised, steps = set(raised), []
+    first = min(raised, default=0)
+    for number in range(1, last_round + 1):
+        if number in answers:
+            steps.append(Step(number, *ANSWERS.get(answers[number], ("?", answers[number]))))
+        if number in raised:
+            steps.append(Step(number, "A", "raised" if number == first else "again"))
+        elif number not in answers:
+            steps.append(Step(number, "–", "not seen" if number < first else "not raised"))
+    return steps[-STEPS_MAX:]

@@ -1,0 +1,18 @@
+"""Text of agents, made safe to look at. Pure."""
+
+import re
+
+# Control characters, and those that reorder or hide what stands around them.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
+
+
+def plain(text: str) -> str:
+    """The text without characters that move the cursor or turn the reading direction."""
+    return _UNSEEN.sub("", text)
+
+
+def visible(text: str) -> str:
+    """Code with such characters spelled out: in a diff, hiding them would hide what they do."""
+    return _UNSEEN.sub(lambda found: f"\u27e8U+{ord(found[0]):04X}\u27e9", text)

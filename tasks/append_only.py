@@ -1,0 +1,34 @@
+"""Rows that nobody changes or deletes once written: the database itself refuses (C17)."""
+
+from typing import Any
+
+SQLITE_CREATE = """
+CREATE TRIGGER {table}_no_{verb_lower} BEFORE {verb} ON {table}
+BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END
+"""
+POSTGRES_FUNCTION = """
+CREATE OR REPLACE FUNCTION steroids_append_only() RETURNS trigger AS $$
+BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$ LANGUAGE plpgsql
+"""
+POSTGRES_CREATE = """
+CREATE TRIGGER {table}_no_{verb_lower} BEFORE {verb} ON {table}
+FOR EACH ROW EXECUTE FUNCTION steroids_append_only()
+"""
+
+
+def install(schema_editor: Any, table: str, verbs: tuple[str, ...] = ("UPDATE", "DELETE")) -> None:
+    """Make the table append-only on SQLite and PostgreSQL."""
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute(POSTGRES_FUNCTION, params=None)
+        template = POSTGRES_CREATE
+    else:
+        template = SQLITE_CREATE
+    for verb in verbs:
+        schema_editor.execute(template.format(table=table, verb=verb, verb_lower=verb.lower()), params=None)
+
+
+def remove(schema_editor: Any, table: str, verbs: tuple[str, ...] = ("UPDATE", "DELETE")) -> None:
+    """Take the triggers away again."""
+    on_table = f" ON {table}" if schema_editor.connection.vendor == "postgresql" else ""
+    for verb in verbs:
+        schema_editor.execute(f"DROP TRIGGER IF EXISTS {table}_no_{verb.lower()}{on_table}", params=None)

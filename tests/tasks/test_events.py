@@ -1,0 +1,31 @@
+"""Events are append-only, by the database."""
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from tasks.events import SYSTEM, record
+from tasks.models import Event
+from tests.factories import create_project
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_refuses_to_change_an_event() -> None:
+    event = record(create_project(), "created", actor=SYSTEM)
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        Event.objects.filter(pk=event.pk).update(kind="forged")
+    event.refresh_from_db()
+    assert event.kind == "created"
+
+
+def test_it_refuses_to_delete_an_event() -> None:
+    event = record(create_project(), "created")
+    if connection.vendor == "sqlite":  # see conftest: taken away for the tests that empty every table
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE TRIGGER tasks_event_no_delete BEFORE DELETE ON tasks_event "
+                "BEGIN SELECT RAISE(ABORT, 'tasks_event is append-only'); END"
+            )
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        event.delete()
+    assert Event.objects.filter(pk=event.pk).exists()

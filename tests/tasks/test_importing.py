@@ -1,0 +1,512 @@
+"""TODO.md into rows and back."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tasks.events import Actor
+from tasks.importing import export_todo, import_todo
+from tasks.models import Dependency, Event, Section, Task
+from tasks.models.task import RANK_STEP
+from tasks.states import MEANINGS, Severity, Status
+from tasks.todo import TodoError, parse
+from tests.factories import create_project, create_section, create_task
+
+FILE = """\
+# Ledger
+
+## Server
+
+The part that answers.
+
+- [ ] Refuse a wrong password
+  source: docs/SPEC.md#login
+  severity: high
+  tags: login, security
+  depends: Keep passwords hashed
+
+  As the specification says.
+
+- [ ] Keep passwords hashed
+
+### Tests
+
+- [ ] Test the login
+  severity: low
+
+## Client
+after: Server
+
+- [ ] Ask for the password
+"""
+
+
+@pytest.fixture
+def actor(lea):
+    return Actor.person(lea)
+
+
+@pytest.fixture
+def ledger_file(ledger, actor):
+    """The project after a first import."""
+    import_todo(ledger, FILE, actor=actor)
+    return ledger
+
+
+def get(title: str) -> Task:
+    return Task.objects.get(title=title)
+
+
+def refs(tasks) -> list[str]:
+    return [task.ref for task in tasks]
+
+
+def snapshot() -> list:
+    """All that an import could change."""
+    rows = [list(model.objects.order_by("pk").values()) for model in (Section, Task, Dependency, Event)]
+    return [*rows, list(Section.depends_on.through.objects.order_by("pk").values())]
+
+
+def problems_of(project, text, actor) -> list[tuple[int, str]]:
+    before = snapshot()
+    with pytest.raises(TodoError) as caught:
+        import_todo(project, text, actor=actor)
+    assert snapshot() == before
+    return [(problem.line, problem.reason) for problem in caught.value.problems]
+
+
+# --- A first import ---------------------------------------------------------------------------------------
+
+
+def test_it_creates_every_task_with_its_fields(ledger, actor):
+    report = import_todo(ledger, FILE, actor=actor)
+    assert refs(report.created) == ["ledger-1", "ledger-2", "ledger-3", "ledger-4"]
+    assert (report.updated, report.unchanged, report.missing, report.notes) == ((), (), (), ())
+    task = get("Refuse a wrong password")
+    assert (task.source, task.severity, task.tags) == ("docs/SPEC.md#login", "high", ["login", "security"])
+    assert (task.body, task.status, task.origin) == ("As the specification says.", "pending", "todo")
+
+
+def test_it_ranks_tasks_from_top_to_bottom_through_all_sections(ledger_file):
+    assert list(ledger_file.tasks.order_by("rank").values_list("number", "rank")) == [
+        (number, number * RANK_STEP) for number in (1, 2, 3, 4)
+    ]
+
+
+def test_it_creates_sections_with_parents_order_and_dependencies(ledger_file):
+    server, tests, client = ledger_file.sections.order_by("rank")
+    assert (server.title, tests.title, client.title) == ("Server", "Tests", "Client")
+    assert (server.parent, tests.parent, client.parent) == (None, server, None)
+    assert (server.body, list(client.depends_on.all())) == ("The part that answers.", [server])
+
+
+def test_it_links_dependencies_and_counts_what_a_task_waits_for(ledger_file):
+    assert list(get("Refuse a wrong password").depends_on.all()) == [get("Keep passwords hashed")]
+    waits = dict(ledger_file.tasks.values_list("title", "waits_for"))
+    assert waits == {
+        "Refuse a wrong password": 1,
+        "Keep passwords hashed": 0,
+        "Test the login": 0,
+        "Ask for the password": 1,
+    }
+
+
+def test_each_created_task_has_one_event_with_its_author(ledger_file, lea):
+    events = list(Event.objects.order_by("pk"))
+    assert [(event.kind, event.task.number, event.to_status) for event in events] == [
+        ("created", number, "pending") for number in (1, 2, 3, 4)
+    ]
+    assert {event.user for event in events} == {lea}
+
+
+def test_a_task_without_severity_is_medium(ledger_file):
+    assert get("Ask for the password").severity == Severity.MEDIUM
+
+
+def test_tasks_above_the_first_heading_get_a_section(ledger, actor):
+    import_todo(ledger, "- [ ] Do it", actor=actor)
+    assert get("Do it").section.title == "Tasks"
+    report = import_todo(ledger, "- [ ] Do it", actor=actor)
+    assert refs(report.unchanged) == ["ledger-1"]
+
+
+def test_numbers_go_on_where_the_project_stopped(ledger, actor):
+    create_task(ledger, number=41)
+    create_task(create_project("other"), number=99)
+    assert refs(import_todo(ledger, "## A\n- [ ] Do it", actor=actor).created) == ["ledger-42"]
+
+
+@pytest.mark.parametrize(
+    ("marker", "status"),
+    [
+        (" ", "pending"),
+        ("-", "pending"),
+        ("o", "pending"),
+        ("x", "completed"),
+        ("!", "deferred"),
+        ("F", "deferred"),
+        (">", "deferred"),
+        ("~", "cancelled"),
+    ],
+)
+def test_a_new_task_begins_in_a_status_that_needs_no_history(ledger, actor, marker, status):
+    report = import_todo(ledger, f"- [{marker}] Do it", actor=actor)
+    assert get("Do it").status == status
+    assert bool(report.notes) == (marker in "!F")
+
+
+def test_a_task_imported_as_completed_holds_nobody_up(ledger, actor):
+    import_todo(ledger, "- [x] First\n- [ ] Second\n  depends: First", actor=actor)
+    assert get("First").finished_by == "import"
+    assert get("Second").waits_for == 0
+
+
+def test_the_report_says_what_became_of_disputed_and_failed_tasks(ledger, actor):
+    report = import_todo(ledger, "- [!] Argue\n- [F] Break", actor=actor)
+    assert report.notes == (
+        "“Argue” is new and marked [!]: it is deferred until it is resumed.",
+        "“Break” is new and marked [F]: it is deferred until it is resumed.",
+    )
+
+
+def test_the_report_says_that_a_preamble_is_not_kept(ledger, actor):
+    report = import_todo(ledger, "# Ledger\n\nRead me.\n\n## A\n", actor=actor)
+    assert report.notes == ("The text above the first section or task is not kept.",)
+
+
+# --- Known tasks ------------------------------------------------------------------------------------------
+
+
+def test_the_same_file_again_changes_nothing(ledger_file, actor):
+    before = snapshot()
+    report = import_todo(ledger_file, FILE, actor=actor)
+    assert len(report.unchanged) == 4
+    assert snapshot() == before
+
+
+def test_the_status_of_a_known_task_is_never_read_from_a_file(ledger_file, actor):
+    report = import_todo(ledger_file, FILE.replace("- [ ] Test", "- [x] Test"), actor=actor)
+    assert get("Test the login").status == "pending"
+    assert report.notes == ("The file says another status for ledger-3; a known task keeps its own.",)
+
+
+def test_a_known_task_takes_its_texts_from_the_file(ledger_file, actor):
+    text = FILE.replace("  severity: low\n", "  severity: critical\n  tags: slow\n\n  With real passwords.\n")
+    report = import_todo(ledger_file, text, actor=actor)
+    task = get("Test the login")
+    assert refs(report.updated) == ["ledger-3"]
+    assert (task.severity, task.tags, task.body) == ("critical", ["slow"], "With real passwords.")
+    event = task.events.first()
+    assert (event.kind, event.note) == ("edited", "Changed in TODO.md: body, severity, tags.")
+
+
+def test_an_identity_comment_lets_a_task_change_its_title_and_section(ledger_file, actor):
+    text = FILE.replace("- [ ] Test the login\n  severity: low\n", "").replace(
+        "after: Server\n", "after: Server\n\n- [ ] Test all logins <!-- t:ledger-3 -->\n  severity: low\n"
+    )
+    report = import_todo(ledger_file, text, actor=actor)
+    assert (refs(report.created), refs(report.updated)) == ([], ["ledger-3"])
+    task = Task.objects.get(number=3)
+    assert (task.title, task.section.title, task.waits_for) == ("Test all logins", "Client", 1)
+
+
+def test_without_a_comment_a_new_title_is_a_new_task(ledger_file, actor):
+    report = import_todo(ledger_file, FILE.replace("Test the login", "Test all logins"), actor=actor)
+    assert (refs(report.created), refs(report.missing)) == (["ledger-5"], ["ledger-3"])
+
+
+def test_a_freed_title_may_be_used_for_a_new_task_in_the_same_file(ledger_file, actor):
+    text = FILE.replace(
+        "- [ ] Test the login\n",
+        "- [ ] Test the login\n\n- [ ] Test all logins <!-- t:ledger-3 -->\n",
+    )
+    report = import_todo(ledger_file, text, actor=actor)
+    assert (refs(report.created), refs(report.updated)) == (["ledger-5"], ["ledger-3"])
+
+
+def test_tasks_that_the_file_does_not_hold_are_left_alone(ledger_file, actor):
+    before = Task.objects.filter(number=4).values().get()
+    report = import_todo(ledger_file, FILE.split("## Client", maxsplit=1)[0], actor=actor)
+    assert refs(report.missing) == ["ledger-4"]
+    assert Task.objects.filter(number=4).values().get() == before
+
+
+def test_what_the_file_does_not_hold_is_ranked_behind_it(ledger_file, actor):
+    import_todo(ledger_file, "## Client\n- [ ] Greet\n## Extras\n- [ ] Sing", actor=actor)
+    assert list(ledger_file.tasks.order_by("rank").values_list("title", flat=True)) == [
+        "Greet",
+        "Ask for the password",
+        "Sing",
+        "Refuse a wrong password",
+        "Keep passwords hashed",
+        "Test the login",
+    ]
+
+
+def test_a_new_order_is_one_event_of_the_project_and_no_edit_of_tasks(ledger, actor):
+    import_todo(ledger, "- [ ] A\n- [ ] B\n- [ ] C", actor=actor)
+    report = import_todo(ledger, "- [ ] C\n- [ ] A\n- [ ] B", actor=actor)
+    assert len(report.unchanged) == 3
+    assert list(ledger.tasks.order_by("rank").values_list("title", flat=True)) == ["C", "A", "B"]
+    event = Event.objects.first()
+    assert (event.kind, event.task, event.note) == ("edited", None, "The tasks have a new order.")
+
+
+def test_a_new_task_on_top_is_no_edit_of_those_below(ledger, actor):
+    import_todo(ledger, "- [ ] B", actor=actor)
+    import_todo(ledger, "- [ ] A\n- [ ] B", actor=actor)
+    assert list(ledger.tasks.order_by("rank").values_list("title", flat=True)) == ["A", "B"]
+    assert not Event.objects.filter(kind="edited").exists()
+
+
+def test_dependencies_follow_the_file(ledger_file, actor):
+    text = FILE.replace("depends: Keep passwords hashed", "depends: Test the login; ledger-2")
+    report = import_todo(ledger_file, text, actor=actor)
+    assert refs(report.updated) == ["ledger-1"]
+    assert Task.objects.get(number=1).waits_for == 2
+    import_todo(ledger_file, FILE.replace("  depends: Keep passwords hashed\n", ""), actor=actor)
+    assert Task.objects.get(number=1).waits_for == 0
+
+
+def test_sections_follow_the_file(ledger_file, actor):
+    text = FILE.replace("The part that answers.\n\n", "").replace("after: Server", "after: Server / Tests")
+    import_todo(ledger_file, text, actor=actor)
+    server, tests, client = ledger_file.sections.order_by("rank")
+    assert (server.body, list(client.depends_on.all())) == ("", [tests])
+    assert Event.objects.first().note == "Section “Server”: body. Section “Client”: after."
+
+
+def test_a_task_that_waits_no_longer_for_a_section_can_start(ledger_file, actor):
+    import_todo(ledger_file, FILE.replace("after: Server\n", ""), actor=actor)
+    assert get("Ask for the password").waits_for == 0
+
+
+def test_an_edit_does_not_disturb_a_turn(ledger_file, actor):
+    Task.objects.filter(number=3).update(status=Status.IN_PROGRESS, round=1, version=7)
+    import_todo(ledger_file, FILE.replace("severity: low", "severity: high"), actor=actor)
+    task = Task.objects.get(number=3)
+    assert (task.severity, task.status, task.version) == ("high", "in_progress", 7)
+
+
+# --- Problems ---------------------------------------------------------------------------------------------
+
+
+def test_a_malformed_file_imports_nothing(ledger, actor):
+    assert problems_of(ledger, "- [ ] Do it\n- [?] What", actor)[0][0] == 2
+    assert not ledger.sections.exists()
+
+
+def test_unknown_names_are_all_reported(ledger_file, actor):
+    text = (
+        "## A\nafter: Nowhere\n\n- [ ] Do it\n  depends: Nothing; ledger-77\n- [ ] More <!-- t:ledger-9 -->"
+    )
+    assert problems_of(ledger_file, text, actor) == [
+        (1, "There is no section “Nowhere” to come after."),
+        (4, "There is no task “Nothing” to depend on."),
+        (4, "There is no task “ledger-77” to depend on."),
+        (6, "ledger-9 is not a task of ledger. Without the comment it is a new task."),
+    ]
+
+
+def test_a_task_of_another_project_is_unknown(ledger, actor):
+    create_task(create_project("other"), number=1, title="Elsewhere")
+    text = "- [ ] Do it\n  depends: other-1; Elsewhere"
+    assert len(problems_of(ledger, text, actor)) == 2
+
+
+def test_a_title_that_several_tasks_have_needs_a_ref(ledger, actor):
+    text = "## A\n- [ ] Do it\n## B\n- [ ] Do it\n## C\n- [ ] Then\n  depends: Do it"
+    assert problems_of(ledger, text, actor) == [
+        (6, "Several tasks are called “Do it”; depends needs a ref."),
+    ]
+
+
+def test_a_title_in_the_same_section_goes_first(ledger, actor):
+    text = "## A\n- [ ] Do it\n## B\n- [ ] Do it\n- [ ] Then\n  depends: Do it"
+    import_todo(ledger, text, actor=actor)
+    assert get("Then").depends_on.get().section.title == "B"
+
+
+def test_a_section_that_is_named_twice_needs_its_path(ledger, actor):
+    text = "## A\n### Tests\n## B\n### Tests\n## C\nafter: Tests"
+    assert problems_of(ledger, text, actor) == [
+        (5, "Several sections are called “Tests”: A / Tests; B / Tests."),
+    ]
+    import_todo(ledger, text.replace("after: Tests", "after: B / Tests"), actor=actor)
+    assert Section.objects.get(title="C").depends_on.get().parent.title == "B"
+
+
+def test_rows_with_one_title_in_a_section_need_a_comment(ledger, actor):
+    section = create_section(ledger, "A")
+    create_task(section=section, number=1, title="Do it")
+    create_task(section=section, number=2, title="Do it")
+    assert problems_of(ledger, "## A\n- [ ] Do it", actor) == [
+        (2, "ledger-1, ledger-2 have this title; an identity comment has to say which it is."),
+    ]
+
+
+def test_a_cycle_names_its_tasks(ledger, actor):
+    text = "- [ ] A\n  depends: B\n- [ ] B\n  depends: C\n- [ ] C\n  depends: A\n- [ ] D\n  depends: A"
+    ((line, reason),) = problems_of(ledger, text, actor)
+    assert line == 1
+    assert reason.startswith("These would wait for each other for ever: ")
+    assert all(f"“{title}”" in reason for title in "ABC")
+    assert "“D”" not in reason
+
+
+def test_a_task_cannot_wait_for_itself(ledger, actor):
+    assert problems_of(ledger, "- [ ] A\n  depends: A", actor) == [(1, "This would wait for itself: “A”.")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## A\nafter: B\n## B\nafter: A",
+        "## A\nafter: A / B\n### B",
+        "## A\n### B\nafter: A",
+        "## A\nafter: B\n- [ ] a\n## B\n- [ ] b\n  depends: a",
+    ],
+)
+def test_sections_that_would_wait_for_ever_are_a_cycle(ledger, actor, text):
+    ((_, reason),) = problems_of(ledger, text, actor)
+    assert reason.startswith("These would wait for each other for ever: ")
+    assert "section “A”" in reason
+
+
+def test_a_finished_task_is_no_part_of_a_cycle(ledger, actor):
+    import_todo(ledger, "- [x] A\n  depends: B\n- [ ] B\n  depends: A", actor=actor)
+    assert Dependency.objects.count() == 2
+
+
+def test_a_cycle_through_tasks_outside_the_file_is_found(ledger_file, actor):
+    text = "## Server\n- [ ] Keep passwords hashed\n  depends: ledger-1"
+    assert len(problems_of(ledger_file, text, actor)) == 1
+
+
+# --- Export -----------------------------------------------------------------------------------------------
+
+
+def test_an_export_is_the_file_with_refs_and_statuses(ledger_file):
+    Task.objects.filter(number=3).update(status=Status.REVIEW, round=1)
+    text = export_todo(ledger_file)
+    assert text.startswith(
+        "# Ledger\n\n## Server\n\nThe part that answers.\n\n- [ ] Refuse a wrong password <!-- t:"
+    )
+    assert "- [o] Test the login <!-- t:ledger-3 -->\n  severity: low\n" in text
+    assert "  depends: ledger-2\n" in text
+    assert "## Client\nafter: Server\n" in text
+
+
+@pytest.mark.parametrize("status", Status)
+def test_an_export_shows_every_status(ledger, status):
+    create_task(ledger, title="Do it", status=status, finished_by="hand")
+    assert f"- [{MEANINGS[status].marker}] Do it <!-- " in export_todo(ledger)
+
+
+def test_importing_an_export_changes_nothing(ledger_file, actor):
+    before = snapshot()
+    report = import_todo(ledger_file, export_todo(ledger_file), actor=actor)
+    assert (len(report.unchanged), report.notes) == (4, ())
+    assert snapshot() == before
+
+
+def test_importing_an_export_of_awkward_rows_changes_nothing(ledger, actor):
+    first = create_section(ledger, "Read; write / \\ ", body="\r\n## Not a section\n```\n- [ ] x\n")
+    inner = create_section(ledger, "Inner", parent=first, body="after: nothing")
+    last = create_section(ledger, "Inner", body="- [ ] not a task")
+    last.depends_on.add(first, inner)
+    one = create_task(section=last, title=" Do\nit <!-- t:x ", body="\n\n  severity: high\r\n\x1b[31m\n\n")
+    two = create_task(section=inner, title=" Do\nit <!-- t:x ", tags=["a,b", " ", "c\\"], source=" x ")
+    three = create_task(section=inner, title=" Do\nit <!-- t:x ", status=Status.FAILED, rank=-5)
+    Dependency.objects.create(task=one, on=two)
+    Dependency.objects.create(task=two, on=three)
+    Task.objects.filter(pk=one.pk).update(waits_for=2)
+    Task.objects.filter(pk=two.pk).update(waits_for=1)
+    one.refresh_from_db()
+    before = snapshot()
+    text = export_todo(ledger)
+    report = import_todo(ledger, text, actor=actor)
+    assert [len(tasks) for tasks in (report.created, report.updated, report.unchanged)] == [0, 0, 3]
+    assert len(parse(text).sections) == 3
+    after = snapshot()
+    assert after[0] == before[0]
+    assert after[2:] == before[2:]
+
+
+def test_an_export_of_a_project_without_tasks_is_its_title(ledger):
+    assert export_todo(ledger) == "# Ledger\n"
+
+
+def test_an_export_does_not_query_for_each_task(ledger_file, django_assert_num_queries):
+    with django_assert_num_queries(4):
+        export_todo(ledger_file)
+
+
+# --- Commands ---------------------------------------------------------------------------------------------
+
+
+def run(*args: str) -> str:
+    out = StringIO()
+    call_command(*args, stdout=out)
+    return out.getvalue()
+
+
+def test_the_commands_import_and_export(ledger, tmp_path):
+    source, copy = tmp_path / "TODO.md", tmp_path / "copy.md"
+    source.write_text(FILE)
+    out = run("import_todo", str(source), "--project", "ledger")
+    assert out == "4 created, 0 updated, 0 unchanged, 0 not in the file.\n"
+    assert run("export_todo", "--project", "ledger", str(copy)) == ""
+    assert copy.read_text() == run("export_todo", "--project", "ledger") == export_todo(ledger)
+    assert Event.objects.first().label == "import_todo"
+
+
+def test_the_import_command_lists_what_the_file_does_not_hold(ledger_file, tmp_path):
+    file = tmp_path / "TODO.md"
+    file.write_text("- [!] Argue\n")
+    out = run("import_todo", str(file), "--project", "ledger")
+    assert "“Argue” is new and marked [!]" in out
+    assert "Not in the file, left alone: ledger-4 Ask for the password\n" in out
+
+
+def test_the_import_command_lists_problems_with_file_and_line(ledger, tmp_path):
+    file = tmp_path / "TODO.md"
+    file.write_text("- [ ]\n\n- [ ] Do it\n  severity: urgent\n")
+    with pytest.raises(CommandError) as caught:
+        run("import_todo", str(file), "--project", "ledger")
+    assert str(caught.value).splitlines() == [
+        f"{file}:1: A task needs a title.",
+        f"{file}:4: urgent is not a severity; known are critical, high, medium, low.",
+        "Nothing was imported.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"\xff", "is not UTF-8"), (None, "cannot be read: No such file or directory.")]
+)
+def test_the_import_command_says_why_a_file_cannot_be_read(ledger, tmp_path, content, reason):
+    file = tmp_path / "TODO.md"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(CommandError, match=reason):
+        run("import_todo", str(file), "--project", "ledger")
+
+
+@pytest.mark.parametrize("arguments", [("import_todo", "TODO.md"), ("export_todo",)])
+def test_the_commands_name_a_project_that_is_unknown(db, arguments):
+    with pytest.raises(CommandError, match=r"There is no project nowhere\."):
+        run(*arguments, "--project", "nowhere")
+
+
+def test_the_export_command_says_why_it_cannot_write(ledger, tmp_path):
+    with pytest.raises(CommandError, match="cannot be written: Is a directory"):
+        run("export_todo", "--project", "ledger", str(tmp_path))
+
+
+def test_the_export_command_says_why_a_project_cannot_be_exported(ledger):
+    section = None
+    for depth in range(6):
+        section = create_section(ledger, f"Depth {depth}", parent=section)
+    with pytest.raises(CommandError, match="A heading begins with at most ######"):
+        run("export_todo", "--project", "ledger")
