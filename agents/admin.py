@@ -12,12 +12,14 @@ from unfold.admin import StackedInline
 from unfold.decorators import display
 
 from agents.models import Agent, Host, Idempotency, Output, Prompt, Run, Token, new_token, token_hash
+from agents.pages.dashboard import plain
 from tasks.admin.base import (
     BaseAdmin,
     ProjectFilter,
     ProjectScopedAdmin,
     ReadOnlyAdmin,
     SuperuserAdmin,
+    is_superuser,
     preformatted,
     task_ref,
 )
@@ -124,7 +126,6 @@ class RunAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     )
     readonly_fields = ("log",)
     inlines = (PromptInline,)
-    date_hierarchy = "queued_at"
 
     @display(description="run", ordering="pk")
     def number(self, run: Run) -> int:
@@ -142,7 +143,7 @@ class RunAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     @display(description="end of the log")
     def log(self, run: Run) -> SafeString:
         pieces = run.outputs.order_by("-seq").values_list("text", flat=True)[:LOG_PIECES]
-        return preformatted("".join(reversed(pieces)))
+        return preformatted(plain("".join(reversed(pieces))))
 
 
 @admin.register(Output)
@@ -170,11 +171,11 @@ class OutputAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
     @display(description="text")
     def beginning(self, output: Any) -> str:
-        return output.head.strip()
+        return plain(output.head).strip()
 
     @display(description="text")
     def words(self, output: Output) -> SafeString:
-        return preformatted(output.text)
+        return preformatted(plain(output.text))
 
 
 @admin.register(Token)
@@ -186,7 +187,8 @@ class TokenAdmin(BaseAdmin):
     search_fields = ("name", "user__username")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_active and request.user.is_staff)  # type: ignore[union-attr]
+        user: Any = request.user
+        return bool(user.is_active and user.is_staff)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_module_permission(request) and (obj is None or self._is_own(request, obj))
@@ -201,11 +203,11 @@ class TokenAdmin(BaseAdmin):
         return self.has_view_permission(request, obj)
 
     def _is_own(self, request: HttpRequest, token: Token) -> bool:
-        return bool(request.user.is_superuser) or token.user_id == request.user.pk  # type: ignore[union-attr]
+        return is_superuser(request) or token.user_id == request.user.pk
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Token]:
         rows = super().get_queryset(request)
-        return rows if request.user.is_superuser else rows.filter(user=request.user)  # type: ignore[union-attr]
+        return rows if is_superuser(request) else rows.filter(user=request.user)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         asked = ("name", "expires_at")

@@ -4,6 +4,9 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from disputes.models import Conflict, Decision, Dispute
@@ -18,11 +21,25 @@ from tasks.admin.base import (
 )
 
 
+def linked(name: str, row: Any, words: str) -> SafeString:
+    """A link to the row's own page."""
+    return format_html(
+        '<a class="text-link" href="{}">{}</a>', reverse(f"admin:{name}_change", args=[row.pk]), words
+    )
+
+
+def ruling_in_words(decision: Decision) -> str:
+    return f"{decision.letter} {decision.option.replace('_', ' ')}"
+
+
 class ConflictInline(ReadOnlyAdmin, ScopedInline):
     model = Conflict
-    fields = ("kind", "severity", "question", "status", "followed")
-    show_change_link = True
-    tab = False
+    fields = ("link", "kind", "severity", "question", "status", "followed")
+    readonly_fields = ("link",)
+
+    @display(description="conflict")
+    def link(self, conflict: Conflict) -> SafeString:
+        return linked("disputes_conflict", conflict, conflict.ref)
 
 
 @admin.register(Dispute)
@@ -46,8 +63,12 @@ class DisputeAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 class DecisionInline(ReadOnlyAdmin, ScopedInline):
     model = Decision
-    fields = ("option", "text", "rationale", "user", "authority", "at", "revoked_at")
-    show_change_link = True
+    fields = ("link", "text", "rationale", "user", "authority", "at", "revoked_at")
+    readonly_fields = ("link",)
+
+    @display(description="ruling")
+    def link(self, decision: Decision) -> SafeString:
+        return linked("disputes_decision", decision, ruling_in_words(decision))
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).select_related("user")
@@ -91,7 +112,7 @@ class DecisionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
     @display(description="ruling", ordering="option")
     def ruling(self, decision: Decision) -> str:
-        return f"{decision.letter} {decision.get_option_display()}"
+        return ruling_in_words(decision)
 
     @display(description="question", ordering="conflict__question")
     def question(self, decision: Decision) -> str:

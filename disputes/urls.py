@@ -1,3 +1,19 @@
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from disputes import views
+from disputes.pages.queue import TABS
+
+MINE, TEAM, WAITING, SETTLED = TABS
+
+urlpatterns = [
+    path("", views.queue_page, {"tab": MINE}, name=MINE.name),
+    path("team/", views.queue_page, {"tab": TEAM}, name=TEAM.name),
+    path("waiting/", views.queue_page, {"tab": WAITING}, name=WAITING.name),
+    path("settled/", views.queue_page, {"tab": SETTLED}, name=SETTLED.name),
+    path("D-<int:pk>/", views.dispute_page, name="dispute"),
+    path("D-<int:pk>/diff/", views.diff_page, name="dispute-diff"),
+    path("D-<int:pk>/preview/", views.preview, name="dispute-preview"),
+    path("D-<int:pk>/decide/", views.decide, name="dispute-decide"),
+    path("decisions/<int:pk>/undo/", views.undo, name="decision-undo"),
+    path("decisions/<int:pk>/reopen/", views.reopen, name="decision-reopen"),
+]

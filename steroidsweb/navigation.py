@@ -67,6 +67,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Steroids Web",
     "SITE_SYMBOL": "balance",
     "SITE_URL": None,
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "steroidsweb.sidebar.favicon"}],
     "DASHBOARD_CALLBACK": "agents.pages.dashboard.dashboard",
     "STYLES": ["steroidsweb.sidebar.steroids_css", "steroidsweb.sidebar.dashboard_css"],
     "SIDEBAR": {

@@ -123,8 +123,7 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = env_str("TIME_ZONE", "UTC")
 USE_TZ = True
 STATIC_URL = "static/"
-STATIC_ROOT = HOME / "static"
-WHITENOISE_USE_FINDERS = True
+WHITENOISE_USE_FINDERS = True  # served from the packages: nothing to collect, nothing to forget
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

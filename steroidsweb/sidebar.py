@@ -11,7 +11,7 @@ from django.utils.module_loading import import_string
 from disputes.models import Dispute
 from steroidsweb.navigation import GROUPS
 from tasks.access import READ, projects_for
-from tasks.admin.base import project_ids
+from tasks.admin.base import is_superuser, project_ids
 
 BADGE_MAX = 99
 BADGE_SECONDS = 5
@@ -37,12 +37,11 @@ def queue_badge(request: HttpRequest) -> str:
 
 
 def has_project(request: HttpRequest) -> bool:
-    user = request.user
-    return is_superuser(request) or (user.is_authenticated and bool(project_ids(request, READ)))
+    return is_superuser(request) or bool(project_ids(request, READ))
 
 
-def is_superuser(request: HttpRequest) -> bool:
-    return bool(request.user.is_active and request.user.is_superuser)  # type: ignore[union-attr]
+def favicon(request: HttpRequest) -> str:
+    return static("steroids/favicon.svg")
 
 
 def steroids_css(request: HttpRequest) -> str:

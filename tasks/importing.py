@@ -150,9 +150,10 @@ class _Outline:
                 self.entries.append(_Entry(task, todo.as_line(task.title), place))
 
         entries = {entry.row.pk: entry for entry in self.entries}
-        links = Dependency.objects.filter(task__project=project, on__project=project)
-        for pk, on in links.order_by("on__number").values_list("task", "on"):
-            entries[pk].depends.append(entries[on])
+        links = Dependency.objects.filter(task__project=project).order_by("on").values_list("task", "on")
+        for pk, on in links:
+            if pk in entries and on in entries:
+                entries[pk].depends.append(entries[on])
 
     def _add_places(self, parent: _Place | None, children: dict[int | None, list[Section]]) -> None:
         for section in children[parent.row.pk if parent else None]:
@@ -473,7 +474,13 @@ class _Import:
             record(self.project, "edited", actor=self.actor, note=" ".join(notes))
 
     def recount(self) -> None:
-        """Of every unfinished task that waits for something, before or now."""
+        """Of every unfinished task that waits for something, before or now; of none where nothing moved."""
+        moves = {"section", "depends"}
+        if not (
+            any(place.is_new or "after" in place.changed for place, _ in self.places)
+            or any(entry.is_new or moves.intersection(entry.changed) for entry, _ in self.entries)
+        ):
+            return
         waiting = {place for place in self.outline.places if any(p.after for p in place.upwards())}
         recount(
             entry.row

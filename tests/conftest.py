@@ -1,5 +1,6 @@
 """The cast: Lea leads, Tom triages, Vera views, Otto is an outsider."""
 
+import os
 from typing import Any
 
 import pytest
@@ -9,6 +10,20 @@ from django.db import connection
 from tasks import append_only
 from tasks.models import Project
 from tests.factories import create_project, create_user
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Where nothing may be missing, a skipped test is a failure of the machine."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped and os.environ.get("STEROIDS_NO_SKIPS"):
+        terminalreporter.write_line(f"{len(skipped)} tests were skipped, and none may be here.", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and reporter.stats.get("skipped") and os.environ.get("STEROIDS_NO_SKIPS"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session")

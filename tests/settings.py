@@ -5,10 +5,13 @@ import tempfile
 from pathlib import Path
 
 _home = Path(os.environ.get("STEROIDS_TEST_HOME") or tempfile.mkdtemp(prefix="steroids-tests-"))
+_home.mkdir(parents=True, exist_ok=True)
 os.environ["STEROIDS_TEST_HOME"] = str(_home)
 os.environ["STEROIDS_HOME"] = str(_home)
 os.environ["SECRET_KEY"] = "only-for-tests-" + "x" * 40
 os.environ["STEROIDS_TIME_SCALE"] = "0.05"
+os.environ["STEROIDS_LEASE"] = "200"  # ten seconds: a loaded machine may stall for three
+os.environ["STEROIDS_ORPHAN"] = "150"
 os.environ["STEROIDS_HOST_NAME"] = "test-host"
 os.environ["STEROIDS_RUN_RATE"] = "10000/min"
 os.environ.setdefault("LOG_LEVEL", "WARNING")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.cache import caches
-from django.db.models import Count, F, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.functions import Right
 from django.http import HttpRequest
 from django.utils import timezone
@@ -45,7 +45,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         **_needs_you(projects),
         **_runs(projects),
         **_landed(projects),
-        "events": Event.objects.filter(project__in=projects).select_related("task__project")[:EVENTS],
+        "events": _events(projects),
         "sections": _sections(projects),
         **_health(),
     }
@@ -70,15 +70,16 @@ def _runs(projects: Any) -> dict[str, Any]:
 
 
 def tail(run: Run) -> list[str]:
-    """The last lines of the log so far, without what only a terminal understands."""
+    """The last lines of the log so far."""
     pieces = Output.objects.filter(run=run).order_by("-seq").annotate(end=Right("text", TAIL_CHARS))
-    text = ESCAPES.sub("", "".join(reversed(pieces.values_list("end", flat=True)[:TAIL_LINES])))
-    lines = ("".join(char for char in line if _is_plain(char)).rstrip() for line in text.split("\n"))
-    return [line for line in lines if line][-TAIL_LINES:]
+    text = plain("".join(reversed(pieces.values_list("end", flat=True)[:TAIL_LINES])))
+    return [line.rstrip() for line in text.split("\n") if line.strip()][-TAIL_LINES:]
 
 
-def _is_plain(char: str) -> bool:
-    return char == "\t" or not unicodedata.category(char).startswith("C")
+def plain(text: str) -> str:
+    """Output of an agent without what only a terminal understands: colours, cursor moves, control marks."""
+    text = ESCAPES.sub("", text)
+    return "".join(char for char in text if char in "\n\t" or not unicodedata.category(char).startswith("C"))
 
 
 def _silent(run: Run) -> float | None:
@@ -93,6 +94,12 @@ def _landed(projects: Any) -> dict[str, Any]:
     tasks = Task.objects.filter(project__in=projects)
     landed = tasks.filter(landed_at__isnull=False).select_related("project").order_by("-landed_at")
     return {"landed": landed[:LANDED], "to_land": tasks.to_land().count()}
+
+
+def _events(projects: Any) -> Any:
+    """EXISTS and not IN, so that SQLite walks the newest rows instead of sorting all."""
+    mine = Exists(projects.filter(pk=OuterRef("project")))
+    return Event.objects.filter(mine).select_related("task__project").order_by("-pk")[:EVENTS]
 
 
 def _sections(projects: Any) -> Any:

@@ -53,10 +53,17 @@ class Reconciler:
         self._pool = ThreadPoolExecutor(SLOW_THREADS, thread_name_prefix="slow") if threads else None
         self._slow: dict[str, Future[None]] = {}
         self._stack = contextlib.ExitStack()
+        self._taken = False
         self._beaten = 0.0
         self._copied: dict[int, float] = {}
 
     def __enter__(self) -> "Reconciler":
+        if not self._taken:
+            self.take()
+        return self
+
+    def take(self) -> None:
+        """Become the one that holds this host's runs. Raises HostBusy."""
         lock = os.open(paths.host_lock(), os.O_RDWR | os.O_CREAT, 0o600)
         self._stack.callback(os.close, lock)
         try:
@@ -72,7 +79,7 @@ class Reconciler:
         os.chmod(path, 0o600)
         self._stack.callback(lambda: path.unlink(missing_ok=True))
         self.row = self._register()
-        return self
+        self._taken = True
 
     def __exit__(self, *error: object) -> None:
         if self._pool:

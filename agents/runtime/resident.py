@@ -18,9 +18,9 @@ from django.core.cache import caches
 from django.db import close_old_connections
 
 from agents import bell, orchestrator
-from agents.jobs import LAST_TICK
+from agents.jobs import BUDGET, LAST_TICK
 from agents.runtime import door, paths, processes
-from agents.runtime.host import Reconciler, idle
+from agents.runtime.host import HostBusy, Reconciler, idle
 
 log = logging.getLogger(__name__)
 
@@ -84,21 +84,34 @@ class Resident:
         self.stopping = False
 
     def run(self) -> None:
-        """Raises AlreadyRunning."""
+        """Raises AlreadyRunning, and HostBusy where another process keeps this host's runs."""
         with self._only_one():
-            self._end_leftovers()
-            if self.web:
-                self._choose_address()
-            self._start_children()
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._stop)
-            try:
-                with Reconciler(threads=True) as host:
+            self._end_leftovers()
+            with self._take_host() as host:
+                try:
+                    if self.web:
+                        self._choose_address()
+                    self._start_children()
                     self._loop(host)
-            finally:
-                self._end_children()
-                door.close()
-                (paths.folder("host") / "web.url").unlink(missing_ok=True)
+                finally:
+                    self._end_children()
+                    door.close()
+                    (paths.folder("host") / "web.url").unlink(missing_ok=True)
+
+    def _take_host(self) -> Reconciler:
+        """Before any cluster is started: its ticks must find the host taken. One that runs by itself lets go soon."""
+        deadline = time.monotonic() + BUDGET + 10
+        while True:
+            host = Reconciler(threads=True)
+            try:
+                host.take()
+                return host
+            except HostBusy:
+                if time.monotonic() > deadline or self.stopping:
+                    raise
+                time.sleep(0.2)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stopping = True

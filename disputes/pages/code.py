@@ -129,10 +129,7 @@ def code_at(*, path: str, line: int | None, excerpt: str, start: int | None, dif
     """
     file = parse_diff(diff).of(path) if path else None
     lines = [line for hunk in file.hunks for line in hunk.lines] if file else []
-    if excerpt:
-        shown = _with_changes(excerpt.split("\n"), start or 1, lines)
-    else:
-        shown = _around(lines, line)
+    shown = _with_changes(excerpt.split("\n"), start or 1, lines) if excerpt else _around(lines, line)
     marked = [replace(each, is_place=each.sign != "-" and each.number == line) for each in shown]
     return highlighted(marked, path)
 

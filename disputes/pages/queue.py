@@ -98,7 +98,9 @@ class QueueFilter(django_filters.FilterSet):
     def search(self, disputes: QuerySet[Dispute], name: str, words: str) -> QuerySet[Dispute]:
         """In questions, titles, and the findings' codes and paths; or a name: D-7, ledger-214."""
         found = Conflict.objects.filter(
-            Q(question__icontains=words) | Q(finding__code__icontains=words) | Q(finding__path__icontains=words)
+            Q(question__icontains=words)
+            | Q(finding__code__icontains=words)
+            | Q(finding__path__icontains=words)
         )
         asked = Q(question__icontains=words) | Q(task__title__icontains=words)
         asked |= Q(pk__in=found.values("dispute"))

@@ -12,7 +12,13 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from unfold.decorators import display
 
-from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, ScopedInline
+from tasks.admin.base import (
+    ProjectFilter,
+    ProjectScopedAdmin,
+    ReadOnlyAdmin,
+    ScopedInline,
+    is_superuser,
+)
 from tasks.dependencies import recount
 from tasks.models import Membership, Project, Section, Task
 from tasks.policy import ProjectSettings
@@ -67,7 +73,7 @@ class ProjectAdmin(ProjectScopedAdmin):
         return with_progress(super().get_queryset(request))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_superuser)  # type: ignore[union-attr]
+        return is_superuser(request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """Names and the repository's address are the superusers': hosts fetch with their own rights."""

@@ -44,10 +44,11 @@ class Command(BaseCommand):
         resident = Resident(web=not options["no_web"], until_idle=options["until_idle"], say=self._say)
         try:
             resident.run()
-        except (AlreadyRunning, HostBusy) as error:
-            url = getattr(error, "url", "")
-            self._say(f"{error} {f'Steroids Web answers on {url}' if url else ''}".strip())
+        except AlreadyRunning as error:
+            self._say(f"{error} {f'Steroids Web answers on {error.url}' if error.url else ''}".strip())
             return
+        except HostBusy as error:
+            raise CommandError(f"{error} End that process, or wait until it lets go.") from error
         if options["until_idle"]:
             self._report()
 

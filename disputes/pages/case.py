@@ -1,0 +1,233 @@
+"""The page of one dispute: both sides, the code, what may be chosen, and what happened before."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.functional import cached_property
+
+from disputes import rulings
+from disputes.models import NOT_STATED, Conflict, Decision, Dispute
+from disputes.pages import queue, rounds
+from disputes.pages.code import Line, code_at
+from disputes.protocol.options import Option
+from tasks.access import RULE, may
+from tasks.models import Answer, Comment, Event, Finding, Review, Submission, Task
+
+EVENTS, COMMENTS, DECISIONS, FILES = 8, 8, 5, 12
+
+STATES = {
+    Conflict.Followed.WAITING: ("Waiting for agents", "No prompt has used it yet."),
+    Conflict.Followed.APPLIED: ("Applied", "The review found it carried out."),
+    Conflict.Followed.NOT_HONOURED: ("Not honoured", "The same point was raised again; it was reopened."),
+    Conflict.Followed.CANNOT_TELL: ("Cannot tell", "Nothing shows whether it was followed."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """One labelled piece of text, verbatim."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What one side says. Without quotes it has said nothing."""
+
+    letter: str
+    side: str
+    who: str
+    quotes: list[Quote]
+    as_written: str = ""
+
+
+@dataclass
+class Case:
+    """A conflict as its page shows it."""
+
+    dispute: Dispute
+    conflict: Conflict
+    user: Any
+    conflicts: list[Conflict] = field(init=False)
+    task: Task | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.conflicts = queue.in_order(self.dispute.conflicts.all())
+        self.task = self.dispute.task
+
+    @property
+    def number(self) -> int:
+        return [conflict.pk for conflict in self.conflicts].index(self.conflict.pk) + 1
+
+    @property
+    def others(self) -> list[Conflict]:
+        return [conflict for conflict in self.conflicts if conflict.pk != self.conflict.pk]
+
+    @cached_property
+    def may_rule(self) -> bool:
+        return may(self.user, self.dispute.project, RULE)
+
+    @property
+    def is_open(self) -> bool:
+        return self.conflict.status == Conflict.Status.OPEN
+
+    # --- Both sides ---
+
+    @cached_property
+    def raised(self) -> list[Finding]:
+        """The finding each time it was raised, oldest first."""
+        finding = self.conflict.finding
+        if finding is None:
+            return []
+        chain = Finding.objects.filter(pk=finding.pk) | Finding.objects.filter(first=finding)
+        return list(chain.select_related("review__submission").order_by("pk"))
+
+    @cached_property
+    def finding(self) -> Finding | None:
+        """The finding as it was raised last before the conflict was opened."""
+        before = [one for one in self.raised if one.review.at <= self.conflict.opened_at]
+        return next(iter([*reversed(before), *self.raised]), None)
+
+    @property
+    def review(self) -> Review | None:
+        return self.finding.review if self.finding else None
+
+    @cached_property
+    def submission(self) -> Submission | None:
+        """What is disputed, else what was handed in last."""
+        return self.conflict.submission or (self.task.last_submission() if self.task else None)
+
+    def cards(self) -> list[Card]:
+        """Both sides; for a card that needs hands what happened and what was handed in last."""
+        if self.conflict.kind == Conflict.Kind.HANDS:
+            return self._hands()
+        return [self._reviewer(), self._coder()]
+
+    def _reviewer(self) -> Card:
+        conflict, finding, review = self.conflict, self.finding, self.review
+        model, round_ = (review.by_model, f"round {finding.round}") if finding and review else ("", "")
+        who = _joined(conflict.reviewer_label, model, round_)
+        if finding is None:
+            return Card("A", "Reviewer", who, _quotes(("Position", conflict.reviewer_position)))
+        position = conflict.reviewer_position
+        quotes = _quotes(
+            ("Finding", finding.title),
+            ("Impact", finding.impact),
+            ("Suggestion", finding.suggestion),
+            ("Position", "" if position in {finding.suggestion, finding.title, finding.text} else position),
+        )
+        said = {finding.title, finding.suggestion, ""}
+        return Card("A", "Reviewer", who, quotes, "" if finding.text in said else finding.text)
+
+    def _coder(self) -> Card:
+        conflict, submission = self.conflict, self.conflict.submission
+        model, round_ = (submission.by_model, f"round {submission.round}") if submission else ("", "")
+        quotes = _quotes(
+            ("Position", conflict.coder_position),
+            ("Rationale", conflict.coder_rationale),
+            ("Alternative", conflict.alternative),
+        )
+        return Card("B", "Coder", _joined(conflict.coder_label, model, round_), quotes)
+
+    def _hands(self) -> list[Card]:
+        conflict, submission = self.conflict, self.submission
+        happened = Card(
+            "", "What happened", conflict.get_origin_display(), _quotes(("Detail", conflict.coder_position))
+        )
+        if submission is None:
+            return [happened]
+        who = _joined(submission.by_agent, submission.by_model, f"round {submission.round}")
+        state = f"{submission.get_state_display()}, commit {submission.sha[:10]}"
+        quotes = _quotes(("State", state), ("Problem", submission.problem), ("Response", submission.response))
+        return [happened, Card("", "Last submission", who, quotes)]
+
+    # --- The code ---
+
+    @cached_property
+    def code(self) -> list[Line]:
+        """The lines around the place, in the commit that was reviewed."""
+        if self.finding is None or self.review is None:
+            return []
+        return code_at(
+            path=self.finding.path,
+            line=self.finding.line,
+            excerpt=self.finding.excerpt,
+            start=self.finding.excerpt_start,
+            diff=self.review.submission.diff,
+        )
+
+    @property
+    def files(self) -> list[list[Any]]:
+        """Path, lines added and lines removed of each file that the submission changes."""
+        return self.submission.diff_stat.get("files", []) if self.submission else []
+
+    @property
+    def shown_files(self) -> list[list[Any]]:
+        return self.files[:FILES]
+
+    # --- Ruling ---
+
+    @cached_property
+    def options(self) -> list[rulings.OptionView]:
+        return rulings.options_of(self.conflict) if self.task else []
+
+    @cached_property
+    def shown_hash(self) -> str:
+        return rulings.shown_hash(self.conflict)
+
+    @cached_property
+    def ruling(self) -> Decision | None:
+        return next(iter(self.conflict.rulings), None)
+
+    @property
+    def ruled_by(self) -> str:
+        return queue.name_of(self.ruling) if self.ruling else ""
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """Whether the ruling was followed: the word and what it means."""
+        ruling, followed = self.ruling, self.conflict.followed or Conflict.Followed.WAITING
+        if ruling and ruling.option in {Option.DEFER, Option.CANCEL}:
+            return "Applied", "The task was moved at once."
+        if ruling and ruling.used_at and followed == Conflict.Followed.WAITING:
+            return "Waiting for agents", "A prompt has used it; no review has looked yet."
+        return STATES[Conflict.Followed(followed)]
+
+    @cached_property
+    def reopened_as(self) -> Conflict | None:
+        """The newest conflict that names this one."""
+        return self.conflict.reopened_as.select_related("dispute").order_by("-pk").first()
+
+    # --- Before and beside ---
+
+    def strip(self) -> list[rounds.Step]:
+        finding = self.conflict.finding
+        if finding is None or self.task is None:
+            return []
+        answers = Answer.objects.filter(finding=finding).order_by("pk")
+        kinds = dict(answers.values_list("submission__round", "kind"))
+        return rounds.strip(self.task.round, [one.round for one in self.raised], kinds)
+
+    def decided_before(self) -> list[Decision]:
+        """Standing rulings on the task's other conflicts, newest first."""
+        ruled = Decision.objects.standing().filter(conflict__dispute__task=self.task)
+        return list(
+            ruled.exclude(conflict=self.conflict)
+            .select_related("conflict__finding", "conflict__dispute__task__project", "user")
+            .order_by("-pk")[:DECISIONS]
+        )
+
+    def comments(self) -> list[Comment]:
+        return list(self.task.comments.order_by("-at")[:COMMENTS])[::-1] if self.task else []
+
+    def events(self) -> list[Event]:
+        return list(self.task.events.order_by("-pk")[:EVENTS]) if self.task else []
+
+
+def _joined(*words: str) -> str:
+    return " · ".join(word for word in words if word)
+
+
+def _quotes(*pairs: tuple[str, str]) -> list[Quote]:
+    return [Quote(label, text) for label, text in pairs if text.strip() and text.strip() != NOT_STATED]

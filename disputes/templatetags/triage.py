@@ -1,0 +1,45 @@
+"""Filters for the pages of the queue: `{% load triage %}`."""
+
+import re
+
+from django import template
+from django.urls import reverse
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+
+from disputes.pages import queue, words
+
+register = template.Library()
+
+_CODE = re.compile(r"`([^`\n]+)`")
+
+
+@register.filter
+def plain(text: object) -> str:
+    """Text of agents without control characters and without those that turn the reading direction."""
+    return words.plain(str(text))
+
+
+@register.filter
+def visible(text: object) -> str:
+    """Code with such characters spelled out."""
+    return words.visible(str(text))
+
+
+@register.filter
+def quoted(text: object) -> SafeString:
+    """The same, escaped, with `code` set as code; nothing else in it is markup."""
+    return SafeString(_CODE.sub(r"<code>\1</code>", escape(plain(text))))
+
+
+@register.filter
+def undo_url(message: object) -> str:
+    """Where the ruling that a message tells of can be undone; empty for other messages."""
+    found = re.search(r"\bruling-(\d+)\b", getattr(message, "extra_tags", "") or "")
+    return reverse("decision-undo", args=[found[1]]) if found else ""
+
+
+@register.filter
+def ruled_by(decision: object) -> str:
+    """The name of the person who ruled."""
+    return queue.name_of(decision)  # type: ignore[arg-type]

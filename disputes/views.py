@@ -1,0 +1,264 @@
+"""The queue and its disputes: what waits for a human, and ruling on it."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from disputes import rulings
+from disputes.forms import RulingForm
+from disputes.models import Conflict, Decision, Dispute
+from disputes.pages import queue
+from disputes.pages.case import Case
+from disputes.pages.code import parse_diff
+from disputes.pages.words import plain
+from disputes.protocol.options import Option
+from tasks.access import projects_for
+from tasks.errors import Refused
+from tasks.models import StaleTask
+from tasks.states import IllegalMove
+
+PER_PAGE = 50
+QUEUE_KEYS = [
+    ("JK", "Next and previous row"),
+    (["Enter"], "Open"),
+    ("/", "Search"),
+    ("U", "Undo the last ruling"),
+    ("?", "This list"),
+]
+DISPUTE_KEYS = [
+    ("ABD", "Choose; cards that need hands have 1, 2, 3"),
+    ("E", "Edit the text"),
+    (["Ctrl", "Enter"], "Rule"),
+    ("V", "Whole diff, and back"),
+    ("JK", "Next and previous dispute"),
+    ("U", "Undo the last ruling"),
+    ("?", "This list"),
+]
+
+# Whoever is not signed in goes to the admin's login; nothing here is kept by a browser's cache.
+staff_only = admin.site.admin_view
+
+
+def _page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    return render(request, template, {**admin.site.each_context(request), **context}, status=status)
+
+
+# --- Reading ----------------------------------------------------------------------------------------------
+
+
+@staff_only
+@require_safe
+def queue_page(request: HttpRequest, tab: queue.Tab) -> HttpResponse:
+    """One tab of the queue."""
+    disputes = queue.with_conflicts(queue.disputes_in(tab, request.user))
+    asked = queue.QueueFilter(request.GET, queryset=disputes, request=request)
+    page = Paginator(asked.qs, PER_PAGE).get_page(request.GET.get("page"))
+    counts = {each.name: queue.count_of(each, request.user) for each in queue.TABS}
+    context = {
+        "title": "Queue",
+        "keys": QUEUE_KEYS,
+        "tab": tab,
+        "tabs": [(each, reverse(each.name), counts[each.name]) for each in queue.TABS],
+        "count": counts[queue.MINE.name],
+        "form": asked.form,
+        "is_filtered": any(request.GET.get(name) for name in asked.filters),
+        "page": page,
+        "rows": [queue.row_of(dispute) for dispute in page],
+    }
+    return _page(request, "disputes/queue.html", context)
+
+
+def _dispute(request: HttpRequest, pk: int) -> Dispute:
+    """A dispute that the person may see."""
+    visible = Dispute.objects.filter(project__in=projects_for(request.user))
+    return get_object_or_404(queue.with_conflicts(visible), pk=pk)
+
+
+def _conflict(dispute: Dispute, name: str) -> Conflict:
+    """The conflict of the dispute with that name (C-9), or the one to show where none is named."""
+    conflicts = list(dispute.conflicts.all())
+    named = [conflict for conflict in conflicts if conflict.ref == name.upper()]
+    conflict = next(iter(named), None) if name else queue.first_of(conflicts)
+    if conflict is None:
+        raise Http404(f"{dispute.ref} has no such conflict.")
+    conflict.dispute = dispute
+    return conflict
+
+
+@staff_only
+@require_safe
+def dispute_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A dispute: its first open conflict, or the one that `?conflict=C-9` names."""
+    dispute = _dispute(request, pk)
+    conflict = _conflict(dispute, request.GET.get("conflict", ""))
+    draft = request.session.pop(_draft_key(conflict), None)
+    return _case(request, dispute, conflict, RulingForm(initial=draft))
+
+
+def _case(
+    request: HttpRequest,
+    dispute: Dispute,
+    conflict: Conflict,
+    form: RulingForm,
+    *,
+    refused: Refused | None = None,
+    reason: str = "",
+) -> HttpResponse:
+    """The page of a conflict; after a refusal with what was typed, and the refusal's status."""
+    case = Case(dispute, conflict, request.user)
+    order = queue.order_for(request.user)
+    place = order.index(dispute.pk) if dispute.pk in order else None
+    context = {
+        "title": f"{dispute.ref} {plain(dispute.question)}",
+        "is_nav_sidebar_enabled": False,
+        "keys": DISPUTE_KEYS,
+        "case": case,
+        "dispute": dispute,
+        "conflict": conflict,
+        "task": dispute.task,
+        "form": form,
+        "typed": form.is_bound and conflict.status != Conflict.Status.OPEN,
+        "refused": refused,
+        "reason": reason,
+        "place": None if place is None else place + 1,
+        "places": len(order),
+        "previous": order[place - 1] if place else None,
+        "next": order[place + 1] if place is not None and place + 1 < len(order) else None,
+    }
+    return _page(request, "disputes/dispute.html", context, refused.status if refused else 200)
+
+
+@staff_only
+@require_safe
+def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The whole diff of what is disputed."""
+    dispute = _dispute(request, pk)
+    case = Case(dispute, _conflict(dispute, request.GET.get("conflict", "")), request.user)
+    context = {
+        "title": f"{dispute.ref} diff",
+        "is_nav_sidebar_enabled": False,
+        "case": case,
+        "dispute": dispute,
+        "diff": parse_diff(case.submission.diff if case.submission else ""),
+    }
+    return _page(request, "disputes/diff.html", context)
+
+
+# --- Ruling -----------------------------------------------------------------------------------------------
+
+
+@staff_only
+@require_POST
+def preview(request: HttpRequest, pk: int) -> HttpResponse:
+    """The lines with which the next coder prompt would begin."""
+    dispute = _dispute(request, pk)
+    conflict = _conflict(dispute, request.POST.get("conflict", ""))
+    form = RulingForm(request.POST)
+    if not Case(dispute, conflict, request.user).may_rule:
+        return JsonResponse({"error": "You may not rule here."}, status=403)
+    if not form.is_valid() or form.cleaned_data["option"] not in _offered(conflict):
+        return JsonResponse({"error": "Choose an option first."}, status=422)
+    chosen = form.chosen(conflict)
+    if chosen["option"] in {Option.DEFER, Option.CANCEL}:
+        return JsonResponse({"lines": []})
+    chosen["text"] = chosen["text"] or rulings.text_of(conflict, chosen["option"])
+    return JsonResponse({"lines": [plain(line) for line in rulings.preview(conflict, **chosen)]})
+
+
+def _offered(conflict: Conflict) -> set[str]:
+    return {option.option for option in rulings.options_of(conflict)} if conflict.dispute.task else set()
+
+
+@staff_only
+@require_POST
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    """Rule on a conflict, then go on with the next. A refusal keeps what was typed."""
+    dispute = _dispute(request, pk)
+    conflict = _conflict(dispute, request.POST.get("conflict", ""))
+    form = RulingForm(request.POST)
+    order = queue.order_for(request.user)
+    try:
+        if not form.is_valid():
+            raise Refused("incomplete", _first_error(form), "What you typed is kept.", status=422)
+        if not _offered(conflict):
+            raise Refused("unknown_option", f"Nothing can be chosen on {conflict.ref}.", status=422)
+        decision = rulings.decide(
+            conflict, user=request.user, shown=form.cleaned_data["shown"], **form.chosen(conflict)
+        )
+    except (Refused, IllegalMove, StaleTask) as error:
+        return _refusal(request, conflict, form, error)
+    messages.success(
+        request,
+        f"You ruled {decision.letter} on {dispute.ref}, {plain(conflict.task.title)}. "
+        "You may undo it until a prompt uses it.",
+        extra_tags=f"ruling-{decision.pk}",
+    )
+    following = queue.next_after(dispute, order, request.user)
+    return redirect("dispute", following.pk) if following else redirect("queue")
+
+
+def _first_error(form: RulingForm) -> str:
+    return next(str(error) for errors in form.errors.values() for error in errors)
+
+
+def _refusal(
+    request: HttpRequest, conflict: Conflict, form: RulingForm, error: Exception, reason: str = ""
+) -> HttpResponse:
+    """Say why nothing was done: on the conflict's page as it is now, or on a page of its own."""
+    if not isinstance(error, Refused):
+        error = Refused("moved_on", str(error), "What you typed is kept. Look at the task, then try again.")
+    if error.status == 403:
+        return _page(request, "disputes/refused.html", {"title": "Not allowed", "refused": error}, 403)
+    dispute = _dispute(request, conflict.dispute_id)
+    return _case(request, dispute, _conflict(dispute, conflict.ref), form, refused=error, reason=reason)
+
+
+def _decision(request: HttpRequest, pk: int) -> Decision:
+    """A ruling in a project that the person may see."""
+    visible = Decision.objects.filter(conflict__dispute__project__in=projects_for(request.user))
+    return get_object_or_404(visible.select_related("conflict__dispute__task__project"), pk=pk)
+
+
+def _url(conflict: Conflict) -> str:
+    return f"{reverse('dispute', args=[conflict.dispute_id])}?conflict={conflict.ref}"
+
+
+@staff_only
+@require_POST
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a ruling back, as long as no prompt has used it."""
+    decision = _decision(request, pk)
+    try:
+        conflict = rulings.undo(decision, user=request.user)
+    except (Refused, IllegalMove, StaleTask) as error:
+        return _refusal(request, decision.conflict, RulingForm(), error)
+    messages.info(request, f"Your ruling {decision.letter} on {conflict.dispute.ref} is undone.")
+    return redirect(_url(conflict))
+
+
+def _draft_key(conflict: Conflict) -> str:
+    return f"ruling-{conflict.ref}"
+
+
+@staff_only
+@require_POST
+def reopen(request: HttpRequest, pk: int) -> HttpResponse:
+    """Open a new conflict that names the ruled one. What was typed for the old one comes along."""
+    decision = _decision(request, pk)
+    form, reason = RulingForm(request.POST), request.POST.get("reason", "")
+    old = decision.conflict
+    if again := old.reopened_as.filter(status=Conflict.Status.OPEN).first():
+        messages.info(request, f"{old.ref} was reopened already: this is {again.ref}.")
+    else:
+        try:
+            again = rulings.reopen(decision, user=request.user, reason=reason)
+        except (Refused, IllegalMove, StaleTask) as error:
+            return _refusal(request, old, form, error, reason)
+    if form.is_valid():
+        request.session[_draft_key(again)] = {**form.cleaned_data, "shown": ""}
+    return redirect(_url(again))

@@ -1,0 +1,150 @@
+"""Ruling on a dispute in a real browser: keys, the toast, the phone, the dark, without scripts."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from disputes.models import Conflict, Decision
+from disputes.rulings import decide, text_of
+from tests.browser.scene import Scene
+from tests.factories import create_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "device_scale_factor": 1}
+Open = Callable[..., Page]
+Shoot = Callable[..., None]
+
+
+def select(page: Page, question: str) -> None:
+    """Move down with J to the row that asks the question."""
+    for _ in range(20):
+        row = page.locator("[aria-current=true]")
+        if question in row.inner_text():
+            return
+        page.keyboard.press("j")
+    raise AssertionError(question)
+
+
+def test_a_ruling_needs_the_keyboard_alone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    page = open_page("/queue/")
+    expect(page).to_have_title("(7) Queue | Steroids Web")
+    select(page, "exponential back-off")
+    shoot(page, "queue")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/queue/{scene.dispute.ref}/")
+    shoot(page, "dispute-arrival")
+    page.keyboard.press("d")
+    page.keyboard.type("Back off from 2 s, and show the true time.")
+    expect(page.locator("[data-lines]")).to_contain_text("Ruling: Back off from 2 s, and show the true time.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("[data-toast]")).to_contain_text(f"You ruled D on {scene.dispute.ref}")
+    decision = Decision.objects.get()
+    assert (decision.option, decision.text) == ("other", "Back off from 2 s, and show the true time.")
+    shoot(page, "after-ruling")
+    page.keyboard.press("u")
+    expect(page.locator("[data-toast]")).to_contain_text("is undone")
+    scene.conflict.refresh_from_db()
+    assert scene.conflict.status == Conflict.Status.OPEN
+
+
+def test_choosing_fills_the_text_and_a_change_of_mind_loses_nothing(
+    open_page: Open, scene: Scene, shoot: Shoot
+) -> None:
+    page = open_page(f"/queue/{scene.dispute.ref}/")
+    text = page.locator("#id_text")
+    expect(text).to_be_hidden()
+    page.keyboard.press("a")
+    expect(text).to_have_value(scene.conflict.reviewer_position)
+    expect(page.locator("#option-A")).to_be_focused()
+    page.keyboard.press("e")
+    page.keyboard.type(" Not before Monday.")
+    page.keyboard.press("Escape")
+    page.keyboard.press("b")
+    expect(text).to_have_value(text_of(scene.conflict, "uphold_coder"))
+    expect(page.locator("[data-lines]")).to_contain_text("Leave the code at this point as it is.")
+    shoot(page, "dispute")
+    page.keyboard.press("a")
+    expect(text).to_have_value(f"{scene.conflict.reviewer_position} Not before Monday.")
+
+
+def test_pages_fit_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    for path, name in (
+        ("/queue/", "queue"),
+        (f"/queue/{scene.dispute.ref}/", "dispute"),
+        (f"/queue/{scene.hands.dispute.ref}/", "hands"),
+        (f"/queue/{scene.dispute.ref}/diff/", "diff"),
+    ):
+        page = open_page(path, **PHONE)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390, path
+        shoot(page, f"phone-{name}")
+        shoot(page, f"phone-{name}-full", full_page=True)
+
+
+def test_thumbs_rule_on_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    page = open_page(f"/queue/{scene.dispute.ref}/", **PHONE)
+    page.locator(".thumbs label", has_text="Coder").tap()
+    expect(page.locator("#option-B")).to_be_checked()
+    page.get_by_text("Check B").tap()
+    expect(page.locator("#id_text")).to_be_in_viewport()
+    expect(page.locator("[data-lines]")).to_contain_text("B, uphold_coder")
+    shoot(page, "phone-check")
+    page.get_by_role("button", name="Rule B").tap()
+    expect(page.locator("[data-toast]")).to_contain_text("You ruled B")
+
+
+def test_the_dark_theme_is_dark(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    for path, name in (("/queue/", "queue"), (f"/queue/{scene.dispute.ref}/", "dispute")):
+        page = open_page(path, color_scheme="dark")
+        assert page.evaluate("document.documentElement.classList.contains('dark')")
+        if name == "dispute":
+            page.keyboard.press("b")
+            expect(page.locator("[data-lines]")).to_contain_text("Ruling:")
+        shoot(page, f"{name}-dark")
+
+
+def test_a_laptop_shows_both_sides_the_place_and_the_button(
+    open_page: Open, scene: Scene, shoot: Shoot
+) -> None:
+    page = open_page(f"/queue/{scene.dispute.ref}/", viewport={"width": 1440, "height": 760})
+    page.keyboard.press("a")
+    expect(page.locator("[data-lines]")).to_contain_text("Ruling:")
+    for selector in (".card-A", ".card-B", ".is-place", "[data-rule]"):
+        expect(page.locator(selector)).to_be_in_viewport()
+    shoot(page, "dispute-760")
+
+
+def test_a_card_that_needs_hands_has_other_keys(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    page = open_page(f"/queue/{scene.hands.dispute.ref}/")
+    page.keyboard.press("2")
+    expect(page.locator("#option-2")).to_be_checked()
+    expect(page.locator("[data-lines]")).to_contain_text("No prompt follows")
+    shoot(page, "hands")
+
+
+def test_a_dispute_is_ruled_without_scripts(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    page = open_page(f"/queue/{scene.dispute.ref}/", java_script_enabled=False)
+    page.locator("label.option:has(#option-A)").click()
+    expect(page.locator("#id_text")).to_be_visible()
+    shoot(page, "no-scripts")
+    page.locator("[data-rule]").click()
+    expect(page.locator("[data-toast]")).to_contain_text("You ruled A")
+    assert Decision.objects.get().text == scene.conflict.reviewer_position
+
+
+def test_the_loser_of_a_race_keeps_the_text(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    page = open_page(f"/queue/{scene.dispute.ref}/")
+    tom = create_user("tom", first_name="Tom", last_name="Tran", is_superuser=True)
+    decide(scene.conflict, "uphold_coder", user=tom)
+    page.keyboard.press("d")
+    page.keyboard.type("Measure it first.")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("alert")).to_contain_text("Tom Tran ruled B")
+    expect(page.locator("#id_text")).to_have_value("Measure it first.")
+    shoot(page, "lost-race")
+    page.locator("#id_reason").fill("Nobody has measured it.")
+    page.get_by_role("button", name="Reopen").click()
+    expect(page.locator("#option-D")).to_be_checked()
+    expect(page.locator("#id_text")).to_have_value("Measure it first.")

@@ -1,0 +1,50 @@
+"""The finished demo once, and copies of it for every test that goes on from there."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.runtime import processes
+from tests.end_to_end.installation import Installation
+from tests.end_to_end.loop import Loop
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Iterator[Installation]:
+    """An empty data folder; whatever lives in it at the end is ended."""
+    made = Installation(tmp_path / "home")
+    yield made
+    made.end_everything()
+
+
+@pytest.fixture(scope="session")
+def finished_demo() -> Iterator[tuple[Installation, str]]:
+    """The demo after its first `--until-idle`, with what that printed."""
+    with tempfile.TemporaryDirectory(prefix="steroids-demo-") as folder:
+        made = Installation(Path(folder) / "home")
+        try:
+            yield made, made.until_idle("--demo")
+        finally:
+            made.end_everything()
+
+
+@pytest.fixture
+def demo(finished_demo: tuple[Installation, str], tmp_path: Path) -> Iterator[Installation]:
+    """A copy of the finished demo, to go on from."""
+    made = finished_demo[0].copy(tmp_path / "home")
+    yield made
+    made.end_everything()
+
+
+@pytest.fixture
+def loop(live_server: Any, settings: Any, tmp_path: Path) -> Iterator[Loop]:
+    """This process is the host; the live server is the API."""
+    settings.HOME = tmp_path / "home"
+    settings.API_URL = live_server.url
+    yield Loop(settings.HOME, live_server.url)
+    for folder in (settings.HOME / "runs").glob("*/pid"):
+        if who := processes.read_identity(folder):
+            processes.end_all([who], 0.5)

@@ -1,0 +1,162 @@
+"""A whole installation in a folder of its own, driven from outside as a person drives it."""
+
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agents.runtime import door, processes
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = "only-for-tests-" + "y" * 40
+CLI = [sys.executable, "-I", "-S", str(ROOT / "agents" / "cli.py")]
+
+
+class Installation:
+    """One data folder with everything in it."""
+
+    errors = (sqlite3.OperationalError,)
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        self.environment = kept | {
+            "STEROIDS_HOME": str(home),
+            "SECRET_KEY": SECRET,
+            "STEROIDS_TIME_SCALE": "0.05",
+            "STEROIDS_LEASE": "200",
+            "STEROIDS_ORPHAN": "150",
+            "STEROIDS_RUN_RATE": "10000/min",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "LOG_LEVEL": "WARNING",
+        }
+
+    def copy(self, home: Path) -> "Installation":
+        """The same rows, repositories and mirrors in another folder."""
+        shutil.copytree(self.home, home, ignore=shutil.ignore_patterns("runs", "host", "cache", "log"))
+        other = Installation(home)
+        with other.database() as rows:
+            rows.execute(
+                "UPDATE tasks_project SET repo_url = replace(repo_url, ?, ?)", (str(self.home), str(home))
+            )
+        return other
+
+    def manage(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        """`manage.py WORDS`, to its end."""
+        options = {"timeout": 170, "check": False} | more
+        return subprocess.run(
+            [sys.executable, "manage.py", *words], cwd=ROOT, env=self.environment, capture_output=True,
+            text=True, **options,
+        )  # fmt: skip
+
+    def begin(self, *words: str) -> subprocess.Popen[bytes]:
+        """`manage.py WORDS` in the background, in a session of its own."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / "begun.log").open("ab") as output:
+            return subprocess.Popen(
+                [sys.executable, "manage.py", *words], cwd=ROOT, env=self.environment, stdout=output,
+                stderr=output, stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+
+    def until_idle(self, *more: str) -> str:
+        """Run the orchestrator until nothing is left to do; what it printed."""
+        done = self.manage("run_orchestrator", "--until-idle", "--no-web", *more)
+        assert done.returncode == 0, done.stdout + done.stderr + self.log()
+        return done.stdout
+
+    def log(self) -> str:
+        files = [self.home / "begun.log", *sorted((self.home / "log").glob("*.log"))]
+        return "\n".join(f"--- {file.name}\n{file.read_text()[-3000:]}" for file in files if file.exists())
+
+    @contextmanager
+    def database(self) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(self.home / "steroids.sqlite3", timeout=20)
+        try:
+            with connection:
+                yield connection
+        finally:
+            connection.close()
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self.database() as database:
+            return database.execute(query, values).fetchall()
+
+    def value(self, query: str, *values: Any) -> Any:
+        found = self.rows(query, *values)
+        return found[0][0] if found else None
+
+    def statuses(self) -> dict[str, str]:
+        """Task titles and their statuses."""
+        return dict(self.rows("SELECT title, status FROM tasks_task"))
+
+    def git(self, *words: str) -> str:
+        """A question to the bare remote."""
+        done = subprocess.run(
+            ["git", "-C", str(self.home / "demo" / "remote.git"), *words], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def token(self) -> str:
+        """A personal token of the admin."""
+        made = self.manage(
+            "shell", "--no-imports", "-c",
+            "from django.contrib.auth.models import User; from agents.models import Token; "
+            "print(Token.mint(User.objects.get(username='admin'), 'tests')[1])",
+        )  # fmt: skip
+        return re.search(r"stx_\S+", made.stdout)[0]  # type: ignore[index]
+
+    @contextmanager
+    def web(self) -> Iterator[str]:
+        """The web server alone; its address."""
+        port = door.free_port()
+        argv = door.gunicorn_argv(port, workers=1)
+        with (self.home / "web.log").open("ab") as output:
+            server = subprocess.Popen(argv, cwd=ROOT, env=self.environment, stdout=output, stderr=output)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            wait_for(lambda: door.answers(url), 20, "the web server")
+            yield url
+        finally:
+            server.terminate()
+            server.wait(10)
+
+    def steroids(self, url: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """The command, as a person uses it."""
+        token = self.home / "token"
+        if not token.exists():
+            token.write_text(self.token())
+        environment = {"PATH": os.environ["PATH"], "STEROIDS_URL": url, "STEROIDS_TOKEN_FILE": str(token)}
+        return subprocess.run([*CLI, *words], env=environment, capture_output=True, text=True, check=False)
+
+    def processes(self) -> list[processes.Identity]:
+        """Every process that belongs to this installation."""
+        return processes.marked("STEROIDS_HOME", str(self.home))
+
+    def end_everything(self) -> None:
+        """After a test: servers, shims and agents, by pid."""
+        shims = [processes.read_identity(path) for path in (self.home / "runs").glob("*/pid")]
+        processes.end_all([who for who in shims if who], 0.5)
+        processes.end_all(self.processes(), 1.0)
+
+
+def wait_for(fact: Callable[[], Any], seconds: float, what: str) -> Any:
+    """Until the fact is true; fails with a sentence where it never is."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := fact():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{what} did not come about within {seconds:g} s")
+
+
+def kill(who: processes.Identity) -> None:
+    """SIGKILL, to that very process."""
+    processes.signal_all([who], signal.SIGKILL)

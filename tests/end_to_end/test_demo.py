@@ -1,0 +1,133 @@
+"""The main path: recorded agents on a real repository, a human rules, the ruling is carried out."""
+
+import re
+
+import pytest
+
+from tests.end_to_end.installation import Installation
+
+pytestmark = pytest.mark.slow
+
+STRAIGHT = {"Accept weeks", "Add up a time sheet", "Read negative spans", "Read clock times", "Shorten long spans"}
+ROUNDING, NAMES, REPORT = "Round to the nearest minute", "Name your own units", "Print a report"
+
+
+def dispute_on(demo: Installation, title: str) -> str:
+    pk = demo.value(
+        "SELECT d.id FROM disputes_dispute d JOIN tasks_task t ON t.id = d.task_id "
+        "WHERE t.title = ? AND d.status = 'open'", title,
+    )  # fmt: skip
+    return f"D-{pk}"
+
+
+def test_it_prints_every_task_and_the_open_disputes(finished_demo: tuple[Installation, str]) -> None:
+    demo, printed = finished_demo
+    assert re.search(r"demo-\d  completed  1 +[0-9a-f]{12}  Accept weeks", printed)
+    assert re.search(rf"demo-\d  disputed   2 +- +{ROUNDING}", printed)
+    assert len(re.findall(r"^  D-\d+  demo-\d  HIGH  ", printed, re.MULTILINE)) == 2
+    assert {title for title, status in demo.statuses().items() if status == "completed"} == STRAIGHT
+
+
+def test_the_remote_holds_exactly_the_landed_commits(finished_demo: tuple[Installation, str]) -> None:
+    demo, _ = finished_demo
+    first = demo.git("rev-list", "--max-parents=0", "main")
+    on_main = demo.git("rev-list", f"{first}..main").split()
+    landed = [sha for (sha,) in demo.rows("SELECT landed_sha FROM tasks_task WHERE landed_sha <> ''")]
+    assert set(landed) <= set(on_main)
+    assert demo.git("branch", "--list", "--format=%(refname)").split() == ["refs/heads/main"]
+    # Each landed task is one contiguous piece of the history: nothing is on the branch that nobody approved.
+    heads = sorted(landed, key=on_main.index)
+    bases = [*heads[1:], first]
+    counted = sum(int(demo.git("rev-list", "--count", f"{base}..{head}")) for head, base in zip(heads, bases, strict=True))
+    assert counted == len(on_main)
+    assert heads[0] == on_main[0]
+
+
+def test_the_demo_shows_every_story(finished_demo: tuple[Installation, str]) -> None:
+    demo, _ = finished_demo
+    rounds = dict(demo.rows("SELECT title, round FROM tasks_task"))
+    assert rounds["Accept weeks"] == 1
+    assert rounds["Read negative spans"] == 2
+    red = demo.value(
+        "SELECT count(*) FROM tasks_submission s JOIN tasks_task t ON t.id = s.task_id "
+        "WHERE t.title = 'Read clock times' AND s.state = 'red'"
+    )
+    assert red == 1
+    conflicts = demo.rows("SELECT opened_as, status FROM disputes_conflict ORDER BY opened_as")
+    assert conflicts == [("coder", "open"), ("minor", "logged"), ("reviewer", "open")]
+
+
+def test_no_token_is_in_any_row_or_log(finished_demo: tuple[Installation, str]) -> None:
+    demo, _ = finished_demo
+    tables = [name for (name,) in demo.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    dump = "\n".join(repr(demo.rows(f'SELECT * FROM "{name}"')) for name in tables)
+    assert "demo-coder" in dump
+    assert not re.search(r"stx_[A-Za-z0-9_-]{20}", dump)
+    files = [path for path in demo.home.rglob("*") if path.is_file() and path.suffix in {".log", ".md", ".json"}]
+    assert files
+    assert not [path for path in files if "stx_" in path.read_text(errors="replace")]
+
+
+def test_nothing_lives_on_after_the_end(finished_demo: tuple[Installation, str]) -> None:
+    demo, _ = finished_demo
+    assert demo.value("SELECT count(*) FROM agents_run WHERE status <> 'ended'") == 0
+    assert demo.processes() == []
+
+
+RULINGS = {
+    "A": ("reviewer", "People round half up."),
+    "B": ("coder", "Reports must not drift."),
+    "D": ("custom", "Let the caller choose how halves are rounded."),
+}
+
+
+@pytest.fixture(scope="session")
+def trees() -> dict[str, str]:
+    """What the branch holds after each ruling; the last test compares."""
+    return {}
+
+
+@pytest.mark.parametrize("letter", sorted(RULINGS))
+def test_a_ruling_is_carried_out_and_lands(demo: Installation, trees: dict[str, str], letter: str) -> None:
+    decision, notes = RULINGS[letter]
+    with demo.web() as url:
+        ruled = demo.steroids(url, "dispute", "resolve", dispute_on(demo, ROUNDING), "--decision", decision, "--notes", notes)
+    assert ruled.returncode == 0, ruled.stderr
+    assert f": {letter} (" in ruled.stdout
+    demo.until_idle()
+    assert demo.statuses()[ROUNDING] == "completed"
+    assert demo.statuses()[REPORT] == "completed"  # it waited for that one
+    prompts = demo.rows(
+        "SELECT r.role, p.text FROM agents_prompt p JOIN agents_run r ON r.id = p.run_id JOIN tasks_task t ON "
+        "t.id = r.task_id WHERE t.title = ? ORDER BY r.id", ROUNDING,
+    )  # fmt: skip
+    role, text = next((role, text) for role, text in prompts if "uphold_" in text or "D, other" in text)
+    if letter == "B":
+        assert role == "reviewer"
+        assert text.startswith("## Settled. Do not raise again.")
+    else:
+        assert role == "coder"
+        assert text.startswith("## Decided since your last run. Honour it.\n\n1. ISSUE-R1-001 (HIGH): " + letter)
+        assert notes in text
+    trees[letter] = demo.git("rev-parse", "main:src")
+
+
+def test_the_three_rulings_end_in_three_trees(trees: dict[str, str]) -> None:
+    if set(trees) != set(RULINGS):
+        pytest.fail("this test needs the three before it in the same session")
+    assert len(set(trees.values())) == 3
+
+
+def test_a_reviewers_dispute_is_ruled_and_lands(demo: Installation) -> None:
+    with demo.web() as url:
+        ref = demo.value("SELECT number FROM tasks_task WHERE title = ?", NAMES)
+        first = demo.steroids(url, "dispute", "resolve", f"demo-{ref}", "--decision", "reviewer", "--notes", "Keep no state.")
+        second = demo.steroids(url, "dispute", "resolve", f"demo-{ref}", "--decision", "coder", "--notes", "No.")
+        listed = demo.steroids(url, "dispute", "list", "--status", "open")
+    assert first.returncode == 0, first.stderr
+    assert second.returncode == 1
+    assert "admin ruled A (uphold_reviewer)" in second.stderr
+    assert NAMES not in listed.stdout
+    demo.until_idle()
+    assert demo.statuses()[NAMES] == "completed"
+    assert demo.value("SELECT followed FROM disputes_conflict WHERE opened_as = 'reviewer'") in {"applied", "cannot_tell"}

@@ -1,0 +1,87 @@
+"""SIGKILL in the middle of the demo, then a restart: it ends as if nothing had happened."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from agents.runtime import processes
+from tests.end_to_end.installation import Installation, kill, wait_for
+
+pytestmark = pytest.mark.slow
+
+END = {
+    "Accept weeks": "completed",
+    "Add up a time sheet": "completed",
+    "Name your own units": "disputed",
+    "Print a report": "pending",
+    "Read clock times": "completed",
+    "Read negative spans": "completed",
+    "Round to the nearest minute": "disputed",
+    "Shorten long spans": "completed",
+}
+
+
+def handed_in(demo: Installation, at_least: int) -> bool:
+    if not (demo.home / "steroids.sqlite3").exists():
+        return False
+    try:
+        return int(demo.value("SELECT count(*) FROM tasks_submission")) >= at_least
+    except demo.errors:
+        return False
+
+
+def resident(demo: Installation, begun: int) -> list[processes.Identity]:
+    return [processes.identity(begun)]
+
+
+def server(name: str) -> Callable[[Installation, int], list[processes.Identity]]:
+    def find(demo: Installation, begun: int) -> list[processes.Identity]:
+        return processes.marked("STEROIDS_INSTANCE", f"{demo.home}:{name}")
+
+    return find
+
+
+def a_shim(demo: Installation, begun: int) -> list[processes.Identity]:
+    shims = [processes.read_identity(path) for path in (demo.home / "runs").glob("*/pid")]
+    return [who for who in shims if who and processes.is_alive(who)][:1]
+
+
+VICTIMS = {
+    "the resident loop": resident,
+    "a shim": a_shim,
+    "the cluster": server("cluster"),
+    "the web server": server("web"),
+}
+
+
+@pytest.mark.parametrize("victim", sorted(VICTIMS))
+def test_it_ends_the_same_after_a_kill(installation: Installation, victim: str) -> None:
+    demo = installation
+    begun = demo.begin("run_orchestrator", "--demo", "--until-idle")
+    wait_for(lambda: handed_in(demo, 2), 60, "the second hand-in")
+    victims = wait_for(lambda: VICTIMS[victim](demo, begun.pid), 20, victim)
+    for who in victims:
+        kill(who)
+    if victim == "the resident loop":
+        begun.wait(10)
+        time.sleep(0.3)
+        begun = demo.begin("run_orchestrator", "--until-idle")
+    assert begun.wait(150) == 0, demo.log()
+    assert demo.statuses() == END
+    landed = demo.rows("SELECT landed_sha FROM tasks_task WHERE landed_sha <> ''")
+    on_main = demo.git("rev-list", "main").split()
+    assert all(on_main.count(sha) == 1 for (sha,) in landed)
+    assert demo.value("SELECT count(*) FROM disputes_conflict WHERE status = 'open'") == 2
+    assert demo.processes() == []
+
+
+def test_a_second_start_says_where_the_first_answers(installation: Installation) -> None:
+    begun = installation.begin("run_orchestrator", "--demo")
+    wait_for(lambda: (installation.home / "host" / "web.url").exists(), 60, "the web server")
+    second = installation.manage("run_orchestrator", "--demo")
+    assert second.returncode == 0
+    assert f"Steroids Web answers on {(installation.home / 'host' / 'web.url').read_text()}" in second.stdout
+    begun.terminate()
+    assert begun.wait(40) == 0
+    wait_for(lambda: not installation.processes(), 10, "the end of every process")
