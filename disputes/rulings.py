@@ -20,7 +20,7 @@ from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record
 from tasks.models import Review, Submission, Task
-from tasks.policy import HOLD
+from tasks.policy import HOLD, SHIP
 from tasks.states import MOVES, Status
 
 TEXT_MAX = 20_000
@@ -310,7 +310,8 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         if decision.moved_from and task.status != decision.moved_from:
             if task.landed_at or task.landings.filter(status="pushing").exists():
                 raise Refused("moved_on", f"{task.ref} has landed; the ruling can't be undone.", "Reopen it.")
-            accepted = conflict.submission if conflict.effect == "ship" else None
+            was_accepted = conflict.effect == SHIP or decision.moved_from == Status.COMPLETED
+            accepted = (conflict.submission or task.last_submission()) if was_accepted else None
             task.move(
                 "undo", to=decision.moved_from, actor=Actor.person(user), note=conflict.ref,
                 round=decision.moved_round, accepted=accepted, not_before=None,

@@ -113,6 +113,7 @@ def _case(
     case = Case(dispute, conflict, request.user)
     order = queue.order_for(request.user)
     place = order.index(dispute.pk) if dispute.pk in order else None
+    option = form["option"].value() or ""
     context = {
         "title": f"{dispute.ref} {plain(dispute.question)}",
         "is_nav_sidebar_enabled": False,
@@ -122,7 +123,8 @@ def _case(
         "conflict": conflict,
         "task": dispute.task,
         "form": form,
-        "typed": form.is_bound and conflict.status != Conflict.Status.OPEN,
+        "typed": form.is_bound and bool(option) and not case.is_open,
+        "typed_letter": next((each.letter for each in case.options if each.option == option), ""),
         "refused": refused,
         "reason": reason,
         "place": None if place is None else place + 1,

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Q
+from django.db.models import Count, Q
 
+from tasks.models.project import Section
 from tasks.models.task import Dependency, Task
 from tasks.states import Status
 
@@ -16,6 +17,20 @@ SATISFIED = (
 )
 
 
+SATISFIED_ON = (
+    Q(on__landed_at__isnull=False)
+    | Q(on__status=Status.CANCELLED)
+    | Q(on__status=Status.COMPLETED, on__finished_by__in=["hand", "import"])
+)
+
+
+def _children_of(project_id: int) -> dict[int | None, list[int]]:
+    children: dict[int | None, list[int]] = {}
+    for pk, parent in Section.objects.filter(project=project_id).values_list("pk", "parent"):
+        children.setdefault(parent, []).append(pk)
+    return children
+
+
 def _section_and_below(section_id: int, children: dict[int | None, list[int]]) -> list[int]:
     found = [section_id]
     for child in children.get(section_id, []):
@@ -23,31 +38,48 @@ def _section_and_below(section_id: int, children: dict[int | None, list[int]]) -
     return found
 
 
-def unmet(task: Task) -> int:
-    """Unsatisfied task dependencies, and one for each section it waits for with an unsatisfied task."""
-    own = Dependency.objects.filter(task=task).exclude(
-        on__in=Task.objects.filter(SATISFIED, project=task.project_id)
-    )
-    count = own.count()
-    from tasks.models.project import Section
+class _Sections:
+    """How many sections the tasks of a section wait for, asked once per section and not per task."""
 
-    children: dict[int | None, list[int]] = {}
-    for pk, parent in Section.objects.filter(project=task.project_id).values_list("pk", "parent"):
-        children.setdefault(parent, []).append(pk)
-    section: Section | None = task.section
-    while section is not None:
-        for needed in section.depends_on.all():
-            tasks = Task.objects.filter(section__in=_section_and_below(needed.pk, children))
-            count += tasks.exclude(SATISFIED).exists()
-        section = section.parent
-    return count
+    def __init__(self, project_id: int) -> None:
+        self.children = _children_of(project_id)
+        self.known: dict[int, int] = {}
+        self.unmet: dict[int, bool] = {}
+
+    def count(self, section: Section | None) -> int:
+        if section is None:
+            return 0
+        if section.pk not in self.known:
+            own = sum(self._is_unmet(needed.pk) for needed in section.depends_on.all())
+            self.known[section.pk] = own + self.count(section.parent)
+        return self.known[section.pk]
+
+    def _is_unmet(self, section_id: int) -> bool:
+        if section_id not in self.unmet:
+            tasks = Task.objects.filter(section__in=_section_and_below(section_id, self.children))
+            self.unmet[section_id] = tasks.exclude(SATISFIED).exists()
+        return self.unmet[section_id]
 
 
 def recount(tasks: Iterable[Task]) -> None:
-    """Write `waits_for` anew where it differs from the facts."""
-    for task in tasks:
-        count = unmet(task)
-        Task.objects.filter(pk=task.pk).exclude(waits_for=count).update(waits_for=count)
+    """Write `waits_for` anew where it differs from the facts.
+
+    It counts unsatisfied task dependencies, and one for each section waited for with an unsatisfied task.
+    """
+    todo = list(tasks)
+    sections = {task.project_id: _Sections(task.project_id) for task in todo}
+    own = dict(
+        Dependency.objects.filter(task__in=[task.pk for task in todo])
+        .exclude(SATISFIED_ON)
+        .values_list("task")
+        .annotate(n=Count("pk"))
+        .values_list("task", "n")
+    )
+    for task in todo:
+        count = own.get(task.pk, 0) + sections[task.project_id].count(task.section)
+        if count != task.waits_for:
+            Task.objects.filter(pk=task.pk).update(waits_for=count)
+            task.waits_for = count
 
 
 def recount_dependants(task: Task) -> None:
@@ -66,14 +98,10 @@ def recount_dependants(task: Task) -> None:
 
 
 def _waiting_sections(project_id: int, sections: list[int]) -> list[int]:
-    from tasks.models.project import Section
-
-    children: dict[int | None, list[int]] = {}
-    rows = Section.objects.filter(project=project_id)
-    for pk, parent in rows.values_list("pk", "parent"):
-        children.setdefault(parent, []).append(pk)
+    children = _children_of(project_id)
     found: list[int] = []
-    for pk in rows.filter(depends_on__in=sections).values_list("pk", flat=True):
+    waiting = Section.objects.filter(project=project_id, depends_on__in=sections)
+    for pk in waiting.values_list("pk", flat=True):
         found += _section_and_below(pk, children)
     return found
 

@@ -82,13 +82,13 @@ class QueueFilter(django_filters.FilterSet):
         widget=SearchInput(attrs={"placeholder": "Search questions and code"}),
     )
     project = django_filters.ModelChoiceFilter(
-        queryset=_own_projects, to_field_name="slug", empty_label="Any project"
+        queryset=_own_projects, to_field_name="slug", empty_label="Project"
     )
     kind = django_filters.ChoiceFilter(
-        method="of_kind", label="Kind", choices=Conflict.Kind.choices, empty_label="Any kind"
+        method="of_kind", label="Kind", choices=Conflict.Kind.choices, empty_label="Kind"
     )
     severity = django_filters.ChoiceFilter(
-        label="Severity", choices=SEVERITY_CHOICES, empty_label="Any severity"
+        label="Severity", choices=SEVERITY_CHOICES, empty_label="Severity"
     )
 
     class Meta:

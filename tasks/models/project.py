@@ -102,9 +102,10 @@ class Section(models.Model):
     class Meta:
         ordering = ["project", "rank"]
         constraints = [
+            models.UniqueConstraint(fields=["project", "parent", "title"], name="section_title_once"),
             models.UniqueConstraint(
-                fields=["project", "parent", "title"], name="section_title_once", nulls_distinct=False
-            )
+                fields=["project", "title"], condition=Q(parent__isnull=True), name="section_top_title_once"
+            ),
         ]
 
     def __str__(self) -> str:

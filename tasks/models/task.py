@@ -265,9 +265,13 @@ class Task(models.Model):
     def defer(self, *, actor: Actor, note: str = "") -> None:
         self.move("defer", actor=actor, note=note, accepted=None)
 
-    def resume(self, *, actor: Actor, note: str = "", disputed: bool = False) -> None:
-        started = Status.IN_PROGRESS if self.submissions.exists() else Status.PENDING
-        self.move("resume", to=Status.DISPUTED if disputed else started, actor=actor, note=note)
+    def resume(self, *, actor: Actor, note: str = "") -> None:
+        """Back to where the facts say it was: disputed, under way, or not begun."""
+        if self.disputes.filter(status="open").exists():
+            to = Status.DISPUTED
+        else:
+            to = Status.IN_PROGRESS if self.submissions.exists() else Status.PENDING
+        self.move("resume", to=to, actor=actor, note=note)
 
     def cancel(self, *, actor: Actor, note: str = "") -> None:
         """Not for landed tasks, nor while a push is under way."""

@@ -140,7 +140,7 @@ def test_it_finds_processes_by_their_mark(start: Start) -> None:
     assert {who.pid for who in processes.marked(MARK, "7")} == ours
 
 
-def test_it_never_finds_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_never_finds_itself() -> None:
     name, value = Path("/proc/self/environ").read_bytes().split(b"\0")[0].decode().split("=", 1)
     assert os.getpid() not in {who.pid for who in processes.marked(name, value)}
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from disputes import cases
 from disputes.models import Conflict, Dispute
-from tasks.models import Answer, Comment, Project, Submission, Task
-from tests.factories import create_finding, create_project, create_review, create_submission, create_task
+from tasks.models import Answer, Comment, Project, Review, Submission, Task
+from tests.factories import create_finding, create_project, create_review, create_submission, create_task, sha
 
 EXCERPT = '''\
     def deliver(self, event: Event) -> Attempt:
@@ -28,7 +28,7 @@ EXCERPT = '''\
         # One request; redirects are not followed.
         return self.client.post(event.url, json=event.payload, timeout=timeout)'''
 
-DIFF = '''\
+DIFF = """\
 diff --git a/webhooks/delivery.py b/webhooks/delivery.py
 index 83db48f..bf269f4 100644
 --- a/webhooks/delivery.py
@@ -55,7 +55,7 @@ index 1111111..2222222 100644
  MAX_ATTEMPTS = 48
 +RETRY_DELAY = 30
  PAGE_SIZE = 50
-'''
+"""
 STAT = {"files": [["webhooks/delivery.py", 6, 1], ["webhooks/settings.py", 1, 0]], "since_base": []}
 
 
@@ -93,8 +93,10 @@ def create_scene(person: User) -> Scene:
 
 def _webhooks(task: Task) -> Conflict:
     handed_in = [
-        create_submission(task, round=number, by_model="Claude Code", diff=DIFF, diff_stat=STAT)
-        for number in (1, 2, 3, 4)
+        create_submission(
+            task, round=number, sha=sha(name), by_model="Claude Code", diff=DIFF, diff_stat=STAT
+        )
+        for number, name in enumerate(("3f9c2ab", "81d07fe", "c44e9a1", "5be2f08"), start=1)
     ]
     create_review(handed_in[0], by_agent="reviewer-2", by_model="Codex")
     raised = create_finding(
@@ -156,6 +158,7 @@ def _webhooks(task: Task) -> Conflict:
         by_kind="person",
         body="Support asks for the exact time on the page anyway.",
     )
+    Review.objects.filter(submission__task=task).update(at=timezone.now() - timedelta(hours=3))
     _since(conflict.dispute, hours=2, minutes=11, blocks=4)
     return conflict
 
@@ -192,8 +195,12 @@ def _others(ledger: Project, atlas: Project) -> None:
 
 
 def _hands(ledger: Project) -> Conflict:
-    task = create_task(ledger, number=219, title="Reconcile payouts", status="in_progress", round=2, severity="high")
-    create_submission(task, round=2, state=Submission.State.RED, problem="tests: 3 failed, 41 passed (exit 1)")
+    task = create_task(
+        ledger, number=219, title="Reconcile payouts", status="in_progress", round=2, severity="high"
+    )
+    create_submission(
+        task, round=2, state=Submission.State.RED, problem="tests: 3 failed, 41 passed (exit 1)"
+    )
     conflict = cases.park(
         task,
         "blocked",

@@ -43,7 +43,9 @@ def server(name: str) -> Callable[[Installation, int], list[processes.Identity]]
 
 
 def a_shim(demo: Installation, begun: int) -> list[processes.Identity]:
-    shims = [processes.read_identity(path) for path in (demo.home / "runs").glob("*/pid")]
+    """The shim of a coder that works."""
+    working = "SELECT id FROM agents_run WHERE role = 'coder' AND status = 'running'"
+    shims = [processes.read_identity(demo.home / "runs" / str(pk) / "pid") for (pk,) in demo.rows(working)]
     return [who for who in shims if who and processes.is_alive(who)][:1]
 
 
@@ -63,6 +65,9 @@ def test_it_ends_the_same_after_a_kill(installation: Installation, victim: str) 
     victims = wait_for(lambda: VICTIMS[victim](demo, begun.pid), 20, victim)
     for who in victims:
         kill(who)
+    if victim == "a shim":
+        lost = "SELECT count(*) FROM agents_run WHERE outcome = 'lost' AND NOT is_counted"
+        wait_for(lambda: demo.value(lost), 20, "a lost run")
     if victim == "the resident loop":
         begun.wait(10)
         time.sleep(0.3)

@@ -33,9 +33,7 @@ if (form) {
         for (const place of document.querySelectorAll("[data-letter]:not(input)")) {
             place.textContent = option.dataset.letter;
         }
-        form.querySelector("[data-filled]").textContent = option.dataset.text
-            ? `filled from ${option.dataset.letter}, E edits it`
-            : "in your own words, E edits it";
+        form.querySelector("[data-filled]").hidden = !option.dataset.text;
         ask();
     }
 

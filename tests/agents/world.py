@@ -1,0 +1,189 @@
+"""A small world with real git in it: a bare remote, people who commit, and rows that point at them."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models import Run
+from agents.runtime import commands, keeping, paths
+from agents.runtime.git import Mirror, Network
+from tasks.events import Actor
+from tasks.models import Landing, Submission, Task, Verification
+from tests.factories import create_host, create_project, create_run, create_section, create_task
+
+Files = dict[str, str | None]  # a path and its text; None deletes it
+FIRST: Files = {"README.md": "A ledger.\n", "ledger.py": "total = 0\n" * 20, "docs/SPEC.md": "# Ledger\n"}
+CODER = Actor("run", "coder-1")
+REVIEWER = Actor("run", "reviewer-1")
+
+
+def git(folder: Path, *arguments: str, **environment: str) -> str:
+    """One git command, as a person or an agent would give it, without anything of this machine's."""
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments],
+        env={
+            "PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org", "GIT_COMMITTER_NAME": "Ada",
+            "GIT_COMMITTER_EMAIL": "ada@example.org", **environment,
+        },
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stdout}{done.stderr}"
+    return done.stdout.strip()
+
+
+def write(folder: Path, files: Files) -> None:
+    for name, text in files.items():
+        path = folder / name
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
+def commit(folder: Path, files: Files, message: str = "Work", **environment: str) -> str:
+    """Commit these files in a clone. The commit's name."""
+    write(folder, files)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", message, **environment)
+    return git(folder, "rev-parse", "HEAD")
+
+
+def hook(repository: Path, name: str, script: str) -> Path:
+    """A hook of the remote's own."""
+    path = repository / "hooks" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+class Remote:
+    """A bare repository somewhere else, with one commit on main."""
+
+    def __init__(self, folder: Path, files: Files | None = None) -> None:
+        self.path, self.outsider = folder / "remote.git", folder / "outsider"
+        folder.mkdir(parents=True, exist_ok=True)
+        git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(self.path))
+        git(folder, "init", "--quiet", "--initial-branch=main", str(self.outsider))
+        git(self.outsider, "remote", "add", "origin", str(self.path))
+        self.first = self.push(files or FIRST, "First")
+
+    def push(self, files: Files, message: str = "Somebody else was faster") -> str:
+        """Somebody pushes onto main. The commit's name."""
+        if git(self.path, "branch", "--list", "main"):
+            git(self.outsider, "fetch", "--quiet", "origin", "main")
+            git(self.outsider, "reset", "--quiet", "--hard", "FETCH_HEAD")
+        sha = commit(self.outsider, files, message)
+        git(self.outsider, "push", "--quiet", "origin", "HEAD:main")
+        return sha
+
+    def head(self, branch: str = "main") -> str:
+        return git(self.path, "rev-parse", f"refs/heads/{branch}")
+
+    def mirror(self, path: Path, **network: Any) -> Mirror:
+        """A fresh mirror of this remote, with the target fetched."""
+        mirror = Mirror(path, str(self.path), "main", Network(**({"timeout": 20.0} | network)))
+        mirror.fetch_target()
+        return mirror
+
+    def count_pushes(self) -> Path:
+        """From now on each push that arrives is a line in this file."""
+        log = self.path / "pushes"
+        log.touch()
+        hook(self.path, "pre-receive", f"cat >> '{log}'")
+        return log
+
+
+class World:
+    """A project with a real remote, and the data folder of one host."""
+
+    def __init__(self, folder: Path, settings: Any) -> None:
+        settings.HOME = folder / "home"
+        self.settings = settings
+        self.remote = Remote(folder)
+        self.project = create_project(
+            repo_url=str(self.remote.path), settings={"detect_commands": False}, max_parallel=10
+        )
+        self.section = create_section(self.project)
+        self.mirror = paths.mirror(self.project)
+        self.mirror.fetch_target()
+
+    def duration(self, **seconds: float) -> None:
+        """Some durations are other ones in this test."""
+        self.settings.DURATIONS = self.settings.DURATIONS | seconds
+
+    def task(self, **kwargs: Any) -> Task:
+        return create_task(section=self.section, **kwargs)
+
+    def coder(self, task: Task | None = None, *, base: str = "", **kwargs: Any) -> Run:
+        """A live coder on the task, with its clone."""
+        task = task or self.task()
+        if task.status == "pending":
+            task.start()
+        base = base or self.mirror.fetch_target()
+        kwargs = {"base_sha": base, "host": create_host()} | kwargs
+        run = create_run(task, **kwargs)
+        clone = paths.clone_of(run)
+        clone.parent.mkdir(parents=True)
+        self.mirror.checkout(clone, base, f"steroids/{task.ref}")
+        return run
+
+    def commit(self, run: Run, files: Files, message: str = "Work") -> str:
+        return commit(paths.clone_of(run), files, message)
+
+    def hand_in(self, run: Run, sha: str, **kwargs: Any) -> Submission:
+        """The coder names its commit; nobody has fetched it yet."""
+        task = run.task
+        submission = Submission.objects.create(
+            task=task, round=task.round, attempt=task.submissions.filter(round=task.round).count() + 1,
+            sha=sha, base_sha=run.base_sha, by_agent="coder-1", **kwargs,
+        )  # fmt: skip
+        Run.objects.filter(pk=run.pk).update(status=Run.Status.CLOSING, submission=submission)
+        run.refresh_from_db()
+        task.submit(actor=CODER)
+        return submission
+
+    def kept(self, files: Files, **kwargs: Any) -> Submission:
+        """A submission with these changes, in the mirror."""
+        run = self.coder(**kwargs)
+        submission = self.hand_in(run, self.commit(run, files))
+        keeping.keep(submission, run)
+        submission.refresh_from_db()
+        assert submission.state == Submission.State.KEPT, submission.problem
+        return submission
+
+    def accepted(self, files: Files, **kwargs: Any) -> Landing:
+        """A kept, green and approved submission, on its way to the target branch."""
+        submission = self.kept(files, **kwargs)
+        self.verify(submission.sha)
+        Submission.objects.filter(pk=submission.pk).update(state=Submission.State.VERIFIED)
+        submission.task.approve(submission, actor=REVIEWER)
+        return self.landing(submission)
+
+    def landing(self, submission: Submission) -> Landing:
+        return Landing.objects.create(
+            project=self.project, task=submission.task, submission=submission, sha=submission.sha,
+            target=self.project.target_branch,
+        )  # fmt: skip
+
+    def verify(self, sha: str, *, green: bool = True, **kwargs: Any) -> Verification:
+        """Build and tests ran for this commit."""
+        known = commands.commands_of(self.project, self.mirror, sha)
+        return Verification.objects.create(
+            project=self.project, sha=sha, commands_hash=commands.commands_hash(known), green=green, **kwargs
+        )
+
+    def lose_mirror(self) -> None:
+        """This host has never seen the project: the commits lie on another one."""
+        shutil.rmtree(self.mirror.path)
+
+
+@pytest.fixture(name="world")
+def make_world(tmp_path: Path, settings: Any, db: None) -> World:
+    return World(tmp_path, settings)

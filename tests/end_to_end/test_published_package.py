@@ -1,0 +1,78 @@
+"""A repository that nobody here wrote: the source of a published package, its own commands, a plain agent."""
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.models import Verification
+from tests.end_to_end.loop import (
+    APPROVER,
+    Loop,
+    bare_remote,
+    command_agent,
+    git,
+    script,
+    small_project,
+    task_in,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.online, pytest.mark.django_db(transaction=True)]
+
+PACKAGE = "tomli==2.2.1"
+CODER = '''
+    import pathlib, re, subprocess, sys
+    prompt = pathlib.Path(sys.argv[1]).read_text()
+    title = re.search(r"^# Task \\S+: (.+)$", prompt, re.MULTILINE)[1]
+    assert "pip install -e ." in prompt and "pytest" in prompt
+    name = re.sub(r"[^a-z]+", "_", title.lower())
+    test = f"import tomli\\n\\n\\ndef test_{name}():\\n    assert tomli.loads('k = 1') == {{'k': 1}}\\n"
+    pathlib.Path("tests").mkdir(exist_ok=True)
+    pathlib.Path("tests", f"test_{name}.py").write_text(test)
+    subprocess.run(["git", "add", "-A"], check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "test: " + title.lower()], check=True)
+    sys.exit(subprocess.run(["steroids", "tasks", "update", "--status", "review"]).returncode)
+'''
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked source of the package; the test is skipped where no index can be reached."""
+    folder = tmp_path_factory.mktemp("package")
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
+         "--dest", str(folder), PACKAGE],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    archives = list(folder.glob("*.tar.gz"))
+    if not archives:
+        pytest.skip(f"no package index can be reached: {done.stderr.strip()[-200:]}")
+    with tarfile.open(archives[0]) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    return next((folder / "unpacked").iterdir())
+
+
+def test_two_tasks_on_a_strangers_repository_land(
+    source: Path, loop: Loop, tmp_path: Path, settings: Any
+) -> None:
+    settings.DURATIONS = settings.DURATIONS | {"command": 300.0, "silence": 300.0}
+    settings.PASS_TO_BUILDS = [
+        "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CERT", "PIP_FIND_LINKS", "SSL_CERT_FILE", "HTTPS_PROXY",
+        "REQUESTS_CA_BUNDLE",
+    ]  # fmt: skip
+    remote = bare_remote(tmp_path, source)
+    project = small_project(remote, detect_commands=True, build_timeout=3600, test_timeout=3600)
+    tasks = [task_in(project, "Read a number"), task_in(project, "Read it again")]
+    command_agent("coder", script(tmp_path, "coder", CODER))
+    command_agent("reviewer", script(tmp_path, "reviewer", APPROVER))
+    loop.until_idle(seconds=240)
+    for task in tasks:
+        task.refresh_from_db()
+        assert task.landed_sha, [r.reason for r in task.runs.all()]
+    assert git(remote, "rev-list", "--count", "main") == "3"
+    results = Verification.objects.filter(project=project)
+    assert all(result.green for result in results)
+    assert any(" passed" in result.tail for result in results)
