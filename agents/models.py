@@ -53,7 +53,7 @@ class Agent(models.Model):
     slots = models.PositiveSmallIntegerField(default=1, help_text="Runs of this agent at a time.")
     settings = models.JSONField(
         default=dict, blank=True,
-        help_text='Provider "command": {"argv": ["my-agent", "--prompt", "{prompt}"]}; '
+        help_text='Provider "command": {"argv": ["my-agent", "--prompt", "{prompt}"], "pass": ["MY_AGENT_KEY"]}; '
         'provider "replay": {"cassettes": "/path"}.',
     )  # fmt: skip
     is_active = models.BooleanField("active", default=True)

@@ -1,1 +1,118 @@
-"""System checks: what can be wrong at start, each with an id."""
+"""System checks: what can be wrong at start, each with an id and with what to do."""
+
+import os
+import sqlite3
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+
+SAFE_SQLITE = (3, 51, 3)
+OLDEST_GIT = (2, 38)
+NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smbfs", "9p", "fuse.sshfs"}
+
+
+@register()
+def check_home(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """The data folder can be written, is nobody else's, and lies on a disk of this machine."""
+    home = Path(settings.HOME)
+    nearest = home if home.exists() else next(parent for parent in home.parents if parent.exists())
+    found: list[CheckMessage] = []
+    if not os.access(nearest, os.W_OK):
+        found.append(Error(f"{nearest} cannot be written.", hint="Set STEROIDS_HOME.", id="steroids.E001"))
+    if home.exists() and home.stat().st_mode & 0o077:
+        found.append(
+            Warning(
+                f"Other users of this machine can look into {home}.", hint=f"chmod 700 {home}", id="steroids.W002"
+            )
+        )
+    if _filesystem(nearest) in NETWORK_FILESYSTEMS:
+        found.append(
+            Error(
+                f"{home} lies on a network disk, where locks do not hold.",
+                hint="Set STEROIDS_HOME to a local folder.",
+                id="steroids.E003",
+            )
+        )
+    return found
+
+
+def _filesystem(path: Path) -> str:
+    """The type of the file system that holds the path; empty where it cannot be told."""
+    try:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    except OSError:
+        return ""
+    below = [(len(words[1]), words[2]) for words in mounts if str(path).startswith(words[1].rstrip("/") + "/")]
+    return max(below)[1] if below else ""
+
+
+@register()
+def check_sqlite(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """SQLite before 3.51.3 has a rare corruption in just our way of using it."""
+    embedded = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+    if not embedded or sqlite3.sqlite_version_info >= SAFE_SQLITE:
+        return []
+    return [
+        Warning(
+            f"SQLite {sqlite3.sqlite_version} has a rare corruption that 3.51.3 mended.",
+            hint="Use Python 3.11 on Linux x86-64, where a newer one comes with the requirements, or PostgreSQL.",
+            id="steroids.W004",
+        )
+    ]
+
+
+@register()
+def check_git(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Git is there and knows what we ask of it."""
+    try:
+        words = subprocess.run(["git", "version"], capture_output=True, text=True, timeout=10, check=True).stdout
+        version = tuple(int(number) for number in words.split()[2].split(".")[:2])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return [Error("git cannot be run.", hint="On Debian: apt-get install git", id="steroids.E005")]
+    if version < OLDEST_GIT:
+        return [Error(f"git {words.split()[2]} is too old.", hint="2.38 or newer is needed.", id="steroids.E006")]
+    return []
+
+
+@register()
+def check_queue(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """A job must not be delivered again while it may still run."""
+    queue = settings.Q_CLUSTER
+    waiting = -(-(int(queue["queue_limit"]) + 1) // int(queue["workers"]))
+    least = int(queue["timeout"]) * (1 + waiting) + 3
+    if int(queue["retry"]) <= least:
+        return [
+            Error(f"Q_CLUSTER retry {queue['retry']} must be above {least}.", hint="Raise retry.", id="steroids.E007")
+        ]
+    return []
+
+
+@register()
+def check_leases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """A shim ends its agent before another host may take the run over."""
+    seconds = settings.DURATIONS
+    if seconds["beat"] * 2 < seconds["orphan"] < seconds["lease"]:
+        return []
+    return [
+        Error(
+            "Leases must keep the order: twice STEROIDS_BEAT < STEROIDS_ORPHAN < STEROIDS_LEASE.",
+            hint="The defaults are 10, 45 and 60 seconds.",
+            id="steroids.E008",
+        )
+    ]
+
+
+@register(deploy=True)
+def check_isolation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Agents of the same user can read what this program stores."""
+    return [
+        Warning(
+            "Agents run as the same user as this program, in an environment of their own but without a sandbox.",
+            hint="Give the program a machine or a user of its own, and store no personal token there.",
+            id="steroids.W009",
+        )
+    ]

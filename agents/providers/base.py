@@ -30,6 +30,9 @@ class Provider(Protocol):
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         """The argument list; the prompt is also on standard input. Raises ProviderError."""
 
+    def passes(self, settings: dict[str, Any]) -> list[str]:
+        """Names of the host's variables that the agent may see: its own sign-in, and nothing of ours."""
+
 
 def find_program(name: str, path: str) -> str:
     """The absolute path of a program. Raises ProviderError naming it where it is not there."""

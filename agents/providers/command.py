@@ -1,14 +1,17 @@
 """Any command: the prompt comes as a file and on standard input, never as an argument."""
 
+import re
 from typing import Any
 
 from agents.providers.base import Launch, ProviderError, find_program
 
 PLACEHOLDERS = ("prompt", "clone", "model")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+OURS = re.compile(r"(SECRET_KEY|DATABASE_URL|REDIS_URL|STEROIDS_|DJANGO_)")
 
 
 class CommandProvider:
-    """`argv` with the placeholders {prompt} (a path), {clone} and {model}."""
+    """`argv` with the placeholders {prompt} (a path), {clone} and {model}; `pass` names variables."""
 
     def check(self, settings: dict[str, Any]) -> None:
         argv = settings.get("argv")
@@ -21,6 +24,17 @@ class CommandProvider:
                 raise ProviderError(
                     f"{word!r} has an unknown placeholder; known are {{prompt}}, {{clone}}, {{model}}."
                 ) from error
+        for name in self.passes(settings):
+            if not isinstance(name, str) or not NAME.match(name):
+                raise ProviderError(f"pass holds {name!r}, which is no name of a variable.")
+            if OURS.match(name):
+                raise ProviderError(f"{name} belongs to this program; no agent may see it.")
+
+    def passes(self, settings: dict[str, Any]) -> list[str]:
+        names = settings.get("pass", [])
+        if not isinstance(names, list):
+            raise ProviderError('pass is a list of names of variables: ["MY_AGENT_API_KEY"].')
+        return names
 
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         self.check(settings)

@@ -16,6 +16,9 @@ class ReplayProvider:
         if not isinstance(settings.get("cassettes"), str):
             raise ProviderError('The provider "replay" needs cassettes: the path of a folder.')
 
+    def passes(self, settings: dict[str, Any]) -> list[str]:
+        return []
+
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         self.check(settings)
         folder = Path(settings["cassettes"])

@@ -103,7 +103,9 @@ def _agent_steps(
     launcher.write_text(f'#!/bin/sh\nexec "{commands.base_python()}" -I -S "{CLI}" "$@"\n')
     launcher.chmod(0o700)
     path = f"{binaries}:{environment['PATH']}"
-    environment = environment | {
+    provider = provider_for(run.agent)
+    signs_in = {name: os.environ[name] for name in provider.passes(run.agent.settings) if name in os.environ}
+    environment = signs_in | environment | {
         "PATH": path,
         "STEROIDS_CONTEXT": str(folder / "context.json"),
         "STEROIDS_RUN": str(run.pk),
@@ -113,7 +115,7 @@ def _agent_steps(
     }
     prompt = folder / "prompt.md"
     launch = Launch(prompt=prompt, clone=folder / "clone", model=run.agent.model, path=path)
-    argv = provider_for(run.agent).argv(run.agent.settings, launch)
+    argv = provider.argv(run.agent.settings, launch)
     _tell(run, mirror, folder, known)
     steps = commands.environment_steps(known, folder, environment) if run.role == Run.Role.CODER else []
     return [

@@ -107,8 +107,8 @@ def _webhooks(task: Task) -> Conflict:
                 "deliveries that failed in one outage come back in the same second.",
                 "impact": "A merchant that recovers gets every pending event at once. With 12,000 queued it "
                 "falls over again.",
-                "suggestion": "Exponential back-off with full jitter: base 2 s, factor 2, cap 15 min. Give up "
-                "after 24 h.",
+                "suggestion": "Exponential back-off with full jitter: base 2 s, factor 2, cap 15 min. Give "
+                "up after 24 h.",
                 "path": "webhooks/delivery.py",
                 "line": 89,
                 "excerpt": EXCERPT,

@@ -184,8 +184,7 @@ HEADINGS = [
     ("###### a", (6, "a")),  # six levels
     ("####### a", None),  # not seven
     ("#a", None),  # a tag
-    ("#", None),
-    ("# ", None),  # it has to say something? At least a blank and its text, which may be empty
+    ("# ", (1, "")),  # an empty one
     ("#  a", (1, "a")),
     ("#\ta", (1, "a")),
     ("# a #", (1, "a")),  # the closed form
@@ -202,15 +201,9 @@ HEADINGS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "heading"), [row for row in HEADINGS if row[0] != "# "], ids=lambda value: repr(value)
-)
+@pytest.mark.parametrize(("text", "heading"), HEADINGS, ids=repr)
 def test_a_heading_has_a_level_and_a_text(text: str, heading: tuple[int, str] | None) -> None:
     assert scan(text)[0].heading == heading
-
-
-def test_an_empty_heading_has_an_empty_text() -> None:
-    assert scan("# ")[0].heading == (1, "")
 
 
 @pytest.mark.parametrize("text", ["```\n# a\n```", "> # a", "````\n```\n# a\n````"], ids=repr)
@@ -363,9 +356,8 @@ def test_the_work_grows_with_the_length(make: Callable[[int], str], size: int) -
     [
         (lambda n: "# a" + " " * n + "b", 100),  # cubic: 800 blanks take half a second, 10,000 a quarter hour
         (lambda n: "# a" + "#" * n + "b", 800),  # quadratic
-        (lambda n: "# a" + " #" * n + "b", 60),  # worse than cubic
     ],
-    ids=["blanks", "hashes", "both"],
+    ids=["blanks", "hashes"],
 )
 @pytest.mark.xfail(strict=True, reason="BUG: HEADING backtracks; one line of a few KiB stops the process")
 def test_the_work_on_a_heading_grows_with_its_length(make: Callable[[int], str], size: int) -> None:

@@ -1,0 +1,46 @@
+"""Add an agent from the command line."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from agents.models import Agent
+from tasks.models import Project
+
+
+class Command(BaseCommand):
+    help = (
+        "Add an agent that is any command. Example: add_agent my-coder --role coder -- my-agent --file {prompt}. "
+        "{prompt} is the path of the prompt, which is also on standard input; {clone} and {model} may stand there too."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--role", choices=Agent.Role.values, required=True)
+        parser.add_argument("--model", default="", help="shown on pages and put for {model}")
+        parser.add_argument("--project", action="append", default=[], help="only there (default: everywhere)")
+        parser.add_argument("--slots", type=int, default=1, help="runs at a time (default: 1)")
+        parser.add_argument(
+            "--pass", dest="names", action="append", default=[], metavar="NAME",
+            help="a variable of this host's environment that the agent needs to sign in",
+        )  # fmt: skip
+        parser.add_argument("argv", nargs="+", help="the command, after --")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        agent = Agent(
+            name=options["name"], role=options["role"], model=options["model"], slots=options["slots"],
+            settings={"argv": options["argv"]} | ({"pass": options["names"]} if options["names"] else {}),
+        )  # fmt: skip
+        try:
+            agent.full_clean()
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        projects = list(Project.objects.filter(slug__in=options["project"]))
+        if missing := set(options["project"]) - {project.slug for project in projects}:
+            raise CommandError(f"There is no project {', '.join(sorted(missing))}.")
+        agent.save()
+        agent.projects.set(projects)
+        where = ", ".join(project.slug for project in projects) or "every project"
+        self.stdout.write(f"{agent.name} is a {agent.role} on {where}: {' '.join(options['argv'])}")

@@ -1,0 +1,755 @@
+"""Plain git against real remotes, hung ones, and clones in which an agent planted programs."""
+
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents.runtime import git as plain
+from agents.runtime import processes
+from agents.runtime.git import GitError, Mirror, Network, Unreachable, check_branch
+from tests.agents.world import Files, Remote, commit, git, hook, write
+
+MARK = "STEROIDS_GIT_TEST"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    return Remote(tmp_path)
+
+
+@pytest.fixture
+def mirror(remote: Remote, tmp_path: Path) -> Mirror:
+    return remote.mirror(tmp_path / "mirror.git")
+
+
+def clone_of(mirror: Mirror, sha: str, name: str = "clone") -> Path:
+    folder = mirror.path.parent / name
+    mirror.checkout(folder, sha, "steroids/ledger-1")
+    return folder
+
+
+def taken(mirror: Mirror, files: Files, *, base: str = "", name: str = "clone", message: str = "Work") -> str:
+    """A commit that an agent made in a clone of its own and that the mirror has taken."""
+    clone = clone_of(mirror, base or mirror.resolve(mirror.target_ref), name)
+    sha = commit(clone, files, message)
+    mirror.take(clone, sha, f"refs/steroids/submissions/{name}")
+    return sha
+
+
+# --- Reaching the remote ----------------------------------------------------------------------------------
+
+
+def test_it_fetches_the_head_of_the_target(remote: Remote, mirror: Mirror) -> None:
+    assert mirror.fetch_target() == remote.first
+    later = remote.push({"more.py": "more\n"})
+    assert mirror.fetch_target() == later
+    assert mirror.is_ancestor(remote.first, later)
+
+
+def test_it_follows_a_target_that_somebody_forced_back(remote: Remote, mirror: Mirror) -> None:
+    remote.push({"more.py": "more\n"})
+    mirror.fetch_target()
+    git(remote.path, "update-ref", "refs/heads/main", remote.first)
+    assert mirror.fetch_target() == remote.first
+
+
+def test_it_fetches_no_tag_and_no_other_branch(remote: Remote, mirror: Mirror) -> None:
+    git(remote.path, "tag", "v1", remote.first)
+    git(remote.path, "branch", "other", remote.first)
+    mirror.fetch_target()
+    assert git(mirror.path, "for-each-ref", "--format=%(refname)") == "refs/steroids/target/main"
+
+
+def test_it_pushes_exactly_the_commit_it_was_given(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    chosen = commit(clone, {"a.py": "a\n"})
+    later = commit(clone, {"b.py": "b\n"})
+    mirror.take(clone, later, "refs/steroids/submissions/1")
+    mirror.push(chosen)
+    assert remote.head() == chosen
+
+
+def test_it_pushes_the_same_commit_twice_without_harm(remote: Remote, mirror: Mirror) -> None:
+    sha = taken(mirror, {"a.py": "a\n"})
+    mirror.push(sha)
+    mirror.push(sha)
+    assert remote.head() == sha
+
+
+def test_it_never_forces(remote: Remote, mirror: Mirror) -> None:
+    sha = taken(mirror, {"a.py": "a\n"})
+    theirs = remote.push({"b.py": "b\n"})
+    with pytest.raises(Unreachable, match="rejected|fetch first|non-fast-forward"):
+        mirror.push(sha)
+    assert remote.head() == theirs
+
+
+def test_a_push_runs_the_remotes_hooks_and_passes_on_their_words(remote: Remote, mirror: Mirror) -> None:
+    hook(remote.path, "pre-receive", "echo 'no pushes on Fridays' >&2; exit 1")
+    with pytest.raises(Unreachable, match="no pushes on Fridays"):
+        mirror.push(taken(mirror, {"a.py": "a\n"}))
+    assert remote.head() == remote.first
+
+
+@pytest.mark.parametrize("url", ["/nonexistent/remote.git", "https://127.0.0.1:9/remote.git"])
+def test_a_remote_that_is_not_there_is_unreachable(tmp_path: Path, url: str) -> None:
+    mirror = Mirror(tmp_path / "mirror.git", url, "main", Network(timeout=10.0))
+    with pytest.raises(Unreachable):
+        mirror.fetch_target()
+
+
+def test_a_target_that_is_not_there_is_unreachable(remote: Remote, tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "mirror.git", str(remote.path), "release", Network())
+    with pytest.raises(Unreachable, match="refs/heads/release"):
+        mirror.fetch_target()
+
+
+@pytest.fixture
+def hung() -> Iterator[int]:
+    """A port on loopback where somebody takes the call and never says a word."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(8)
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def hung_mirror(hung: int, tmp_path: Path) -> Iterator[Mirror]:
+    mark = {MARK: str(tmp_path)}
+    network = Network(protocols=("http",), timeout=0.5, environment=mark)
+    yield Mirror(tmp_path / "mirror.git", f"http://127.0.0.1:{hung}/x.git", "main", network)
+    assert processes.end_all(processes.marked(MARK, str(tmp_path)), 0)
+
+
+def test_a_remote_that_never_answers_is_given_up(hung_mirror: Mirror) -> None:
+    started = time.monotonic()
+    with pytest.raises(Unreachable, match=r"took longer than 0\.5 s"):
+        hung_mirror.fetch_target()
+    assert time.monotonic() - started < 5
+
+
+def test_a_push_to_a_remote_that_never_answers_is_given_up(
+    remote: Remote, mirror: Mirror, hung_mirror: Mirror
+) -> None:
+    mirror.url, mirror.network = hung_mirror.url, hung_mirror.network
+    with pytest.raises(Unreachable, match=r"took longer than 0\.5 s"):
+        mirror.push(remote.first)
+
+
+@pytest.mark.xfail(strict=True, reason="only git itself is killed; git-remote-http and ssh live on")
+def test_nothing_of_a_call_that_was_given_up_lives_on(hung_mirror: Mirror) -> None:
+    with pytest.raises(Unreachable):
+        hung_mirror.fetch_target()
+    assert processes.marked(MARK, str(hung_mirror.path.parent)) == []
+
+
+@pytest.mark.xfail(strict=True, reason="two fetches at once: the slower one cannot lock the ref")
+def test_two_threads_may_fetch_the_target_at_once(remote: Remote, mirror: Mirror) -> None:
+    """Two coders start after a landing: nobody may call the remote unreachable for that."""
+    problems: list[str] = []
+
+    def fetch(start: threading.Barrier) -> None:
+        start.wait()
+        try:
+            mirror.fetch_target()
+        except Unreachable as error:
+            problems.append(str(error))
+
+    for turn in range(4):
+        remote.push({"turn.py": f"{turn}\n"})
+        start = threading.Barrier(4)
+        threads = [threading.Thread(target=fetch, args=(start,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert problems == []
+
+
+# --- Words that are no names ------------------------------------------------------------------------------
+
+NO_BRANCHES = [
+    "", "-", "-x", "--upload-pack=touch x", "a..b", "refs/heads/x", "@{-1}", "@{u}", "HEAD", "a b", "x:y",
+    "*", "main\n", "x.lock", "a/../b", "/main", "main^", "main~1", "a\\b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_BRANCHES)
+def test_it_refuses_what_is_no_name_of_a_branch(tmp_path: Path, name: str) -> None:
+    with pytest.raises(GitError, match="is no name of a branch"):
+        Mirror(tmp_path / "mirror.git", "/nowhere", name, Network())
+
+
+@pytest.mark.parametrize("name", ["main", "release/1.2", "steroids/ledger-1", "grün"])
+def test_it_takes_the_name_of_a_branch(name: str) -> None:
+    assert check_branch(name) == name
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "--upload-pack=touch {marker}",
+        "--receive-pack=touch {marker}",
+        "-x",
+        "ext::sh -c touch% {marker}",
+        "fd::0",
+        "ssh://-oProxyCommand=touch {marker}/x",
+        "-oProxyCommand=touch {marker}:x",
+        "file:///nowhere --upload-pack='touch {marker}'",
+        "/nowhere; touch {marker}",
+        "$(touch {marker})",
+    ],
+)
+def test_a_url_is_a_url_and_never_an_option_or_a_program(remote: Remote, mirror: Mirror, url: str) -> None:
+    marker = mirror.path.parent / "marker"
+    mirror.url = url.format(marker=marker)
+    with pytest.raises(Unreachable):
+        mirror.fetch_target()
+    with pytest.raises(Unreachable):
+        mirror.push(remote.first)
+    assert not marker.exists()
+
+
+def test_only_the_named_schemes_are_used(remote: Remote, tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "mirror.git", str(remote.path), "main", Network(protocols=("https",)))
+    with pytest.raises(Unreachable, match="transport 'file' not allowed"):
+        mirror.fetch_target()
+
+
+@pytest.mark.parametrize("sha", ["--output=x", "-p", "--upload-pack=touch x", "no such thing", "0" * 40])
+def test_a_commit_that_is_none_is_a_problem_with_a_name(remote: Remote, mirror: Mirror, sha: str) -> None:
+    with pytest.raises(GitError):
+        mirror.resolve(sha)
+    with pytest.raises(GitError):
+        mirror.take(clone_of(mirror, remote.first), sha, "refs/steroids/submissions/1")
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the first word with a dash in it is taken for the command: the folder"
+)
+def test_a_problem_names_the_command_and_not_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "a-folder"
+    with pytest.raises(GitError) as caught:
+        plain.run(folder, "cat-file", "-e", "HEAD")
+    assert caught.value.what == "git cat-file"
+
+
+# --- An environment from nothing --------------------------------------------------------------------------
+
+
+def test_git_sees_nothing_of_the_servers_environment(
+    remote: Remote, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "marker"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch '{marker}'\nexit 1\n")
+    program.chmod(0o755)
+    home = tmp_path / "home"
+    write(
+        home,
+        {".gitconfig": f"[core]\n\thooksPath = {tmp_path}\n\tfsmonitor = {program}\n[user]\n\tname = Eve\n"},
+    )
+    planted = {
+        "HOME": str(home), "XDG_CONFIG_HOME": str(home), "GIT_CONFIG_GLOBAL": str(home / ".gitconfig"),
+        "GIT_DIR": str(tmp_path / "elsewhere"), "GIT_WORK_TREE": str(tmp_path), "GIT_INDEX_FILE": "/dev/full",
+        "GIT_OBJECT_DIRECTORY": str(tmp_path / "objects"), "GIT_EXTERNAL_DIFF": str(program),
+        "GIT_SSH_COMMAND": str(program), "GIT_PROXY_COMMAND": str(program), "GIT_EDITOR": str(program),
+        "GIT_SEQUENCE_EDITOR": str(program), "GIT_PAGER": str(program), "GIT_TRACE": str(tmp_path / "trace"),
+        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": str(program),
+        "GIT_AUTHOR_NAME": "Eve", "GIT_COMMITTER_NAME": "Eve", "GIT_NAMESPACE": "eve", "SECRET_KEY": "hush",
+    }  # fmt: skip
+    for name, value in planted.items():
+        monkeypatch.setenv(name, value)
+    clone = clone_of(mirror, remote.first)
+    write(clone, {"left.py": "left\n"})
+    saved = mirror.commit_tree_of(clone, remote.first, "Saved")
+    theirs = remote.push({"b.py": "b\n"})
+    assert saved is not None
+    rebased = mirror.rebase(tmp_path / "rebase", saved, mirror.fetch_target())
+    assert mirror.diff(remote.first, saved).count("+left") == 1
+    assert git(tmp_path / "rebase", "log", "-1", "--format=%an %cn %P") == f"Steroids Steroids {theirs}"
+    assert git(tmp_path / "rebase", "rev-parse", "HEAD") == rebased
+    assert not marker.exists()
+    assert not (tmp_path / "trace").exists()
+
+
+def test_the_environment_of_git_is_short_and_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "hush")
+    names = set(plain.base_environment())
+    assert "SECRET_KEY" not in names
+    assert {name for name in names if not name.startswith("GIT_")} == {"PATH", "LC_ALL", "HOME"}
+
+
+# --- Commits ----------------------------------------------------------------------------------------------
+
+
+def test_it_takes_the_named_commit_and_nothing_after_it(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    named = commit(clone, {"a.py": "a\n"})
+    later = commit(clone, {"b.py": "b\n"})
+    mirror.take(clone, named, "refs/steroids/submissions/1")
+    assert mirror.resolve("refs/steroids/submissions/1") == named
+    assert not mirror.has(later)
+
+
+def test_a_commit_that_the_clone_does_not_have_cannot_be_taken(remote: Remote, mirror: Mirror) -> None:
+    with pytest.raises(GitError):
+        mirror.take(clone_of(mirror, remote.first), "1" * 40, "refs/steroids/submissions/1")
+
+
+def test_a_tree_that_would_write_into_dot_git_cannot_be_taken(remote: Remote, mirror: Mirror) -> None:
+    """C7: git's own check of objects on the way in."""
+    clone = clone_of(mirror, remote.first)
+    blob = git(clone, "rev-parse", "HEAD:README.md")
+    listing = f"100644 blob {blob}\t.git\n"
+    done = subprocess.run(
+        ["git", "-C", str(clone), "mktree"], input=listing, capture_output=True, text=True, check=True
+    )
+    sha = git(clone, "commit-tree", done.stdout.strip(), "-p", "HEAD", "-m", "evil")
+    with pytest.raises(GitError, match="hasDotgit"):
+        mirror.take(clone, sha, "refs/steroids/submissions/1")
+
+
+def test_a_rebase_makes_the_same_commit_whoever_does_it_whenever(remote: Remote, tmp_path: Path) -> None:
+    """Two hosts that both rebase land the same thing (MODELS 39)."""
+    one, other = remote.mirror(tmp_path / "one.git"), remote.mirror(tmp_path / "other.git")
+    clone = clone_of(one, remote.first)
+    commit(clone, {"a.py": "a\n"})
+    sha = commit(clone, {"b.py": "b\n"}, "More", GIT_AUTHOR_DATE="2001-02-03T04:05:06+0300")
+    for host in (one, other):
+        host.take(clone, sha, "refs/steroids/submissions/1")
+    head = remote.push({"c.py": "c\n"})
+    for host in (one, other):
+        host.fetch_target()
+    first = one.rebase(tmp_path / "here", sha, head)
+    time.sleep(1.1)
+    assert other.rebase(tmp_path / "there", sha, head) == first
+    assert first not in {sha, head}
+    assert git(tmp_path / "here", "log", "-1", "--format=%an %cn %ai %ci") == (
+        "Ada Steroids 2001-02-03 04:05:06 +0300 2001-02-03 04:05:06 +0300"
+    )
+
+
+def test_the_patch_is_the_same_before_and_after_a_clean_rebase(remote: Remote, mirror: Mirror) -> None:
+    sha = taken(mirror, {"a.py": "a\n", "ledger.py": "total = 0\n" * 19 + "total = 1\n"})
+    head = remote.push({"ledger.py": "# A ledger\n" + "total = 0\n" * 20})
+    mirror.fetch_target()
+    folder = mirror.path.parent / "rebase"
+    rebased = mirror.rebase(folder, sha, head)
+    mirror.take(folder, rebased, "refs/steroids/landings/1")
+    assert mirror.patch_id(head, rebased) == mirror.patch_id(remote.first, sha) != ""
+    assert mirror.is_ancestor(head, rebased)
+
+
+def test_another_change_is_another_patch(remote: Remote, mirror: Mirror) -> None:
+    one = taken(mirror, {"a.py": "a\n"}, name="one")
+    other = taken(mirror, {"a.py": "b\n"}, name="other")
+    assert mirror.patch_id(remote.first, one) != mirror.patch_id(remote.first, other)
+
+
+def test_no_change_has_no_patch(remote: Remote, mirror: Mirror) -> None:
+    assert mirror.patch_id(remote.first, remote.first) == ""
+
+
+def test_a_change_that_does_not_apply_any_more_is_a_problem(remote: Remote, mirror: Mirror) -> None:
+    sha = taken(mirror, {"README.md": "Mine.\n"})
+    head = remote.push({"README.md": "Theirs.\n"})
+    mirror.fetch_target()
+    with pytest.raises(GitError, match="could not apply"):
+        mirror.rebase(mirror.path.parent / "rebase", sha, head)
+
+
+def test_a_bundle_carries_the_commits_to_another_host(remote: Remote, mirror: Mirror, tmp_path: Path) -> None:
+    sha = taken(mirror, {"a.py": "a\n"})
+    ref = "refs/steroids/submissions/clone"
+    data = mirror.bundle(ref, remote.first)
+    other = remote.mirror(tmp_path / "other.git")
+    assert not other.has(sha)
+    other.unbundle(data, ref)
+    assert other.resolve(ref) == sha
+    assert other.diff(remote.first, sha) == mirror.diff(remote.first, sha)
+
+
+def test_a_bundle_holds_nothing_that_the_target_has(remote: Remote, mirror: Mirror) -> None:
+    noise = "".join(f"{n * 7919 % 1_000_003:x}" for n in range(20_000))
+    base = remote.push({"large.bin": noise})
+    mirror.fetch_target()
+    sha = taken(mirror, {"a.py": "a\n"}, base=base)
+    assert len(mirror.bundle("refs/steroids/submissions/clone", base)) < 2_000
+    assert sha
+
+
+def test_a_damaged_bundle_is_a_problem(mirror: Mirror) -> None:
+    with pytest.raises(GitError):
+        mirror.unbundle(b"# v2 git bundle\nnonsense", "refs/steroids/submissions/1")
+    assert not (mirror.path / "incoming.bundle").exists()
+
+
+@pytest.mark.xfail(strict=True, reason="every bundle is written to the same file of the mirror")
+def test_two_bundles_may_come_in_at_once(
+    remote: Remote, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two landings of one project in two threads of a host that has neither commit."""
+    bundles = {}
+    for name in ("one", "other"):
+        taken(mirror, {f"{name}.py": "x\n"}, name=name)
+        ref = f"refs/steroids/submissions/{name}"
+        bundles[ref] = mirror.bundle(ref, remote.first)
+    host = remote.mirror(tmp_path / "host.git")
+    both, run, problems = threading.Barrier(2, timeout=10), plain.run, []
+
+    def together(*arguments: str, **more: object) -> object:
+        both.wait()
+        return run(*arguments, **more)  # type: ignore[arg-type]
+
+    def bring(ref: str, data: bytes) -> None:
+        try:
+            host.unbundle(data, ref)
+        except (GitError, OSError) as error:
+            problems.append(str(error))
+
+    monkeypatch.setattr(plain, "run", together)
+    threads = [threading.Thread(target=bring, args=item) for item in bundles.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+
+
+# --- Reading ----------------------------------------------------------------------------------------------
+
+
+def test_it_reads_a_file_as_it_is_in_the_commit(remote: Remote, mirror: Mirror) -> None:
+    later = remote.push({"README.md": "Changed.\n"})
+    mirror.fetch_target()
+    assert mirror.read(remote.first, "README.md", 100) == "A ledger.\n"
+    assert mirror.read(later, "README.md", 100) == "Changed.\n"
+    assert mirror.read(later, "README.md", 4) == "Chan"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/hostname", "../remote.git/HEAD", "docs/../README.md", "docs", "", ".", "./README.md",
+        "missing.md", ".git/config", "docs/missing", "README.md/x", ":README.md", "*.md", "-p", "--help",
+    ],
+)  # fmt: skip
+def test_it_reads_nothing_that_is_no_file_of_the_commit(remote: Remote, mirror: Mirror, path: str) -> None:
+    assert mirror.read(remote.first, path, 100) is None
+
+
+def test_a_link_in_the_repository_is_only_text(remote: Remote, mirror: Mirror) -> None:
+    secret = mirror.path.parent / "secret"
+    secret.write_text("hush")
+    clone = clone_of(mirror, remote.first)
+    (clone / "link.md").symlink_to(secret)
+    (clone / "folder").symlink_to("/etc")
+    sha = commit(clone, {})
+    mirror.take(clone, sha, "refs/steroids/submissions/1")
+    assert mirror.read(sha, "link.md", 1000) == str(secret)
+    assert mirror.read(sha, "folder/hostname", 1000) is None
+
+
+def test_broken_text_is_readable(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    (clone / "latin.md").write_bytes(b"gr\xfcn\n")
+    sha = commit(clone, {})
+    mirror.take(clone, sha, "refs/steroids/submissions/1")
+    assert mirror.read(sha, "latin.md", 100) == "gr\ufffdn\n"
+    assert "+gr\ufffdn" in mirror.diff(remote.first, sha)
+
+
+def test_it_counts_the_lines_of_each_file(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    (clone / "logo.png").write_bytes(bytes(range(256)))
+    sha = commit(clone, {"README.md": "One.\nTwo.\n", "docs/SPEC.md": None, "grün ß.py": "x\n"})
+    mirror.take(clone, sha, "refs/steroids/submissions/1")
+    assert sorted(mirror.changed(remote.first, sha)) == [
+        ("README.md", 2, 1), ("docs/SPEC.md", 0, 1), ("grün ß.py", 1, 0), ("logo.png", 0, 0),
+    ]  # fmt: skip
+    assert sorted(mirror.names(sha)) == ["README.md", "grün ß.py", "ledger.py", "logo.png"]
+
+
+# --- Clones for agents ------------------------------------------------------------------------------------
+
+
+def test_a_clone_has_no_remote_and_borrows_its_objects(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    assert git(clone, "remote") == ""
+    assert git(clone, "rev-parse", "--abbrev-ref", "HEAD") == "steroids/ledger-1"
+    assert git(clone, "rev-parse", "HEAD") == remote.first
+    assert git(clone, "status", "--porcelain") == ""
+    assert git(clone, "count-objects") == "0 objects, 0 kilobytes"
+    assert str(remote.path) not in (clone / ".git" / "config").read_text()
+
+
+def test_a_clone_without_a_branch_stands_on_the_commit(remote: Remote, mirror: Mirror) -> None:
+    folder = mirror.path.parent / "review"
+    mirror.checkout(folder, remote.first)
+    assert git(folder, "rev-parse", "--abbrev-ref", "HEAD") == "HEAD"
+    assert git(folder, "rev-parse", "HEAD") == remote.first
+
+
+def test_what_an_agent_deletes_in_its_clone_is_still_in_the_mirror(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    commit(clone, {"a.py": "a\n"})
+    git(clone, "update-ref", "-d", "HEAD")
+    git(clone, "gc", "--quiet", "--prune=now")
+    assert mirror.has(remote.first)
+    assert git(mirror.path, "fsck", "--strict") == ""
+
+
+def test_it_saves_everything_that_lies_in_a_clone(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    write(clone, {"new.py": "new\n", "README.md": None, ".gitignore": "*.log\n", "noise.log": "noise\n"})
+    saved = mirror.commit_tree_of(clone, remote.first, "Saved")
+    assert saved is not None
+    assert {path for path, _, _ in mirror.changed(remote.first, saved)} == {
+        "new.py",
+        "README.md",
+        ".gitignore",
+    }
+    assert git(clone, "status", "--porcelain").splitlines()  # the clone itself was left as it was
+
+
+def test_there_is_nothing_to_save_in_a_clean_clone(remote: Remote, mirror: Mirror) -> None:
+    assert mirror.commit_tree_of(clone_of(mirror, remote.first), remote.first, "Saved") is None
+    assert list(mirror.path.glob("*.index")) == []
+
+
+@pytest.mark.xfail(strict=True, reason="git add refuses the whole tree for one repository without commits")
+def test_an_empty_repository_in_the_clone_does_not_cost_the_rest(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    write(clone, {"new.py": "new\n"})
+    git(clone, "init", "--quiet", "vendored")
+    saved = mirror.commit_tree_of(clone, remote.first, "Saved")
+    assert saved is not None
+    assert [path for path, _, _ in mirror.changed(remote.first, saved)] == ["new.py"]
+
+
+# --- What an agent plants ---------------------------------------------------------------------------------
+
+HOOKS = [
+    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-applypatch", "post-checkout", "post-commit",
+    "post-index-change", "post-merge", "post-rewrite", "pre-applypatch", "pre-auto-gc", "pre-commit",
+    "pre-merge-commit", "pre-push", "pre-rebase", "prepare-commit-msg", "push-to-checkout",
+    "reference-transaction", "sendemail-validate", "update", "pre-receive", "post-receive", "post-update",
+]  # fmt: skip
+PROGRAM_KEYS = [
+    "core.fsmonitor", "core.sshCommand", "core.editor", "core.pager", "core.askPass", "core.gitProxy",
+    "core.alternateRefsCommand", "sequence.editor", "diff.external", "diff.x.command",
+    "diff.x.textconv", "merge.x.driver", "filter.x.clean", "filter.x.smudge", "filter.x.process",
+    "uploadpack.packObjectsHook", "credential.helper", "gpg.program", "gpg.ssh.program",
+    "interactive.diffFilter", "remote.origin.uploadpack", "remote.origin.receivepack",
+    "remote.origin.vcs", "sendemail.smtpServer", "browser.x.cmd", "man.x.cmd", "trailer.x.command",
+    "submodule.nested.update", "receive.procReceiveRefs", "http.proxy", "tar.x.command",
+]  # fmt: skip
+PLAIN_KEYS = {
+    "commit.gpgSign": "true", "filter.x.required": "true", "gpg.format": "ssh", "protocol.allow": "always",
+    "protocol.ext.allow": "always", "uploadpack.allowFilter": "true", "remote.origin.promisor": "true",
+    "remote.origin.partialCloneFilter": "blob:none", "extensions.partialClone": "origin",
+    "core.repositoryFormatVersion": "1", "pack.useBitmaps": "true",
+}  # fmt: skip
+COMMANDS = [
+    "add",
+    "commit-tree",
+    "diff",
+    "fetch",
+    "pack-objects",
+    "read-tree",
+    "rev-parse",
+    "upload-pack",
+    "write-tree",
+]
+
+
+class Planted:
+    """A clone in which every known lever of git points at a program that leaves a mark."""
+
+    def __init__(self, clone: Path, *, plant: bool = True) -> None:
+        self.clone, self.marks = clone, clone.parent / "marks"
+        self.marks.mkdir()
+        self.program = clone.parent / "planted"
+        script = f'#!/bin/sh\ntouch \'{self.marks}\'/"$(basename "$0").$$"\ncat 2>/dev/null\nexit 0\n'
+        self.program.write_text(script)
+        self.program.chmod(0o755)
+        if plant:
+            self.into(clone)
+
+    def into(self, repository: Path) -> None:
+        """Plant it in this repository's hooks, config, attributes and alternates."""
+        folder = repository / ".git"
+        for name in HOOKS:
+            target = folder / "hooks" / name
+            target.parent.mkdir(exist_ok=True)
+            target.unlink(missing_ok=True)
+            target.symlink_to(self.program)
+        settings = PLAIN_KEYS | dict.fromkeys(PROGRAM_KEYS, str(self.program))
+        settings |= {f"alias.{name}": f"!{self.program}" for name in COMMANDS}
+        settings |= {"core.hooksPath": str(folder / "hooks"), "core.attributesFile": str(folder / "all")}
+        settings |= {
+            "remote.origin.url": f"ext::{self.program}",
+            "submodule.nested.url": f"ext::{self.program}",
+        }
+        settings |= {f"url.ext::{self.program}.insteadOf": "/", "include.path": str(folder / "more")}
+        lines = [f"[core]\n\tsshCommand = {self.program}\n"]
+        (folder / "more").write_text("".join(lines))
+        for where in (folder / "all", folder / "info" / "attributes"):
+            where.parent.mkdir(exist_ok=True)
+            where.write_text("* filter=x diff=x merge=x\n")
+        with (folder / "config").open("a") as file:
+            for name, value in settings.items():
+                section, _, key = name.rpartition(".")
+                first, _, second = section.partition(".")
+                head = f'[{first} "{second}"]' if second else f"[{first}]"
+                file.write(f"{head}\n\t{key} = {value}\n")
+        elsewhere = self.clone.parent / "elsewhere" / "objects"
+        elsewhere.mkdir(parents=True, exist_ok=True)
+        with (folder / "objects" / "info" / "alternates").open("a") as file:
+            file.write(f"{elsewhere}\n| {self.program}\n")
+
+    @property
+    def ran(self) -> list[str]:
+        return sorted(path.name for path in self.marks.iterdir())
+
+    def clear(self) -> None:
+        for path in self.marks.iterdir():
+            path.unlink()
+
+
+@pytest.fixture
+def planted(remote: Remote, mirror: Mirror) -> tuple[Planted, str]:
+    """The clone, and the commit with hostile attributes that its agent made before."""
+    clone = clone_of(mirror, remote.first)
+    sha = commit(
+        clone, {".gitattributes": "* filter=x diff=x merge=x\n", "a.py": "a\n", "README.md": "Mine.\n"}
+    )
+    return Planted(clone), sha
+
+
+def test_the_planted_programs_would_run(planted: tuple[Planted, str]) -> None:
+    """The tests below have teeth: git in that very folder runs what was planted."""
+    trap, _ = planted
+    write(trap.clone, {"a.py": "changed\n"})
+    subprocess.run(
+        ["git", "-C", str(trap.clone), "status"], capture_output=True, check=False, timeout=20,
+        env={"PATH": plain.base_environment()["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nonexistent"},
+    )  # fmt: skip
+    assert trap.ran
+
+
+def test_nothing_planted_runs_when_a_commit_is_taken_and_used(
+    remote: Remote, mirror: Mirror, planted: tuple[Planted, str]
+) -> None:
+    trap, sha = planted
+    mirror.take(trap.clone, sha, "refs/steroids/submissions/1")
+    head = remote.push({"README.md": "A ledger.\nOf theirs.\n", "b.py": "b\n"})
+    mirror.fetch_target()
+    mirror.diff(remote.first, sha)
+    mirror.changed(remote.first, sha)
+    mirror.patch_id(remote.first, sha)
+    mirror.read(sha, "a.py", 100)
+    mirror.checkout(mirror.path.parent / "review", sha)
+    with pytest.raises(GitError, match="could not apply"):
+        mirror.rebase(mirror.path.parent / "conflict", sha, head)
+    mirror.unbundle(mirror.bundle("refs/steroids/submissions/1", remote.first), "refs/steroids/submissions/1")
+    assert trap.ran == []
+
+
+def test_nothing_planted_runs_when_work_is_rebased_and_pushed(
+    remote: Remote, mirror: Mirror, planted: tuple[Planted, str]
+) -> None:
+    trap, sha = planted
+    mirror.take(trap.clone, sha, "refs/steroids/submissions/1")
+    head = remote.push({"b.py": "b\n"})
+    mirror.fetch_target()
+    rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head)
+    mirror.take(mirror.path.parent / "rebase", rebased, "refs/steroids/landings/1")
+    mirror.push(rebased)
+    assert remote.head() == rebased
+    assert trap.ran == []
+
+
+def test_nothing_planted_runs_when_work_is_saved(mirror: Mirror, planted: tuple[Planted, str]) -> None:
+    trap, sha = planted
+    write(trap.clone, {"a.py": "b\n", "left.py": "left\n"})
+    mirror.take(trap.clone, sha, "refs/steroids/salvage/1")
+    saved = mirror.commit_tree_of(trap.clone, sha, "Saved")
+    assert saved is not None
+    assert mirror.read(saved, "left.py", 100) == "left\n"
+    assert trap.ran == []
+
+
+def test_nothing_planted_runs_in_a_repository_within_the_clone(
+    mirror: Mirror, planted: tuple[Planted, str]
+) -> None:
+    trap, sha = planted
+    nested = nested_in(trap)
+    write(nested, {"n.py": "m\n"})
+    mirror.take(trap.clone, sha, "refs/steroids/salvage/1")
+    mirror.commit_tree_of(trap.clone, sha, "Saved")
+    assert trap.ran == []
+
+
+def nested_in(trap: Planted) -> Path:
+    """Another repository in the work tree, with everything planted in it too."""
+    nested = trap.clone / "nested"
+    nested.mkdir()
+    git(nested, "init", "--quiet")
+    commit(nested, {"n.py": "n\n"})
+    trap.into(nested)
+    write(nested, {".gitattributes": "* filter=x\n"})
+    return nested
+
+
+@pytest.mark.xfail(
+    strict=True, reason="git add asks a submodule in the index for its status, in its own folder"
+)
+def test_nothing_planted_runs_in_a_submodule_that_the_agent_committed(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    (clone / "nested").mkdir()
+    git(clone / "nested", "init", "--quiet")
+    commit(clone / "nested", {"n.py": "n\n"})
+    sha = commit(clone, {"a.py": "a\n"})  # `nested` is a commit of its own in this tree
+    trap = Planted(clone)
+    trap.into(clone / "nested")
+    # As long as before, so that git must look into it, through the filter.
+    write(clone / "nested", {".gitattributes": "* filter=x\n", "n.py": "m\n"})
+    mirror.take(clone, sha, "refs/steroids/salvage/1")
+    mirror.commit_tree_of(clone, sha, "Saved")
+    assert trap.ran == []
+
+
+def test_nothing_planted_runs_to_fill_in_a_missing_object(remote: Remote, mirror: Mirror) -> None:
+    """A partial clone fetches what it lacks, with the program that its config names."""
+    clone = clone_of(mirror, remote.first)
+    sha = commit(clone, {"a.py": "a\n"})
+    blob = git(clone, "rev-parse", "HEAD:a.py")
+    (clone / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    trap = Planted(clone.with_name("elsewhere"), plant=False)
+    for name, value in {
+        "core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
+        "remote.origin.url": str(remote.path), "remote.origin.uploadpack": str(trap.program),
+    }.items():  # fmt: skip
+        git(clone, "config", name, value)
+    with pytest.raises(GitError):
+        mirror.take(clone, sha, "refs/steroids/submissions/1")
+    assert trap.ran == []
+
+
+def test_a_clone_that_is_a_pointer_to_another_repository_gives_only_what_was_named(
+    remote: Remote, mirror: Mirror, planted: tuple[Planted, str]
+) -> None:
+    trap, sha = planted
+    trap.clone.rename(trap.clone.with_name("real"))
+    trap.clone.mkdir()
+    (trap.clone / ".git").write_text(f"gitdir: {trap.clone.with_name('real') / '.git'}\n")
+    mirror.take(trap.clone, sha, "refs/steroids/submissions/1")
+    assert mirror.resolve("refs/steroids/submissions/1") == sha
+    assert trap.ran == []

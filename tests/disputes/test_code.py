@@ -1,0 +1,140 @@
+"""Diffs, the lines around a place, and the strip of rounds: no database needed."""
+
+from disputes.pages.code import Line, code_at, parse_diff
+from disputes.pages.rounds import strip
+from disputes.pages.words import plain, visible
+
+DIFF = """\
+diff --git a/src/calls.py b/src/calls.py
+index 111..222 100644
+--- a/src/calls.py
++++ b/src/calls.py
+@@ -9,4 +9,5 @@ def call():
+     one = 1
+-    two = 2
++    two = "two"
++    three = 3
+     four = 4
+     five = 5
+diff --git a/old name.py b/new name.py
+similarity index 100%
+rename from old name.py
+rename to new name.py
+diff --git "a/f\\303\\274r.py" "b/f\\303\\274r.py"
+new file mode 100644
+--- /dev/null
++++ "b/f\\303\\274r.py"
+@@ -0,0 +1 @@
++--- a/not/a/header
+\\ No newline at end of file
+diff --git a/logo.png b/logo.png
+Binary files a/logo.png and b/logo.png differ
+diff --git a/gone.py b/gone.py
+deleted file mode 100644
+--- a/gone.py
++++ /dev/null
+@@ -1 +0,0 @@
+-x = 1
+"""
+EXCERPT = '    one = 1\n    two = "two"\n    three = 3\n    four = 4'
+
+
+def shown(lines: list[Line]) -> list[tuple[int, str, str]]:
+    return [(line.number, line.sign, line.text.strip()) for line in lines]
+
+
+def at(**kwargs: object) -> list[Line]:
+    given = {"path": "src/calls.py", "line": 11, "excerpt": EXCERPT, "start": 9, "diff": DIFF} | kwargs
+    return code_at(**given)  # type: ignore[arg-type]
+
+
+def test_a_diff_names_its_files_and_counts_their_lines() -> None:
+    files = [(file.path, file.added, file.removed, file.note) for file in parse_diff(DIFF).files]
+    assert files == [
+        ("src/calls.py", 2, 1, ""),
+        ("new name.py", 0, 0, "renamed from old name.py"),
+        ("für.py", 1, 0, "new file"),
+        ("logo.png", 0, 0, "binary"),
+        ("gone.py", 0, 1, "deleted"),
+    ]
+
+
+def test_a_line_that_looks_like_a_header_stays_a_line() -> None:
+    file = parse_diff(DIFF).of("für.py")
+    assert file is not None
+    assert [line.text for line in file.hunks[0].lines] == ["--- a/not/a/header"]
+
+
+def test_a_cut_diff_is_read_as_far_as_it_goes() -> None:
+    for end in range(len(DIFF)):
+        assert len(parse_diff(DIFF[:end]).files) <= 5
+
+
+def test_a_long_diff_is_cut_and_says_so() -> None:
+    diff = parse_diff(DIFF, max_lines=8)
+    assert diff.is_cut
+    assert [len(hunk.lines) for file in diff.files for hunk in file.hunks] == [3]
+
+
+def test_the_excerpt_carries_the_signs_of_the_diff() -> None:
+    lines = at()
+    assert shown(lines) == [
+        (9, " ", "one = 1"),
+        (10, "-", "two = 2"),
+        (10, "+", 'two = "two"'),
+        (11, "+", "three = 3"),
+        (12, " ", "four = 4"),
+    ]
+    assert [line.number for line in lines if line.is_place] == [11]
+
+
+def test_a_diff_of_other_code_signs_nothing() -> None:
+    lines = at(excerpt="a = 1\nb = 2", start=11)
+    assert [line.sign for line in lines] == [" ", " "]
+
+
+def test_without_an_excerpt_the_hunk_serves() -> None:
+    assert shown(at(excerpt="", start=None))[3] == (11, "+", "three = 3")
+    assert at(excerpt="", start=None, line=400) == []
+    assert at(excerpt="", start=None, path="elsewhere.py") == []
+
+
+def test_code_is_coloured_by_classes_and_escaped() -> None:
+    html = at(excerpt='x = "<b>"  # &', start=11, diff="")[0].html
+    assert '<span class="s2">' in html
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_a_string_over_several_lines_is_coloured_on_each() -> None:
+    lines = at(excerpt='"""One\ntwo\nthree"""', start=10, diff="")
+    assert ['class="sd"' in line.html or 'class="s2"' in line.html for line in lines] == [True] * 3
+
+
+def test_an_unknown_language_is_plain() -> None:
+    assert at(path="notes.unknown", excerpt="a < b", start=11, diff="")[0].html == "a &lt; b"
+
+
+def test_characters_that_deceive_are_named_in_code_and_dropped_from_words() -> None:
+    assert "\u27e8U+202E\u27e9" in at(excerpt="x = '\u202e'", start=11, diff="")[0].html
+    assert visible("a\x1b[2Jb") == "a\u27e8U+001B\u27e9[2Jb"
+    assert plain("a\x1b\u2066b\u200b\tc\n") == "ab\tc\n"
+
+
+def test_the_strip_tells_a_b_a() -> None:
+    steps = strip(4, [2, 4], {3: "declined"})
+    assert [(step.round, step.mark, step.word) for step in steps] == [
+        (1, "–", "not seen"),
+        (2, "A", "raised"),
+        (3, "B", "declined"),
+        (4, "A", "again"),
+    ]
+
+
+def test_an_answer_comes_before_the_review_of_its_round() -> None:
+    steps = strip(3, [1, 2], {2: "silent", 3: "addressed"})
+    assert [(step.round, step.mark) for step in steps] == [(1, "A"), (2, "?"), (2, "A"), (3, "✓")]
+
+
+def test_a_long_strip_shows_its_end() -> None:
+    assert [step.round for step in strip(40, [1], {})] == [35, 36, 37, 38, 39, 40]
