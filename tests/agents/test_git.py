@@ -734,8 +734,9 @@ def test_nothing_planted_runs_to_fill_in_a_missing_object(remote: Remote, mirror
     (clone / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     trap = Planted(clone.with_name("elsewhere"), plant=False)
     for name, value in {
-        "core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
-        "remote.origin.url": str(remote.path), "remote.origin.uploadpack": str(trap.program),
+        "core.repositoryFormatVersion": "1", "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true", "remote.origin.url": str(remote.path),
+        "remote.origin.uploadpack": str(trap.program),
     }.items():  # fmt: skip
         git(clone, "config", name, value)
     with pytest.raises(GitError):

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from agents import runs
 from agents.models import Run
 from agents.runtime import keeping, paths
 from agents.runtime.git import GitError
 from tasks.models import Bundle, Event, Submission
-from tests.agents.world import World, git, make_world, write
+from tests.agents.world import World, git, make_world, write  # noqa: F401
 from tests.factories import create_finding, create_review, sha
 
-__all__ = ["make_world"]
 pytestmark = pytest.mark.django_db
 
 
@@ -202,8 +202,7 @@ def test_a_record_does_not_get_in_by_way_of_saved_work(world: World) -> None:
     run = world.coder()
     write(paths.clone_of(run), {"TODO.md": "- [x] All done\n"})
     saved = keeping.salvage(run)
-    Run.objects.filter(pk=run.pk).update(status=Run.Status.STOPPED if False else Run.Status.QUEUED)
-    run.task.runs.all().delete()
+    runs.end(run, Run.Outcome.STOPPED, salvage_sha=saved)
     again = world.coder(run.task, base=saved)
     submission = world.hand_in(again, world.commit(again, {"new.py": "one\n"}))
     keeping.keep(submission, again)
@@ -217,7 +216,6 @@ def test_too_many_lost_submissions_end_with_a_human(world: World) -> None:
     for number in range(2):
         run = world.coder(task)
         keeping.keep(world.hand_in(run, sha(f"{number}")), run)
-        Run.objects.filter(pk=run.pk).update(status=Run.Status.QUEUED, submission=None)
         task.refresh_from_db()
     assert task.status == "disputed"
     conflict = task.disputes.get().conflicts.get()

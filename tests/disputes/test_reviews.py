@@ -254,9 +254,7 @@ WORDS = [
     bug("not to be accepted", None, why="only `no` and `not` right before a word deny it"),
     bug("never approve", None, why="only `no` and `not` right before a word deny it"),
     bug("isn't approved", None, why="only `no` and `not` right before a word deny it"),
-    bug("dis-approved", None, why="a hyphen parts a word from its denial"),
     bug("NEEDS_CHANGES; no NEEDS_CHANGES in tests", N, why="a denied repetition hides the word before it"),
-    bug("NEEDS_CHANGES (APPROVED was not approved)", A, why="a denied repetition hides the word before it"),
     gap("APPROVED*", C, why="§19.3, a footnote mark is a condition"),
     gap("APPROVED (with two notes)", C, why="§19.3, `APPROVED (with …)` is a condition"),
 ]
@@ -312,7 +310,11 @@ SHAPES = [
     ("- **ISSUE-R100-100**: text", ("ISSUE-R100-100", "text", "medium")),
     ("### ISSUE-R1-001", ("ISSUE-R1-001", "ISSUE-R1-001", "medium")),  # without a title: its code
     ("### ISSUE-R1-001\n- Impact: boo", ("ISSUE-R1-001", "boo", "medium")),  # or what it does
-    ("### ISSUE-R11-001: text (Medium)", ("ISSUE-R11-001", "text (Medium)", "medium")),  # 5, by chance
+    gap(
+        "### ISSUE-R11-001: text (Medium)",
+        ("ISSUE-R11-001", "text", "medium"),
+        why="§19.1 no. 5, a severity in parentheses at the end stays in the title",
+    ),
     gap(
         "### ISSUE-R11-001: text (High)",
         ("ISSUE-R11-001", "text", "high"),
@@ -870,7 +872,7 @@ def test_an_approval_has_its_word_in_the_text(text: str) -> None:
 
 @given(GARBAGE)
 def test_a_stated_rejection_is_never_lost(text: str) -> None:
-    assert read_review(f"{text}\n").verdict is N or read_review(f"## Verdict: REJECTED\n\n{text}").verdict is N
+    assert read_review(f"## Verdict: REJECTED\n\n{text}").verdict is N
 
 
 @given(GARBAGE)
@@ -907,13 +909,15 @@ def test_the_words_of_a_verdict_are_words(words: str) -> None:
     assert found is None or any(phrase in plain for phrase, verdict in VERDICT_WORDS.items() if verdict is found)
 
 
-@given(st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(
-        st.sampled_from(["verdict", "findings", "title", "severity", "code", "text"]) | st.text(), inner
-    ),
-    max_leaves=12,
-).filter(lambda value: isinstance(value, dict)))  # fmt: skip
+KEYS = st.sampled_from(["verdict", "findings", "title", "severity", "code", "text"])
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9) | st.sampled_from(["high", "APPROVED"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(KEYS, ANY_JSON))
 def test_any_json_object_is_read_or_refused(document: dict[str, Any]) -> None:
     try:
         read = read_review(document)
@@ -967,18 +971,18 @@ def test_what_is_written_with_tags_is_read_back(written: list[tuple[tuple[str, s
 # --- Work -------------------------------------------------------------------------------------------------
 
 LINEAR = {
-    "prose": (lambda n: "Some ordinary words of a review.\n" * n, 900),
-    "findings": (lambda n: "- **ISSUE-R1-001**: text\n  - Impact: words\n" * n, 700),
-    "one long finding": (lambda n: "[MUST] text\n" + "words\n" * n, 4000),
-    "verdicts": (lambda n: "Verdict: APPROVED\n" * n, 1500),
-    "headings": (lambda n: "### High Priority\n" * n, 1500),
-    "words of a verdict": (lambda n: "Verdict: " + "approved not " * n, 2500),
-    "marks before a verdict": (lambda n: "# *-" * n, 5000),
-    "colons after a verdict": (lambda n: "Verdict" + " :*" * n, 5000),
-    "blanks before a field": (lambda n: "[MUST] a\n" + " " * n + "- " + " " * n, 15_000),
-    "letters of a label": (lambda n: "[MUST] a\n" + "ab " * n, 10_000),
-    "parentheses": (lambda n: "ISSUE-R1-001 (" + "a " * n, 15_000),
-    "code blocks": (lambda n: "```\n[MUST] text\n```\n" * n, 1500),
+    "prose": (lambda n: "Some ordinary words of a review.\n" * n, 300),
+    "findings": (lambda n: "- **ISSUE-R1-001**: text\n  - Impact: words\n" * n, 200),
+    "one long finding": (lambda n: "[MUST] text\n" + "words\n" * n, 1300),
+    "verdicts": (lambda n: "Verdict: APPROVED\n" * n, 500),
+    "headings": (lambda n: "### High Priority\n" * n, 500),
+    "words of a verdict": (lambda n: "Verdict: " + "approved not " * n, 800),
+    "marks before a verdict": (lambda n: "# *-" * n, 1700),
+    "colons after a verdict": (lambda n: "Verdict" + " :*" * n, 1700),
+    "blanks before a field": (lambda n: "[MUST] a\n" + " " * n + "- " + " " * n, 5000),
+    "letters of a label": (lambda n: "[MUST] a\n" + "ab " * n, 3300),
+    "parentheses": (lambda n: "ISSUE-R1-001 (" + "a " * n, 5000),
+    "code blocks": (lambda n: "```\n[MUST] text\n```\n" * n, 500),
 }
 
 
@@ -992,9 +996,9 @@ def test_the_work_grows_with_the_length(name: str) -> None:
 @pytest.mark.parametrize(
     ("make", "size"),
     [
-        (lambda n: "[MUST] " + "a" * n, 800),  # the place is sought in the title from every letter on
-        (lambda n: "[MUST] text\nLocation: " + "a" * n, 800),
-        (lambda n: "[MUST] " + "." * n, 800),
+        (lambda n: "[MUST] " + "a" * n, 500),  # the place is sought in the title from every letter on
+        (lambda n: "[MUST] text\nLocation: " + "a" * n, 500),
+        (lambda n: "[MUST] " + "." * n, 500),
     ],
     ids=["a long word", "a long location", "dots"],
 )
