@@ -13,9 +13,10 @@ from disputes.protocol.options import Option
 class _Words(forms.CharField):
     """Lines of text as they were typed, but for the line ends of browsers."""
 
-    def __init__(self, *, rows: int, **kwargs: Any) -> None:
+    def __init__(self, *, rows: int, placeholder: str = "", **kwargs: Any) -> None:
+        look = {"rows": rows, "class": "field", "placeholder": placeholder}
         kwargs = {"required": False, "max_length": rulings.TEXT_MAX} | kwargs
-        super().__init__(widget=forms.Textarea(attrs={"rows": rows, "class": "field"}), **kwargs)
+        super().__init__(widget=forms.Textarea(attrs=look), **kwargs)
 
     def to_python(self, value: Any) -> str:
         return super().to_python(value).replace("\r\n", "\n")
@@ -25,7 +26,7 @@ class RulingForm(forms.Form):
     """A ruling as it was typed. `rulings.decide` says whether it is one."""
 
     option = forms.CharField(max_length=16, error_messages={"required": "Choose an option first."})
-    text = _Words(label="Ruling", rows=3)
+    text = _Words(label="Ruling", rows=3, placeholder="Left empty, the words of the chosen option stand.")
     rationale = _Words(label="Why", rows=1)
     constraints = _Words(label="Constraints", rows=2)
     expects_change = forms.BooleanField(label="The code must change", required=False, initial=True)

@@ -196,7 +196,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         return _refusal(request, conflict, form, error)
     messages.success(
         request,
-        f"You ruled {decision.letter} on {dispute.ref}, {plain(conflict.task.title)}. "
+        f"You ruled {queue.word_of(decision)} on {dispute.ref}, {plain(conflict.task.title)}. "
         "You may undo it until a prompt uses it.",
         extra_tags=f"ruling-{decision.pk}",
     )
@@ -236,11 +236,18 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a ruling back, as long as no prompt has used it."""
     decision = _decision(request, pk)
     try:
+        if again := _reopened(decision.conflict):
+            raise Refused("reopened", f"It was reopened as {again.ref}.", "Rule on that one.")
         conflict = rulings.undo(decision, user=request.user)
     except (Refused, IllegalMove, StaleTask) as error:
         return _refusal(request, decision.conflict, RulingForm(), error)
-    messages.info(request, f"Your ruling {decision.letter} on {conflict.dispute.ref} is undone.")
+    messages.info(request, f"The ruling {queue.word_of(decision)} on {conflict.dispute.ref} is undone.")
     return redirect(_url(conflict))
+
+
+def _reopened(conflict: Conflict) -> Conflict | None:
+    """The open conflict that names this one."""
+    return conflict.reopened_as.filter(status=Conflict.Status.OPEN).first()
 
 
 def _draft_key(conflict: Conflict) -> str:
@@ -254,7 +261,7 @@ def reopen(request: HttpRequest, pk: int) -> HttpResponse:
     decision = _decision(request, pk)
     form, reason = RulingForm(request.POST), request.POST.get("reason", "")
     old = decision.conflict
-    if again := old.reopened_as.filter(status=Conflict.Status.OPEN).first():
+    if again := _reopened(old):
         messages.info(request, f"{old.ref} was reopened already: this is {again.ref}.")
     else:
         try:

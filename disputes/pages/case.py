@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Max
 from django.utils.functional import cached_property
 
 from disputes import rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
 from disputes.pages import queue, rounds
 from disputes.pages.code import Line, code_at
-from disputes.protocol.options import Option
+from disputes.protocol.options import Option, choice
 from tasks.access import RULE, may
 from tasks.models import Answer, Comment, Event, Finding, Review, Submission, Task
 
@@ -181,8 +182,11 @@ class Case:
         return next(iter(self.conflict.rulings), None)
 
     @property
-    def ruled_by(self) -> str:
-        return queue.name_of(self.ruling) if self.ruling else ""
+    def ruled_title(self) -> str:
+        """The title of the option that was ruled."""
+        option = self.ruling.option if self.ruling else ""
+        chosen = choice(self.conflict.kind, option)
+        return chosen.title if chosen else option.capitalize()
 
     @property
     def state(self) -> tuple[str, str]:
@@ -202,12 +206,15 @@ class Case:
     # --- Before and beside ---
 
     def strip(self) -> list[rounds.Step]:
+        """What became of the finding, round by round."""
         finding = self.conflict.finding
         if finding is None or self.task is None:
             return []
         answers = Answer.objects.filter(finding=finding).order_by("pk")
         kinds = dict(answers.values_list("submission__round", "kind"))
-        return rounds.strip(self.task.round, [one.round for one in self.raised], kinds)
+        reviews = Review.objects.filter(submission__task=self.task)
+        last = reviews.aggregate(last=Max("submission__round"))["last"] or 0
+        return rounds.strip(max([last, *kinds]), [one.round for one in self.raised], kinds)
 
     def decided_before(self) -> list[Decision]:
         """Standing rulings on the task's other conflicts, newest first."""

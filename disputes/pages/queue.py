@@ -87,9 +87,7 @@ class QueueFilter(django_filters.FilterSet):
     kind = django_filters.ChoiceFilter(
         method="of_kind", label="Kind", choices=Conflict.Kind.choices, empty_label="Kind"
     )
-    severity = django_filters.ChoiceFilter(
-        label="Severity", choices=SEVERITY_CHOICES, empty_label="Severity"
-    )
+    severity = django_filters.ChoiceFilter(label="Severity", choices=SEVERITY_CHOICES, empty_label="Severity")
 
     class Meta:
         model = Dispute
@@ -183,7 +181,12 @@ def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:
     since = dispute.closed_at or (ruling.at if ruling else dispute.opened_at)
     if ruling is None:
         return dispute.closed_reason.capitalize(), since
-    return f"{ruling.letter} by {name_of(ruling)}", since
+    return f"{word_of(ruling)} by {name_of(ruling)}", since
+
+
+def word_of(ruling: Decision) -> str:
+    """What was ruled, in a word: A, B or D; Retry where a card asked for hands."""
+    return ruling.letter if ruling.letter.isalpha() else ruling.option.capitalize()
 
 
 def name_of(ruling: Decision) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-STEPS_MAX = 6
+STEPS_MAX = 5
 
 ANSWERS = {
     "declined": ("B", "declined"),
@@ -23,7 +23,7 @@ class Step:
 
 
 def strip(last_round: int, raised: Iterable[int], answers: dict[int, str]) -> list[Step]:
-    """Round by round: the coder's answer comes first, then the review. At most the newest steps."""
+    """Round by round up to the last review: the coder's answer, then the review. The newest steps."""
     raised, steps = set(raised), []
     first = min(raised, default=0)
     for number in range(1, last_round + 1):

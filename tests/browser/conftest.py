@@ -4,16 +4,18 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
 from django.core.cache import cache
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from tests.browser.scene import Scene, create_scene
 from tests.factories import create_user
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 # Playwright's sync API runs an event loop in this thread; our queries here are as safe as without it.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -26,11 +28,12 @@ ARGS = [
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def chromium() -> Iterator["Browser"]:
+    playwright_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed.")
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if not path:
         pytest.skip("There is no Chromium: install one, or name it in the environment as CHROMIUM.")
-    with sync_playwright() as playwright:
+    with playwright_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGS)
         yield browser
         browser.close()
@@ -44,13 +47,13 @@ def scene(live_server: Any) -> Scene:
 
 
 @pytest.fixture
-def open_page(chromium: Browser, live_server: Any, scene: Scene) -> Iterator[Callable[..., Page]]:
+def open_page(chromium: "Browser", live_server: Any, scene: Scene) -> Iterator[Callable[..., "Page"]]:
     """Opens a path as Lea. At the end: no request left the host, and the console holds no error."""
-    contexts: list[BrowserContext] = []
+    contexts: list["BrowserContext"] = []
     asked: list[str] = []
     errors: list[str] = []
 
-    def open_path(path: str, *, expect: int = 200, **options: Any) -> Page:
+    def open_path(path: str, *, expect: int = 200, **options: Any) -> "Page":
         options = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"} | options
         context = chromium.new_context(**options)
         contexts.append(context)
@@ -75,7 +78,7 @@ def open_page(chromium: Browser, live_server: Any, scene: Scene) -> Iterator[Cal
     assert errors == []
 
 
-def is_error(message: ConsoleMessage) -> bool:
+def is_error(message: "ConsoleMessage") -> bool:
     """Chromium also reports each answer of 400 and more there; refusals have such a status on purpose."""
     return message.type == "error" and "the server responded with a status of 4" not in message.text
 
@@ -85,7 +88,7 @@ def shoot() -> Callable[..., None]:
     """Writes a picture of the page where STEROIDS_SCREENSHOTS names a folder."""
     folder = os.environ.get("STEROIDS_SCREENSHOTS")
 
-    def write(page: Page, name: str, **options: Any) -> None:
+    def write(page: "Page", name: str, **options: Any) -> None:
         if folder:
             page.evaluate("document.fonts.ready")
             page.screenshot(path=Path(folder) / f"{name}.png", **options)

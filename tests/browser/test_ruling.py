@@ -1,23 +1,27 @@
 """Ruling on a dispute in a real browser: keys, the toast, the phone, the dark, without scripts."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Page, expect
 
 from disputes.models import Conflict, Decision
 from disputes.rulings import decide, text_of
 from tests.browser.scene import Scene
 from tests.factories import create_user
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+expect = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed.").expect
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "device_scale_factor": 1}
-Open = Callable[..., Page]
+Open = Callable[..., "Page"]
 Shoot = Callable[..., None]
 
 
-def select(page: Page, question: str) -> None:
+def select(page: "Page", question: str) -> None:
     """Move down with J to the row that asks the question."""
     for _ in range(20):
         row = page.locator("[aria-current=true]")

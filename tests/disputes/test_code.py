@@ -137,4 +137,4 @@ def test_an_answer_comes_before_the_review_of_its_round() -> None:
 
 
 def test_a_long_strip_shows_its_end() -> None:
-    assert [step.round for step in strip(40, [1], {})] == [35, 36, 37, 38, 39, 40]
+    assert [step.round for step in strip(40, [1], {})] == [36, 37, 38, 39, 40]

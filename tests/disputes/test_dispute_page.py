@@ -163,7 +163,7 @@ def test_a_ruled_dispute_shows_its_ruling_and_what_became_of_it(
     rulings.decide(conflict, "uphold_reviewer", user=lea, rationale="It was measured.")
     as_user(client, tom)
     html = client.get(page(conflict)).content.decode()
-    for words in ("Ruled by Lea Lindt", "It was measured.", "Waiting for agents.", "Reopen"):
+    for words in ("ruled by Lea Lindt", "It was measured.", "Waiting for agents.", "Reopen"):
         assert words in html
     for followed, words in (
         ("applied", "Applied."),
@@ -410,7 +410,7 @@ def test_the_second_ruling_sees_the_first_and_keeps_its_text(
     html = refused(as_user(client, tom), conflict, typed(conflict), 409)
     for words in (
         "Lea Lindt ruled B",
-        "Ruled by Lea Lindt",
+        "ruled by Lea Lindt",
         "The limiter is enough.",
         "What you typed for D",
     ):
@@ -517,6 +517,9 @@ def test_a_ruling_is_reopened_once(client: Client, conflict: Conflict, tom: User
     html = client.get(page(conflict), {"conflict": conflict.ref}).content.decode()
     assert "Reopened as <a" in html
     assert reopen not in html
+    undo = f"/queue/decisions/{decision.pk}/undo/"
+    assert undo not in html
+    assert client.post(undo).status_code == 409
 
 
 def test_a_late_row_is_marked(client: Client, conflict: Conflict, tom: User) -> None:

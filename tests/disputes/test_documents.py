@@ -297,7 +297,7 @@ def test_no_line_is_lost_added_or_changed(text: str) -> None:
 
 @given(FRAGMENTS)
 def test_a_longer_fence_holds_any_document(text: str) -> None:
-    mark = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=2))
+    mark = "`" * (1 + max(2, *map(len, re.findall("`*", text))))
     found = scan(f"{mark}\n{text}\n{mark}\nafter")
 
     assert {line.mode for line in found[:-1]} == {F}

@@ -30,6 +30,7 @@ if (form) {
             text.value = drafts.get(option) ?? option.dataset.text;
         }
         text.required = "needsText" in option.dataset;
+        text.placeholder = text.required ? "What the coder must do" : "";
         for (const place of document.querySelectorAll("[data-letter]:not(input)")) {
             place.textContent = option.dataset.letter;
         }

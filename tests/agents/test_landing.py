@@ -1,0 +1,655 @@
+"""Approved commits on their way to the target branch: exactly those, never forced, whatever happens."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from agents import orchestrator
+from agents.models import Run
+from agents.runtime import keeping, paths
+from agents.runtime import landing as landings
+from disputes import cases, rulings
+from disputes.models import Conflict
+from tasks.models import Event, Landing, Project, Submission, Task
+from tests.agents.world import REVIEWER, World, git, hook, make_world  # noqa: F401
+from tests.factories import create_agent, create_user
+
+pytestmark = pytest.mark.django_db
+HOST = "test-host"
+
+
+def advance(landing: Landing, times: int = 1, *, host: str = HOST) -> Landing:
+    """So many steps, however long it would rest between them. The row as it is then."""
+    for _ in range(times):
+        landings.advance(fresh(landing), host)
+    return fresh(landing)
+
+
+def fresh(landing: Landing) -> Landing:
+    found = Landing.objects.select_related("project", "task__project", "task__section", "submission")
+    return found.get(pk=landing.pk)
+
+
+def task_of(landing: Landing) -> Task:
+    return Task.objects.select_related("project", "section").get(pk=landing.task_id)
+
+
+def notes(landing: Landing, kind: str) -> list[str]:
+    events = Event.objects.filter(task=landing.task_id, kind=kind)
+    return list(events.order_by("pk").values_list("note", flat=True))
+
+
+def land_on_moved_target(world: World, files: dict[str, str | None] | None = None) -> Landing:
+    """An approved submission that is rebased and waits for its build and tests."""
+    landing = world.accepted({"new.py": "one\n"})
+    world.remote.push(files or {"theirs.py": "theirs\n"})
+    return advance(landing)
+
+
+# --- Straight on ------------------------------------------------------------------------------------------
+
+
+def test_an_approved_commit_is_pushed_as_it_is(world: World) -> None:
+    landing = advance(world.accepted({"new.py": "one\n"}))
+    assert landing.status == Landing.Status.LANDED
+    assert world.remote.head() == landing.sha == landing.submission.sha
+    assert (landing.claimed_until, landing.problem) == (None, "")
+
+
+def test_a_landed_task_says_so(world: World) -> None:
+    landing = advance(world.accepted({"new.py": "one\n"}))
+    task = task_of(landing)
+    assert (task.status, task.landed_sha) == ("completed", landing.sha)
+    assert Event.objects.get(task=task, kind="landed").data["sha"] == landing.sha
+
+
+def test_whoever_waits_for_a_task_may_start_when_it_landed(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    waiting = world.task(waits_for=1)
+    waiting.dependencies.create(on=landing.task)
+    advance(landing)
+    waiting.refresh_from_db()
+    assert waiting.waits_for == 0
+
+
+def test_a_landing_that_is_over_is_left_alone(world: World) -> None:
+    landing = advance(world.accepted({"new.py": "one\n"}))
+    pushes = world.remote.count_pushes()
+    assert advance(landing, 2).status == Landing.Status.LANDED
+    assert pushes.read_text() == ""
+
+
+def test_a_ruling_is_used_once_its_commit_is_pushed(world: World) -> None:
+    """From here on it cannot be undone: the code is out."""
+    landing = world.accepted({"new.py": "one\n"})
+    conflict = cases.park(landing.task, Conflict.Origin.LANDING, "Will you look?")
+    user = create_user("ruler", is_superuser=True)
+    decision = rulings.decide(conflict, "retry", user=user, undo_seconds=0)
+    landing = advance(landing)
+    decision.refresh_from_db()
+    assert landing.status == Landing.Status.LANDED
+    assert decision.used_at is not None
+
+
+# --- The target moved on ----------------------------------------------------------------------------------
+
+
+def test_it_is_rebased_and_waits_for_its_build_and_tests(world: World) -> None:
+    landing = land_on_moved_target(world)
+    assert landing.status == Landing.Status.CHECKING
+    assert landing.rebased_from == landing.submission.sha != landing.sha
+    assert world.mirror.is_ancestor(world.remote.head(), landing.sha)
+    pushes = world.remote.count_pushes()
+    landing = advance(landing, 3)
+    assert landing.status == Landing.Status.CHECKING
+    assert landing.not_before is not None
+    assert pushes.read_text() == ""
+
+
+def test_the_loop_builds_and_tests_the_rebased_commit(world: World) -> None:
+    landing = land_on_moved_target(world)
+    orchestrator.tick()
+    run = Run.objects.get(task=landing.task_id, role=Run.Role.VERIFIER)
+    assert run.sha == landing.sha
+    assert task_of(landing).status == "completed"
+
+
+def test_it_is_pushed_once_it_is_green(world: World) -> None:
+    landing = land_on_moved_target(world)
+    world.verify(landing.sha)
+    landing = advance(landing)
+    assert landing.status == Landing.Status.LANDED
+    assert world.remote.head() == landing.sha
+    assert task_of(landing).landed_sha == landing.sha
+    assert git(world.remote.path, "show", "main:theirs.py") == "theirs"
+
+
+def test_red_after_a_rebase_goes_back_to_the_coder(world: World) -> None:
+    landing = land_on_moved_target(world)
+    world.verify(landing.sha, green=False, step="tests", tail="1 failed")
+    landing = advance(landing)
+    task = task_of(landing)
+    assert landing.status == Landing.Status.CONFLICT
+    assert "tests is red" in landing.problem
+    assert "1 failed" in landing.problem
+    assert (task.status, task.round, task.rejections, task.accepted_id) == ("in_progress", 2, 0, None)
+    assert world.remote.head() != landing.sha
+
+
+def test_the_result_of_other_commands_does_not_count(world: World) -> None:
+    landing = land_on_moved_target(world)
+    result = world.verify(landing.sha)
+    result.commands_hash = "of other commands"
+    result.save()
+    assert advance(landing).status == Landing.Status.CHECKING
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the loop takes any verification of the commit for the one that is needed"
+)
+def test_it_is_built_and_tested_again_when_the_commands_were_changed(world: World) -> None:
+    landing = land_on_moved_target(world)
+    world.verify(landing.sha)
+    Project.objects.update(settings={"test_command": "make other-tests"})
+    landing = advance(landing)
+    assert landing.status == Landing.Status.CHECKING
+    orchestrator.tick()
+    assert Run.objects.filter(task=landing.task_id, role=Run.Role.VERIFIER).exists()
+
+
+def test_it_is_rebased_again_when_the_target_moves_while_it_is_tested(world: World) -> None:
+    landing = land_on_moved_target(world)
+    first = landing.sha
+    world.verify(first)
+    world.remote.push({"again.py": "again\n"})
+    landing = advance(landing)
+    assert landing.status == Landing.Status.CHECKING
+    assert landing.sha != first
+    world.verify(landing.sha)
+    assert advance(landing).status == Landing.Status.LANDED
+
+
+def test_somebody_who_pushes_in_the_last_moment_is_not_overwritten(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F11: between our look and our push."""
+    landing = world.accepted({"new.py": "one\n"})
+    push = landings.Mirror.push
+    raced = []
+
+    def race(mirror: Any, sha: str) -> None:
+        if not raced:
+            raced.append(world.remote.push({"theirs.py": "theirs\n"}))
+        push(mirror, sha)
+
+    monkeypatch.setattr(landings.Mirror, "push", race)
+    landing = advance(landing)
+    assert (landing.status, landing.attempts, landing.not_before) == (Landing.Status.QUEUED, 1, None)
+    landing = advance(landing)
+    assert landing.status == Landing.Status.CHECKING
+    world.verify(landing.sha)
+    landing = advance(landing)
+    assert landing.status == Landing.Status.LANDED
+    assert world.mirror.is_ancestor(raced[0], world.remote.head())
+
+
+def test_two_hosts_rebase_to_the_same_commit(world: World) -> None:
+    landing = land_on_moved_target(world)
+    world.lose_mirror()
+    again = advance(landing, host="another-host")
+    assert (again.sha, again.status) == (landing.sha, Landing.Status.CHECKING)
+
+
+def test_nothing_of_a_rebase_stays_on_the_disk(world: World) -> None:
+    landing = land_on_moved_target(world)
+    assert not (paths.folder("landings") / str(landing.pk)).exists()
+
+
+# --- It does not fit any more -----------------------------------------------------------------------------
+
+
+def test_a_conflict_goes_back_to_the_coder(world: World) -> None:
+    landing = world.accepted({"README.md": "Mine.\n"})
+    head = world.remote.push({"README.md": "Theirs.\n"})
+    landing = advance(landing)
+    task = task_of(landing)
+    assert landing.status == Landing.Status.CONFLICT
+    assert f"do not apply to {head[:12]} any more" in landing.problem
+    assert (task.status, task.round, task.rejections) == ("in_progress", 2, 0)
+    assert world.remote.head() == head
+
+
+@pytest.mark.xfail(strict=True, reason="git names the file on its output; only its errors and hints are kept")
+def test_a_conflict_says_where(world: World) -> None:
+    landing = world.accepted({"README.md": "Mine.\n"})
+    world.remote.push({"README.md": "Theirs.\n"})
+    landing = advance(landing)
+    assert "README.md" in landing.problem
+    assert "git rebase --continue" not in landing.problem
+
+
+def test_a_change_that_somebody_else_made_already_goes_back(world: World) -> None:
+    """Nothing is left of it after the rebase; nobody approved nothing."""
+    landing = world.accepted({"new.py": "one\n"})
+    world.remote.push({"new.py": "one\n", "more.py": "more\n"})
+    landing = advance(landing)
+    assert landing.status == Landing.Status.CONFLICT
+    assert "another one than was approved" in landing.problem
+    assert task_of(landing).status == "in_progress"
+
+
+def test_a_change_that_became_another_one_goes_back(world: World) -> None:
+    """A part of it is on the target already: what is left is not what was approved (MODELS 38)."""
+    run = world.coder()
+    world.commit(run, {"one.py": "one\n"}, "One")
+    submission = world.hand_in(run, world.commit(run, {"two.py": "two\n"}, "Two"))
+    landing = accept(world, submission, run)
+    world.remote.push({"one.py": "one\n"})
+    landing = advance(landing)
+    assert landing.status == Landing.Status.CONFLICT
+    assert "another one than was approved" in landing.problem
+
+
+def accept(world: World, submission: Submission, run: Run) -> Landing:
+    """What stands between a hand-in and its landing, in one go."""
+    keeping.keep(submission, run)
+    Submission.objects.filter(pk=submission.pk).update(state=Submission.State.VERIFIED)
+    submission.refresh_from_db()
+    submission.task.approve(submission, actor=REVIEWER)
+    return world.landing(submission)
+
+
+def clash(world: World, task: Task | None, number: int) -> Landing:
+    """The task's approved commit does not fit once more."""
+    landing = world.accepted({"README.md": f"Mine {number}.\n"}, **({"task": task} if task else {}))
+    world.remote.push({"README.md": f"Theirs {number}.\n"})
+    return advance(landing)
+
+
+def test_the_third_time_a_human_is_asked(world: World) -> None:
+    task = None
+    for number in range(3):
+        landing = clash(world, task, number)
+        task = task_of(landing)
+        assert task.status == ("disputed" if number == 2 else "in_progress")
+    conflict = Conflict.objects.get()
+    assert (conflict.kind, conflict.origin, conflict.status) == ("hands", "landing", "open")
+    assert "Landing failed 3 times" in conflict.question
+    assert task.accepted is None
+
+
+@pytest.mark.xfail(strict=True, reason="a retry of any landing card lands the same commit again")
+def test_after_the_third_time_a_retry_lets_the_coder_begin_again(world: World) -> None:
+    """The button says so: "The coder starts again with your words first; counts begin anew"."""
+    task = None
+    for number in range(3):
+        task = task_of(clash(world, task, number))
+    user = create_user("ruler", is_superuser=True)
+    rulings.decide(Conflict.objects.get(), "retry", user=user, text="Rewrite it.", undo_seconds=0)
+    task.refresh_from_db()
+    assert (task.status, task.round) == ("in_progress", 4)
+
+
+def test_a_shipped_task_that_does_not_fit_stays_disputed(world: World) -> None:
+    submission = world.kept({"README.md": "Mine.\n"})
+    submission.task.ship(submission, actor=REVIEWER, note="One point is open.")
+    landing = world.landing(submission)
+    world.remote.push({"README.md": "Theirs.\n"})
+    landing = advance(landing)
+    task = task_of(landing)
+    assert (landing.status, task.status, task.accepted_id) == (Landing.Status.CONFLICT, "disputed", None)
+    assert notes(landing, "clash")
+
+
+def test_a_shipped_task_lands_and_stays_disputed(world: World) -> None:
+    submission = world.kept({"new.py": "one\n"})
+    submission.task.ship(submission, actor=REVIEWER, note="One point is open.")
+    landing = advance(world.landing(submission))
+    task = task_of(landing)
+    assert (landing.status, task.status, task.landed_sha) == ("landed", "disputed", landing.sha)
+
+
+# --- The remote says no, or nothing -----------------------------------------------------------------------
+
+
+def refuse(world: World) -> None:
+    hook(world.remote.path, "pre-receive", "echo 'protected branch' >&2; exit 1")
+
+
+def test_a_refused_push_is_tried_again_later(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    refuse(world)
+    landing = advance(landing)
+    assert (landing.status, landing.attempts) == (Landing.Status.QUEUED, 1)
+    assert "protected branch" in landing.problem
+    assert landing.not_before > timezone.now()
+    assert landing not in landings.due()
+    hook(world.remote.path, "pre-receive", "exit 0")
+    landing = advance(landing)
+    assert (landing.status, landing.problem) == (Landing.Status.LANDED, "")
+
+
+def test_the_wait_doubles_with_each_refusal(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    refuse(world)
+    waits = []
+    for _ in range(3):
+        before = timezone.now()
+        landing = advance(landing)
+        waits.append(landing.not_before - before)
+    assert waits[0] < waits[1] < waits[2]
+    first = timedelta(seconds=world.settings.DURATIONS["landing_retry"])
+    assert waits[2] - waits[1] >= 3 * first
+
+
+def test_a_push_that_is_refused_for_ever_asks_a_human(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    refuse(world)
+    landing = advance(landing, world.settings.LANDING_ATTEMPTS_MAX)
+    conflict = Conflict.objects.get()
+    assert landing.status == Landing.Status.STUCK
+    assert (conflict.kind, conflict.origin) == ("hands", "landing")
+    assert "protected branch" in conflict.coder_position
+    assert task_of(landing).status == "disputed"
+
+
+def test_a_human_may_send_a_stuck_landing_on(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    refuse(world)
+    advance(landing, world.settings.LANDING_ATTEMPTS_MAX)
+    hook(world.remote.path, "pre-receive", "exit 0")
+    user = create_user("ruler", is_superuser=True)
+    rulings.decide(Conflict.objects.get(), "retry", user=user, undo_seconds=0)
+    orchestrator.tick()
+    again = Landing.objects.get(status=Landing.Status.QUEUED)
+    assert advance(again).status == Landing.Status.LANDED
+    assert world.remote.head() == landing.sha
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a disputed task cannot be parked: its submission is landed again for ever"
+)
+def test_a_shipped_task_whose_push_is_refused_asks_a_human_too(world: World) -> None:
+    submission = world.kept({"new.py": "one\n"})
+    submission.task.ship(submission, actor=REVIEWER, note="One point is open.")
+    refuse(world)
+    landing = advance(world.landing(submission), world.settings.LANDING_ATTEMPTS_MAX)
+    assert landing.status == Landing.Status.STUCK
+    assert Conflict.objects.filter(origin="landing", status="open").exists()
+    orchestrator.tick()
+    assert not Landing.objects.filter(status__in=Landing.LIVE).exists()
+
+
+def test_an_unreachable_remote_is_tried_again_for_ever(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    away = world.remote.path.with_name("away")
+    world.remote.path.rename(away)
+    landing = advance(landing, world.settings.LANDING_ATTEMPTS_MAX + 3)
+    assert landing.status == Landing.Status.QUEUED
+    assert landing.problem.startswith("The remote cannot be reached:")
+    assert landing.not_before > timezone.now()
+    assert not Conflict.objects.exists()
+    away.rename(world.remote.path)
+    assert advance(landing).status == Landing.Status.LANDED
+
+
+def test_the_wait_for_an_unreachable_remote_is_bounded(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    Landing.objects.update(attempts=200)
+    world.remote.path.rename(world.remote.path.with_name("away"))
+    landing = advance(landing)
+    most = timedelta(seconds=world.settings.DURATIONS["backoff_max"])
+    assert timedelta(0) < landing.not_before - timezone.now() <= most
+
+
+def test_a_push_that_landed_before_we_heard_of_it_is_not_repeated(world: World) -> None:
+    """F12: the connection broke after the push; whoever takes over asks the remote first."""
+    landing = world.accepted({"new.py": "one\n"})
+    Landing.objects.update(status=Landing.Status.PUSHING, claimed_until=timezone.now() - timedelta(hours=1))
+    world.mirror.push(landing.sha)
+    pushes = world.remote.count_pushes()
+    landing = advance(landing)
+    assert landing.status == Landing.Status.LANDED
+    assert task_of(landing).landed_sha == landing.sha
+    assert pushes.read_text() == ""
+
+
+def test_it_has_landed_though_somebody_pushed_on_top(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    world.mirror.push(landing.sha)
+    world.remote.push({"theirs.py": "theirs\n"})
+    pushes = world.remote.count_pushes()
+    assert advance(landing).status == Landing.Status.LANDED
+    assert pushes.read_text() == ""
+
+
+def test_a_push_whose_answer_never_came_is_settled_by_the_branch_itself(world: World) -> None:
+    """The remote took the push and then hung: our call is given up, and yet it landed."""
+    landing = world.accepted({"new.py": "one\n"})
+    hook(world.remote.path, "post-receive", "sleep 1.5")
+    world.duration(git_network=0.5)
+    landing = advance(landing)
+    assert landing.status == Landing.Status.LANDED
+    assert world.remote.head() == landing.sha
+
+
+def test_a_push_in_doubt_while_the_remote_is_away_stays_in_doubt(world: World) -> None:
+    """It may have landed: nobody may cancel the task or push another commit before the remote was asked."""
+    landing = world.accepted({"new.py": "one\n"})
+    path = world.remote.path
+    hook(path, "pre-receive", f"mv '{path}' '{path}.away'; exit 1")
+    landing = advance(landing)
+    assert (landing.status, landing.attempts) == (Landing.Status.PUSHING, 1)
+    assert "cannot be reached" in landing.problem
+    path.with_name("remote.git.away").rename(path)
+    hook(path, "pre-receive", "exit 0")
+    assert advance(landing).status == Landing.Status.LANDED
+
+
+# --- The task moved on ------------------------------------------------------------------------------------
+
+
+def withdraw(landing: Landing) -> None:
+    """A human rules that the approved commit must change."""
+    task_of(landing).rule_revise(actor=REVIEWER, note="Not like this.", not_before=None)
+
+
+def test_a_withdrawn_approval_is_not_landed(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    withdraw(landing)
+    landing = advance(landing)
+    assert (landing.status, landing.claimed_until) == (Landing.Status.SUPERSEDED, None)
+    assert world.remote.head() == world.remote.first
+
+
+def test_an_approval_that_is_withdrawn_in_the_last_moment_is_not_landed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    write = landings._write
+
+    def rule_first(row: Landing, **values: object) -> bool:
+        if values.get("status") == Landing.Status.PUSHING:
+            withdraw(row)
+        return write(row, **values)
+
+    monkeypatch.setattr(landings, "_write", rule_first)
+    assert advance(landing).status == Landing.Status.SUPERSEDED
+    assert world.remote.head() == world.remote.first
+
+
+def test_what_landed_after_the_task_moved_on_is_recorded(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    world.mirror.push(landing.sha)
+    withdraw(landing)
+    landing = advance(landing)
+    task = task_of(landing)
+    assert (landing.status, task.status, task.landed_sha) == (Landing.Status.LANDED, "in_progress", "")
+    assert notes(landing, "landed_late")
+
+
+def test_a_clash_that_comes_too_late_moves_nothing(world: World) -> None:
+    landing = world.accepted({"README.md": "Mine.\n"})
+    world.remote.push({"README.md": "Theirs.\n"})
+    row = fresh(landing)
+    Task.objects.filter(pk=landing.task_id).update(status="deferred")
+    landings.advance(row, HOST)
+    assert (fresh(landing).status, task_of(landing).status) == (Landing.Status.CONFLICT, "deferred")
+
+
+# --- Who does it ------------------------------------------------------------------------------------------
+
+
+def test_one_of_two_hosts_takes_a_landing(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    one, other = fresh(landing), fresh(landing)
+    assert landings.claim(one, "one")
+    assert not landings.claim(other, "other")
+    assert fresh(landing).claimed_by == "one"
+
+
+def test_whoever_lost_the_claim_writes_nothing(world: World) -> None:
+    """A host that slept while another took over."""
+    landing = world.accepted({"new.py": "one\n"})
+    slow = fresh(landing)
+    assert landings.claim(slow, "slow")
+    assert landings.claim(fresh(landing), "quick")
+    assert not landings._write(slow, status=Landing.Status.STUCK)
+    assert fresh(landing).status == Landing.Status.QUEUED
+
+
+def test_only_free_landings_of_active_projects_are_due(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    assert landings.due() == [landing]
+    soon, past = timezone.now() + timedelta(minutes=1), timezone.now() - timedelta(minutes=1)
+    for values, is_due in (
+        ({"claimed_until": soon}, False),
+        ({"claimed_until": past}, True),
+        ({"not_before": soon}, False),
+        ({"not_before": past}, True),
+        ({"status": Landing.Status.CHECKING}, True),
+        ({"status": Landing.Status.PUSHING}, True),
+        ({"status": Landing.Status.STUCK}, False),
+        ({"status": Landing.Status.LANDED}, False),
+    ):
+        Landing.objects.update(**({"claimed_until": None, "not_before": None, "status": "queued"} | values))
+        assert bool(landings.due()) is is_due, values
+    Landing.objects.update(claimed_until=None, not_before=None, status="queued")
+    Project.objects.update(status=Project.Status.PAUSED)
+    assert landings.due() == []
+
+
+def test_the_oldest_landing_comes_first(world: World) -> None:
+    first, second = world.accepted({"one.py": "one\n"}), world.accepted({"two.py": "two\n"})
+    Landing.objects.filter(pk=first.pk).update(at=timezone.now() + timedelta(minutes=1))
+    assert landings.due() == [second, first]
+
+
+def test_a_host_that_never_saw_the_commit_lands_it_from_its_bundle(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    world.lose_mirror()
+    landing = advance(landing, host="another-host")
+    assert landing.status == Landing.Status.LANDED
+    assert world.remote.head() == landing.sha
+
+
+def test_a_host_that_never_saw_the_commit_rebases_it_from_its_bundle(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    world.remote.push({"theirs.py": "theirs\n"})
+    world.lose_mirror()
+    landing = advance(landing, host="another-host")
+    world.verify(landing.sha)
+    assert advance(landing, host="another-host").status == Landing.Status.LANDED
+
+
+def test_a_commit_that_died_with_its_host_asks_a_human(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    landing.submission.bundle.delete()
+    world.lose_mirror()
+    landing = advance(landing, host="another-host")
+    assert landing.status == Landing.Status.STUCK
+    assert "on another host" in Conflict.objects.get().coder_position
+
+
+# --- Two at once ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_one_landing_of_a_branch_pushes_at_a_time(world: World) -> None:
+    first, second = world.accepted({"one.py": "one\n"}), world.accepted({"two.py": "two\n"})
+    Landing.objects.filter(pk=first.pk).update(status=Landing.Status.PUSHING)
+    second = advance(second)
+    assert (second.status, second.attempts, second.claimed_until) == (Landing.Status.QUEUED, 0, None)
+    assert second.not_before is not None
+    assert world.remote.head() == world.remote.first
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_hosts_that_land_at_once_lose_nothing(world: World) -> None:
+    """Both approved commits end on the target, one after the other; the second one is tested again."""
+    rows = [world.accepted({f"{name}.py": "x\n"}) for name in ("one", "two")]
+    start = threading.Barrier(2, timeout=20)
+
+    def land(row: Landing, host: str) -> None:
+        start.wait()
+        try:
+            landings.advance(row, host)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=land, args=(fresh(row), f"host {row.pk}")) for row in rows]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for _ in range(4):
+        for row in Landing.objects.filter(status__in=Landing.LIVE):
+            row = advance(row)
+            if row.status == Landing.Status.CHECKING and not row.project.verifications.filter(sha=row.sha):
+                world.verify(row.sha)
+    assert {fresh(row).status for row in rows} == {Landing.Status.LANDED}
+    listing = git(world.remote.path, "ls-tree", "--name-only", "main").splitlines()
+    assert {"one.py", "two.py"} <= set(listing)
+    assert git(world.remote.path, "rev-list", "--count", "main") == "3"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_landing_that_two_hosts_want_is_pushed_once(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    pushes = world.remote.count_pushes()
+    rows, start = [fresh(landing), fresh(landing)], threading.Barrier(2, timeout=20)
+
+    def land(row: Landing, host: str) -> None:
+        start.wait()
+        try:
+            landings.advance(row, host)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=land, args=(row, f"host {n}")) for n, row in enumerate(rows)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert fresh(landing).status == Landing.Status.LANDED
+    assert len(pushes.read_text().splitlines()) == 1
+
+
+def test_landings_of_two_branches_do_not_wait_for_each_other(world: World) -> None:
+    first = world.accepted({"one.py": "one\n"})
+    Landing.objects.filter(pk=first.pk).update(status=Landing.Status.PUSHING, target="release")
+    assert advance(world.accepted({"two.py": "two\n"})).status == Landing.Status.LANDED
+
+
+def test_the_loop_makes_a_landing_of_an_approval(world: World) -> None:
+    create_agent("coder")
+    submission = world.kept({"new.py": "one\n"})
+    submission.task.approve(submission, actor=REVIEWER)
+    assert orchestrator.tick().landings == 1
+    assert orchestrator.tick().landings == 0
+    assert advance(Landing.objects.get()).status == Landing.Status.LANDED
+    assert orchestrator.tick().landings == 0

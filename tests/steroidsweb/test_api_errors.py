@@ -1,0 +1,303 @@
+"""Whatever goes wrong, the API answers in JSON: a code, a sentence, what to do next. Its schema is sound."""
+
+from collections.abc import Callable, Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+import yaml
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from rest_framework.response import Response
+from rest_framework.test import APIClient
+
+from agents.api.throttling import RunThrottle
+from agents.models import Run, Token, new_token, token_hash
+from tasks.models import Comment, Event, Project, Task
+from tests.factories import create_run, create_task
+
+pytestmark = pytest.mark.django_db
+
+MEBIBYTE = 1024 * 1024
+COMMENT = "/api/v1/tasks/ledger-1/comment/"
+
+
+@pytest.fixture
+def task(ledger: Project) -> Task:
+    return create_task(ledger, number=1, status="in_progress", round=1)
+
+
+@pytest.fixture
+def client(tom: User) -> APIClient:
+    """A triager's script; a fault of the server is a reply, as on the wire."""
+    client = APIClient(raise_request_exception=False)
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {Token.mint(tom, 'script')[1]}")
+    return client
+
+
+def create_live_run(task: Task) -> tuple[Run, APIClient]:
+    secret = new_token()
+    run = create_run(task, token_hash=token_hash(secret), spent_hash=token_hash(secret))
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return run, client
+
+
+def error_of(reply: Response) -> dict[str, Any]:
+    """The body of an error in our shape."""
+    assert reply.headers["Content-Type"] == "application/json"
+    body: dict[str, Any] = reply.json()
+    assert {name: type(body.get(name)) for name in ("code", "message", "hint")} == {
+        "code": str,
+        "message": str,
+        "hint": str,
+    }
+    assert body["code"]
+    assert body["message"]
+    return body
+
+
+Call = Callable[[APIClient], Response]
+
+
+def raw(client: APIClient, text: str, kind: str = "application/json") -> Response:
+    return client.post(COMMENT, text, content_type=kind)
+
+
+def get(path: str, **headers: str) -> Call:
+    return lambda client: client.get(f"/api/v1/{path}", headers=headers)
+
+
+def post(path: str, **body: Any) -> Call:
+    return lambda client: client.post(f"/api/v1/{path}", body, format="json")
+
+
+def send(text: str, kind: str = "application/json") -> Call:
+    return lambda client: raw(client, text, kind)
+
+
+def without_a_token(**headers: str) -> Call:
+    return lambda _: APIClient().get("/api/v1/me/", headers=headers)
+
+
+ERRORS: dict[str, tuple[Call, int, str]] = {
+    "no such task": (get("tasks/ledger-9/"), 404, "not_found"),
+    "no such task to hand in": (post("tasks/x/log/", notes="a", minor=True), 404, "not_found"),
+    "no such dispute": (get("disputes/D-9/"), 404, "not_found"),
+    "no dispute on the task": (get("disputes/ledger-1/"), 404, "not_found"),
+    "a field missing": (send("{}"), 422, "invalid"),
+    "a list": (send("[]"), 422, "invalid"),
+    "a NUL": (send('{"body": "a\\u0000b"}'), 422, "invalid"),
+    "a lone surrogate": (send('{"body": "\\ud800"}'), 422, "invalid"),
+    "a text too long": (post("tasks/ledger-1/comment/", body="x" * 20_001), 422, "invalid"),
+    "an unknown filter value": (get("tasks/?status=done"), 422, "invalid"),
+    "a forbidden verb": (post("tasks/ledger-1/submit/", sha="a" * 40), 403, "no_right"),
+    "a wrong status": (post("tasks/ledger-1/status/", status="pending"), 409, "wrong_status"),
+    "no token": (without_a_token(), 401, "not_signed_in"),
+    "a token of another kind": (without_a_token(Authorization="Basic bGVh"), 401, "not_signed_in"),
+    "an unknown token": (without_a_token(Authorization="Bearer stx_a"), 401, "bad_token"),
+    "no token of ours": (without_a_token(Authorization="Bearer a"), 401, "bad_token"),
+}
+OF_THE_FRAMEWORK: dict[str, tuple[Call, int, str]] = {
+    "no such page": (get("tasks/?page=9"), 404, "not_found"),
+    "reading what is only done": (get("tasks/ledger-1/comment/"), 405, "method_not_allowed"),
+    "deleting a task": (lambda client: client.delete("/api/v1/tasks/ledger-1/"), 405, "method_not_allowed"),
+    "writing the list": (post("disputes/"), 405, "method_not_allowed"),
+    "another format wanted": (get("me/", Accept="text/html"), 406, "not_acceptable"),
+    "a form": (send("body=x", "application/x-www-form-urlencoded"), 415, "unsupported_media_type"),
+    "plain text": (send("x", "text/plain"), 415, "unsupported_media_type"),
+    "half a JSON": (send('{"body": '), 400, "parse_error"),
+    "no JSON": (send("body"), 400, "parse_error"),
+    "not UTF-8": (
+        lambda client: client.generic("POST", COMMENT, b'{"body": "\xff"}', "application/json"),
+        400,
+        "parse_error",
+    ),
+    "not a number": (send('{"body": NaN}'), 400, "parse_error"),
+}
+ALL_ERRORS = ERRORS | OF_THE_FRAMEWORK
+
+
+@pytest.mark.parametrize("name", ALL_ERRORS)
+def test_every_error_is_json_in_our_shape(task: Task, client: APIClient, name: str) -> None:
+    call, status, code = ALL_ERRORS[name]
+    reply = call(client)
+    assert not Comment.objects.exists()
+    assert not Event.objects.exists()
+    assert (reply.status_code, error_of(reply)["code"]) == (status, code)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_says_what_to_do_next(task: Task, client: APIClient, name: str) -> None:
+    assert error_of(ERRORS[name][0](client))["hint"]
+
+
+@pytest.mark.xfail(
+    strict=True, raises=AssertionError, reason="the framework's own errors come with an empty hint"
+)
+@pytest.mark.parametrize("name", OF_THE_FRAMEWORK)
+def test_the_frameworks_errors_say_what_to_do_next_too(task: Task, client: APIClient, name: str) -> None:
+    assert error_of(OF_THE_FRAMEWORK[name][0](client))["hint"]
+
+
+def test_a_field_that_cannot_be_taken_is_named(task: Task, client: APIClient) -> None:
+    body = error_of(raw(client, '{"target": ["a"], "parent": "x"}'))
+    assert [problem["field"] for problem in body["details"]] == ["body", "target", "parent"]
+    assert all(problem["reason"] for problem in body["details"])
+
+
+def test_a_method_that_is_not_allowed_names_those_that_are(task: Task, client: APIClient) -> None:
+    assert client.get(COMMENT).headers["Allow"] == "POST, OPTIONS"
+
+
+def test_without_a_token_the_reply_says_which_kind_is_wanted(task: Task) -> None:
+    assert APIClient().get("/api/v1/me/").headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="only NotAuthenticated carries the challenge that HTTP asks of every 401",
+)
+def test_nor_is_the_challenge_missing_for_a_dead_token(task: Task) -> None:
+    reply = APIClient().get("/api/v1/me/", headers={"Authorization": "Bearer stx_a"})
+    assert reply.headers.get("WWW-Authenticate") == "Bearer"
+
+
+NO_HANDLER = "Django's own page answers where a request never reaches a view of the API, or breaks one"
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason=NO_HANDLER)
+@pytest.mark.parametrize(
+    "path", ["/api/v1/", "/api/v1/nothing/", "/api/v1/tasks/ledger-1/rebase/", "/api/v1/tasks/-/"]
+)
+def test_an_unknown_address_is_json_too(task: Task, client: APIClient, path: str) -> None:
+    reply = client.get(path)
+    assert (reply.status_code, error_of(reply)["code"]) == (404, "not_found")
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason=NO_HANDLER)
+def test_a_body_above_a_mebibyte_is_refused_in_json(task: Task, client: APIClient) -> None:
+    reply = raw(client, '{"body": "%s"}' % ("x" * MEBIBYTE))
+    assert not Comment.objects.exists()
+    assert reply.status_code in {400, 413}
+    error_of(reply)
+
+
+def test_a_body_above_a_mebibyte_is_refused(task: Task, client: APIClient) -> None:
+    reply = raw(client, '{"body": "a", "other": "%s"}' % ("x" * MEBIBYTE))
+    assert not Comment.objects.exists()
+    assert reply.status_code in {400, 413}
+
+
+@pytest.mark.xfail(
+    strict=True, raises=AssertionError, reason="the parser's RecursionError is a 500 and no parse_error"
+)
+@pytest.mark.parametrize("opening", ["[", '{"body":'])
+def test_json_nested_too_deep_is_a_fault_of_the_caller(task: Task, client: APIClient, opening: str) -> None:
+    reply = raw(client, opening * 50_000)
+    assert (reply.status_code, error_of(reply)["code"]) == (400, "parse_error")
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason=NO_HANDLER)
+def test_a_fault_of_ours_is_json_too(task: Task, client: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the command says that this is not our server."""
+
+    def broken(task: Task) -> str:
+        raise RuntimeError("secret-detail")
+
+    monkeypatch.setattr("tasks.api.waiting_line", broken)
+    reply = client.get("/api/v1/tasks/ledger-1/")
+    assert reply.status_code == 500
+    error_of(reply)
+    assert b"secret-detail" not in reply.content
+
+
+# --- Throttling -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_a_minute(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    cache.clear()
+    monkeypatch.setattr(RunThrottle, "THROTTLE_RATES", {"run": "2/min"})
+    yield
+    cache.clear()
+
+
+def test_a_run_that_floods_is_told_to_wait(task: Task, two_a_minute: None) -> None:
+    run, client = create_live_run(task)
+    for number in range(2):
+        assert client.post(COMMENT, {"body": f"Remark {number}"}, format="json").status_code == 201
+    reply = client.post(COMMENT, {"body": "One more"}, format="json")
+    assert Comment.objects.count() == 2
+    run.refresh_from_db()
+    assert run.status == "running"
+    assert (reply.status_code, error_of(reply)["code"]) == (429, "too_many")
+    assert 1 <= int(reply.headers["Retry-After"]) <= 61
+
+
+def test_reading_counts_as_well(task: Task, two_a_minute: None) -> None:
+    _, client = create_live_run(task)
+    codes = [client.get(path).status_code for path in ("/api/v1/me/", "/api/v1/tasks/", "/api/v1/disputes/")]
+    assert codes == [200, 200, 429]
+
+
+def test_one_run_does_not_use_up_anothers_rate(task: Task, ledger: Project, two_a_minute: None) -> None:
+    _, first = create_live_run(task)
+    _, second = create_live_run(create_task(ledger, status="in_progress"))
+    for _ in range(3):
+        first.get("/api/v1/me/")
+    assert second.get("/api/v1/me/").status_code == 200
+
+
+def test_a_stored_reply_is_given_in_any_case(task: Task, two_a_minute: None) -> None:
+    """The run has handed in and only asks whether it arrived."""
+    _, client = create_live_run(task)
+    sent: dict[str, Any] = {"format": "json", "headers": {"Idempotency-Key": "a"}}
+    replies = [client.post(COMMENT, {"body": "Once"}, **sent) for _ in range(4)]
+    assert Comment.objects.count() == 1
+    assert {reply.status_code for reply in replies} == {201}
+
+
+def test_people_are_not_limited(task: Task, client: APIClient, two_a_minute: None) -> None:
+    assert {client.get("/api/v1/me/").status_code for _ in range(5)} == {200}
+
+
+# --- Schema and health ------------------------------------------------------------------------------------
+
+
+def test_the_schema_has_no_warning() -> None:
+    out = StringIO()
+    call_command("spectacular", fail_on_warn=True, validate=True, stdout=out)
+    schema = yaml.safe_load(out.getvalue())
+    assert schema["info"]["title"] == "Steroids Web"
+
+
+def test_the_schema_names_every_address() -> None:
+    schema = yaml.safe_load(Client().get("/api/schema/").content)
+    verbs = ["submit", "approve", "reject", "dispute", "log", "blocked", "comment", "status"]
+    assert set(schema["paths"]) == {
+        "/api/v1/me/",
+        "/api/v1/tasks/",
+        "/api/v1/tasks/{ref}/",
+        *(f"/api/v1/tasks/{{ref}}/{verb}/" for verb in verbs),
+        "/api/v1/disputes/",
+        "/api/v1/disputes/{ref}/",
+        "/api/v1/disputes/{ref}/resolve/",
+    }
+
+
+def test_the_documentation_loads_nothing_from_outside() -> None:
+    page = Client().get("/api/docs/").content.decode()
+    assert "https://" not in page.replace("http://testserver", "")
+
+
+def test_the_server_says_that_it_is_well() -> None:
+    with CaptureQueriesContext(connection) as queries:
+        reply = Client().get("/healthz")
+    assert len(queries) == 1
+    assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
