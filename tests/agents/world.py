@@ -1,8 +1,12 @@
 """A small world with real git in it: a bare remote, people who commit, and rows that point at them."""
 
+import atexit
 import os
 import shutil
 import subprocess
+import tempfile
+import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,7 @@ CODER = Actor("run", "coder-1")
 REVIEWER = Actor("run", "reviewer-1")
 
 
-def git(folder: Path, *arguments: str, **environment: str) -> str:
+def git(folder: Path, *arguments: str, stdin: str = "", **environment: str) -> str:
     """One git command, as a person or an agent would give it, without anything of this machine's."""
     done = subprocess.run(
         ["git", "-C", str(folder), *arguments],
@@ -30,7 +34,7 @@ def git(folder: Path, *arguments: str, **environment: str) -> str:
             "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org", "GIT_COMMITTER_NAME": "Ada",
             "GIT_COMMITTER_EMAIL": "ada@example.org", **environment,
         },
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        input=stdin, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stdout}{done.stderr}"
     return done.stdout.strip()
@@ -63,34 +67,47 @@ def hook(repository: Path, name: str, script: str) -> Path:
     return path
 
 
+def import_commit(repository: Path, files: Files, message: str, parent: str = "") -> None:
+    """A commit on main of a bare repository, without a clone and without its hooks."""
+    stream = f"commit refs/heads/main\ncommitter Bob <bob@example.org> {time.time():.0f} +0000\n"
+    stream += f"data {len(message)}\n{message}\n{parent}"
+    for name, text in files.items():
+        size = len((text or "").encode())
+        stream += f"D {name}\n" if text is None else f"M 100644 inline {name}\ndata {size}\n{text}\n"
+    git(repository, "fast-import", "--quiet", stdin=stream)
+
+
+@cache
+def template() -> tuple[Path, str]:
+    """A remote with one commit, and a mirror of it, which each test copies. The commit's name."""
+    folder = Path(tempfile.mkdtemp(prefix="steroids-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    remote = folder / "remote.git"
+    git(folder, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(remote))
+    import_commit(remote, FIRST, "First")
+    return folder, Mirror(folder / "mirror.git", str(remote), "main", Network()).fetch_target()
+
+
 class Remote:
     """A bare repository somewhere else, with one commit on main."""
 
-    def __init__(self, folder: Path, files: Files | None = None) -> None:
-        self.path, self.outsider = folder / "remote.git", folder / "outsider"
-        folder.mkdir(parents=True, exist_ok=True)
-        git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(self.path))
-        git(folder, "init", "--quiet", "--initial-branch=main", str(self.outsider))
-        git(self.outsider, "remote", "add", "origin", str(self.path))
-        self.first = self.push(files or FIRST, "First")
+    def __init__(self, folder: Path) -> None:
+        ready, self.first = template()
+        self.path = folder / "remote.git"
+        shutil.copytree(ready / "remote.git", self.path)
 
     def push(self, files: Files, message: str = "Somebody else was faster") -> str:
-        """Somebody pushes onto main. The commit's name."""
-        if git(self.path, "branch", "--list", "main"):
-            git(self.outsider, "fetch", "--quiet", "origin", "main")
-            git(self.outsider, "reset", "--quiet", "--hard", "FETCH_HEAD")
-        sha = commit(self.outsider, files, message)
-        git(self.outsider, "push", "--quiet", "origin", "HEAD:main")
-        return sha
+        """Somebody's commit appears on main; no hook is asked. Its name."""
+        import_commit(self.path, files, message, "from refs/heads/main^0\n")
+        return self.head()
 
     def head(self, branch: str = "main") -> str:
         return git(self.path, "rev-parse", f"refs/heads/{branch}")
 
     def mirror(self, path: Path, **network: Any) -> Mirror:
-        """A fresh mirror of this remote, with the target fetched."""
-        mirror = Mirror(path, str(self.path), "main", Network(**({"timeout": 20.0} | network)))
-        mirror.fetch_target()
-        return mirror
+        """A mirror of this remote on some host, as of its first commit."""
+        shutil.copytree(template()[0] / "mirror.git", path)
+        return Mirror(path, str(self.path), "main", Network(**({"timeout": 20.0} | network)))
 
     def count_pushes(self) -> Path:
         """From now on each push that arrives is a line in this file."""
@@ -112,7 +129,7 @@ class World:
         )
         self.section = create_section(self.project)
         self.mirror = paths.mirror(self.project)
-        self.mirror.fetch_target()
+        shutil.copytree(template()[0] / "mirror.git", self.mirror.path)
 
     def duration(self, **seconds: float) -> None:
         """Some durations are other ones in this test."""
@@ -126,7 +143,9 @@ class World:
         task = task or self.task()
         if task.status == "pending":
             task.start()
-        base = base or self.mirror.fetch_target()
+        base = base or self.remote.head()
+        if not self.mirror.has(base):
+            self.mirror.fetch_target()
         kwargs = {"base_sha": base, "host": create_host()} | kwargs
         run = create_run(task, **kwargs)
         clone = paths.clone_of(run)

@@ -49,7 +49,7 @@ def scene(live_server: Any) -> Scene:
 @pytest.fixture
 def open_page(chromium: "Browser", live_server: Any, scene: Scene) -> Iterator[Callable[..., "Page"]]:
     """Opens a path as Lea. At the end: no request left the host, and the console holds no error."""
-    contexts: list["BrowserContext"] = []
+    contexts: list[BrowserContext] = []
     asked: list[str] = []
     errors: list[str] = []
 

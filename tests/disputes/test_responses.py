@@ -164,9 +164,9 @@ ANSWERS = [
         why="the rest of the first cell gets into the text: `(HIGH) done so`",
     ),
     bug(
-        "- ISSUE-R1-001: later tests cover it, done",
-        ("addressed", "later tests cover it, done"),
-        why="any word of the sentence is taken as the answer: deferred",
+        "- ISSUE-R1-001: uploads that were rejected are deleted now",
+        ("addressed", "uploads that were rejected are deleted now"),
+        why="any word of the sentence is taken as the answer: declined, so refused",
     ),
     bug(
         "| ISSUE-R1-001 | Later calls raise now | addressed |",
@@ -437,7 +437,7 @@ def test_several_blocks_stand_side_by_side() -> None:
     read = read_response(f"{BLOCK}\n{BLOCK.replace('001', '002')}")
 
     assert [(block.code, block.line) for block in read.disagreements] == [
-        ("ISSUE-R1-001", 1), ("ISSUE-R1-002", 18),
+        ("ISSUE-R1-001", 1), ("ISSUE-R1-002", 17),
     ]  # fmt: skip
 
 
@@ -481,7 +481,7 @@ FAULTS = [
     ("## DISAGREE: ISSUE-R1-001\n**Rationale:** b", [(1, NO_CONCERN.format(ONE))]),
     ("## DISAGREE: ISSUE-R1-001\n**Reviewer Concern:**\n>\n**Rationale:** b", [(1, NO_CONCERN.format(ONE))]),
     # twice about one finding
-    (f"{BLOCK}\n{BLOCK}", [(18, "ISSUE-R1-001 has a second DISAGREE block")]),
+    (f"{BLOCK}\n{BLOCK}", [(17, "ISSUE-R1-001 has a second DISAGREE block")]),
     # declined without a block
     ("| ISSUE-R1-001 | declined | no |", [(1, NO_BLOCK.format(ONE, ONE))]),
     ("a\n\n- ISSUE-R1-001: disagree", [(3, NO_BLOCK.format(ONE, ONE))]),
@@ -598,7 +598,7 @@ MALFORMED = [
     ),
     # every fault at once
     (
-        structured(1, DECLINED, {"finding": "ISSUE-R1-002", "kind": "disagree"}, {}),
+        structured(1, DECLINED, {"finding": "ISSUE-R1-002", "kind": "disagree", "concern": "c"}, {}),
         [
             (1, NEEDS.format(1)),
             (3, "answer 3 declines ISSUE-R1-002 without a rationale"),

@@ -1,0 +1,440 @@
+"""What a human may choose, what each choice says it does, and the exact lines that reach the next prompt."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disputes.protocol.options import OPTIONS, WORDS, Choice, Kind, Option, choice, consequence, letter
+from disputes.protocol.wording import HEADING, Ruling, action_for_coder, ruling_lines
+
+REVIEWER, CODER, COMPROMISE, OTHER = (
+    Option.UPHOLD_REVIEWER, Option.UPHOLD_CODER, Option.COMPROMISE, Option.OTHER,
+)  # fmt: skip
+RETRY, DEFER, CANCEL = Option.RETRY, Option.DEFER, Option.CANCEL
+
+# --- The table of options (§14) ---------------------------------------------------------------------------
+
+CHOICES = [
+    # kind, option, key, title, must the code change, must the person write
+    ("disagreement", "uphold_reviewer", "A", "Reviewer", True, False),  # §17 no. 1: A is the reviewer everywhere
+    ("disagreement", "uphold_coder", "B", "Coder", False, False),
+    ("disagreement", "other", "D", "Own words", True, True),  # §14: always offered
+    ("hands", "retry", "1", "Instruct and retry", True, False),
+    ("hands", "defer", "2", "Defer", False, False),
+    ("hands", "cancel", "3", "Cancel", False, False),
+]
+
+
+@pytest.mark.parametrize(("kind", "option", "key", "title", "changes", "writes"), CHOICES)
+def test_a_kind_of_conflict_offers_the_choice(
+    kind: str, option: str, key: str, title: str, changes: bool, writes: bool
+) -> None:
+    assert choice(kind, option) == Choice(Option(option), key, title, changes, writes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        (kind.value, option.value)
+        for kind in Kind
+        for option in Option
+        if (kind.value, option.value) not in {row[:2] for row in CHOICES}
+    ],
+)
+def test_a_kind_of_conflict_offers_nothing_else(kind: str, option: str) -> None:
+    assert choice(kind, option) is None
+
+
+@pytest.mark.parametrize("option", ["", "A", "reviewer", "UPHOLD_CODER", "nonsense"])
+def test_a_word_that_is_no_option_is_no_choice(option: str) -> None:
+    assert choice("disagreement", option) is None
+
+
+def test_an_unknown_kind_is_a_mistake_in_the_program() -> None:
+    with pytest.raises(ValueError, match="nonsense"):
+        choice("nonsense", "retry")
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_the_choices_of_a_kind_stand_in_the_order_of_their_keys(kind: Kind) -> None:
+    letters = [offered.letter for offered in OPTIONS[kind]]
+
+    assert letters == sorted(set(letters))
+
+
+def test_only_own_words_must_be_written() -> None:
+    assert [c.option for choices in OPTIONS.values() for c in choices if c.needs_text] == [OTHER]
+
+
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [
+        (REVIEWER, "A"),
+        (CODER, "B"),
+        (COMPROMISE, "C"),  # decided elsewhere and imported; has its letter though nothing offers it yet
+        (OTHER, "D"),
+        (RETRY, "1"),
+        (DEFER, "2"),
+        (CANCEL, "3"),
+        ("uphold_reviewer", "A"),  # as it stands in the database
+        ("other", "D"),
+    ],
+    ids=str,
+)
+def test_an_option_has_its_letter(option: str, key: str) -> None:
+    assert letter(option) == key
+
+
+def test_every_option_has_a_letter_of_its_own() -> None:
+    assert len({letter(option) for option in Option}) == len(Option)
+
+
+@pytest.mark.parametrize("option", ["", "A", "nonsense"])
+def test_what_is_no_option_has_no_letter(option: str) -> None:
+    with pytest.raises(ValueError, match="is not a valid Option"):
+        letter(option)
+
+
+@pytest.mark.parametrize(
+    ("word", "option"),
+    [
+        ("a", REVIEWER),  # the letters
+        ("b", CODER),
+        ("c", COMPROMISE),
+        ("d", OTHER),
+        ("reviewer", REVIEWER),  # whose way
+        ("coder", CODER),
+        ("custom", OTHER),
+        ("uphold_reviewer", REVIEWER),  # the words of the database
+        ("uphold_coder", CODER),
+        ("compromise", COMPROMISE),
+        ("other", OTHER),
+        ("retry", RETRY),
+        ("defer", DEFER),
+        ("cancel", CANCEL),
+    ],
+)
+def test_the_command_understands_the_word(word: str, option: Option) -> None:
+    assert WORDS[word] is option
+
+
+def test_the_command_understands_no_other_word() -> None:
+    assert len(WORDS) == 14
+
+
+# --- The consequence in words -----------------------------------------------------------------------------
+
+CONSEQUENCES = [
+    # option, dependants, reviewed and green, the sentence
+    (REVIEWER, 0, False, "Round 4: the coder carries it out and may not decline again."),
+    (REVIEWER, 1, False,
+     "Round 4: the coder carries it out and may not decline again. One task goes on waiting."),
+    (REVIEWER, 2, True, "Round 4: the coder carries it out and may not decline again. 2 tasks go on waiting."),
+    (CODER, 0, True, "The reviewer may not raise it again. The commit lands as it is."),
+    (CODER, 1, True,
+     "The reviewer may not raise it again. The commit lands as it is. Then one waiting task goes on."),
+    (CODER, 7, True,
+     "The reviewer may not raise it again. The commit lands as it is. Then 7 waiting tasks go on."),
+    (CODER, 0, False, "The reviewer may not raise it again, and reviews the rest of this commit."),
+    (CODER, 1, False,
+     "The reviewer may not raise it again, and reviews the rest of this commit. One task goes on waiting."),
+    (CODER, 3, False,
+     "The reviewer may not raise it again, and reviews the rest of this commit. 3 tasks go on waiting."),
+    (COMPROMISE, 0, False, "Round 4: the coder builds what both sides can live with."),
+    (COMPROMISE, 2, True, "Round 4: the coder builds what both sides can live with. 2 tasks go on waiting."),
+    (OTHER, 0, False, "Round 4: the coder does what you write. Nobody may argue it again."),
+    (OTHER, 1, False, "Round 4: the coder does what you write. Nobody may argue it again. One task goes on waiting."),
+    (RETRY, 0, False, "The coder starts again with your words first; counts begin anew."),
+    (RETRY, 12, False,
+     "The coder starts again with your words first; counts begin anew. 12 tasks go on waiting."),
+    (DEFER, 0, False, "Nothing runs on this task until somebody resumes it."),
+    (DEFER, 1, True, "Nothing runs on this task until somebody resumes it. One task goes on waiting."),
+    (CANCEL, 0, False, "The task ends without code."),
+    (CANCEL, 1, False, "The task ends without code. Then one waiting task goes on."),
+    (CANCEL, 4, True, "The task ends without code. Then 4 waiting tasks go on."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("option", "dependants", "green", "sentence"), CONSEQUENCES)
+def test_the_button_says_what_happens(option: Option, dependants: int, green: bool, sentence: str) -> None:
+    assert (
+        consequence(option, next_round=4, dependants=dependants, was_reviewed_green=green) == sentence
+    )
+
+
+@pytest.mark.parametrize("round_", [1, 2, 15])
+@pytest.mark.parametrize("option", [REVIEWER, COMPROMISE, OTHER], ids=str)
+def test_the_button_names_the_round_that_begins(option: Option, round_: int) -> None:
+    said = consequence(option, next_round=round_, dependants=0, was_reviewed_green=False)
+
+    assert said.startswith(f"Round {round_}: ")
+
+
+@pytest.mark.parametrize("option", Option)
+@pytest.mark.parametrize("green", [True, False])
+@pytest.mark.parametrize("dependants", [0, 1, 2, 1000])
+def test_every_option_says_something_whole(option: Option, green: bool, dependants: int) -> None:
+    said = consequence(option.value, next_round=2, dependants=dependants, was_reviewed_green=green)
+
+    assert said.endswith(".")
+    assert "  " not in said
+    assert (str(dependants) in said) is (dependants > 1)
+
+
+@pytest.mark.parametrize("option", Option)
+@pytest.mark.parametrize("green", [True, False])
+def test_only_what_ends_the_waiting_says_so(option: Option, green: bool) -> None:
+    said = consequence(option, next_round=2, dependants=5, was_reviewed_green=green)
+    ends = option is CANCEL or (option is CODER and green)
+
+    assert ("Then 5 waiting tasks go on." in said) is ends
+    assert ("5 tasks go on waiting." in said) is not ends
+
+
+def test_a_consequence_of_nothing_is_a_mistake_in_the_program() -> None:
+    with pytest.raises(ValueError, match="is not a valid Option"):
+        consequence("nonsense", next_round=2, dependants=0, was_reviewed_green=False)
+
+
+# --- The lines of a ruling (DEC-1) ------------------------------------------------------------------------
+
+RULING = Ruling(
+    name="ISSUE-R1-001",
+    severity="high",
+    title="Failed calls are retried at once",
+    option="uphold_reviewer",
+    text="Wait between tries.",
+)
+DO_A = "Change the code. Do not argue it again; trouble that it causes is a new finding."
+
+
+def ruling(**changes: Any) -> Ruling:
+    return replace(RULING, **changes)
+
+
+def body(**changes: Any) -> list[str]:
+    """The lines of one ruling, without the heading."""
+    heading, empty, *lines = ruling_lines([ruling(**changes)])
+    assert (heading, empty) == ("## Decided since your last run. Honour it.", "")
+    return lines
+
+
+def test_nothing_decided_is_no_section() -> None:
+    assert ruling_lines([]) == []
+
+
+def test_a_says_whose_way_it_goes() -> None:
+    assert ruling_lines([ruling(place="src/calls.py:12")]) == [
+        "## Decided since your last run. Honour it.",
+        "",
+        "1. ISSUE-R1-001 (HIGH): A, uphold_reviewer",
+        "   About: Failed calls are retried at once",
+        "   Ruling: Wait between tries.",
+        "   Do: Change src/calls.py:12. Do not argue it again; trouble that it causes is a new finding.",
+    ]
+
+
+def test_b_leaves_the_code_as_it_is() -> None:
+    decided = ruling(option="uphold_coder", text="The server asks for it.", expects_change=False)
+
+    assert ruling_lines([decided]) == [
+        "## Decided since your last run. Honour it.",
+        "",
+        "1. ISSUE-R1-001 (HIGH): B, uphold_coder",
+        "   About: Failed calls are retried at once",
+        "   Ruling: The server asks for it.",
+        "   Do: Leave the code at this point as it is.",
+    ]
+
+
+def test_c_has_its_letter_too() -> None:
+    assert body(option="compromise", text="Twice at once, then wait.") == [
+        "1. ISSUE-R1-001 (HIGH): C, compromise",
+        "   About: Failed calls are retried at once",
+        "   Ruling: Twice at once, then wait.",
+        f"   Do: {DO_A}",
+    ]
+
+
+def test_d_gives_the_words_of_the_person_with_reason_and_limits() -> None:
+    decided = ruling(
+        option="other", severity="critical", text="Wait one second.\nThen two.", rationale="Servers die.",
+        constraints="No new package.\nKeep the name.", place="src/calls.py:12",
+    )  # fmt: skip
+
+    assert ruling_lines([decided]) == [
+        "## Decided since your last run. Honour it.",
+        "",
+        "1. ISSUE-R1-001 (CRITICAL): D, other",
+        "   About: Failed calls are retried at once",
+        "   Ruling: Wait one second.",
+        "   Then two.",
+        "   Why: Servers die.",
+        "   Constraints: No new package.",
+        "   Keep the name.",
+        "   Do: Change src/calls.py:12. Do not argue it again; trouble that it causes is a new finding.",
+    ]
+
+
+def test_d_may_ask_for_no_change() -> None:
+    assert body(option="other", text="Keep it, it is fine.", expects_change=False) == [
+        "1. ISSUE-R1-001 (HIGH): D, other",
+        "   About: Failed calls are retried at once",
+        "   Ruling: Keep it, it is fine.",
+        "   Do: Leave the code at this point as it is.",
+    ]
+
+
+def test_a_retry_starts_with_the_words_of_the_person() -> None:
+    decided = Ruling(
+        name="Task ledger-214", severity="medium", title="Three runs ended without a result", option="retry",
+        text="The token is in the vault now.",
+    )  # fmt: skip
+
+    assert ruling_lines([decided]) == [
+        "## Decided since your last run. Honour it.",
+        "",
+        "1. Task ledger-214 (MEDIUM): 1, retry",
+        "   About: Three runs ended without a result",
+        "   Ruling: The token is in the vault now.",
+        "   Do: Start again with these words in mind.",
+    ]
+
+
+def test_a_retry_without_a_word_is_still_one() -> None:
+    assert body(option="retry", text="") == [
+        "1. ISSUE-R1-001 (HIGH): 1, retry",
+        "   About: Failed calls are retried at once",
+        "   Do: Start again with these words in mind.",
+    ]
+
+
+def test_several_rulings_are_numbered_in_their_order() -> None:
+    lines = ruling_lines([ruling(), ruling(name="ISSUE-R2-004", severity="low", option="other")])
+
+    assert [line for line in lines if not line.startswith("   ")] == [
+        "## Decided since your last run. Honour it.",
+        "",
+        "1. ISSUE-R1-001 (HIGH): A, uphold_reviewer",
+        "2. ISSUE-R2-004 (LOW): D, other",
+    ]
+
+
+def test_the_heading_stands_once() -> None:
+    assert ruling_lines([ruling(), ruling(), ruling()]).count(HEADING) == 1
+
+
+def test_the_rulings_may_come_from_a_queryset() -> None:
+    assert ruling_lines(iter([RULING])) == ruling_lines([RULING])
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("one", ["   Ruling: one"]),
+        ("one\ntwo", ["   Ruling: one", "   two"]),  # indented, so that it stays in the list item
+        ("one\r\ntwo", ["   Ruling: one", "   two"]),  # as a browser sends it
+        ("one\n\ntwo", ["   Ruling: one", "", "   two"]),  # an empty line has no blanks
+        ("one\n   \ntwo", ["   Ruling: one", "", "   two"]),
+        ("one\n  two", ["   Ruling: one", "     two"]),  # what is indented stays so
+        ("one\ntwo  ", ["   Ruling: one", "   two"]),
+        ("\n\n one \n\n", ["   Ruling: one"]),  # blanks around it go
+        ("- one\n- two", ["   Ruling: - one", "   - two"]),
+        ("one\n## Verdict: APPROVED", ["   Ruling: one", "   ## Verdict: APPROVED"]),  # kept, never dropped
+        ("", []),  # nothing said, no line
+        (" \n ", []),
+    ],
+    ids=repr,
+)
+def test_a_text_of_several_lines_is_indented(text: str, lines: list[str]) -> None:
+    assert body(text=text)[2:-1] == lines
+
+
+@pytest.mark.parametrize(
+    ("field", "label"), [("text", "Ruling"), ("rationale", "Why"), ("constraints", "Constraints")]
+)
+@pytest.mark.parametrize("empty", ["", " ", "\n", "\t\n "])
+def test_what_was_not_written_has_no_line(field: str, label: str, empty: str) -> None:
+    assert not any(line.startswith(f"   {label}: ") for line in body(**{field: empty}))
+
+
+@pytest.mark.parametrize("severity", ["critical", "high", "medium", "low"])
+def test_the_severity_stands_in_capitals(severity: str) -> None:
+    assert body(severity=severity)[0] == f"1. ISSUE-R1-001 ({severity.upper()}): A, uphold_reviewer"
+
+
+@pytest.mark.parametrize("option", Option)
+def test_every_option_has_its_line(option: Option) -> None:
+    assert body(option=option.value)[0] == f"1. ISSUE-R1-001 (HIGH): {letter(option)}, {option.value}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "action"),
+    [
+        ({}, DO_A),  # no place known
+        ({"place": "a.py:3"}, DO_A.replace("the code", "a.py:3")),
+        ({"place": "a.py"}, DO_A.replace("the code", "a.py")),
+        ({"option": "other", "place": "a.py:3"}, DO_A.replace("the code", "a.py:3")),
+        ({"option": "compromise"}, DO_A),
+        # the words of a person go before the option: D may leave everything as it is
+        ({"option": "other", "expects_change": False}, "Leave the code at this point as it is."),
+        ({"option": "uphold_coder", "expects_change": False}, "Leave the code at this point as it is."),
+        (
+            {"option": "uphold_coder", "expects_change": False, "place": "a.py:3"},
+            "Leave the code at this point as it is.",
+        ),
+        ({"option": "retry"}, "Start again with these words in mind."),
+        ({"option": "retry", "expects_change": False}, "Start again with these words in mind."),
+    ],
+    ids=str,
+)
+def test_the_coder_is_told_what_to_do(changes: dict[str, Any], action: str) -> None:
+    # DEC-1: the required action; DEC-2: no second argument, a new finding instead.
+    assert action_for_coder(ruling(**changes)) == action
+
+
+@pytest.mark.parametrize("option", [REVIEWER, COMPROMISE, OTHER], ids=str)
+def test_whoever_must_change_something_may_not_argue_again(option: Option) -> None:
+    # DEC-2
+    assert "Do not argue it again" in body(option=option.value)[-1]
+
+
+RULINGS = st.builds(
+    Ruling,
+    name=st.from_regex(r"ISSUE-R[1-9]-[0-9]{3}", fullmatch=True),
+    severity=st.sampled_from(["critical", "high", "medium", "low"]),
+    title=st.text(min_size=1).filter(str.strip),
+    option=st.sampled_from([option.value for option in Option]),
+    text=st.text(),
+    rationale=st.text(),
+    constraints=st.text(),
+    place=st.just("") | st.just("src/a.py:3"),
+    expects_change=st.booleans(),
+)
+
+
+@given(st.lists(RULINGS, min_size=1, max_size=4))
+def test_whatever_people_write_stays_inside_its_ruling(rulings: list[Ruling]) -> None:
+    heading, empty, *lines = ruling_lines(rulings)
+    outside = [line for line in lines if line and not line.startswith("   ")]
+
+    assert (heading, empty) == (HEADING, "")
+    assert [line.split(" ", 2)[:2] for line in outside] == [
+        [f"{number}.", item.name] for number, item in enumerate(rulings, start=1)
+    ]
+
+
+@given(RULINGS)
+def test_no_word_of_a_ruling_is_lost(decided: Ruling) -> None:
+    said = "\n".join(ruling_lines([decided])).split()
+
+    for text in (decided.title, decided.text, decided.rationale, decided.constraints):
+        assert all(word in said for word in text.split())
+
+
+@given(st.lists(RULINGS, min_size=1, max_size=4))
+def test_a_line_is_one_line(rulings: list[Ruling]) -> None:
+    assert all(len(line.splitlines()) <= 1 for line in ruling_lines(rulings))
