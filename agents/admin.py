@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
 from unfold.decorators import display
 
-from agents.models import Agent, Host, Idempotency, Output, Prompt, Run, Token, new_token, token_hash
+from agents.models import Agent, Host, Output, Prompt, Run, Token, new_token, token_hash
 from agents.pages.dashboard import plain
 from tasks.admin.base import (
     BaseAdmin,
@@ -223,11 +223,3 @@ class TokenAdmin(BaseAdmin):
         super().save_model(request, obj, form, change)
         shown = format_html("Copy it now, it is not shown again: <code>{}</code>", secret)
         self.message_user(request, shown, messages.WARNING)
-
-
-@admin.register(Idempotency)
-class IdempotencyAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
-    list_display = ("actor", "key", "status", "at")
-    list_filter = ("status",)
-    search_fields = ("actor", "key")
-    date_hierarchy = "at"

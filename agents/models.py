@@ -53,7 +53,7 @@ class Agent(models.Model):
     slots = models.PositiveSmallIntegerField(default=1, help_text="Runs of this agent at a time.")
     settings = models.JSONField(
         default=dict, blank=True,
-        help_text='Provider "command": {"argv": ["my-agent", "--prompt", "{prompt}"], "pass": ["MY_AGENT_KEY"]}; '
+        help_text='Provider "command": {"argv": ["my-agent", "{prompt}"], "pass": ["MY_AGENT_KEY"]}; '
         'provider "replay": {"cassettes": "/path"}.',
     )  # fmt: skip
     is_active = models.BooleanField("active", default=True)
@@ -76,11 +76,6 @@ class Agent(models.Model):
             provider_for(self).check(self.settings)
         except ProviderError as error:
             raise ValidationError({"settings": str(error)}) from error
-
-    @property
-    def label(self) -> str:
-        """Agent and model, as text that outlives this row."""
-        return f"{self.name} ({self.model})" if self.model else self.name
 
 
 class Host(models.Model):
@@ -257,21 +252,3 @@ class Token(models.Model):
         """The row and the token in clear, which is shown once."""
         secret = new_token()
         return cls.objects.create(user=user, name=name, hash=token_hash(secret)), secret
-
-
-class Idempotency(models.Model):
-    """The reply to a request that must have one effect, however often it is sent."""
-
-    actor = models.CharField(max_length=80)
-    key = models.CharField(max_length=80)
-    request_hash = models.CharField(max_length=64)
-    status = models.PositiveSmallIntegerField()
-    reply = models.JSONField()
-    at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        verbose_name_plural = "idempotency keys"
-        constraints = [models.UniqueConstraint(fields=["actor", "key"], name="idempotency_key_once")]
-
-    def __str__(self) -> str:
-        return f"{self.actor} {self.key}"

@@ -38,7 +38,11 @@ def tick(project_pk: int | None = None) -> Ticked:
     done = Ticked(reaped=reap())
     followup.sweep()
     busy = Count("runs", filter=Q(runs__status__in=Run.SEATED))
-    projects = Project.objects.filter(status=Project.Status.ACTIVE).annotate(busy=busy).order_by("busy", F("last_started_at").asc(nulls_first=True))
+    projects = (
+        Project.objects.filter(status=Project.Status.ACTIVE)
+        .annotate(busy=busy)
+        .order_by("busy", F("last_started_at").asc(nulls_first=True))
+    )
     if project_pk is not None:
         projects = projects.filter(pk=project_pk)
     for pk in projects.values_list("pk", flat=True):
@@ -108,7 +112,7 @@ def _queue(task: Task, role: str, agent: Agent | None, done: Ticked, *, sha: str
                 task.start()
             run = Run.objects.create(
                 task=task, project=task.project, role=role, seat=seat, round=max(task.round, 1), agent=agent,
-                agent_label=agent.label if agent else "", model=agent.model if agent else "", sha=sha,
+                agent_label=agent.name if agent else "", model=agent.model if agent else "", sha=sha,
                 task_version=task.version,
             )  # fmt: skip
     except (IntegrityError, StaleTask):
@@ -120,7 +124,7 @@ def _queue(task: Task, role: str, agent: Agent | None, done: Ticked, *, sha: str
 
 
 def choose_agent(task: Task, role: str) -> Agent | None:
-    """By domain, then priority; where no domain fits, the first one (ARB-9). None: all are busy or none exists."""
+    """By domain, then priority; where no domain fits, the first one (ARB-9). None where all are busy."""
     agents = (
         Agent.objects.filter(role=role, is_active=True)
         .filter(Q(projects=task.project) | Q(projects__isnull=True))
@@ -158,7 +162,9 @@ def _queue_landings(project: Project) -> int:
 def _verify_landings(project: Project, free: int, done: Ticked) -> int:
     """A rebased commit is built and tested before it is pushed."""
     started = 0
-    for landing in project.landings.filter(status=Landing.Status.CHECKING).select_related("task__project", "task__section"):
+    for landing in project.landings.filter(status=Landing.Status.CHECKING).select_related(
+        "task__project", "task__section"
+    ):
         known = Verification.objects.filter(project=project, sha=landing.sha).exists()
         seated = Run.objects.filter(task=landing.task, status__in=Run.SEATED).exists()
         if not known and not seated and started < free:

@@ -167,14 +167,20 @@ def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     submission = task.submissions.filter(sha=run.sha).order_by("-pk").first()
     result = Verification.objects.filter(project=task.project, sha=run.sha).order_by("-at").first()
     settled = []
-    for conflict in Conflict.objects.filter(dispute__task=task).exclude(
-        status__in=[Conflict.Status.OPEN, Conflict.Status.MOOT]
-    ).select_related("finding", "dispute__task__project"):
+    for conflict in (
+        Conflict.objects.filter(dispute__task=task)
+        .exclude(status__in=[Conflict.Status.OPEN, Conflict.Status.MOOT])
+        .select_related("finding", "dispute__task__project")
+    ):
         decision = conflict.standing_decision()
         if conflict.kind != Conflict.Kind.DISAGREEMENT:
             continue
         if decision is None or not decision.expects_change:
-            word = f"{letter(decision.option)}, {decision.option}" if decision else "logged, the coder's way stands"
+            word = (
+                f"{letter(decision.option)}, {decision.option}"
+                if decision
+                else "logged, the coder's way stands"
+            )
             settled.append({"name": conflict.name, "title": conflict.question, "word": word})
     ruled = [decision for decision in decisions if decision.expects_change]
     answers = submission.answers.select_related("finding") if submission else []
@@ -182,7 +188,9 @@ def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "submission": submission,
         "verification": result,
         "diff": fenced(cut(submission.diff, DIFF_MAX, "diff"), "diff") if submission else "",
-        "response": fenced(cut(submission.response, GUIDE_MAX, "response")) if submission and submission.response else "",
+        "response": fenced(cut(submission.response, GUIDE_MAX, "response"))
+        if submission and submission.response
+        else "",
         "answers": answers,
         "settled": settled,
         "ruled": "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in ruled)[2:]),

@@ -28,7 +28,9 @@ def failures_in_a_row(task: Task, role: str) -> int:
     runs = Run.objects.filter(task=task, role=role, status=Run.Status.ENDED)
     if task.counts_since:
         runs = runs.filter(queued_at__gt=task.counts_since)
-    last_good = runs.filter(outcome=Run.Outcome.HANDED_IN).order_by("-pk").values_list("pk", flat=True).first()
+    last_good = (
+        runs.filter(outcome=Run.Outcome.HANDED_IN).order_by("-pk").values_list("pk", flat=True).first()
+    )
     return runs.filter(is_counted=True, pk__gt=last_good or 0).count()
 
 
@@ -43,16 +45,23 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
         Run.objects.filter(pk=run.pk, fence=run.fence)
         .exclude(status=Run.Status.ENDED)
         .update(
-            status=Run.Status.ENDED, outcome=outcome, reason=reason[:500], exit_code=exit_code,
-            ended_at=timezone.now(), token_hash=None, is_counted=counted, lease_until=None, **changes,
+            status=Run.Status.ENDED,
+            outcome=outcome,
+            reason=reason[:500],
+            exit_code=exit_code,
+            ended_at=timezone.now(),
+            token_hash=None,
+            is_counted=counted,
+            lease_until=None,
+            **changes,
         )  # fmt: skip
     )
     if not ended:
         return False
     run.refresh_from_db()
-    label = run.agent_label or run.role
+    note = f"{run.agent_label or run.role}: {run.get_outcome_display()}. {reason}".strip()
     record(
-        run.project, "run_ended", task=run.task, note=f"{label}: {run.get_outcome_display()}. {reason}".strip(),
+        run.project, "run_ended", task=run.task, note=note,
         data={"run": run.pk, "role": run.role, "outcome": outcome, "exit_code": exit_code},
     )  # fmt: skip
     task = Task.objects.select_related("project").get(pk=run.task_id)
@@ -70,7 +79,12 @@ def _count(run: Run, task: Task, reason: str) -> None:
         return
     question = f"{failures} runs of {run.agent_label or run.role} ended without a hand-in: {task.title}"
     try:
-        cases.park(task, Conflict.Origin.EMPTY_RUNS, question, detail=f"The last one: {run.get_outcome_display()}. {reason}")
+        cases.park(
+            task,
+            Conflict.Origin.EMPTY_RUNS,
+            question,
+            detail=f"The last one: {run.get_outcome_display()}. {reason}",
+        )
     except (StaleTask, IllegalMove):
         return
 

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from disputes import rulings
 from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.options import WORDS
+from tasks import idempotency
 from tasks.access import projects_for, tasks_for
 from tasks.errors import Refused
 from tasks.models import SEVERITY_CHOICES
@@ -32,7 +33,9 @@ class DisputeFilter(django_filters.FilterSet):
     status = django_filters.ChoiceFilter(
         choices=[("open", "Open"), ("resolved", "Resolved")], method="filter_status"
     )
-    stale = django_filters.BooleanFilter(method="filter_stale", label="Open for more than seven days")
+    stale = django_filters.ChoiceFilter(
+        choices=[("1", "Yes")], method="filter_stale", label="Open for more than seven days"
+    )
 
     class Meta:
         model = Dispute
@@ -42,9 +45,7 @@ class DisputeFilter(django_filters.FilterSet):
         opened = Q(status=Dispute.Status.OPEN)
         return queryset.filter(opened if value == "open" else ~opened)
 
-    def filter_stale(self, queryset: QuerySet[Dispute], name: str, value: bool) -> QuerySet[Dispute]:
-        if not value:
-            return queryset
+    def filter_stale(self, queryset: QuerySet[Dispute], name: str, value: str) -> QuerySet[Dispute]:
         limit = timezone.now() - timedelta(days=STALE_AFTER_DAYS)
         return queryset.filter(status=Dispute.Status.OPEN, opened_at__lt=limit)
 
@@ -68,7 +69,17 @@ class DecisionSerializer(serializers.ModelSerializer[Decision]):
 
     class Meta:
         model = Decision
-        fields = ["letter", "option", "text", "rationale", "constraints", "expects_change", "by", "at", "used_at"]
+        fields = [
+            "letter",
+            "option",
+            "text",
+            "rationale",
+            "constraints",
+            "expects_change",
+            "by",
+            "at",
+            "used_at",
+        ]
 
     letter = serializers.CharField()
 
@@ -85,14 +96,15 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
     class Meta:
         model = Conflict
         fields = [
-            "ref", "code", "kind", "origin", "opened_as", "reason", "status", "followed", "severity", "effect",
-            "question", "reviewer_position", "reviewer_label", "coder_position", "coder_rationale", "coder_label",
-            "alternative", "options", "decision",
+            "ref", "code", "kind", "origin", "opened_as", "reason", "status", "followed", "severity",
+            "effect", "question", "reviewer_position", "reviewer_label", "coder_position",
+            "coder_rationale", "coder_label", "alternative", "options", "decision",
         ]  # fmt: skip
 
     @extend_schema_field(OptionSerializer(many=True))
     def get_options(self, conflict: Conflict) -> Any:
-        return OptionSerializer(rulings.options_of(conflict), many=True).data
+        known = self.context.setdefault("blockers", {})
+        return OptionSerializer(rulings.options_of(conflict, known), many=True).data
 
     @extend_schema_field(DecisionSerializer(allow_null=True))
     def get_decision(self, conflict: Conflict) -> Any:
@@ -125,7 +137,9 @@ class DisputeSerializer(serializers.ModelSerializer[Dispute]):
 
     def get_reason(self, dispute: Dispute) -> str:
         conflicts = list(dispute.conflicts.all())
-        head = next((c for c in conflicts if c.status == Conflict.Status.OPEN), conflicts[0] if conflicts else None)
+        head = next(
+            (c for c in conflicts if c.status == Conflict.Status.OPEN), conflicts[0] if conflicts else None
+        )
         if head is None:
             return ""
         return head.reason if head.reason != Conflict.Reason.OTHER else head.origin
@@ -144,16 +158,16 @@ class DisputeDetailSerializer(DisputeSerializer):
 
 
 class ResolveSerializer(serializers.Serializer[Any]):
-    decision = serializers.CharField(max_length=20, help_text="reviewer, coder, custom, A to D, retry, defer, cancel")
+    decision = serializers.CharField(
+        max_length=20, help_text="reviewer, coder, custom, A to D, retry, defer, cancel"
+    )
     notes = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
     text = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
     conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
     all = serializers.BooleanField(required=False, default=False)
 
 
-class DisputeViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Dispute]
-):
+class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Dispute]):
     """Disputes of the projects that you are a member of."""
 
     queryset = Dispute.objects.none()
@@ -176,7 +190,10 @@ class DisputeViewSet(
     def get_object(self) -> Dispute:
         """By dispute (D-7), conflict (C-9) or task (ledger-214: its newest dispute)."""
         head, _, number = self.kwargs["ref"].rpartition("-")
-        disputes = self.get_queryset().prefetch_related("conflicts__finding", "conflicts__decisions__user")
+        disputes = self.get_queryset().prefetch_related(
+            "conflicts__finding", "conflicts__decisions__user", "conflicts__submission__task__project",
+            "conflicts__dispute__task__project",
+        )  # fmt: skip
         if head.upper() == "D":
             return get_object_or_404(disputes, pk=number)
         if head.upper() == "C":
@@ -193,7 +210,7 @@ class DisputeViewSet(
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         queryset = self.filter_queryset(self.get_queryset())
         recent = request.query_params.get("recent", "")
-        if recent.isdigit():
+        if recent.isascii() and recent.isdigit():
             queryset = queryset.order_by("-pk")[: min(int(recent), 200)]
         page = self.paginate_queryset(queryset)
         reply = self.get_paginated_response(DisputeSerializer(page, many=True).data)
@@ -208,7 +225,11 @@ class DisputeViewSet(
     @action(detail=True, methods=["post"])
     def resolve(self, request: Request, ref: str) -> Response:
         """Rule on a conflict. Only people may; takes effect at once."""
-        if not projects_for(request.user).exists():
+        earlier = idempotency.earlier_reply(request)
+        return earlier or idempotency.once(request, lambda: (self._resolve(request, ref), 200))
+
+    def _resolve(self, request: Request, ref: str) -> dict[str, Any]:
+        if getattr(request.user, "task_pk", None) is not None:
             raise Refused(
                 "wrong_role", "No agent may rule on a dispute.", "A human of the project rules.", status=403
             )
@@ -219,7 +240,7 @@ class DisputeViewSet(
         if option is None:
             raise Refused(
                 "unknown_option", f"{data['decision']!r} is no decision.",
-                "Say reviewer, coder or custom (or A, B, D); for cards that ask for hands: retry, defer, cancel.",
+                "Say reviewer, coder or custom (or A, B, D); on cards that ask for hands retry, defer, cancel.",
                 status=422,
             )  # fmt: skip
         dispute = self.get_object()
@@ -233,7 +254,7 @@ class DisputeViewSet(
         dispute = self.get_object()
         named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
         task = f"; {dispute.task.ref} is {dispute.task.status} now" if dispute.task else ""
-        return Response({**DisputeDetailSerializer(dispute).data, "message": f"Ruled {named}{task}."})
+        return {**DisputeDetailSerializer(dispute).data, "message": f"Ruled {named}{task}."}
 
 
 def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[Conflict]:

@@ -25,6 +25,7 @@ def settled_findings(task: Task) -> dict[int, Conflict]:
     conflicts = (
         Conflict.objects.filter(dispute__task=task, finding__isnull=False)
         .filter(status__in=[Conflict.Status.DECIDED, Conflict.Status.LOGGED])
+        .exclude(followed=Conflict.Followed.REOPENED)
         .prefetch_related("decisions")
         .order_by("pk")
     )
@@ -89,7 +90,9 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
         )  # fmt: skip
     decided = {
         conflict.finding_id
-        for conflict in Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED)
+        for conflict in Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED).exclude(
+            followed=Conflict.Followed.REOPENED
+        )
     }
     reargued = [d for d in response.disagreements if known[d.code].origin.pk in decided]
     if reargued:

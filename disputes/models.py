@@ -75,14 +75,14 @@ class Dispute(models.Model):
     def __str__(self) -> str:
         return f"{self.ref} {self.question}"
 
+    def save(self, *args: object, **kwargs: object) -> None:
+        self.severity_rank = severity_rank(self.severity)
+        super().save(*args, **kwargs)  # type: ignore[arg-type]
+
     @property
     def ref(self) -> str:
         """The name that people and the command use: D-7."""
         return f"D-{self.pk}"
-
-    def save(self, *args: object, **kwargs: object) -> None:
-        self.severity_rank = severity_rank(self.severity)
-        super().save(*args, **kwargs)  # type: ignore[arg-type]
 
 
 class Conflict(models.Model):
@@ -118,6 +118,7 @@ class Conflict(models.Model):
         APPLIED = "applied"
         NOT_HONOURED = "not_honoured", "Not honoured"
         CANNOT_TELL = "cannot_tell", "Cannot tell"
+        REOPENED = "reopened", "Reopened"
 
     class Reason(models.TextChoices):
         ARCHITECTURE = "architecture_disagreement", "Architecture"
@@ -222,8 +223,12 @@ class Decision(models.Model):
     rationale = models.TextField(blank=True)
     constraints_text = models.TextField("constraints", blank=True)
     action = models.CharField(max_length=8, help_text="revise, review, accept, wait, retry, defer, cancel")
-    moved_from = models.CharField(max_length=11, blank=True, help_text="The task's status before it.")
-    moved_round = models.PositiveSmallIntegerField(null=True, blank=True)
+    before = models.JSONField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="The task before it moved, so that undo can restore it.",
+    )
     expects_change = models.BooleanField()
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="decisions"

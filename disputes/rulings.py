@@ -6,24 +6,31 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from disputes import cases
 from disputes.intake import settled_findings
 from disputes.models import Conflict, Decision
 from disputes.protocol import options
-from disputes.protocol.gate import Outcome, Point, gate
 from disputes.protocol.options import Option
 from disputes.protocol.wording import Ruling, ruling_lines
 from tasks.access import RULE, may
+from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor, record
 from tasks.models import Review, Submission, Task
-from tasks.policy import HOLD, SHIP
+from tasks.policy import HOLD
 from tasks.states import MOVES, Status
 
 TEXT_MAX = 20_000
+# What a ruling may change on the task, and undo puts back.
+RESTORED = (
+    "status", "round", "rejections", "accepted_id", "landed_sha", "landed_at", "counts_since", "not_before",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +56,19 @@ def text_of(conflict: Conflict, option: str) -> str:
     return ""
 
 
-def options_of(conflict: Conflict) -> list[OptionView]:
-    """What may be chosen on this conflict, with the consequence in words."""
+def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None = None) -> list[OptionView]:
+    """What may be chosen on this conflict, with the consequence in words.
+
+    `blockers` remembers, for a list of conflicts, what `blockers_of` said of each submission.
+    """
+    if conflict.dispute.task is None:
+        return []
     task = conflict.task
-    clean = conflict.submission is not None and reviewed_clean(conflict.submission)
+    known: dict[int, set[int] | None] = {} if blockers is None else blockers
+    if conflict.submission and conflict.submission_id not in known:
+        known[conflict.submission.pk] = blockers_of(conflict.submission)
+    found = known.get(conflict.submission_id or 0)
+    clean = found is not None and found <= {conflict.finding_id}
     return [
         OptionView(
             letter=choice.letter,
@@ -74,10 +90,11 @@ def options_of(conflict: Conflict) -> list[OptionView]:
 
 def shown_hash(conflict: Conflict) -> str:
     """A hash of what the person sees; a ruling on anything else is refused."""
-    task = conflict.task
+    task = conflict.dispute.task
     shown = [
         conflict.pk, conflict.reviewer_position, conflict.coder_position, conflict.coder_rationale,
-        conflict.alternative, conflict.question, conflict.severity, task.title, task.body,
+        conflict.alternative, conflict.question, conflict.severity,
+        (task.title, task.body) if task else "",
         conflict.submission.sha if conflict.submission else "",
     ]  # fmt: skip
     return sha256(json.dumps(shown).encode()).hexdigest()
@@ -100,28 +117,51 @@ def ruling_of(decision: Decision) -> Ruling:
 
 
 def preview(
-    conflict: Conflict, option: str, *, text: str, rationale: str, constraints: str, expects_change: bool
+    conflict: Conflict,
+    option: str,
+    *,
+    text: str,
+    rationale: str,
+    constraints: str,
+    expects_change: bool | None,
 ) -> list[str]:
-    """Exactly the lines that the next engineer prompt would begin with."""
-    draft = Decision(
-        conflict=conflict, option=option, text=text, rationale=rationale, constraints_text=constraints,
-        expects_change=expects_change,
-    )  # fmt: skip
-    return ruling_lines([ruling_of(draft)])
+    """Exactly the lines that the next engineer prompt would begin with, if it were ruled so now."""
+    return ruling_lines([ruling_of(_draft(conflict, option, text, rationale, constraints, expects_change))])
 
 
-def reviewed_clean(submission: Submission) -> bool:
-    """Green, and reviewed without a mandatory finding that is still unsettled (MODELS 25)."""
+def _draft(
+    conflict: Conflict, option: str, text: str, rationale: str, constraints: str, expects_change: bool | None
+) -> Decision:
+    """The decision as it would be stored: an empty text is the side's own, A always changes code, B never."""
+    choice = options.choice(conflict.kind, option)
+    changes = bool(choice and choice.expects_change)
+    if option in {Option.OTHER, Option.COMPROMISE} and expects_change is not None:
+        changes = expects_change
+    return Decision(
+        conflict=conflict,
+        option=option,
+        text=text.strip()[:TEXT_MAX] or text_of(conflict, option),
+        rationale=rationale.strip()[:TEXT_MAX],
+        constraints_text=constraints.strip()[:TEXT_MAX],
+        expects_change=changes,
+    )
+
+
+def blockers_of(submission: Submission) -> set[int] | None:
+    """The findings, as first raised, that keep a submission from landing; None: not green and reviewed.
+
+    A review that rejects blocks with all of its findings, one that approves with the mandatory ones.
+    """
     review = submission.reviews.order_by("-pk").first()
     if review is None or submission.state != Submission.State.VERIFIED:
-        return False
+        return None
     settled = settled_findings(submission.task)
-    findings = list(review.findings.select_related("first"))
-    explicit = review.verdict == Review.Verdict.NEEDS_REVISION and any(
-        finding.origin.pk not in settled for finding in findings
-    )
-    points = [Point(f.origin.pk, f.mandatory, f.origin.pk in settled) for f in findings]
-    return not explicit and gate(points, []) is Outcome.PASS
+    rejects = review.verdict == Review.Verdict.NEEDS_REVISION
+    return {
+        finding.origin.pk
+        for finding in review.findings.select_related("first")
+        if (rejects or finding.mandatory) and finding.origin.pk not in settled
+    }
 
 
 def _refuse_second(conflict: Conflict) -> Refused:
@@ -171,7 +211,8 @@ def decide(
         )  # fmt: skip
     choice = options.choice(conflict.kind, option)
     if choice is None:
-        offered = ", ".join(f"{c.letter} {c.option}" for c in options.OPTIONS[options.Kind(conflict.kind)])
+        choices = options.OPTIONS.get(options.Kind(conflict.kind), ())
+        offered = ", ".join(f"{c.letter} {c.option}" for c in choices) or "none in this version"
         raise Refused(
             "unknown_option", f"{option} is no option of {conflict.ref}.", f"Offered are {offered}.",
             status=422,
@@ -183,14 +224,11 @@ def decide(
             "stale_view", f"{conflict.ref} has changed since you opened it.",
             "Your text is kept. Look at it again, then rule.",
         )  # fmt: skip
-    text = text.strip()[:TEXT_MAX] or text_of(conflict, option)
-    if choice.needs_text and not text:
+    decision = _draft(conflict, option, text, rationale, constraints, expects_change)
+    if choice.needs_text and not decision.text:
         raise Refused(
             "text_missing", "Your own words are missing.", "Write what the coder must do.", status=422
         )
-    changes = choice.expects_change if expects_change is None else expects_change
-    if option in {Option.UPHOLD_REVIEWER, Option.UPHOLD_CODER}:
-        changes = choice.expects_change
     wait = task.project.config.undo_seconds if undo_seconds is None else undo_seconds
     actor = Actor.person(user)
     now = timezone.now()
@@ -202,11 +240,9 @@ def decide(
             )
             if not won:
                 raise _Lost
-            decision = Decision.objects.create(
-                conflict=conflict, option=option, text=text, rationale=rationale.strip()[:TEXT_MAX],
-                constraints_text=constraints.strip()[:TEXT_MAX], expects_change=changes, user=user,
-                shown_hash=shown, at=now, effective_at=now + timedelta(seconds=wait), action="wait",
-            )  # fmt: skip
+            decision.user, decision.shown_hash, decision.action = user, shown, "wait"
+            decision.at, decision.effective_at = now, now + timedelta(seconds=wait)
+            decision.save()
             record(
                 task.project, "ruled", actor=actor, task=task, note=rationale or text,
                 data={"conflict": conflict.ref, "option": option, "letter": decision.letter},
@@ -229,13 +265,13 @@ def _act(decision: Decision, actor: Actor) -> None:
     conflict = decision.conflict
     task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
     note = f"{conflict.ref}: {decision.letter}, {decision.option}"
-    moved_from, moved_round = task.status, task.round
+    before = {name: getattr(task, name) for name in RESTORED}
     action = _hands(task, decision, actor, note) if conflict.kind == Conflict.Kind.HANDS else ""
     action = action or _ruled(task, decision, actor, note)
     decision.action = action
     if action != "wait":
-        decision.moved_from, decision.moved_round = moved_from, moved_round
-    decision.save(update_fields=["action", "moved_from", "moved_round"])
+        decision.before = json.loads(json.dumps(before, cls=DjangoJSONEncoder))
+    decision.save(update_fields=["action", "before"])
     conflict.refresh_from_db()
     conflict.dispute.refresh_from_db()
 
@@ -283,7 +319,7 @@ def _ruled(task: Task, decision: Decision, actor: Actor, note: str) -> str:
     if task.status != Status.DISPUTED:
         return "wait"
     submission = decision.conflict.submission or task.last_submission()
-    if submission is not None and reviewed_clean(submission):
+    if submission is not None and blockers_of(submission) == set():
         task.rule_accept(submission, actor=actor, note=note, not_before=effective)
         return "accept"
     if submission is None:
@@ -307,20 +343,41 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
                 "used", "A prompt has already used this ruling.",
                 "Reopen the conflict with a reason: that opens a new one which names this.",
             )  # fmt: skip
-        if decision.moved_from and task.status != decision.moved_from:
-            if task.landed_at or task.landings.filter(status="pushing").exists():
-                raise Refused("moved_on", f"{task.ref} has landed; the ruling can't be undone.", "Reopen it.")
-            was_accepted = conflict.effect == SHIP or decision.moved_from == Status.COMPLETED
-            accepted = (conflict.submission or task.last_submission()) if was_accepted else None
-            task.move(
-                "undo", to=decision.moved_from, actor=Actor.person(user), note=conflict.ref,
-                round=decision.moved_round, accepted=accepted, not_before=None,
-            )  # fmt: skip
+        if _open_elsewhere(conflict):
+            raise Refused("already_open", f"{conflict.ref} was reopened already.", "Rule on the newer card.")
+        if decision.before:
+            _restore(task, decision, Actor.person(user))
         Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
         record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
         conflict.refresh_from_db()
         cases.refresh(conflict.dispute)
     return conflict
+
+
+def _restore(task: Task, decision: Decision, actor: Actor) -> None:
+    """The task as it was before the ruling moved it."""
+    before = dict(decision.before)
+    status = before.pop("status")
+    if (task.landed_at and not before["landed_at"]) or task.landings.filter(status="pushing").exists():
+        raise Refused("moved_on", f"{task.ref} has landed; the ruling cannot be undone.", "Reopen it.")
+    for name in ("landed_at", "counts_since", "not_before"):
+        before[name] = parse_datetime(before[name]) if before[name] else None
+    if task.status == status:
+        Task.objects.filter(pk=task.pk).update(**before)
+    else:
+        task.move("undo", to=status, actor=actor, note=decision.conflict.ref, **before)
+    recount([task])
+    recount_dependants(task)
+    if status == Status.FAILED:
+        task.stop_sections()
+
+
+def _open_elsewhere(conflict: Conflict) -> bool:
+    """Whether a newer card on the same point waits for a ruling."""
+    same = Q(previous=conflict)
+    if conflict.finding_id:
+        same |= Q(finding=conflict.finding_id, kind=conflict.kind)
+    return Conflict.objects.filter(same, status=Conflict.Status.OPEN).exclude(pk=conflict.pk).exists()
 
 
 def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
@@ -333,6 +390,10 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         raise Refused("text_missing", "A reason is needed to reopen a ruling.", status=422)
     with transaction.atomic():
         actor = Actor.person(user)
+        Task.objects.select_for_update().get(pk=task.pk)
+        if _open_elsewhere(old):
+            raise Refused("already_open", f"{old.ref} was reopened already.", "Rule on the newer card.")
+        Conflict.objects.filter(pk=old.pk).update(followed=Conflict.Followed.REOPENED)
         conflict = cases.open_conflict(
             task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
             finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,

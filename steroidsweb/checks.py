@@ -26,7 +26,9 @@ def check_home(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
     if home.exists() and home.stat().st_mode & 0o077:
         found.append(
             Warning(
-                f"Other users of this machine can look into {home}.", hint=f"chmod 700 {home}", id="steroids.W002"
+                f"Other users of this machine can look into {home}.",
+                hint=f"chmod 700 {home}",
+                id="steroids.W002",
             )
         )
     if _filesystem(nearest) in NETWORK_FILESYSTEMS:
@@ -46,7 +48,9 @@ def _filesystem(path: Path) -> str:
         mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     except OSError:
         return ""
-    below = [(len(words[1]), words[2]) for words in mounts if str(path).startswith(words[1].rstrip("/") + "/")]
+    below = [
+        (len(words[1]), words[2]) for words in mounts if str(path).startswith(words[1].rstrip("/") + "/")
+    ]
     return max(below)[1] if below else ""
 
 
@@ -59,7 +63,7 @@ def check_sqlite(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
     return [
         Warning(
             f"SQLite {sqlite3.sqlite_version} has a rare corruption that 3.51.3 mended.",
-            hint="Use Python 3.11 on Linux x86-64, where a newer one comes with the requirements, or PostgreSQL.",
+            hint="Use Python 3.11 on Linux x86-64, whose requirements bring a newer one, or PostgreSQL.",
             id="steroids.W004",
         )
     ]
@@ -69,12 +73,16 @@ def check_sqlite(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
 def check_git(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Git is there and knows what we ask of it."""
     try:
-        words = subprocess.run(["git", "version"], capture_output=True, text=True, timeout=10, check=True).stdout
+        words = subprocess.run(
+            ["git", "version"], capture_output=True, text=True, timeout=10, check=True
+        ).stdout
         version = tuple(int(number) for number in words.split()[2].split(".")[:2])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return [Error("git cannot be run.", hint="On Debian: apt-get install git", id="steroids.E005")]
     if version < OLDEST_GIT:
-        return [Error(f"git {words.split()[2]} is too old.", hint="2.38 or newer is needed.", id="steroids.E006")]
+        return [
+            Error(f"git {words.split()[2]} is too old.", hint="2.38 or newer is needed.", id="steroids.E006")
+        ]
     return []
 
 
@@ -86,7 +94,11 @@ def check_queue(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckM
     least = int(queue["timeout"]) * (1 + waiting) + 3
     if int(queue["retry"]) <= least:
         return [
-            Error(f"Q_CLUSTER retry {queue['retry']} must be above {least}.", hint="Raise retry.", id="steroids.E007")
+            Error(
+                f"Q_CLUSTER retry {queue['retry']} must be above {least}.",
+                hint="Raise retry.",
+                id="steroids.E007",
+            )
         ]
     return []
 
@@ -111,7 +123,7 @@ def check_isolation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     """Agents of the same user can read what this program stores."""
     return [
         Warning(
-            "Agents run as the same user as this program, in an environment of their own but without a sandbox.",
+            "Agents run as the same user as this program, with their own environment but without a sandbox.",
             hint="Give the program a machine or a user of its own, and store no personal token there.",
             id="steroids.W009",
         )

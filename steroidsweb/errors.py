@@ -40,18 +40,29 @@ def as_refused(error: Exception) -> Refused | None:
         case IllegalMove():
             return Refused("wrong_status", str(error), "Look at the task again: `steroids tasks show`.")
         case StaleTask():
-            return Refused("stale_turn", str(error), "Reload it and decide again.", status_now=error.status_now)
+            return Refused(
+                "stale_turn", str(error), "Reload it and decide again.", status_now=error.status_now
+            )
         case DocumentError():
             problems = [{"line": problem.line, "reason": problem.reason} for problem in error.problems]
-            first = f"line {problems[0]['line']}: {problems[0]['reason']}" if problems else "it cannot be read"
+            first = (
+                f"line {problems[0]['line']}: {problems[0]['reason']}" if problems else "it cannot be read"
+            )
             return Refused(
                 error.code, f"The document cannot be taken; {first}.",
                 "Correct it and hand in again; this run goes on.", status=422, details=problems,
             )  # fmt: skip
         case Http404():
-            return Refused("not_found", "There is nothing of that name that you may see.", "Check the name.", status=404)
+            return Refused(
+                "not_found", "There is nothing of that name that you may see.", "Check the name.", status=404
+            )
         case PermissionDenied() | exceptions.PermissionDenied():
-            return Refused("no_right", str(error) or "You may not do this.", "Ask a maintainer of the project.", status=403)
+            return Refused(
+                "no_right",
+                str(error) or "You may not do this.",
+                "Ask a maintainer of the project.",
+                status=403,
+            )
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
             return Refused(
                 "not_signed_in", "There is no valid token with this request.",
@@ -72,7 +83,12 @@ def as_refused(error: Exception) -> Refused | None:
 def _field_problems(detail: Any) -> list[dict[str, str]]:
     if isinstance(detail, dict):
         return [
-            {"field": field, "reason": " ".join(str(word) for word in (reasons if isinstance(reasons, list) else [reasons]))}
+            {
+                "field": field,
+                "reason": " ".join(
+                    str(word) for word in (reasons if isinstance(reasons, list) else [reasons])
+                ),
+            }
             for field, reasons in detail.items()
         ]
     return [{"field": "", "reason": str(reason)} for reason in detail]

@@ -115,9 +115,7 @@ def change_status(task: Task, status: str, *, actor: Actor, notes: str) -> None:
     getattr(task, verb)(actor=actor, note=notes)
 
 
-class TaskViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Task]
-):
+class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Task]):
     """Tasks of the projects that you are a member of."""
 
     queryset = Task.objects.none()
@@ -153,7 +151,9 @@ class TaskViewSet(
         wanted = body.validated_data["status"]
         roles = RULE if MOVE_TO.get(wanted) in {"defer", "resume"} else MAINTAIN
         if not tasks_for(request.user, roles).filter(pk=task.pk).exists():
-            raise Refused("no_right", f"You may not set {task.ref} to {wanted}.", "Ask a maintainer.", status=403)
+            raise Refused(
+                "no_right", f"You may not set {task.ref} to {wanted}.", "Ask a maintainer.", status=403
+            )
         change_status(task, wanted, actor=Actor.person(request.user), notes=body.validated_data["notes"])
         task.refresh_from_db()
         message = f"{task.ref} is {task.status} now."

@@ -44,7 +44,11 @@ class TokenAuthentication(BaseAuthentication):
     def _dead(self, hashed: str, *, known_shape: bool) -> Refused:
         run = Run.objects.filter(~Q(spent_hash=""), spent_hash=hashed).select_related("task__project").first()
         if run is None:
-            what = "This token is unknown or has expired." if known_shape else "This is no token of this program."
+            what = (
+                "This token is unknown or has expired."
+                if known_shape
+                else "This is no token of this program."
+            )
             return Refused("bad_token", what, "Ask for a new one in the admin, under Tokens.", status=401)
         if run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
             return Refused(

@@ -71,12 +71,16 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
         actor = Actor("run", run.agent_label, run_number=run.pk, model=model or run.model)
         return Caller(actor, run), task
     slug, _, number = ref.rpartition("-")
-    named = tasks_for(user).filter(project__slug=slug, number=number) if number.isdigit() else Task.objects.none()
+    named = (
+        tasks_for(user).filter(project__slug=slug, number=number) if number.isdigit() else Task.objects.none()
+    )
     task = _locked(named)
     if task is None:
         raise Refused("not_found", f"There is no task {ref} that you may see.", "Check the name.", status=404)
     if not tasks_for(user, PERSON_VERBS[verb]).filter(pk=task.pk).exists():
-        raise Refused("no_right", f"You may not {verb} in {task.project.name}.", "Ask a maintainer.", status=403)
+        raise Refused(
+            "no_right", f"You may not {verb} in {task.project.name}.", "Ask a maintainer.", status=403
+        )
     return Caller(Actor.person(user)), task
 
 
@@ -172,7 +176,10 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
         )  # fmt: skip
     if caller.run and caller.run.sha != submission.sha:
         raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
-    if caller.run and task.runs.filter(role=Run.Role.CODER, submission=submission, agent=caller.run.agent).exists():
+    if (
+        caller.run
+        and task.runs.filter(role=Run.Role.CODER, submission=submission, agent=caller.run.agent).exists()
+    ):
         raise Refused("self_review", "An agent may not review its own submission.", status=403)
     _end_run(caller, task)
     taken = intake.take_review(
@@ -228,9 +235,17 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     _end_run(caller, task)
     submission = task.last_submission()
     positions = {
-        "reviewer_position": position if side == "reviewer" else intake.position_of(finding) if finding else "",
+        "reviewer_position": position
+        if side == "reviewer"
+        else intake.position_of(finding)
+        if finding
+        else "",
         "coder_position": "" if side == "reviewer" else position,
-        "reviewer_label": caller.actor.label if side == "reviewer" else finding.review.by_agent if finding else "",
+        "reviewer_label": caller.actor.label
+        if side == "reviewer"
+        else finding.review.by_agent
+        if finding
+        else "",
         "coder_label": caller.actor.label if side == "coder" else submission.by_agent if submission else "",
     }
     conflict = cases.open_conflict(
@@ -241,7 +256,9 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     )  # fmt: skip
     if task.status in {Status.IN_PROGRESS, Status.REVIEW}:
         task.hold(actor=caller.actor, note=f"{conflict.ref} {conflict.question}"[:500])
-    return _reply(f"{conflict.ref} is open on {task.ref}; a human rules on it.", task, conflicts=[conflict.ref])
+    return _reply(
+        f"{conflict.ref} is open on {task.ref}; a human rules on it.", task, conflicts=[conflict.ref]
+    )
 
 
 def _one_line(text: str) -> str:
@@ -254,7 +271,9 @@ def _one_line(text: str) -> str:
 def log(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """A minor disagreement: recorded, nothing waits, the coder's way stands."""
     if not data["minor"]:
-        raise Refused("not_minor", "Only minor disputes are logged.", "Use `steroids dispute create`.", status=422)
+        raise Refused(
+            "not_minor", "Only minor disputes are logged.", "Use `steroids dispute create`.", status=422
+        )
     caller, task = caller_of(user, "log", ref, data["model"])
     conflict = cases.open_conflict(
         task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.MINOR, opened_as="minor",
@@ -288,5 +307,12 @@ def comment(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         project=task.project, task=task, parent=parent, target=data["target"], body=data["body"],
         by_label=caller.actor.label, by_kind=caller.actor.kind, by_user_id=caller.actor.user_id,
     )  # fmt: skip
-    record(task.project, "commented", actor=caller.actor, task=task, note=data["body"][:500], data={"comment": made.pk})
+    record(
+        task.project,
+        "commented",
+        actor=caller.actor,
+        task=task,
+        note=data["body"][:500],
+        data={"comment": made.pk},
+    )
     return _reply(f"Comment {made.pk} is on {task.ref}.", task)

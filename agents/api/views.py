@@ -9,8 +9,9 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from agents.api import handins, idempotency, serializers
+from agents.api import handins, serializers
 from agents.api.principals import RunPrincipal
+from tasks import idempotency
 
 
 class HandInView(APIView):

@@ -38,5 +38,7 @@ def find_program(name: str, path: str) -> str:
     """The absolute path of a program. Raises ProviderError naming it where it is not there."""
     found = shutil.which(name, path=path)
     if not found:
-        raise ProviderError(f"The program {name!r} is not on this host. Install it, or correct the agent's argv.")
+        raise ProviderError(
+            f"The program {name!r} is not on this host. Install it, or correct the agent's argv."
+        )
     return os.path.abspath(found)

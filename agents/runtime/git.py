@@ -216,7 +216,13 @@ class Mirror:
         file.write_bytes(data)
         try:
             run(
-                self.path, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(file), f"+{ref}:{ref}"
+                self.path,
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "--no-write-fetch-head",
+                str(file),
+                f"+{ref}:{ref}",
             )
         finally:
             file.unlink(missing_ok=True)
@@ -234,9 +240,7 @@ class Mirror:
         for entry in raw.decode("utf-8", "replace").split("\0"):
             if entry:
                 added, removed, path = entry.split("\t", 2)
-                rows.append(
-                    (path, int(added) if added != "-" else 0, int(removed) if removed != "-" else 0)
-                )
+                rows.append((path, int(added) if added != "-" else 0, int(removed) if removed != "-" else 0))
         return rows
 
     def patch_id(self, base: str, sha: str) -> str:

@@ -1,8 +1,8 @@
 """What one agent host does with the rows: take runs, hold them, read their ends, keep and land commits.
 
-One process per host does it at a time, by a lock on a file: the resident loop of `run_orchestrator`, or, where
-none runs, a tick of the cluster. Everything is read anew from rows and run folders, so whoever takes over
-after a crash adopts what still lives.
+One process per host does it at a time, by a lock on a file: the resident loop of `run_orchestrator`, or,
+where none runs, a tick of the cluster. Everything is read anew from rows and run folders, so whoever takes
+over after a crash adopts what still lives.
 """
 
 import contextlib
@@ -171,9 +171,11 @@ class Reconciler:
 
     def _still_needed(self, run_pk: int) -> bool:
         """Live somewhere, or it handed in what nobody has fetched yet."""
-        return Run.objects.filter(pk=run_pk).filter(
-            ~Q(status=Run.Status.ENDED) | Q(submission__state=Submission.State.RECEIVED)
-        ).exists()
+        return (
+            Run.objects.filter(pk=run_pk)
+            .filter(~Q(status=Run.Status.ENDED) | Q(submission__state=Submission.State.RECEIVED))
+            .exists()
+        )
 
     # --- Runs that are held -----------------------------------------------------------------------------
 

@@ -44,7 +44,9 @@ def keep(submission: Submission, run: Run) -> None:
     try:
         mirror.take(paths.clone_of(run), submission.sha, ref_of(submission))
         if not mirror.is_ancestor(submission.base_sha, submission.sha):
-            raise GitError("your commit", f"does not descend from {submission.base_sha[:12]}, where you began")
+            raise GitError(
+                "your commit", f"does not descend from {submission.base_sha[:12]}, where you began"
+            )
         changed = mirror.changed(submission.base_sha, submission.sha)
         if refused := [path for path, _, _ in changed if _is_refused(path)]:
             raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
@@ -79,9 +81,7 @@ def _is_refused(path: str) -> bool:
 
 def _send_back(submission: Submission, problem: str) -> None:
     with transaction.atomic():
-        Submission.objects.filter(pk=submission.pk).update(
-            state=Submission.State.LOST, problem=problem[:500]
-        )
+        Submission.objects.filter(pk=submission.pk).update(state=Submission.State.LOST, problem=problem[:500])
         runs.bounce(Task.objects.select_related("project").get(pk=submission.task_id), problem)
 
 

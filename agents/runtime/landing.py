@@ -98,7 +98,7 @@ def _advance(landing: Landing) -> None:
 
 
 def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
-    """The target moved on. The approval is for a patch and carries over if the patch is the same (MODELS 38)."""
+    """The target moved on. The approval is for a patch, and carries over if the patch is the same."""
     sha = landing.submission.sha
     folder = paths.folder("landings") / str(landing.pk)
     shutil.rmtree(folder, ignore_errors=True)
@@ -205,7 +205,12 @@ def _clash(landing: Landing, note: str) -> None:
                 Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
                 record(task.project, "clash", task=task, note=note)
             elif clashes > 2:
-                cases.park(task, Conflict.Origin.LANDING, f"Landing failed {clashes} times: {task.title}", detail=note)
+                cases.park(
+                    task,
+                    Conflict.Origin.LANDING,
+                    f"Landing failed {clashes} times: {task.title}",
+                    detail=note,
+                )
             else:
                 task.clash(note=note)
         except (StaleTask, IllegalMove):
@@ -219,8 +224,8 @@ def _stick(landing: Landing, problem: str) -> None:
             return
         task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
         try:
-            cases.park(task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem)
+            cases.park(
+                task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem
+            )
         except (StaleTask, IllegalMove):
             log.info("Landing %s is stuck, but %s has moved on.", landing.pk, task.ref)
-
-

@@ -58,6 +58,4 @@ def network() -> Network:
 
 def mirror(project: Project) -> Mirror:
     """The project's trusted repository on this host. Raises GitError for a branch name that is none."""
-    return Mirror(
-        folder("mirrors") / f"{project.pk}.git", project.repo_url, project.target_branch, network()
-    )
+    return Mirror(folder("mirrors") / f"{project.pk}.git", project.repo_url, project.target_branch, network())

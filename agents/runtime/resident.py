@@ -77,7 +77,9 @@ class Child:
 class Resident:
     """Everything one host runs, until it is told to stop or has nothing left to do."""
 
-    def __init__(self, *, web: bool, until_idle: bool = False, port: int = 0, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, *, web: bool, until_idle: bool = False, port: int = 0, say: Callable[[str], None]
+    ) -> None:
         self.web, self.until_idle, self.port, self.say = web, until_idle, port, say
         self.instance = str(settings.HOME)
         self.children: list[Child] = []
@@ -101,7 +103,7 @@ class Resident:
                     (paths.folder("host") / "web.url").unlink(missing_ok=True)
 
     def _take_host(self) -> Reconciler:
-        """Before any cluster is started: its ticks must find the host taken. One that runs by itself lets go soon."""
+        """Before any cluster is started, so that its ticks find the host taken; a lone one lets go soon."""
         deadline = time.monotonic() + BUDGET + 10
         while True:
             host = Reconciler(threads=True)

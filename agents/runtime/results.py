@@ -140,7 +140,9 @@ def _finish_verifier(run: Run, left: dict[str, Any], last: dict[str, Any], reaso
             },
         )  # fmt: skip
         kind = "green" if green else "red"
-        record(run.project, f"verified_{kind}", task=run.task, note=problem, data={"sha": run.sha, "run": run.pk})
+        record(
+            run.project, f"verified_{kind}", task=run.task, note=problem, data={"sha": run.sha, "run": run.pk}
+        )
         if not run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
             _judge_submission(run, green, problem)
 
@@ -168,5 +170,3 @@ def remove_folder(run: Run) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in ("context.json", "job.json", "lease"):
         (folder / name).unlink(missing_ok=True)
-
-

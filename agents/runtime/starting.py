@@ -38,7 +38,11 @@ def base_of(run: Run, mirror: Mirror) -> str:
     task = run.task
     last: Submission | None = task.submissions.exclude(state="lost").order_by("-round", "-attempt").first()
     saved = Run.objects.filter(task=task, role=Run.Role.CODER).exclude(salvage_sha="").order_by("-pk").first()
-    if saved and (last is None or (saved.ended_at and saved.ended_at > last.at)) and mirror.has(saved.salvage_sha):
+    if (
+        saved
+        and (last is None or (saved.ended_at and saved.ended_at > last.at))
+        and mirror.has(saved.salvage_sha)
+    ):
         return saved.salvage_sha
     if last is None or task.landed_sha or _has_landed(last, mirror, head):
         return head
@@ -105,14 +109,18 @@ def _agent_steps(
     path = f"{binaries}:{environment['PATH']}"
     provider = provider_for(run.agent)
     signs_in = {name: os.environ[name] for name in provider.passes(run.agent.settings) if name in os.environ}
-    environment = signs_in | environment | {
-        "PATH": path,
-        "STEROIDS_CONTEXT": str(folder / "context.json"),
-        "STEROIDS_RUN": str(run.pk),
-        "STEROIDS_RETRY_SECONDS": f"{settings.DURATIONS['lease']:.0f}",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
+    environment = (
+        signs_in
+        | environment
+        | {
+            "PATH": path,
+            "STEROIDS_CONTEXT": str(folder / "context.json"),
+            "STEROIDS_RUN": str(run.pk),
+            "STEROIDS_RETRY_SECONDS": f"{settings.DURATIONS['lease']:.0f}",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+        }
+    )
     prompt = folder / "prompt.md"
     launch = Launch(prompt=prompt, clone=folder / "clone", model=run.agent.model, path=path)
     argv = provider.argv(run.agent.settings, launch)

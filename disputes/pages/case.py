@@ -21,6 +21,7 @@ STATES = {
     Conflict.Followed.APPLIED: ("Applied", "The review found it carried out."),
     Conflict.Followed.NOT_HONOURED: ("Not honoured", "The same point was raised again; it was reopened."),
     Conflict.Followed.CANNOT_TELL: ("Cannot tell", "Nothing shows whether it was followed."),
+    Conflict.Followed.REOPENED: ("Reopened", "It no longer stands; a newer card asks again."),
 }
 
 

@@ -34,7 +34,8 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
 DISAGREE = re.compile(rf"^ {{0,3}}#{{2,4}}\s+(?:\*\*)?DISAGREE\b:?\s*\[?(?P<code>{CODE})?\]?", re.IGNORECASE)
 ROW = re.compile(rf"^\s*\|\s*[*`\[]*(?P<code>{CODE})\b(?P<rest>.*)$", re.IGNORECASE)
 BULLET = re.compile(
-    rf"^\s*(?:[-*]\s+|\d+\.\s+|#{{2,4}}\s+)?(?:\[[xX ]\]\s*)?[*`\[]*(?P<code>{CODE})[*`\]]*\s*(?:\([^)]*\))?\s*[:\-–—]+"
+    r"^\s*(?:[-*]\s+|\d+\.\s+|#{2,4}\s+)?(?:\[[xX ]\]\s*)?"
+    rf"[*`\[]*(?P<code>{CODE})[*`\]]*\s*(?:\([^)]*\))?\s*[:\-–—]+"
     r"[*\s]*(?P<rest>.*)$",
     re.IGNORECASE,
 )
@@ -98,7 +99,9 @@ def _from_markdown(text: str) -> ReadResponse:
     for answer in answers.values():
         if answer.kind is AnswerKind.DECLINED and answer.code not in declined:
             problems.append(
-                Problem(answer.line, f"{answer.code} is declined without a block `## DISAGREE: {answer.code}`")
+                Problem(
+                    answer.line, f"{answer.code} is declined without a block `## DISAGREE: {answer.code}`"
+                )
             )
     if problems:
         raise DocumentError("malformed_response", sorted(problems, key=lambda problem: problem.line))

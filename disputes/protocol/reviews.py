@@ -66,11 +66,15 @@ ITEM = re.compile(
 TAGGED = re.compile(
     r"^(?:[-*]\s+|\d+\.\s+)?(?:\*\*)?\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW)\](?:\*\*)?\s*(?P<title>.*)$"
 )
-FIELD = re.compile(r"^\s*(?:[-*]\s+)?(?:\*\*)?(?P<label>[A-Za-z][A-Za-z ]{1,24}?)(?::\*\*|\*\*:|:)\s*(?P<text>.*)$")
+FIELD = re.compile(
+    r"^\s*(?:[-*]\s+)?(?:\*\*)?(?P<label>[A-Za-z][A-Za-z ]{1,24}?)(?::\*\*|\*\*:|:)\s*(?P<text>.*)$"
+)
 FIELDS = {
     **dict.fromkeys(["location", "section", "line", "lines", "where", "file"], "location"),
     **dict.fromkeys(["impact", "risk", "why it matters"], "impact"),
-    **dict.fromkeys(["suggestion", "suggested fix", "recommendation", "fix", "required change"], "suggestion"),
+    **dict.fromkeys(
+        ["suggestion", "suggested fix", "recommendation", "fix", "required change"], "suggestion"
+    ),
     "severity": "severity",
 }
 PLACE = re.compile(r"(?P<path>[\w./+-]*[\w+-]\.\w{1,8}|[\w+-]+/[\w./+-]+)(?::(?P<line>\d{1,7}))?")

@@ -43,8 +43,7 @@ def ruling_lines(rulings: Iterable[Ruling]) -> list[str]:
     lines: list[str] = []
     for number, ruling in enumerate(rulings, start=1):
         lines.append(
-            f"{number}. {ruling.name} ({ruling.severity.upper()}): "
-            f"{letter(ruling.option)}, {ruling.option}"
+            f"{number}. {ruling.name} ({ruling.severity.upper()}): {letter(ruling.option)}, {ruling.option}"
         )
         lines += _indented("About: ", ruling.title)
         if ruling.text.strip():

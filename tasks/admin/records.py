@@ -11,16 +11,28 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from tasks.admin.base import (
+    BaseAdmin,
     ProjectFilter,
     ProjectScopedAdmin,
     ReadOnlyAdmin,
+    SuperuserAdmin,
     preformatted,
     severity_label,
     short_sha,
     shortened,
     task_ref,
 )
-from tasks.models import Answer, Bundle, Event, Finding, Landing, Review, Submission, Verification
+from tasks.models import (
+    Answer,
+    Bundle,
+    Event,
+    Finding,
+    Idempotency,
+    Landing,
+    Review,
+    Submission,
+    Verification,
+)
 
 
 class RecordAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
@@ -201,3 +213,11 @@ class EventAdmin(RecordAdmin):
         if not event.to_status or event.to_status == event.from_status:
             return event.to_status or "-"
         return f"{event.from_status or 'new'} \N{RIGHTWARDS ARROW} {event.to_status}"
+
+
+@admin.register(Idempotency)
+class IdempotencyAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+    list_display = ("actor", "key", "status", "at")
+    list_filter = ("status",)
+    search_fields = ("actor", "key")
+    date_hierarchy = "at"

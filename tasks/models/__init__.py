@@ -2,6 +2,7 @@
 
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.event import Event
+from tasks.models.idempotency import Idempotency
 from tasks.models.project import Membership, Project, Section
 from tasks.models.review import Answer, Comment, Finding, Review
 from tasks.models.submission import Bundle, Landing, Submission, Verification
@@ -16,6 +17,7 @@ __all__ = [
     "Dependency",
     "Event",
     "Finding",
+    "Idempotency",
     "Landing",
     "Membership",
     "Project",

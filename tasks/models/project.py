@@ -8,6 +8,12 @@ from django.db.models import Q
 from tasks.policy import ProjectSettings, SettingsError
 
 
+def validate_slug(slug: str) -> None:
+    """C-9 and D-7 name conflicts and disputes; no project may be called so."""
+    if slug.lower() in {"c", "d"}:
+        raise ValidationError(f"{slug} stands for conflicts and disputes; choose another short name.")
+
+
 def validate_settings(data: Any) -> None:
     """The admin's form names the key at fault."""
     try:
@@ -24,7 +30,10 @@ class Project(models.Model):
         PAUSED = "paused"
         FINISHED = "finished"
 
-    slug = models.SlugField(max_length=40, unique=True, help_text="Begins every task's name: ledger-214.")
+    slug = models.SlugField(
+        max_length=40, unique=True, validators=[validate_slug],
+        help_text="Begins every task's name: ledger-214.",
+    )  # fmt: skip
     name = models.CharField(max_length=120)
     repo_url = models.CharField(
         "repository", max_length=500, help_text="A URL or a path that `git fetch` and `git push` accept."
@@ -48,6 +57,7 @@ class Project(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [
+            models.CheckConstraint(condition=~Q(slug__in=["c", "d", "C", "D"]), name="project_slug_free"),
             models.CheckConstraint(condition=Q(max_parallel__gt=0), name="project_max_parallel_positive"),
             models.CheckConstraint(
                 condition=Q(status__in=["active", "paused", "finished"]), name="project_status_known"
@@ -95,7 +105,9 @@ class Section(models.Model):
     body = models.TextField(blank=True)
     rank = models.BigIntegerField(default=0)
     is_stopped = models.BooleanField(
-        "stopped", default=False, help_text="A task in it failed; nothing here is started until it is ruled on."
+        "stopped",
+        default=False,
+        help_text="A task in it failed; nothing here is started until it is ruled on.",
     )
     depends_on = models.ManyToManyField("self", symmetrical=False, blank=True, related_name="dependants")
 

@@ -59,9 +59,7 @@ class Finding(models.Model):
     text = models.TextField(blank=True, help_text="The finding as the reviewer wrote it.")
     excerpt = models.TextField(blank=True, help_text="The code at its place, in the reviewed commit.")
     excerpt_start = models.PositiveIntegerField(null=True, blank=True)
-    first = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="repeats"
-    )
+    first = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="repeats")
 
     class Meta:
         ordering = ["review", "ordinal"]

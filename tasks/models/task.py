@@ -70,7 +70,9 @@ class Task(models.Model):
     title = models.CharField(max_length=300)
     body = models.TextField(blank=True)
     source = models.CharField(
-        max_length=300, blank=True, help_text="The specification: docs/SPEC.md#login, read at the base commit."
+        max_length=300,
+        blank=True,
+        help_text="The specification: docs/SPEC.md#login, read at the base commit.",
     )
     tags = models.JSONField(default=list, blank=True)
     severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES, default=Severity.MEDIUM)
@@ -210,9 +212,13 @@ class Task(models.Model):
         """The last resort: too many rejections. The section stops where the project says so."""
         with transaction.atomic():
             self.move("exhaust", actor=actor, note=note, rejections=self.rejections + 1)
-            stop = {"section": Q(pk=self.section_id), "project": Q(project=self.project_id)}
-            if which := stop.get(self.project.config.on_failed):
-                Section.objects.filter(which).update(is_stopped=True)
+            self.stop_sections()
+
+    def stop_sections(self) -> None:
+        """A failed task stops its section, its project or nothing, as the project says."""
+        stop = {"section": Q(pk=self.section_id), "project": Q(project=self.project_id)}
+        if which := stop.get(self.project.config.on_failed):
+            Section.objects.filter(which).update(is_stopped=True)
 
     def landed(self, sha: str, *, actor: Actor = SYSTEM) -> None:
         """The SHA is proven to be on the target branch. Not a move: completed is a verdict, landed a fact."""
@@ -224,7 +230,15 @@ class Task(models.Model):
             ).update(landed_sha=sha, landed_at=timezone.now())
             if not changed:
                 raise StaleTask(self)
-            record(self.project, "landed", actor=actor, task=self, old=self.status, new=self.status, data={"sha": sha})
+            record(
+                self.project,
+                "landed",
+                actor=actor,
+                task=self,
+                old=self.status,
+                new=self.status,
+                data={"sha": sha},
+            )
             recount_dependants(self)
         self.refresh_from_db()
 

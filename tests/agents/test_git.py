@@ -6,14 +6,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agents.runtime import git as plain
 from agents.runtime import processes
 from agents.runtime.git import GitError, Mirror, Network, Unreachable, check_branch
-from tests.agents.world import Files, Remote, commit, git, hook, write
+from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
 
 MARK = "STEROIDS_GIT_TEST"
 
@@ -149,27 +151,14 @@ def test_nothing_of_a_call_that_was_given_up_lives_on(hung_mirror: Mirror) -> No
     assert processes.marked(MARK, str(hung_mirror.path.parent)) == []
 
 
-@pytest.mark.xfail(strict=True, reason="two fetches at once: the slower one cannot lock the ref")
+@pytest.mark.xfail(
+    strict=True, raises=Unreachable, reason="two fetches at once: the slower one cannot lock the ref"
+)
 def test_two_threads_may_fetch_the_target_at_once(remote: Remote, mirror: Mirror) -> None:
     """Two coders start after a landing: nobody may call the remote unreachable for that."""
-    problems: list[str] = []
-
-    def fetch(start: threading.Barrier) -> None:
-        start.wait()
-        try:
-            mirror.fetch_target()
-        except Unreachable as error:
-            problems.append(str(error))
-
     for turn in range(4):
         remote.push({"turn.py": f"{turn}\n"})
-        start = threading.Barrier(4)
-        threads = [threading.Thread(target=fetch, args=(start,)) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert problems == []
+        at_once(*[mirror.fetch_target] * 4)
 
 
 # --- Words that are no names ------------------------------------------------------------------------------
@@ -389,7 +378,7 @@ def test_a_damaged_bundle_is_a_problem(mirror: Mirror) -> None:
     assert not (mirror.path / "incoming.bundle").exists()
 
 
-@pytest.mark.xfail(strict=True, reason="every bundle is written to the same file of the mirror")
+@pytest.mark.xfail(strict=True, raises=GitError, reason="every bundle is written to the same file of the mirror")
 def test_two_bundles_may_come_in_at_once(
     remote: Remote, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,25 +389,15 @@ def test_two_bundles_may_come_in_at_once(
         ref = f"refs/steroids/submissions/{name}"
         bundles[ref] = mirror.bundle(ref, remote.first)
     host = remote.mirror(tmp_path / "host.git")
-    both, run, problems = threading.Barrier(2, timeout=10), plain.run, []
+    both, run = threading.Barrier(2, timeout=1), plain.run
 
-    def together(*arguments: str, **more: object) -> object:
-        both.wait()
-        return run(*arguments, **more)  # type: ignore[arg-type]
-
-    def bring(ref: str, data: bytes) -> None:
-        try:
-            host.unbundle(data, ref)
-        except (GitError, OSError) as error:
-            problems.append(str(error))
+    def together(*arguments: Any, **more: Any) -> Any:
+        with contextlib.suppress(threading.BrokenBarrierError):  # one may well wait for the other
+            both.wait()
+        return run(*arguments, **more)
 
     monkeypatch.setattr(plain, "run", together)
-    threads = [threading.Thread(target=bring, args=item) for item in bundles.items()]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
+    at_once(*[partial(host.unbundle, data, ref) for ref, data in bundles.items()])
 
 
 # --- Reading ----------------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from agents.api import handins, idempotency
-from agents.models import Agent, Idempotency, Run, Token, new_token, token_hash
+from agents.models import Agent, Run, Token, new_token, token_hash
 from agents.orchestrator import tick
 from disputes.models import Conflict, Decision, Dispute
 from tasks.events import SYSTEM
 from tasks.models import (
+    Idempotency,
     Answer,
     Comment,
     Event,

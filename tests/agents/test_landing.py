@@ -1,11 +1,10 @@
 """Approved commits on their way to the target branch: exactly those, never forced, whatever happens."""
 
-import threading
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from agents import orchestrator
@@ -15,7 +14,7 @@ from agents.runtime import landing as landings
 from disputes import cases, rulings
 from disputes.models import Conflict
 from tasks.models import Event, Landing, Project, Submission, Task
-from tests.agents.world import REVIEWER, World, git, hook, make_world  # noqa: F401
+from tests.agents.world import REVIEWER, World, at_once, git, hook, make_world  # noqa: F401
 from tests.factories import create_agent, create_user
 
 pytestmark = pytest.mark.django_db
@@ -592,20 +591,7 @@ def test_only_one_landing_of_a_branch_pushes_at_a_time(world: World) -> None:
 def test_two_hosts_that_land_at_once_lose_nothing(world: World) -> None:
     """Both approved commits end on the target, one after the other; the second one is tested again."""
     rows = [world.accepted({f"{name}.py": "x\n"}) for name in ("one", "two")]
-    start = threading.Barrier(2, timeout=20)
-
-    def land(row: Landing, host: str) -> None:
-        start.wait()
-        try:
-            landings.advance(row, host)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=land, args=(fresh(row), f"host {row.pk}")) for row in rows]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[partial(landings.advance, fresh(row), f"host {row.pk}") for row in rows])
     for _ in range(4):
         for row in Landing.objects.filter(status__in=Landing.LIVE):
             row = advance(row)
@@ -621,20 +607,7 @@ def test_two_hosts_that_land_at_once_lose_nothing(world: World) -> None:
 def test_one_landing_that_two_hosts_want_is_pushed_once(world: World) -> None:
     landing = world.accepted({"new.py": "one\n"})
     pushes = world.remote.count_pushes()
-    rows, start = [fresh(landing), fresh(landing)], threading.Barrier(2, timeout=20)
-
-    def land(row: Landing, host: str) -> None:
-        start.wait()
-        try:
-            landings.advance(row, host)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=land, args=(row, f"host {n}")) for n, row in enumerate(rows)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[partial(landings.advance, fresh(landing), host) for host in ("one", "other")])
     assert fresh(landing).status == Landing.Status.LANDED
     assert len(pushes.read_text().splitlines()) == 1
 

@@ -6,11 +6,15 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from agents.models import Run
 from agents.runtime import commands, keeping, paths
@@ -201,6 +205,21 @@ class World:
     def lose_mirror(self) -> None:
         """This host has never seen the project: the commits lie on another one."""
         shutil.rmtree(self.mirror.path)
+
+
+def at_once(*works: Callable[[], object]) -> None:
+    """Do all of it in threads that begin at the same moment. Raises what one of them raises."""
+    start = Barrier(len(works), timeout=20)
+
+    def one(work: Callable[[], object]) -> None:
+        try:
+            start.wait()
+            work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        list(pool.map(one, works))
 
 
 @pytest.fixture(name="world")

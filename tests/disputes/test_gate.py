@@ -98,7 +98,7 @@ def test_the_gate_leads_there(
 )
 @pytest.mark.xfail(
     strict=True,
-    reason="BUG: an open conflict with effect log ships, although nothing waits for it (no row has both today)",
+    reason="BUG: an open conflict with effect log ships, though nothing waits for it (no row has both today)",
 )
 def test_conflicts_that_are_only_recorded_let_the_review_pass(
     points: list[Point], conflicts: list[OpenConflict]
@@ -189,7 +189,9 @@ def test_with_a_conflict_open_that_waits_nothing_simply_passes(
 
 
 @given(st.lists(POINTS), st.lists(CONFLICTS), st.randoms())
-def test_the_order_does_not_matter(points: list[Point], conflicts: list[OpenConflict], random: object) -> None:
+def test_the_order_does_not_matter(
+    points: list[Point], conflicts: list[OpenConflict], random: object
+) -> None:
     shuffled_points, shuffled_conflicts = list(points), list(conflicts)
     random.shuffle(shuffled_points)  # type: ignore[attr-defined]
     random.shuffle(shuffled_conflicts)  # type: ignore[attr-defined]
@@ -210,9 +212,7 @@ def test_an_optional_point_never_matters(
 
 
 @given(st.lists(POINTS), st.lists(CONFLICTS), st.integers(1, 4))
-def test_a_settled_point_never_matters(
-    points: list[Point], conflicts: list[OpenConflict], key: int
-) -> None:
+def test_a_settled_point_never_matters(points: list[Point], conflicts: list[OpenConflict], key: int) -> None:
     assert gate([*points, must(key, settled=True)], conflicts) is gate(points, conflicts)
 
 

@@ -19,7 +19,14 @@ RETRY, DEFER, CANCEL = Option.RETRY, Option.DEFER, Option.CANCEL
 
 CHOICES = [
     # kind, option, key, title, must the code change, must the person write
-    ("disagreement", "uphold_reviewer", "A", "Reviewer", True, False),  # §17 no. 1: A is the reviewer everywhere
+    (
+        "disagreement",
+        "uphold_reviewer",
+        "A",
+        "Reviewer",
+        True,
+        False,
+    ),  # §17 no. 1: A is the reviewer everywhere
     ("disagreement", "uphold_coder", "B", "Coder", False, False),
     ("disagreement", "other", "D", "Own words", True, True),  # §14: always offered
     ("hands", "retry", "1", "Instruct and retry", True, False),
@@ -132,7 +139,8 @@ CONSEQUENCES = [
     (REVIEWER, 0, False, "Round 4: the coder carries it out and may not decline again."),
     (REVIEWER, 1, False,
      "Round 4: the coder carries it out and may not decline again. One task goes on waiting."),
-    (REVIEWER, 2, True, "Round 4: the coder carries it out and may not decline again. 2 tasks go on waiting."),
+    (REVIEWER, 2, True,
+     "Round 4: the coder carries it out and may not decline again. 2 tasks go on waiting."),
     (CODER, 0, True, "The reviewer may not raise it again. The commit lands as it is."),
     (CODER, 1, True,
      "The reviewer may not raise it again. The commit lands as it is. Then one waiting task goes on."),
@@ -146,7 +154,8 @@ CONSEQUENCES = [
     (COMPROMISE, 0, False, "Round 4: the coder builds what both sides can live with."),
     (COMPROMISE, 2, True, "Round 4: the coder builds what both sides can live with. 2 tasks go on waiting."),
     (OTHER, 0, False, "Round 4: the coder does what you write. Nobody may argue it again."),
-    (OTHER, 1, False, "Round 4: the coder does what you write. Nobody may argue it again. One task goes on waiting."),
+    (OTHER, 1, False,
+     "Round 4: the coder does what you write. Nobody may argue it again. One task goes on waiting."),
     (RETRY, 0, False, "The coder starts again with your words first; counts begin anew."),
     (RETRY, 12, False,
      "The coder starts again with your words first; counts begin anew. 12 tasks go on waiting."),
@@ -160,9 +169,7 @@ CONSEQUENCES = [
 
 @pytest.mark.parametrize(("option", "dependants", "green", "sentence"), CONSEQUENCES)
 def test_the_button_says_what_happens(option: Option, dependants: int, green: bool, sentence: str) -> None:
-    assert (
-        consequence(option, next_round=4, dependants=dependants, was_reviewed_green=green) == sentence
-    )
+    assert consequence(option, next_round=4, dependants=dependants, was_reviewed_green=green) == sentence
 
 
 @pytest.mark.parametrize("round_", [1, 2, 15])

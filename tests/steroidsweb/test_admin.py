@@ -16,9 +16,10 @@ from django.utils import timezone
 from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
-from agents.models import Idempotency, Output, Prompt, Run, Token, token_hash
+from agents.models import Output, Prompt, Run, Token, token_hash
 from disputes.models import Conflict, Decision, Dispute
 from tasks.models import (
+    Idempotency,
     Answer,
     Bundle,
     Comment,

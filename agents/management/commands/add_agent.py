@@ -12,8 +12,10 @@ from tasks.models import Project
 
 class Command(BaseCommand):
     help = (
-        "Add an agent that is any command. Example: add_agent my-coder --role coder -- my-agent --file {prompt}. "
-        "{prompt} is the path of the prompt, which is also on standard input; {clone} and {model} may stand there too."
+        "Add an agent that is any command, for example: "
+        "add_agent my-coder --role coder -- my-agent --file {prompt}. "
+        "{prompt} is the path of the prompt, which is also on standard input; "
+        "{clone} and {model} may stand there too."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

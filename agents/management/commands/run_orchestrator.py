@@ -36,7 +36,9 @@ class Command(BaseCommand):
         paths.folder()
         if options["demo"]:
             self._prepare_demo()
-        elif MigrationExecutor(connection).migration_plan(MigrationExecutor(connection).loader.graph.leaf_nodes()):
+        elif MigrationExecutor(connection).migration_plan(
+            MigrationExecutor(connection).loader.graph.leaf_nodes()
+        ):
             raise CommandError("The database is not up to date. Run `make setup` or `manage.py migrate`.")
         if options["once"]:
             self._once()
@@ -86,7 +88,9 @@ class Command(BaseCommand):
         ]
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         for row in rows:
-            self._say("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]))
+            self._say(
+                "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]])
+            )
         waiting = Conflict.objects.filter(status=Conflict.Status.OPEN).select_related(
             "dispute__task__project", "finding"
         )
