@@ -143,11 +143,13 @@ def choose_agent(task: Task, role: str) -> Agent | None:
 def _queue_landings(project: Project) -> int:
     """A Landing for each accepted submission that has none under way; rows, not memory."""
     live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
+    held = Conflict.objects.filter(dispute__task=OuterRef("pk"), status=Conflict.Status.OPEN, effect=HOLD)
     tasks = (
         Task.objects.filter(project=project)
         .to_land()
         .filter(Q(not_before__isnull=True) | Q(not_before__lte=timezone.now()))
         .exclude(Exists(live))
+        .exclude(Exists(held))
         .select_related("accepted")
         .order_by("status_at")
     )

@@ -117,7 +117,9 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
     return known
 
 
-def take_submission(submission: Submission, response: ReadResponse, known: dict[str, Finding]) -> None:
+def take_submission(
+    submission: Submission, response: ReadResponse, known: dict[str, Finding], *, actor: Actor
+) -> None:
     """Answers and conflicts of a response that `check_response` has passed."""
     task = submission.task
     given = {known[answer.code].origin.pk: answer for answer in response.answers}
@@ -134,16 +136,15 @@ def take_submission(submission: Submission, response: ReadResponse, known: dict[
     for block in response.disagreements:
         finding = known[block.code]
         if finding.mandatory and not _in_open_conflict(finding):
-            disagree(submission, finding, block)
+            disagree(submission, finding, block, actor=actor)
 
 
 def _in_open_conflict(finding: Finding) -> bool:
     return Conflict.objects.filter(finding=finding.origin, status=Conflict.Status.OPEN).exists()
 
 
-def disagree(submission: Submission, finding: Finding, block: Disagreement) -> Conflict:
+def disagree(submission: Submission, finding: Finding, block: Disagreement, *, actor: Actor) -> Conflict:
     """A declined mandatory finding opens its conflict at once (ARB-5, MODELS 23)."""
-    actor = Actor("run", submission.by_agent, model=submission.by_model)
     return cases.open_conflict(
         submission.task,
         kind=Conflict.Kind.DISAGREEMENT,
@@ -227,7 +228,8 @@ def take_review(
 
 def _with_notes_as_finding(read: ReadReview, approves: bool) -> ReadReview:
     """A rejection in plain words is one finding, so that the coder has something to answer."""
-    if approves or read.findings or not read.text.strip():
+    accepts = approves and read.verdict is not Verdict.NEEDS_REVISION
+    if accepts or read.findings or not read.text.strip():
         return read
     lines = read.text.strip().splitlines()
     from tasks.states import Severity

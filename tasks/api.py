@@ -11,6 +11,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from tasks import idempotency
 from tasks.access import MAINTAIN, RULE, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -102,17 +103,17 @@ MOVE_TO: dict[str, str] = {
 }
 
 
-def change_status(task: Task, status: str, *, actor: Actor, notes: str) -> None:
+def move_to(task: Task, status: str) -> str:
     """The move of a person that leads to this status. Raises Refused where there is none."""
     verb = MOVE_TO.get(status)
     if verb == "resume" and task.status in {Status.COMPLETED, Status.CANCELLED}:
-        verb = "reopen"
+        return "reopen"
     if verb is None:
         raise Refused(
             "wrong_status", f"Nobody sets a task to {status} by hand.",
             f"By hand: {', '.join(sorted(MOVE_TO))}. Disputes are ruled on: `steroids dispute resolve`.",
         )  # fmt: skip
-    getattr(task, verb)(actor=actor, note=notes)
+    return verb
 
 
 class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Task]):
@@ -145,16 +146,20 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     @action(detail=True, methods=["post"])
     def status(self, request: Request, ref: str) -> Response:
         """Defer, cancel, finish, resume or reopen a task by hand."""
+        earlier = idempotency.earlier_reply(request)
+        return earlier or idempotency.once(request, lambda: (self._move(request), 200))
+
+    def _move(self, request: Request) -> dict[str, Any]:
         body = StatusSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         task = self.get_object()
-        wanted = body.validated_data["status"]
-        roles = RULE if MOVE_TO.get(wanted) in {"defer", "resume"} else MAINTAIN
+        verb = move_to(task, body.validated_data["status"])
+        roles = RULE if verb in {"defer", "resume"} else MAINTAIN
         if not tasks_for(request.user, roles).filter(pk=task.pk).exists():
-            raise Refused(
-                "no_right", f"You may not set {task.ref} to {wanted}.", "Ask a maintainer.", status=403
-            )
-        change_status(task, wanted, actor=Actor.person(request.user), notes=body.validated_data["notes"])
+            raise Refused("no_right", f"You may not {verb} {task.ref}.", "Ask a maintainer.", status=403)
+        notes = body.validated_data["notes"]
+        if verb == "reopen" and not notes.strip():
+            raise Refused("text_missing", "A reason is needed to reopen a task.", "Add --notes.", status=422)
+        getattr(task, verb)(actor=Actor.person(request.user), note=notes)
         task.refresh_from_db()
-        message = f"{task.ref} is {task.status} now."
-        return Response({**TaskDetailSerializer(task).data, "message": message})
+        return {**TaskDetailSerializer(task).data, "message": f"{task.ref} is {task.status} now."}

@@ -61,6 +61,11 @@ class _Sections:
         return self.unmet[section_id]
 
 
+def unmet_sections(task: Task) -> int:
+    """How many sections the task waits for that still hold an unsatisfied task."""
+    return _Sections(task.project_id).count(task.section)
+
+
 def recount(tasks: Iterable[Task]) -> None:
     """Write `waits_for` anew where it differs from the facts.
 
@@ -91,9 +96,7 @@ def recount_dependants(task: Task) -> None:
         section = section.parent
     waiting = Q(dependencies__on=task) | Q(section__in=_waiting_sections(task.project_id, sections))
     recount(
-        Task.objects.filter(waiting, project=task.project_id, status=Status.PENDING)
-        .distinct()
-        .select_related("section__parent")
+        Task.objects.filter(waiting, project=task.project_id).distinct().select_related("section__parent")
     )
 
 

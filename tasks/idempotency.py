@@ -55,8 +55,8 @@ def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Re
                 Idempotency.objects.create(
                     actor=actor, key=key, request_hash=hashed, status=status, reply=reply
                 )
-    except IntegrityError:
+    except (IntegrityError, Refused):
         if (earlier := earlier_reply(request)) is not None:
-            return earlier
+            return earlier  # the same request, sent twice at once, was faster
         raise
     return Response(reply, status=status)

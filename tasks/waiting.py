@@ -2,22 +2,26 @@
 
 from django.utils import timezone
 
-from tasks.dependencies import SATISFIED
+from tasks.dependencies import SATISFIED, unmet_sections
 from tasks.models import Project, Task
-from tasks.states import Status
+from tasks.states import STARTABLE, Status
 
 
 def waiting_line(task: Task) -> str:
     """Whose turn it is and why, in one sentence."""
-    if task.landed_at:
+    if task.landed_at and task.status != Status.DISPUTED:
         return f"Landed as {task.landed_sha[:12]}."
+    starts = task.status in STARTABLE
     if task.project.status == Project.Status.PAUSED:
         return f"{task.project.name} is paused."
-    if task.project.trouble and task.status in {Status.PENDING, Status.IN_PROGRESS, Status.REVIEW}:
+    if task.project.status == Project.Status.FINISHED and starts:
+        return f"{task.project.name} is finished; nothing is started in it."
+    if task.project.trouble and starts:
         return f"Waits for the repository: {task.project.trouble}"
     match Status(task.status):
         case Status.DISPUTED:
-            return "Waits for a human to rule."
+            landed = f" Landed as {task.landed_sha[:12]} meanwhile." if task.landed_at else ""
+            return f"Waits for a human to rule.{landed}"
         case Status.FAILED:
             return "Failed; a human decides how it goes on."
         case Status.COMPLETED if task.finished_by:
@@ -43,4 +47,8 @@ def waiting_line(task: Task) -> str:
 def _dependencies(task: Task) -> str:
     open_ones = task.depends_on.exclude(pk__in=Task.objects.filter(SATISFIED, project=task.project_id))
     names = [f"{other.ref} {other.title}" for other in open_ones.select_related("project")[:3]]
-    return f"Waits for {', '.join(names)} to land." if names else "Waits for another section."
+    if names:
+        return f"Waits for {', '.join(names)} to land."
+    if unmet_sections(task):
+        return "Waits for another section."
+    return "Nothing it waits for is left, but its counter says otherwise: run `manage.py recount`."

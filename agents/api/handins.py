@@ -20,8 +20,8 @@ from disputes.protocol.reviews import ReadReview, read_review
 from tasks.access import MAINTAIN, RULE, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor, record
-from tasks.models import Comment, Submission, Task
-from tasks.states import Status
+from tasks.models import Comment, Finding, Submission, Task
+from tasks.states import Status, severity_rank
 
 # Who may do what (C2). People need the membership role, runs the run's role.
 RUN_VERBS: dict[str, frozenset[str]] = {
@@ -72,7 +72,9 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
         return Caller(actor, run), task
     slug, _, number = ref.rpartition("-")
     named = (
-        tasks_for(user).filter(project__slug=slug, number=number) if number.isdigit() else Task.objects.none()
+        tasks_for(user).filter(project__slug=slug, number=number)
+        if number.isascii() and number.isdigit()
+        else Task.objects.none()
     )
     task = _locked(named)
     if task is None:
@@ -139,7 +141,7 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     )
     _end_run(caller, task, submission=submission)
     task.submit(actor=caller.actor, note=data["notes"] or f"commit {submission.sha[:12]}")
-    intake.take_submission(submission, response, known)
+    intake.take_submission(submission, response, known, actor=caller.actor)
     held = [c for c in _open(task) if c.effect == "hold"]
     if held:
         task.hold(actor=caller.actor, note=", ".join(f"{c.ref} {c.question}" for c in held)[:500])
@@ -176,10 +178,7 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
         )  # fmt: skip
     if caller.run and caller.run.sha != submission.sha:
         raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
-    if (
-        caller.run
-        and task.runs.filter(role=Run.Role.CODER, submission=submission, agent=caller.run.agent).exists()
-    ):
+    if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
         raise Refused("self_review", "An agent may not review its own submission.", status=403)
     _end_run(caller, task)
     taken = intake.take_review(
@@ -199,6 +198,10 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     )
 
 
+def _coded_by(submission: Submission, agent_pk: int) -> bool:
+    return Run.objects.filter(role=Run.Role.CODER, submission=submission, agent=agent_pk).exists()
+
+
 def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
     document = data["review"] or data["notes"]
     if not document and not approves:
@@ -207,8 +210,13 @@ def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
             "Add --notes TEXT or --file REVIEW.", status=422,
         )  # fmt: skip
     read = read_review(document)
-    if data["review"] and data["notes"] and isinstance(document, str):
-        read = ReadReview(read.verdict, read.raw_verdict, read.findings, f"{read.text}\n\n{data['notes']}")
+    if data["review"] and data["notes"]:
+        text = f"{read.text}\n\n{data['notes']}".strip()
+        read = ReadReview(read.verdict, read.raw_verdict, read.findings, text)
+    if not approves and not read.findings and not read.text.strip():
+        raise Refused(
+            "malformed_review", "The review holds no finding and no word.", "Say what is wrong.", status=422
+        )
     return read
 
 
@@ -227,38 +235,80 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
                 "unknown_finding", f"{data['finding']} is not a finding of {task.ref}.",
                 f"Findings: {codes}.", status=422,
             )  # fmt: skip
-        if Conflict.objects.filter(finding=finding.origin, status=Conflict.Status.OPEN).exists():
-            raise Refused("already_open", f"{finding.code} is in dispute already.", "Wait for the ruling.")
+        _may_be_disputed(finding)
     reason = cases.read_reason(data["reason"])
-    position = data["position"].strip() or data["reason"].strip()
+    position = _position(data, reason)
     side = caller.side
-    _end_run(caller, task)
     submission = task.last_submission()
-    positions = {
-        "reviewer_position": position
-        if side == "reviewer"
-        else intake.position_of(finding)
-        if finding
-        else "",
-        "coder_position": "" if side == "reviewer" else position,
-        "reviewer_label": caller.actor.label
-        if side == "reviewer"
-        else finding.review.by_agent
-        if finding
-        else "",
-        "coder_label": caller.actor.label if side == "coder" else submission.by_agent if submission else "",
-    }
     conflict = cases.open_conflict(
-        task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.CLI, opened_as=side,
-        question=(finding.title if finding else f"{reason.label}: {_one_line(position)}"),
-        actor=caller.actor, finding=finding.origin if finding else None, submission=submission,
-        severity=data.get("severity") or "", reason=reason, **positions,
-    )  # fmt: skip
+        task,
+        kind=Conflict.Kind.DISAGREEMENT,
+        origin=Conflict.Origin.CLI,
+        opened_as=side,
+        question=finding.title if finding else f"{reason.label}: {_one_line(position)}",
+        actor=caller.actor,
+        finding=finding.origin if finding else None,
+        submission=submission,
+        severity=_severity(data, finding),
+        reason=reason,
+        **_positions(caller, finding, submission, position),
+    )
+    if conflict.status == Conflict.Status.LOGGED:
+        return _reply(f"{conflict.ref} is recorded on {task.ref}; nothing waits for it.", task)
+    _end_run(caller, task)
     if task.status in {Status.IN_PROGRESS, Status.REVIEW}:
         task.hold(actor=caller.actor, note=f"{conflict.ref} {conflict.question}"[:500])
-    return _reply(
-        f"{conflict.ref} is open on {task.ref}; a human rules on it.", task, conflicts=[conflict.ref]
-    )
+    message = f"{conflict.ref} is open on {task.ref}; a human rules on it."
+    return _reply(message, task, conflicts=[conflict.ref])
+
+
+def _may_be_disputed(finding: Finding) -> None:
+    """Not what a human has decided (DEC-2), nor what waits for a ruling already."""
+    conflicts = Conflict.objects.filter(finding=finding.origin).exclude(followed=Conflict.Followed.REOPENED)
+    if conflicts.filter(status=Conflict.Status.OPEN).exists():
+        raise Refused("already_open", f"{finding.code} is in dispute already.", "Wait for the ruling.")
+    if conflicts.filter(status=Conflict.Status.DECIDED).exists():
+        raise Refused(
+            "RE_ARGUED_CONFLICT",
+            f"{finding.code} was decided by a human and cannot be argued again.",
+            "Carry the ruling out. Trouble that it causes is a new finding.",
+            status=422,
+        )
+
+
+def _position(data: dict[str, Any], reason: Conflict.Reason) -> str:
+    """The position; the words of a reason that is none of the six are kept in it."""
+    position, words = data["position"].strip(), data["reason"].strip()
+    if not position:
+        return words
+    unknown = reason == Conflict.Reason.OTHER and words.lower() != reason
+    return f"{position}\n\nReason: {words}" if unknown else position
+
+
+def _severity(data: dict[str, Any], finding: Finding | None) -> str:
+    """What the caller says, but never below the finding's own: a label is no way round it (MODELS 26)."""
+    named = data.get("severity") or ""
+    if finding is None:
+        return named
+    return max(named or finding.severity, finding.severity, key=severity_rank)
+
+
+def _positions(
+    caller: Caller, finding: Finding | None, submission: Submission | None, position: str
+) -> dict[str, str]:
+    """Both sides verbatim, as far as they were heard."""
+    if caller.side == "reviewer":
+        coder = submission.by_agent if submission else ""
+        return {
+            "reviewer_position": position, "reviewer_label": caller.actor.label,
+            "coder_position": "", "coder_label": coder,
+        }  # fmt: skip
+    return {
+        "reviewer_position": intake.position_of(finding) if finding else "",
+        "reviewer_label": finding.review.by_agent if finding else "",
+        "coder_position": position,
+        "coder_label": caller.actor.label,
+    }
 
 
 def _one_line(text: str) -> str:

@@ -1,5 +1,6 @@
 """What hand-ins carry. Texts are bounded here; their content is read by disputes.protocol."""
 
+import json
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -12,18 +13,33 @@ from tasks.models.choices import validate_sha
 NOTES_MAX = 20_000
 
 
+def _without_nul(data: Any) -> Any:
+    """The same data without the one character that a database refuses."""
+    match data:
+        case str():
+            return data.replace("\0", "")
+        case dict():
+            return {_without_nul(key): _without_nul(value) for key, value in data.items()}
+        case list():
+            return [_without_nul(value) for value in data]
+    return data
+
+
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}]})
 class Document(serializers.Field):  # type: ignore[type-arg]
     """Markdown as text, or its structured form as an object."""
 
     def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, str):
-            if len(data.encode("utf-8", "replace")) > MAX_BYTES:
-                raise serializers.ValidationError(f"It is larger than {MAX_BYTES} bytes.")
-            return data.replace("\0", "")
-        if isinstance(data, dict):
-            return data
-        raise serializers.ValidationError("It is neither a text nor an object.")
+        if not isinstance(data, str | dict):
+            raise serializers.ValidationError("It is neither a text nor an object.")
+        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError as error:
+            raise serializers.ValidationError("It holds characters that are no text.") from error
+        if size > MAX_BYTES:
+            raise serializers.ValidationError(f"It has {size} bytes; {MAX_BYTES} are the limit.")
+        return _without_nul(data)
 
     def to_representation(self, value: Any) -> Any:
         return value

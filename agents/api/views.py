@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from agents.api import handins, serializers
 from agents.api.principals import RunPrincipal
 from tasks import idempotency
+from tasks.errors import Refused
 
 
 class HandInView(APIView):
@@ -34,7 +35,12 @@ class HandInView(APIView):
         earlier = idempotency.earlier_reply(request)
         if earlier is not None:
             return earlier
-        super().perform_authentication(request)
+        try:
+            super().perform_authentication(request)
+        except Refused:
+            if (earlier := idempotency.earlier_reply(request)) is not None:
+                return earlier  # the same request, sent twice at once, was faster
+            raise
         super().check_permissions(request)
         super().check_throttles(request)
         body = self.serializer(data=request.data)

@@ -27,6 +27,7 @@ from tasks.admin.base import (
     task_ref,
 )
 from tasks.dependencies import recount, recount_dependants
+from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Comment, Dependency, Project, Section, StaleTask, Task
 from tasks.models.task import RANK_STEP
@@ -269,7 +270,7 @@ class TaskAdmin(ProjectScopedAdmin):
                 try:
                     self._call(verb, task, request)
                     done += 1
-                except IllegalMove as refusal:
+                except (IllegalMove, Refused) as refusal:
                     skipped[f"already {refusal.status}"] += 1
                 except StaleTask:
                     skipped["moved on meanwhile"] += 1

@@ -5,6 +5,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from tasks import states
+from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor, record
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.project import Project, Section
@@ -247,10 +248,14 @@ class Task(models.Model):
         self.move("clash", note=note, round=self.round + 1, accepted=None)
 
     def rule_revise(self, *, actor: Actor, note: str, not_before: Any) -> None:
-        self.move(
-            "rule_revise", actor=actor, note=note, round=self.round + 1, accepted=None,
-            landed_sha="", landed_at=None, not_before=not_before,
-        )  # fmt: skip
+        from tasks.dependencies import recount_dependants
+
+        with transaction.atomic():
+            self.move(
+                "rule_revise", actor=actor, note=note, round=self.round + 1, accepted=None,
+                landed_sha="", landed_at=None, not_before=not_before,
+            )  # fmt: skip
+            recount_dependants(self)
 
     def rule_review(self, *, actor: Actor, note: str, not_before: Any) -> None:
         self.move("rule_review", actor=actor, note=note, not_before=not_before)
@@ -281,7 +286,7 @@ class Task(models.Model):
 
     def resume(self, *, actor: Actor, note: str = "") -> None:
         """Back to where the facts say it was: disputed, under way, or not begun."""
-        if self.disputes.filter(status="open").exists():
+        if self.disputes.filter(conflicts__status="open", conflicts__effect="hold").exists():
             to = Status.DISPUTED
         else:
             to = Status.IN_PROGRESS if self.submissions.exists() else Status.PENDING
@@ -291,19 +296,30 @@ class Task(models.Model):
         """Not for landed tasks, nor while a push is under way."""
         from tasks.dependencies import recount_dependants
 
-        if self.landed_at is not None:
-            raise states.IllegalMove("cancel", "landed")
-        if self.landings.filter(status="pushing").exists():
-            raise states.IllegalMove("cancel", "being pushed")
         with transaction.atomic():
+            if Task.objects.select_for_update().get(pk=self.pk).landed_at is not None:
+                raise states.IllegalMove("cancel", "landed")
+            if self.landings.filter(status="pushing").exists():
+                raise states.IllegalMove("cancel", "being pushed")
             self.move("cancel", actor=actor, note=note, accepted=None)
             recount_dependants(self)
             self._restart_sections()
 
     def finish(self, *, actor: Actor, note: str = "") -> None:
-        """A maintainer finished it outside the program; nothing is landed for it."""
+        """A maintainer finished it outside the program; nothing is landed for it.
+
+        Raises Refused while a CRITICAL or HIGH conflict on it is undecided (DEC-7).
+        """
         from tasks.dependencies import recount_dependants
 
+        undecided = self.disputes.filter(
+            conflicts__status="open", conflicts__severity__in=[Severity.CRITICAL, Severity.HIGH]
+        )
+        if undecided.exists():
+            raise Refused(
+                "undecided", f"{self.ref} has an undecided conflict of severity HIGH or above.",
+                "Rule on it first: `steroids dispute list`.",
+            )  # fmt: skip
         with transaction.atomic():
             self.move("finish", actor=actor, note=note, finished_by="hand", accepted=None)
             recount_dependants(self)

@@ -9,17 +9,18 @@ from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from agents.api import handins, idempotency
+from agents.api import handins
 from agents.models import Agent, Run, Token, new_token, token_hash
 from agents.orchestrator import tick
 from disputes.models import Conflict, Decision, Dispute
+from tasks import idempotency
 from tasks.events import SYSTEM
 from tasks.models import (
-    Idempotency,
     Answer,
     Comment,
     Event,
     Finding,
+    Idempotency,
     Landing,
     Project,
     Review,
@@ -469,11 +470,6 @@ def test_a_response_is_a_text_or_an_object_of_bounded_size(rejected: Task, respo
     assert body["details"][0]["field"] == "response"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="Document lets lone surrogates through, which no database takes: 500",
-)
 @pytest.mark.parametrize("response", [r'"\ud800"', r'{"text": "\ud800"}'])
 def test_a_text_that_no_database_takes_is_no_fault_of_ours(working: Task, response: str) -> None:
     client = APIClient(raise_request_exception=False)
@@ -483,11 +479,6 @@ def test_a_text_that_no_database_takes_is_no_fault_of_ours(working: Task, respon
     assert reply.status_code < 500
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="Document washes NULs out of texts only; PostgreSQL takes none: 500 there",
-)
 def test_no_nul_reaches_a_row(reviewed: Task) -> None:
     review = {"findings": [{"title": "A\0B", "severity": "high", "text": "C\0D"}]}
     accepted(hand_in(live_run(reviewed, "reviewer")[1], reviewed, "reject", review=review))
@@ -495,11 +486,6 @@ def test_no_nul_reaches_a_row(reviewed: Task) -> None:
     assert "\0" not in finding.title + finding.text
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="caller_of asks isdigit(), which is true for ²; int() then fails: 500",
-)
 def test_a_strange_number_is_no_task(working: Task, lea: User) -> None:
     client = APIClient(raise_request_exception=False)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {person(lea)}")
@@ -561,6 +547,17 @@ def test_a_declined_optional_finding_that_comes_back_as_mandatory_is_a_conflict(
     assert body["status"] == "disputed"
 
 
+def test_it_holds_whatever_its_severity(rejected: Task) -> None:
+    take_all(rejected, "medium")
+    Finding.objects.update(mandatory=False)
+    accepted(submit(live_run(rejected)[1], rejected, response=DISAGREE))
+    verify(rejected)
+    rejected.refresh_from_db()
+    review = {"findings": [{"code": "ISSUE-R1-001", "title": "Still at once", "severity": "medium"}]}
+    body = accepted(hand_in(live_run(rejected, "reviewer")[1], rejected, "reject", review=review))
+    assert (Conflict.objects.get().effect, body["status"]) == ("hold", "disputed")
+
+
 def take_all(task: Task, severity: str) -> None:
     """Make each severity mandatory, and the task's finding one of that severity."""
     Project.objects.update(settings={"mandatory": ["critical", "high", "medium", "low"]})
@@ -579,6 +576,18 @@ def test_a_medium_conflict_is_shipped_once_the_rest_is_approved(rejected: Task) 
     assert (rejected.status, rejected.accepted) == ("disputed", submission)
     assert kinds(rejected)[-1] == "ship"
     assert Dispute.objects.get().status == "open"
+
+
+def test_a_shipped_conflict_is_not_settled_by_naming_it_again(rejected: Task) -> None:
+    take_all(rejected, "medium")
+    accepted(submit(live_run(rejected)[1], rejected, response=DISAGREE))
+    submission = verify(rejected)
+    rejected.refresh_from_db()
+    review = {"findings": [{"code": "ISSUE-R1-001", "title": "Still at once", "severity": "medium"}]}
+    accepted(hand_in(live_run(rejected, "reviewer")[1], rejected, "approve", review=review))
+    rejected.refresh_from_db()
+    assert (rejected.status, rejected.accepted) == ("disputed", submission)
+    assert Conflict.objects.get().status == "open"
 
 
 def test_a_shipped_conflict_is_no_way_round_another_finding(rejected: Task) -> None:
@@ -636,11 +645,6 @@ def test_a_finding_that_a_human_decided_is_not_argued_again(rejected: Task, tom:
     accepted(submit(secret, rejected, NEXT_COMMIT))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="dispute() does not look whether a human has decided the finding (DEC-2)",
-)
 @pytest.mark.parametrize("role", ["coder", "reviewer"])
 def test_nor_by_the_verb_dispute(overruled: Task, role: str) -> None:
     Task.objects.filter(pk=overruled.pk).update(status="in_progress" if role == "coder" else "review")
@@ -744,11 +748,14 @@ def test_an_approval_with_a_mandatory_finding_is_none(reviewed: Task, review: An
     assert body["status"] == "in_progress"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="approve with a document that says NEEDS_REVISION is taken for one of settled points only",
-)
+def test_the_worse_of_verb_and_document_counts(reviewed: Task) -> None:
+    review = {"verdict": "NEEDS_REVISION", "findings": [{"title": "Name the limit", "severity": "low"}]}
+    body = accepted(hand_in(live_run(reviewed, "reviewer")[1], reviewed, "approve", review=review))
+    assert Review.objects.get().verdict == "NEEDS_REVISION"
+    assert kinds(reviewed) == ["reject"]
+    assert body["status"] == "in_progress"
+
+
 def test_an_approval_whose_document_rejects_is_a_rejection(reviewed: Task) -> None:
     review = "## Verdict\n\nNEEDS_REVISION\n\nThe tries have no pause.\n"
     accepted(hand_in(live_run(reviewed, "reviewer")[1], reviewed, "approve", review=review))
@@ -825,9 +832,6 @@ def test_notes_beside_a_markdown_review_are_kept(reviewed: Task) -> None:
     assert "I ran it twice." in Review.objects.get().text
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="_read_review drops the notes where the review is structured"
-)
 def test_notes_beside_a_structured_review_are_kept(reviewed: Task) -> None:
     review = {"findings": [{"title": "No pause", "severity": "high"}]}
     secret = live_run(reviewed, "reviewer")[1]
@@ -869,11 +873,6 @@ def test_a_rejection_says_why(reviewed: Task) -> None:
     assert_live(run)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a rejection without a word in it is taken for one of settled points only",
-)
 @pytest.mark.parametrize("review", [{"verdict": "NEEDS_REVISION"}, {"findings": []}, "  \n"])
 def test_a_document_without_a_word_is_no_rejection(reviewed: Task, review: Any) -> None:
     run, secret = live_run(reviewed, "reviewer")
@@ -906,11 +905,6 @@ def test_an_agent_does_not_review_its_own_submission(reviewed: Task, verb: str) 
     assert_live(run)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="agent=None of two deleted agents compares as equal: nobody may review",
-)
 def test_two_agents_that_were_deleted_are_not_the_same(reviewed: Task) -> None:
     over = {"status": "ended", "outcome": "handed_in", "ended_at": timezone.now(), "token_hash": None}
     live_run(reviewed, agent=None, submission=reviewed.last_submission(), **over)
@@ -1025,6 +1019,14 @@ def test_a_security_reason_holds_and_counts_as_high(rejected: Task) -> None:
     assert conflict.dispute.severity == "high"
 
 
+def test_a_security_reason_holds_where_the_project_ships(rejected: Task) -> None:
+    Project.objects.update(settings={"policy": {"high": "ship"}})
+    rejected.refresh_from_db()
+    body = {"reason": "security_concern", "position": "The pause leaks time.", "finding": "ISSUE-R1-001"}
+    accepted(hand_in(live_run(rejected)[1], rejected, "dispute", **body))
+    assert Conflict.objects.get().effect == "hold"
+
+
 @pytest.mark.parametrize(
     ("reason", "read", "severity"),
     [
@@ -1040,13 +1042,9 @@ def test_the_reason_gives_the_severity(working: Task, reason: str, read: str, se
     accepted(hand_in(live_run(working)[1], working, "dispute", reason=reason))
     conflict = Conflict.objects.get()
     assert (conflict.reason, conflict.severity, conflict.coder_position) == (read, severity, reason)
+    assert conflict.effect == "hold"  # the reviewer was not heard
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the words of an unknown reason are lost where a position is given",
-)
 def test_the_words_of_an_unknown_reason_are_kept(working: Task) -> None:
     body = {"reason": "a matter of taste", "position": "Snake case reads better."}
     accepted(hand_in(live_run(working)[1], working, "dispute", **body))
@@ -1095,7 +1093,6 @@ def test_further_conflicts_join_the_tasks_dispute(rejected: Task, tom: User) -> 
 LOW_HOLDS = "a dispute that the policy only logs still holds the task: disputed, and nobody is asked"
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason=LOW_HOLDS)
 def test_a_held_task_always_has_a_card(rejected: Task) -> None:
     Finding.objects.update(severity="low", mandatory=False)
     body = BODIES["dispute"] | {"finding": "ISSUE-R1-001"}
@@ -1105,11 +1102,6 @@ def test_a_held_task_always_has_a_card(rejected: Task) -> None:
     assert asked == (rejected.status == "disputed")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="--severity LOW on a HIGH finding logs the conflict, which settles the finding",
-)
 def test_a_label_is_no_way_round_a_mandatory_finding(rejected: Task) -> None:
     """MODELS 26"""
     body = BODIES["dispute"] | {"finding": "ISSUE-R1-001", "severity": "low"}
@@ -1118,9 +1110,6 @@ def test_a_label_is_no_way_round_a_mandatory_finding(rejected: Task) -> None:
     assert (conflict.severity, conflict.effect, conflict.status) == ("high", "hold", "open")
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a disputed commit that was approved before lands all the same"
-)
 def test_a_commit_in_dispute_does_not_land(reviewed: Task, tom: User) -> None:
     """The tick never picks a task with an open blocking item, whatever its status (DESIGN 4)."""
     accepted(hand_in(live_run(reviewed, "reviewer")[1], reviewed, "approve"))
@@ -1130,9 +1119,6 @@ def test_a_commit_in_dispute_does_not_land(reviewed: Task, tom: User) -> None:
     assert not Landing.objects.exists()
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="disagree() writes an actor of kind run whoever handed in"
-)
 def test_a_persons_disagreement_is_recorded_as_the_persons(rejected: Task, lea: User) -> None:
     accepted(submit(person(lea), rejected, response=DISAGREE))
     opened = event(rejected, "conflict_opened")
@@ -1289,6 +1275,14 @@ def test_a_person_may_comment_twice_with_two_keys_or_none(working: Task, tom: Us
     assert Comment.objects.count() == 4
 
 
+def test_a_key_belongs_to_its_address(working: Task, reviewed: Task, tom: User) -> None:
+    secret = person(tom)
+    accepted(hand_in(secret, working, "comment", key="a", body="Mine."))
+    before = rows()
+    refused(hand_in(secret, reviewed, "comment", key="a", body="Mine."), 422, "key_reused")
+    assert rows() == before
+
+
 def test_keys_of_two_callers_are_two_keys(working: Task, tom: User, lea: User) -> None:
     first = accepted(hand_in(person(tom), working, "comment", key="a", body="Mine."))
     second = accepted(hand_in(person(lea), working, "comment", key="a", body="Mine."))
@@ -1329,11 +1323,6 @@ def test_two_tries_at_once_have_one_effect(working: Task, tom: User, monkeypatch
     assert second == accepted(replies[0])
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the try that comes second is told handed_in instead of the first one's reply",
-)
 def test_two_tries_at_once_of_a_final_hand_in_have_one_reply(
     working: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,6 +210,75 @@ def test_there_are_three_placeholders() -> None:
     assert PLACEHOLDERS == ("prompt", "clone", "model")
 
 
+# --- The variables that it may see ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({}, []),  # none: an agent sees nothing of the host's environment
+        ({"pass": []}, []),
+        ({"pass": ["MY_AGENT_API_KEY"]}, ["MY_AGENT_API_KEY"]),  # its own sign-in
+        ({"pass": ["A", "b_2", "_C"]}, ["A", "b_2", "_C"]),  # in their order
+    ],
+    ids=str,
+)
+def test_a_command_may_see_the_variables_that_are_named(settings: dict[str, Any], names: list[str]) -> None:
+    provider = CommandProvider()
+    provider.check({"argv": ["my-agent"], **settings})
+
+    assert provider.passes(settings) == names
+
+
+@pytest.mark.parametrize("names", ["MY_KEY", None, {"MY_KEY": 1}, 1, True], ids=repr)
+def test_names_of_variables_are_a_list(names: Any) -> None:
+    assert refusal(CommandProvider(), {"argv": ["my-agent"], "pass": names}) == (
+        'pass is a list of names of variables: ["MY_AGENT_API_KEY"].'
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " ", "MY-KEY", "1KEY", "MY KEY", "KEY=value", "KEY\n", "$KEY", "SCHLÜSSEL", "*", None, 1, ["KEY"]],
+    ids=repr,
+)
+def test_what_is_no_name_of_a_variable_is_refused(name: Any) -> None:
+    assert refusal(CommandProvider(), {"argv": ["my-agent"], "pass": ["FINE", name]}) == (
+        f"pass holds {name!r}, which is no name of a variable."
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SECRET_KEY",  # signs every session
+        "SECRET_KEY_FILE",  # says where it lies
+        "DATABASE_URL",  # every row, every ruling
+        "DATABASE_URL_FILE",
+        "REDIS_URL",
+        "STEROIDS_HOME",
+        "STEROIDS_TOKEN",  # the run has one of its own
+        "DJANGO_SETTINGS_MODULE",
+    ],
+)
+def test_no_agent_sees_what_belongs_to_this_program(name: str) -> None:
+    assert refusal(CommandProvider(), {"argv": ["my-agent"], "pass": [name]}) == (
+        f"{name} belongs to this program; no agent may see it."
+    )
+
+
+@pytest.mark.parametrize("name", ["MY_SECRET_KEY", "AGENT_DATABASE_URL", "NOT_STEROIDS_HOME"])
+def test_a_name_that_only_ends_like_ours_is_not_ours(name: str) -> None:
+    settings = {"argv": ["my-agent"], "pass": [name]}
+    CommandProvider().check(settings)
+
+    assert CommandProvider().passes(settings) == [name]
+
+
+def test_a_cassette_sees_nothing_of_the_host() -> None:
+    assert ReplayProvider().passes({"cassettes": "a", "pass": ["HOME"]}) == []
+
+
 # --- The program ------------------------------------------------------------------------------------------
 
 

@@ -78,7 +78,7 @@ def import_commit(repository: Path, files: Files, message: str, parent: str = ""
     for name, text in files.items():
         size = len((text or "").encode())
         stream += f"D {name}\n" if text is None else f"M 100644 inline {name}\ndata {size}\n{text}\n"
-    git(repository, "fast-import", "--quiet", stdin=stream)
+    git(repository, "-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", stdin=stream)
 
 
 @cache
@@ -89,7 +89,10 @@ def template() -> tuple[Path, str]:
     remote = folder / "remote.git"
     git(folder, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(remote))
     import_commit(remote, FIRST, "First")
-    return folder, Mirror(folder / "mirror.git", str(remote), "main", Network()).fetch_target()
+    first = Mirror(folder / "mirror.git", str(remote), "main", Network()).fetch_target()
+    git(folder / "mirror.git", "repack", "-adq")
+    shutil.rmtree(folder / "mirror.git" / "hooks")
+    return folder, first
 
 
 class Remote:

@@ -191,11 +191,6 @@ def test_the_list_is_narrowed_down(four: dict[str, str], vera: User, query: str,
     assert sorted(listed(vera, query)) == sorted(four[name] for name in names)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="stale=1, which the command sends, is no word of Django's NullBooleanSelect",
-)
 def test_the_commands_word_for_stale_is_understood(four: dict[str, str], vera: User) -> None:
     assert listed(vera, "?stale=1") == [four["stale"]]
 
@@ -221,9 +216,6 @@ def test_a_number_that_is_none_is_left_out(conflict: Conflict, vera: User, query
     assert listed(vera, query) == [conflict.dispute.ref]
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="list() asks isdigit(), which is true for ²; int() fails: 500"
-)
 def test_nor_does_a_strange_number_break_the_list(conflict: Conflict, vera: User) -> None:
     client = APIClient(raise_request_exception=False)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {Token.mint(vera, 'script')[1]}")
@@ -296,11 +288,6 @@ def test_a_name_that_is_none_is_not_found(conflict: Conflict, vera: User, ref: s
     assert client_of(vera).get(f"/api/v1/disputes/{ref}/").status_code == 404
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=pytest.fail.Exception,
-    reason="nothing forbids the slugs c and d, whose tasks read as C-9 and D-7",
-)
 @pytest.mark.parametrize("slug", ["c", "d"])
 def test_no_project_is_called_as_conflicts_and_disputes_are(db: None, slug: str) -> None:
     project = Project(slug=slug, name="Letters", repo_url="https://example.org/letters.git")
@@ -328,11 +315,6 @@ def test_a_dispute_costs_the_same_with_3_and_12_decided_conflicts(
     assert many == few
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="options_of() asks for the commit and its review once per conflict",
-)
 def test_a_dispute_costs_the_same_with_3_and_12_open_conflicts(ledger: Project, vera: User) -> None:
     def fill(task: Task, number: int) -> str:
         for _ in range(number):
@@ -524,9 +506,6 @@ def test_all_are_ruled_on_at_once(three: list[Conflict], tom: User) -> None:
     assert all(conflict.ref in reply.json()["message"] for conflict in three)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="--all rules one by one without a transaction around them"
-)
 def test_all_or_none_are_ruled_on(task: Task, tom: User) -> None:
     open_conflict(task, add_finding(task))
     open_conflict(task, kind="hands", origin="blocked", opened_as="system")
@@ -572,9 +551,6 @@ def test_what_waits_for_nobody_is_not_ruled_on(conflict: Conflict, tom: User, st
     assert (reply.status_code, reply.json()["code"]) == (409, "not_open")
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="only hand-ins look at the Idempotency-Key (C18)"
-)
 def test_a_ruling_that_is_sent_twice_has_one_reply(conflict: Conflict, tom: User) -> None:
     """The command sends a call again when its connection was cut."""
     client = client_of(tom)
@@ -611,11 +587,6 @@ def test_an_outsider_finds_nothing(conflict: Conflict, otto: User, name: str) ->
     assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a person without any project is told that no agent may rule: 403",
-)
 def test_nor_does_an_outsider_of_every_project(conflict: Conflict, otto: User) -> None:
     reply = resolve(otto, conflict.dispute.ref)
     assert not Decision.objects.exists()

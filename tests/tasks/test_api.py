@@ -354,11 +354,6 @@ def test_each_role_has_its_moves(
     assert reply.json().get("code", "") == ("" if allowed else "no_right")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the role is chosen for `resume`, then `reopen` is done with it",
-)
 @pytest.mark.parametrize("old", ["completed", "cancelled"])
 def test_a_triager_does_not_reopen(ledger: Project, tom: User, old: str) -> None:
     """Only a maintainer may (MODELS 2)."""
@@ -369,9 +364,6 @@ def test_a_triager_does_not_reopen(ledger: Project, tom: User, old: str) -> None
     assert (reply.status_code, reply.json()["code"]) == (403, "no_right")
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="reopen needs a reason (MODELS 2), and none is asked for"
-)
 def test_reopening_needs_a_reason(ledger: Project, lea: User) -> None:
     task = create_task(ledger, status="cancelled")
     reply = set_status(lea, task, "pending")
@@ -396,9 +388,6 @@ def disputed_task(project: Project, status: str = "disputed") -> Task:
     return task
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="finish() does not look for undecided conflicts (DEC-7)"
-)
 def test_a_task_with_an_undecided_high_conflict_is_not_finished_by_hand(ledger: Project, lea: User) -> None:
     task = disputed_task(ledger)
     reply = set_status(lea, task, "completed")
@@ -512,9 +501,6 @@ def test_a_malformed_move_is_refused(ledger: Project, tom: User, body: Any) -> N
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid")
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="only hand-ins look at the Idempotency-Key (C18)"
-)
 def test_a_move_that_is_sent_twice_has_one_reply(ledger: Project, tom: User) -> None:
     """The command sends a call again when its connection was cut."""
     task = create_task(ledger, status="in_progress")

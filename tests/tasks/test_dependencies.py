@@ -234,7 +234,6 @@ def test_a_ruling_against_landed_code_holds_back_who_has_not_started(project: Pr
     assert count(task) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: rule_revise clears landed_at and recounts nobody")
 def test_and_the_verb_does_it_itself(project: Project) -> None:
     on = landed(project)
     task = wait(create_task(project), on)
@@ -256,10 +255,6 @@ def retry(task: Task) -> None:
     task.retry(Status.PENDING, actor=ACTOR, note="Again", not_before=None)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: recount_dependants passes over tasks that are not pending now, and nobody counts them later",
-)
 @pytest.mark.parametrize(
     ("status", "come_back"), [("deferred", resume), ("cancelled", reopen), ("disputed", retry)]
 )

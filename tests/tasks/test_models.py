@@ -686,10 +686,6 @@ def test_a_landed_task_is_not_cancelled() -> None:
     assert [kind for kind, *_ in events(task)] == ["landed"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: cancel asks the copy in hand whether the task landed, and landed() changes no version",
-)
 def test_nor_by_somebody_who_has_not_seen_that_it_landed() -> None:
     task = completed()
     old = Task.objects.get(pk=task.pk)
@@ -768,7 +764,6 @@ def test_a_deferred_task_goes_on_where_the_facts_say(handed_in: bool, open_confl
     assert events(task)[-1] == ("resume", "deferred", to)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: resume takes any open conflict for one that blocks")
 def test_a_conflict_that_blocks_nothing_keeps_no_task_from_going_on() -> None:
     """MODELS 2: resume by the facts; only an open blocking conflict is a dispute."""
     task = create_task(status="in_progress", round=2)

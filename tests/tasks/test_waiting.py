@@ -80,9 +80,6 @@ def test_a_task_that_landed_in_dispute_still_waits_for_a_human(ledger: Project) 
     assert line(task) == RULE
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: the line of a disputed task that landed does not say whose turn it is"
-)
 def test_and_so_it_does_once_it_has_landed(ledger: Project) -> None:
     task = accepted(ledger, "disputed")
     task.landed(sha("c"))
@@ -96,9 +93,6 @@ def test_a_paused_project_starts_nothing(ledger: Project, status: str) -> None:
     assert line(task) == "Ledger is paused."
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: nothing is started in a finished project either, and no line says so"
-)
 @pytest.mark.parametrize("status", ["pending", "in_progress", "review"])
 def test_nor_does_a_finished_one(ledger: Project, status: str) -> None:
     task = create_task(ledger, status=status)
@@ -173,9 +167,6 @@ def test_work_under_way_waits_for_no_dependency(ledger: Project, status: str) ->
     assert "Waits for" not in line(task)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: the counter is believed; where it is wrong the line names a section"
-)
 def test_the_line_is_made_from_facts_and_not_from_the_counter(ledger: Project) -> None:
     """MODELS 6, risk 7"""
     task = create_task(ledger, waits_for=1)

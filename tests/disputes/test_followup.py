@@ -1,0 +1,396 @@
+"""Was the ruling followed? And closing what nobody waits for any more."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from disputes import cases, followup, intake, rulings
+from disputes.models import Conflict, Decision, Dispute
+from disputes.protocol.reviews import read_review
+from tasks.events import Actor
+from tasks.models import Event, Project, Submission, Task
+from tests.factories import create_finding, create_project, create_review, create_submission, create_task
+
+pytestmark = pytest.mark.django_db
+
+A, B, D = "uphold_reviewer", "uphold_coder", "other"
+CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
+PLACE = "src/calls.py"
+
+
+def declined(project: Project, **finding: Any) -> Conflict:
+    """The coder declined a finding of round 1 in round 2; the task is held."""
+    task = create_task(project, status="in_progress", round=2)
+    raised = create_finding(create_review(create_submission(task, round=1)), **({"path": PLACE} | finding))
+    submission = create_submission(task)
+    task.submit(actor=CODER)
+    conflict = cases.open_conflict(
+        task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title, finding=raised,
+        submission=submission, reviewer_position="Wait between tries.", reviewer_label="reviewer-1",
+        coder_position="The server asks for it.", coder_label="coder-1",
+    )  # fmt: skip
+    task.hold(actor=CODER, note=conflict.question)
+    return conflict
+
+
+def rule(conflict: Conflict, option: str, user: User, **kwargs: Any) -> Decision:
+    conflict = Conflict.objects.get(pk=conflict.pk)
+    return rulings.decide(conflict, option, user=user, undo_seconds=0, **kwargs)
+
+
+def carry_out(task: Task, *changed: str) -> Submission:
+    """The coder reads its prompt and hands in a green commit that changes these files."""
+    task = Task.objects.get(pk=task.pk)
+    rulings.mark_used(rulings.rulings_for_prompt(task), 7)
+    submission = create_submission(task, diff_stat={"since_base": list(changed)})
+    task.submit(actor=CODER)
+    return submission
+
+
+def last(task: Task) -> Submission:
+    submission = task.last_submission()
+    assert submission is not None
+    return submission
+
+
+def again(conflict: Conflict, **kwargs: Any) -> dict[str, Any]:
+    """The finding in dispute, as the next review raises it."""
+    return {"code": conflict.name, "title": "Still at once", "severity": "high"} | kwargs
+
+
+def review(submission: Submission, *findings: dict[str, Any], approves: bool = False) -> None:
+    read = read_review({"findings": list(findings)})
+    intake.take_review(submission, read, approves=approves, actor=REVIEWER)
+
+
+def state(conflict: Conflict) -> tuple[str, str]:
+    """Whether it was followed, and what became of the dispute."""
+    stored = Conflict.objects.select_related("dispute").get(pk=conflict.pk)
+    return stored.followed, stored.dispute.status
+
+
+def fresh(task: Task) -> Task:
+    return Task.objects.get(pk=task.pk)
+
+
+# --- After a review ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("option", "words"), [(A, ""), (D, "Wait a second.")])
+def test_a_changed_place_that_is_not_raised_again_is_applied(
+    ledger: Project, tom: User, option: str, words: str
+) -> None:
+    conflict = declined(ledger)
+    rule(conflict, option, tom, text=words)
+    review(carry_out(conflict.task, "README.md", PLACE), approves=True)
+    assert state(conflict) == ("applied", "closed")
+    assert Dispute.objects.get().closed_reason == "followed"
+    assert fresh(conflict.task).status == "completed"
+
+
+def test_a_point_that_is_raised_again_was_not_honoured(ledger: Project, tom: User) -> None:
+    old = declined(ledger)
+    rule(old, A, tom)
+    submission = carry_out(old.task, PLACE)
+    review(submission, again(old, suggestion="Wait twice as long each time."))
+    assert state(old) == ("not_honoured", "open")
+    new = Conflict.objects.get(status="open")
+    assert (new.previous, new.origin, new.opened_as) == (old, "not_honoured", "system")
+    assert (new.kind, new.finding, new.submission) == ("disagreement", old.finding, submission)
+    assert (new.severity, new.effect, new.dispute) == ("high", "hold", old.dispute)
+    assert new.question == "Not honoured: Failed calls are retried at once"
+    assert (new.reviewer_position, new.coder_position) == (
+        "Wait twice as long each time.", "The server asks for it.",
+    )  # fmt: skip
+    assert fresh(old.task).status == "disputed"
+
+
+def test_it_may_be_ruled_again_and_again(ledger: Project, tom: User) -> None:
+    conflict = declined(ledger)
+    task = conflict.task
+    for round_ in (3, 4, 5):
+        rule(conflict, A, tom)
+        review(carry_out(task, PLACE), again(conflict))
+        newest = Conflict.objects.get(status="open")
+        assert (newest.previous, fresh(task).round) == (conflict, round_)
+        conflict = newest
+    rule(conflict, A, tom)
+    review(carry_out(task, PLACE), approves=True)
+    assert (fresh(task).status, Dispute.objects.get().status) == ("completed", "closed")
+
+
+def test_a_mild_conflict_that_was_not_honoured_holds(tom: User) -> None:
+    """Whatever the policy says of its severity: a human has spoken."""
+    project = create_project(
+        settings={"mandatory": ["critical", "high", "medium"], "policy": {"medium": "hold"}},
+        members={tom: "triager"},
+    )
+    conflict = declined(project, severity="medium")
+    rule(conflict, A, tom)
+    Project.objects.update(settings={"mandatory": ["critical", "high", "medium"]})
+    review(carry_out(conflict.task, PLACE), again(conflict, severity="medium"))
+    assert Conflict.objects.get(status="open").effect == "hold"
+    assert fresh(conflict.task).status == "disputed"
+
+
+@pytest.mark.parametrize("approves", [True, False])
+def test_nobody_can_tell_where_the_place_was_not_touched(ledger: Project, tom: User, approves: bool) -> None:
+    conflict = declined(ledger)
+    rule(conflict, A, tom)
+    other = {"title": "The tests wait for seconds", "severity": "high"}
+    review(carry_out(conflict.task, "README.md"), *([] if approves else [other]), approves=approves)
+    assert state(conflict) == ("cannot_tell", "closed")
+
+
+def test_nobody_can_tell_without_a_place(ledger: Project, tom: User) -> None:
+    conflict = declined(ledger, path="", line=None)
+    rule(conflict, A, tom)
+    review(carry_out(conflict.task, PLACE), approves=True)
+    assert state(conflict)[0] == "cannot_tell"
+
+
+def test_nobody_can_tell_of_a_retry(ledger: Project, tom: User) -> None:
+    task = create_task(ledger, status="in_progress", round=1)
+    create_submission(task, state="red")
+    conflict = cases.park(task, "blocked", "Who has the key?")
+    rule(conflict, "retry", tom, text="It lies in the vault.")
+    review(carry_out(task, PLACE), approves=True)
+    assert state(conflict) == ("cannot_tell", "closed")
+
+
+@pytest.mark.parametrize(("option", "words"), [(B, ""), (D, "Leave it, say why.")])
+def test_what_asks_for_no_change_is_always_applied(
+    ledger: Project, tom: User, option: str, words: str
+) -> None:
+    """MODELS 30"""
+    conflict = declined(ledger)
+    rule(conflict, option, tom, text=words, expects_change=False)
+    assert fresh(conflict.task).status == "review"
+    review(last(conflict.task), approves=True)
+    assert state(conflict) == ("applied", "closed")
+    assert fresh(conflict.task).status == "completed"
+
+
+def test_even_if_the_reviewer_raises_it_again(ledger: Project, tom: User) -> None:
+    """PROTOCOL 25: it is dropped with a note."""
+    conflict = declined(ledger)
+    rule(conflict, B, tom)
+    review(last(conflict.task), again(conflict), approves=True)
+    assert state(conflict) == ("applied", "closed")
+    assert not Conflict.objects.filter(status="open").exists()
+    assert Event.objects.get(kind="findings_dropped").note == conflict.name
+
+
+def test_a_ruling_is_followed_up_in_each_conflict_by_itself(ledger: Project, tom: User) -> None:
+    first = declined(ledger)
+    task = first.task
+    raised = create_finding(task.submissions.get(round=1).reviews.get(), path="src/names.py")
+    second = cases.open_conflict(
+        task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title, finding=raised,
+        submission=task.last_submission(), reviewer_position="Rename it.", coder_position="It is clear.",
+    )  # fmt: skip
+    rule(first, A, tom)
+    rule(second, A, tom)
+    review(carry_out(task, PLACE, "src/names.py"), again(second))
+    assert state(first)[0] == "applied"
+    assert state(second) == ("not_honoured", "open")
+
+
+def test_a_ruling_that_was_undone_is_not_followed_up(ledger: Project, tom: User) -> None:
+    conflict = declined(ledger)
+    rulings.undo(rule(conflict, A, tom), user=tom)
+    followup.follow_up(conflict.task, last(conflict.task), set(), actor=REVIEWER)
+    assert state(conflict) == ("", "open")
+
+
+def test_the_commit_that_was_ruled_on_says_nothing_about_the_ruling(ledger: Project, tom: User) -> None:
+    """Only a later one can have carried it out."""
+    conflict = declined(ledger)
+    rule(conflict, A, tom)
+    followup.follow_up(conflict.task, last(conflict.task), set(), actor=REVIEWER)
+    assert state(conflict) == ("waiting", "ruled")
+
+
+def test_following_up_twice_changes_nothing_more(ledger: Project, tom: User) -> None:
+    conflict = declined(ledger)
+    rule(conflict, A, tom)
+    submission = carry_out(conflict.task, PLACE)
+    raised = {conflict.finding_id}
+    for _ in range(2):
+        followup.follow_up(conflict.task, submission, raised, actor=REVIEWER)
+    assert Conflict.objects.filter(previous=conflict).count() == 1
+
+
+def test_a_review_is_taken_while_the_same_point_is_open_already(tom: User) -> None:
+    """A human reopened a MEDIUM point; the coder goes on, and the reviewer raises it again."""
+    project = create_project(settings={"mandatory": ["critical", "high", "medium"]}, members={tom: "triager"})
+    task = create_task(project, status="in_progress", round=2)
+    raised = create_finding(create_review(create_submission(task, round=1)), severity="medium")
+    submission = create_submission(task)
+    task.submit(actor=CODER)
+    old = cases.open_conflict(
+        task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title, finding=raised,
+        submission=submission, reviewer_position="Wait.", coder_position="No.",
+    )  # fmt: skip
+    decision = rule(old, A, tom)
+    rulings.mark_used([decision], 7)
+    new = rulings.reopen(decision, user=tom, reason="The words were wrong.")
+    assert (new.effect, fresh(task).status) == ("ship", "in_progress")
+    newest = create_submission(fresh(task), diff_stat={"since_base": [PLACE]})
+    fresh(task).submit(actor=CODER)
+    review(newest, again(old, severity="medium"))
+    assert list(Conflict.objects.filter(status="open")) == [new]
+
+
+# --- A point that comes back later ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("touched", [(PLACE,), ()], ids=["applied", "cannot tell"])
+def test_a_point_that_comes_back_after_its_ruling_reaches_the_coder(
+    ledger: Project, tom: User, touched: tuple[str, ...]
+) -> None:
+    """It must be answered, or a human is asked again; a round in which the coder hears of nothing is lost."""
+    conflict = declined(ledger)
+    task = conflict.task
+    rule(conflict, A, tom)
+    review(carry_out(task, *touched), {"title": "The tests wait for seconds", "severity": "high"})
+    review(carry_out(task), again(conflict))
+    told = [finding.origin for finding in intake.findings_to_answer(fresh(task))]
+    asked = Conflict.objects.filter(status="open", finding=conflict.finding).exists()
+    assert conflict.finding in told or asked
+
+
+# --- Sweeping ---------------------------------------------------------------------------------------------
+
+
+def ended(task: Task, how: str) -> None:
+    task = fresh(task)
+    actor = Actor("person", "Lea Lindt")
+    if how == "finish":
+        Task.objects.filter(pk=task.pk).update(status="completed", finished_by="hand")
+    else:
+        getattr(task, how)(actor=actor)
+
+
+@pytest.mark.parametrize("how", ["cancel", "finish"])
+def test_the_dispute_of_a_task_that_ended_is_moot(ledger: Project, how: str) -> None:
+    conflict = declined(ledger)
+    ended(conflict.task, how)
+    assert followup.sweep() == 1
+    dispute = Dispute.objects.get()
+    assert (dispute.status, dispute.closed_reason) == ("closed", "moot")
+    conflict.refresh_from_db()
+    assert conflict.status == "moot"
+    assert Event.objects.filter(kind="dispute_closed").count() == 1
+
+
+def test_a_ruled_one_too(ledger: Project, tom: User) -> None:
+    conflict = declined(ledger)
+    rule(conflict, A, tom)
+    ended(conflict.task, "cancel")
+    assert followup.sweep() == 1
+    conflict.refresh_from_db()
+    assert (conflict.status, conflict.dispute.status) == ("decided", "closed")
+
+
+def land(task: Task) -> None:
+    task = fresh(task)
+    assert task.accepted is not None
+    task.landed(task.accepted.sha)
+
+
+def test_a_ruling_whose_commit_landed_was_followed(ledger: Project, tom: User) -> None:
+    conflict = declined(ledger)
+    task = conflict.task
+    create_review(last(task), verdict="APPROVED")
+    rule(conflict, B, tom)
+    assert fresh(task).status == "completed"
+    assert followup.sweep() == 0
+    land(task)
+    assert followup.sweep() == 1
+    assert state(conflict) == ("applied", "closed")
+    assert Dispute.objects.get().closed_reason == "followed"
+
+
+def test_a_landing_that_was_tried_again_and_came_through_closes_its_card(ledger: Project, tom: User) -> None:
+    task = create_task(ledger, status="review", round=1)
+    task.approve(create_submission(task), actor=REVIEWER)
+    conflict = cases.park(task, "landing", "The remote refuses the push")
+    rule(conflict, "retry", tom)
+    land(task)
+    assert followup.sweep() == 1
+    assert state(conflict) == ("applied", "closed")
+
+
+def test_a_ruling_against_code_that_had_landed_before_was_not_followed(ledger: Project, tom: User) -> None:
+    """No ruling is lost unseen: nobody has carried this one out."""
+    task = create_task(ledger, status="review", round=1)
+    task.approve(create_submission(task), actor=REVIEWER)
+    land(task)
+    conflict = cases.open_conflict(
+        task, kind="disagreement", origin="cli", opened_as="human", question="It leaks.",
+        reason="security_concern", submission=task.last_submission(), reviewer_position="It leaks.",
+        coder_position="It does not.",
+    )  # fmt: skip
+    rule(conflict, A, tom)
+    followup.sweep()
+    assert state(conflict)[0] != "applied"
+
+
+@pytest.mark.parametrize("status", ["in_progress", "review", "disputed", "deferred", "failed", "pending"])
+def test_the_dispute_of_a_task_under_way_stays(ledger: Project, status: str) -> None:
+    conflict = declined(ledger)
+    Task.objects.filter(pk=conflict.task.pk).update(status=status)
+    assert followup.sweep() == 0
+    assert state(conflict) == ("", "open")
+
+
+def test_a_shipped_dispute_stays_open_after_landing(ledger: Project) -> None:
+    conflict = declined(ledger)
+    task = conflict.task
+    Task.objects.filter(pk=task.pk).update(accepted=last(task))
+    land(task)
+    assert followup.sweep() == 0
+    assert state(conflict) == ("", "open")
+
+
+def test_an_approved_task_with_a_ruled_dispute_waits_to_land(ledger: Project, tom: User) -> None:
+    conflict = declined(ledger)
+    rule(conflict, A, tom)
+    submission = last(conflict.task)
+    Task.objects.filter(pk=conflict.task.pk).update(status="completed", accepted=submission)
+    assert followup.sweep() == 0
+    assert state(conflict) == ("waiting", "ruled")
+
+
+def test_sweeping_twice_is_sweeping_once(ledger: Project) -> None:
+    for how in ("cancel", "finish"):
+        ended(declined(ledger).task, how)
+    assert [followup.sweep(), followup.sweep()] == [2, 0]
+    assert Event.objects.filter(kind="dispute_closed").count() == 2
+
+
+def test_a_card_of_a_project_is_not_swept(ledger: Project) -> None:
+    Dispute.objects.create(project=ledger, severity="high", question="Do they go round in circles?")
+    assert followup.sweep() == 0
+
+
+def test_an_idle_sweep_costs_little(ledger: Project, django_assert_max_num_queries: Any) -> None:
+    for _ in range(3):
+        declined(ledger)
+    with django_assert_max_num_queries(2):
+        followup.sweep()
+
+
+def test_a_task_that_was_reopened_waits_again(ledger: Project, tom: User) -> None:
+    """A ruling whose landing was taken back is no longer carried out by it."""
+    task = create_task(ledger, status="review", round=1)
+    task.approve(create_submission(task), actor=REVIEWER)
+    land(task)
+    fresh(task).reopen(actor=Actor.person(tom), note="It broke the build.")
+    assert followup.sweep() == 0
+    stored = fresh(task)
+    assert (stored.status, stored.landed_at) == ("in_progress", None)
+    assert stored.status_at <= timezone.now()
