@@ -9,7 +9,7 @@ run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
 
 test: setup-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 setup: $(VENV)/.installed var/secret-key
 	@$(BIN)/python manage.py migrate --verbosity 0

@@ -3,8 +3,8 @@
 import logging
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
-from django.http import Http404
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -18,18 +18,36 @@ log = logging.getLogger(__name__)
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Turn what our verbs raise, and what the framework raises, into one shape."""
+    """Turn what our verbs raise, what the framework raises and our own faults into one shape."""
     refused = as_refused(error)
     if refused is None:
-        return None
+        log.exception("A request to %s failed.", context["request"].path, exc_info=error)
+        refused = Refused(
+            "server_error", "The program made a mistake; it is in its log.",
+            "Send it again; tell whoever runs this installation if it happens twice.", status=500,
+        )  # fmt: skip
     set_rollback()
     headers = {}
-    if isinstance(error, exceptions.APIException):
-        if wait := getattr(error, "wait", None):
-            headers["Retry-After"] = str(int(wait) + 1)
-        if challenge := getattr(error, "auth_header", None):
-            headers["WWW-Authenticate"] = challenge
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(wait) + 1)
+    if refused.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     return Response(refused.as_json(), status=refused.status, headers=headers)
+
+
+HINTS = {
+    400: "Send well-formed JSON.",
+    404: "Check the address; /api/docs/ lists them all.",
+    405: "Check the method; /api/docs/ lists them all.",
+    406: "Ask for application/json.",
+    415: "Send JSON, with `Content-Type: application/json`.",
+}
+
+
+def not_found(request: HttpRequest, path: str = "") -> JsonResponse:
+    """The JSON answer to an address of the API that there is not."""
+    refused = Refused("not_found", f"There is nothing at {request.path[:200]}.", HINTS[404], status=404)
+    return JsonResponse(refused.as_json(), status=404)
 
 
 def as_refused(error: Exception) -> Refused | None:
@@ -75,8 +93,15 @@ def as_refused(error: Exception) -> Refused | None:
             )  # fmt: skip
         case exceptions.Throttled():
             return Refused("too_many", "Too many requests.", "Wait a moment, then send it again.", status=429)
+        case RequestDataTooBig():
+            return Refused("too_large", "The request is larger than 1 MiB.", "Send less.", status=413)
+        case RecursionError():
+            return Refused("parse_error", "The JSON is nested too deep.", HINTS[400], status=400)
         case exceptions.APIException():
-            return Refused(str(error.default_code), str(error.detail), "", status=error.status_code)
+            return Refused(
+                str(error.default_code), str(error.detail), HINTS.get(error.status_code, "Correct it and send it again."),
+                status=error.status_code,
+            )  # fmt: skip
     return None
 
 

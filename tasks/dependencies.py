@@ -80,11 +80,14 @@ def recount(tasks: Iterable[Task]) -> None:
         .annotate(n=Count("pk"))
         .values_list("task", "n")
     )
+    wrong: dict[int, list[int]] = {}
     for task in todo:
         count = own.get(task.pk, 0) + sections[task.project_id].count(task.section)
         if count != task.waits_for:
-            Task.objects.filter(pk=task.pk).update(waits_for=count)
+            wrong.setdefault(count, []).append(task.pk)
             task.waits_for = count
+    for count, pks in wrong.items():
+        Task.objects.filter(pk__in=pks).update(waits_for=count)
 
 
 def recount_dependants(task: Task) -> None:

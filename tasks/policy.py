@@ -55,8 +55,10 @@ class ProjectSettings:
             raise SettingsError(f"mandatory holds unknown severities: {', '.join(sorted(unknown))}.")
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "ProjectSettings":
+    def from_json(cls, data: Any) -> "ProjectSettings":
         """The settings in `data` over the defaults. Raises SettingsError naming the key at fault."""
+        if not isinstance(data, dict):
+            raise SettingsError("settings are a JSON object.")
         known = {item.name: item for item in fields(cls)}
         if unknown := set(data) - set(known):
             raise SettingsError(f"unknown setting: {', '.join(sorted(unknown))}.")
@@ -66,11 +68,17 @@ class ProjectSettings:
                 raise SettingsError("policy maps each severity to hold, ship or log.")
             values["policy"] = _default_policy() | values["policy"]
         if "mandatory" in values:
+            named = values["mandatory"]
+            if not isinstance(named, list | tuple) or not all(isinstance(name, str) for name in named):
+                raise SettingsError("mandatory is a list of severities.")
             values["mandatory"] = tuple(values["mandatory"])
         for name, value in values.items():
             expected = type(getattr(cls(), name))
             if expected is float and isinstance(value, int) and not isinstance(value, bool):
-                values[name] = float(value)
+                try:
+                    values[name] = float(value)
+                except OverflowError as error:
+                    raise SettingsError(f"{name} is too large a number.") from error
             elif not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
                 raise SettingsError(f"{name} is {value!r}; a {expected.__name__} is needed.")
         return cls(**values)

@@ -51,4 +51,4 @@ def _dependencies(task: Task) -> str:
         return f"Waits for {', '.join(names)} to land."
     if unmet_sections(task):
         return "Waits for another section."
-    return "Nothing it waits for is left, but its counter says otherwise: run `manage.py recount`."
+    return "Nothing it waits for is left, but its counter says otherwise; save it once more."

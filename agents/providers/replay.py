@@ -13,7 +13,8 @@ class ReplayProvider:
     """`cassettes` names the folder of cassettes."""
 
     def check(self, settings: dict[str, Any]) -> None:
-        if not isinstance(settings.get("cassettes"), str):
+        cassettes = settings.get("cassettes") if isinstance(settings, dict) else None
+        if not isinstance(cassettes, str) or not cassettes:
             raise ProviderError('The provider "replay" needs cassettes: the path of a folder.')
 
     def passes(self, settings: dict[str, Any]) -> list[str]:

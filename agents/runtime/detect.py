@@ -42,7 +42,7 @@ def detect(names: list[str], read: Callable[[str], str | None]) -> Commands:
 def _scripts(text: str | None) -> dict[str, object]:
     try:
         data = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     scripts = data.get("scripts") if isinstance(data, dict) else None
     return scripts if isinstance(scripts, dict) else {}

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 MAX_BYTES = 256 * 1024
-FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
-HEADING = re.compile(r"^ {0,3}(?P<level>#{1,6})\s+(?P<text>.*?)\s*#*\s*$")
+# However deep, for below a list item a fence is indented as the item is.
+FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
+HEADING = re.compile(r"^ {0,3}(?P<level>#{1,6})[ \t]+(?P<text>.*)$")
 
 
 class DocumentError(ValueError):
@@ -47,13 +48,14 @@ class Line:
     def heading(self) -> tuple[int, str] | None:
         """Level and text, where the line is a heading that states something."""
         match = HEADING.match(self.text) if self.mode is Mode.STATED else None
-        return (len(match["level"]), match["text"]) if match else None
+        return (len(match["level"]), match["text"].rstrip().rstrip("#").rstrip()) if match else None
 
 
 def scan(text: str) -> list[Line]:
     """The lines of a document. Raises DocumentError for one that is too large.
 
-    Fences nest: one closes only with the same character, at least as many of them, and no info string.
+    Fences nest: one closes only with the same character, at least as many of them, no info string, and less
+    than four blanks deeper than it was opened.
     """
     size = len(text.encode("utf-8", "replace"))
     if size > MAX_BYTES:
@@ -63,16 +65,19 @@ def scan(text: str) -> list[Line]:
 
 
 def _scan(text: str) -> Iterator[Line]:
-    fence = ""
+    fence, depth = "", 0
     for number, raw in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
         match = FENCE.match(raw)
+        indent = len(match["indent"].expandtabs(4)) if match else 0
         if fence:
-            closes = match and match["mark"].startswith(fence) and not match["info"].strip()
+            closes = (
+                match and match["mark"].startswith(fence) and not match["info"].strip() and indent < depth + 4
+            )
             yield Line(number, raw, Mode.FENCED)
             if closes:
                 fence = ""
         elif match:
-            fence = match["mark"]
+            fence, depth = match["mark"], indent
             yield Line(number, raw, Mode.FENCED)
         elif raw.lstrip().startswith(">"):
             yield Line(number, raw, Mode.QUOTED)

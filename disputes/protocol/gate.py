@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tasks.policy import HOLD
+from tasks.policy import HOLD, SHIP
 
 
 class Outcome(StrEnum):
@@ -35,7 +35,7 @@ def gate(points: Iterable[Point], conflicts: Iterable[OpenConflict]) -> Outcome:
     """pass, revise, hold or ship.
 
     Blockers are the mandatory findings that are neither settled nor in an open conflict which the project
-    lets pass. An open conflict that holds goes before everything.
+    lets pass. An open conflict that holds goes before everything; one that is only logged asks for nothing.
     """
     open_conflicts = list(conflicts)
     if any(conflict.effect == HOLD for conflict in open_conflicts):
@@ -43,4 +43,5 @@ def gate(points: Iterable[Point], conflicts: Iterable[OpenConflict]) -> Outcome:
     let_pass = {conflict.finding for conflict in open_conflicts}
     if any(point.mandatory and not point.settled and point.key not in let_pass for point in points):
         return Outcome.REVISE
-    return Outcome.SHIP if open_conflicts else Outcome.PASS
+    ships = any(conflict.effect == SHIP for conflict in open_conflicts)
+    return Outcome.SHIP if ships else Outcome.PASS

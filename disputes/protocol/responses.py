@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from disputes.protocol.documents import DocumentError, Line, Mode, Problem, joined, scan
-from disputes.protocol.reviews import CODE
+from disputes.protocol.reviews import CODE, MORE_CODES, SHORT_CODE, codes_in
 
 
 class AnswerKind(StrEnum):
@@ -31,14 +31,21 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
     "partially": AnswerKind.PARTLY,
     "partial": AnswerKind.PARTLY,
 }
-DISAGREE = re.compile(rf"^ {{0,3}}#{{2,4}}\s+(?:\*\*)?DISAGREE\b:?\s*\[?(?P<code>{CODE})?\]?", re.IGNORECASE)
-ROW = re.compile(rf"^\s*\|\s*[*`\[]*(?P<code>{CODE})\b(?P<rest>.*)$", re.IGNORECASE)
+DISAGREE = re.compile(
+    rf"^ {{0,3}}#{{2,4}}\s+(?:\*\*)?DISAGREE\b:?(?:\*\*)?\s*[*`\[]*(?P<code>{CODE})?", re.IGNORECASE
+)
+CODES = rf"(?P<codes>{CODE}{MORE_CODES}|{SHORT_CODE}\s+(?:through|to)\s+{SHORT_CODE})"
+ROW = re.compile(rf"^\s*\|\s*[*`\[]*{CODES}(?P<rest>.*)$", re.IGNORECASE)
 BULLET = re.compile(
     r"^\s*(?:[-*]\s+|\d+\.\s+|#{2,4}\s+)?(?:\[[xX ]\]\s*)?"
-    rf"[*`\[]*(?P<code>{CODE})[*`\]]*\s*(?:\([^)]*\))?\s*[:\-–—]+"
+    rf"[*`\[]*{CODES}[*`\]]*(?:\s*\([^)]*\))?\s*[:\-–—]+"
     r"[*\s]*(?P<rest>.*)$",
     re.IGNORECASE,
 )
+# Words that may stand before the answer: "I disagree", "was fixed".
+FILLERS = {"i", "we", "is", "was", "has", "have", "been", "be", "did", "do", "will", "now", "yet"}
+DENIALS = {"not", "never", "cannot"}
+RULE = re.compile(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
 LABEL = re.compile(r"^\s*\*\*(?P<label>[^*:]{3,40}):?\*\*:?\s*(?P<text>.*)$")
 LABELS = {
     "reviewer concern": "concern",
@@ -114,16 +121,38 @@ def _answers(lines: Iterable[Line]) -> dict[str, Answered]:
     for line in lines:
         if line.mode is not Mode.STATED or DISAGREE.match(line.text):
             continue
-        match = ROW.match(line.text) or BULLET.match(line.text)
-        if not match:
+        if match := ROW.match(line.text):
+            first, *cells = [cell.strip(" *`") for cell in match["rest"].split("|")]
+            # The cell that holds nothing but an answer, wherever it is, or else how the second one begins.
+            alone = next((cell for cell in [*cells, first] if _is_answer(cell)), "")
+            kind = _answer_kind(alone or "".join(cells[:1]))
+        elif match := BULLET.match(line.text):
+            cells = [match["rest"].strip(" *`")]
+            kind = _answer_kind(cells[0])
+        else:
             continue
-        code = match["code"].upper()
-        cells = [cell.strip(" *`") for cell in match["rest"].strip().strip("|").split("|")]
-        words = re.split(r"[^a-z]+", " ".join(cells).lower())
-        kind = next((ANSWER_WORDS[word] for word in words if word in ANSWER_WORDS), AnswerKind.ADDRESSED)
         text = " ".join(cell for cell in cells if cell and cell.lower() not in ANSWER_WORDS)
-        found.setdefault(code, Answered(code, kind, text[:4000], line.number))
+        for code in codes_in(match["codes"]):
+            found.setdefault(code, Answered(code, kind, text[:4000], line.number))
     return found
+
+
+def _words(text: str) -> list[str]:
+    """The words with which a text begins."""
+    plain = re.sub(r"\b[a-z]*n['’]t\b", "not", text[:80].lower())
+    return [word for word in re.split(r"[^a-z]+", plain) if word and word not in FILLERS]
+
+
+def _is_answer(cell: str) -> bool:
+    """Whether a cell holds words of an answer and no others."""
+    words = [word for word in _words(cell) if word not in DENIALS]
+    return bool(words) and len(cell) <= 80 and all(word in ANSWER_WORDS for word in words)
+
+
+def _answer_kind(text: str) -> AnswerKind:
+    """What a text says at its beginning; a finding that is only named is addressed, a denied one left out."""
+    first = next(iter(_words(text)), "")
+    return AnswerKind.DISCARDED if first in DENIALS else ANSWER_WORDS.get(first, AnswerKind.ADDRESSED)
 
 
 def _disagreements(lines: list[Line], problems: list[Problem]) -> Iterable[Disagreement]:
@@ -166,7 +195,8 @@ def _parts(lines: list[Line], start: int) -> dict[str, str]:
     level = heading[0] if heading else 2
     parts: dict[str, list[Line]] = {}
     current = ""
-    for line in lines[start + 1 :]:
+    for index in range(start + 1, len(lines)):
+        line = lines[index]
         if (below := line.heading) and below[0] <= level:
             break
         label = LABEL.match(line.text) if line.mode is Mode.STATED else None
@@ -176,27 +206,44 @@ def _parts(lines: list[Line], start: int) -> dict[str, str]:
             parts.setdefault(current, []).append(Line(line.number, label["text"], line.mode))
         elif current:
             parts[current].append(line)
-    texts = {name: joined(block).strip() for name, block in parts.items()}
+    texts = {name: joined(_without_rule(block)).strip() for name, block in parts.items()}
     if concern := texts.get("concern"):
-        texts["concern"] = re.sub(r"^\s*> ?", "", concern, flags=re.MULTILINE).strip()
+        texts["concern"] = re.sub(r"^[ \t]*> ?", "", concern, flags=re.MULTILINE).strip()
     return texts
+
+
+def _without_rule(block: list[Line]) -> list[Line]:
+    """The lines without the rules and blank lines at their end, which only part them from what follows."""
+    end = len(block)
+    while end and (
+        not block[end - 1].text.strip()
+        or (block[end - 1].mode is Mode.STATED and RULE.match(block[end - 1].text))
+    ):
+        end -= 1
+    return block[:end]
 
 
 def _from_structure(data: Mapping[str, Any]) -> ReadResponse:
     problems: list[Problem] = []
     answers: list[Answered] = []
     disagreements: list[Disagreement] = []
+    seen: set[str] = set()
     entries = data.get("answers", [])
     if not isinstance(entries, list):
         raise DocumentError("malformed_response", [Problem(0, "answers must be a list")])
     for number, entry in enumerate(entries, start=1):
-        fields = {key: str(value) for key, value in entry.items()} if isinstance(entry, dict) else {}
+        told = entry.items() if isinstance(entry, dict) else ()
+        fields = {key: str(value) for key, value in told if value is not None}
         code = fields.get("finding", "").upper()
         kind = ANSWER_WORDS.get(fields.get("kind", "").lower())
         if not code or kind is None:
             kinds = ", ".join(AnswerKind)
             problems.append(Problem(number, f"answer {number} needs a finding and a kind: {kinds}"))
             continue
+        if code in seen:
+            problems.append(Problem(number, f"answer {number} answers {code} a second time"))
+            continue
+        seen.add(code)
         answers.append(Answered(code, kind, fields.get("text", ""), number))
         if kind is AnswerKind.DECLINED:
             if not fields.get("rationale", "").strip():

@@ -6,7 +6,7 @@ as [MUST] (ARB-1). What cannot be read is refused; nothing here ever becomes an 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -51,20 +51,31 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "should": Severity.MEDIUM,
     "minor": Severity.LOW,
     "nit": Severity.LOW,
+    "nits": Severity.LOW,
     "nice to have": Severity.LOW,
 }
-CODE = r"ISSUE-R\d{1,3}-\d{1,3}"
-VERDICT_LINE = re.compile(r"^[#\s*\-]*verdict\b[:\s*]*(?P<words>.*)$", re.IGNORECASE)
-SEVERITY_HEADING = re.compile(
-    r"^(?P<word>critical|high|medium|low)\b(?: (?:priority|issues|priority issues|severity))?\W*$",
-    re.IGNORECASE,
-)
+# The longest phrase first, for the first one that fits is taken.
+PHRASE = re.compile(rf"\b(?:{'|'.join(sorted(VERDICT_WORDS, key=len, reverse=True))})\b")
+SENTENCE_END = re.compile(r"[.!?][*_`)]*(?:\s|$)")
+DENIALS = {"no", "not", "never", "cannot"}
+CODE = r"ISSUE-R\d{1,3}-\d{1,3}(?!\d)"
+# §2: behind a code more of them, each of which may be short: ISSUE-R1-001 through R1-003.
+SHORT_CODE = r"(?:ISSUE-)?R\d{1,3}-\d{1,3}(?!\d)"
+MORE_CODES = rf"(?:[*`\]]*(?:\s*,\s*(?:and\s+)?|\s+(?:and|through|to)\s+)[*`\[]*{SHORT_CODE})*"
+NUMBERED = re.compile(r"(?P<through>\b(?:through|to)\s+[*`\[]*)?(?:ISSUE-)?R(?P<round>\d+)-(?P<number>\d+)")
+MAX_RANGE = 50
+VERDICT_LINE = re.compile(r"^[#\s*\-]*verdict\b(?P<words>.*)$", re.IGNORECASE)
 ITEM = re.compile(
-    rf"^(?:[-*]\s+|\d+\.\s+|#{{2,4}}\s+)?(?:\*\*)?\[?(?P<code>{CODE})\]?(?:\s*\((?P<word>[A-Za-z ]+)\))?"
-    r"(?:\*\*)?\s*:?(?:\*\*)?\s*(?P<title>.*)$"
+    rf"^(?:[-*]\s+|\d+\.\s+|#{{2,4}}\s+)?(?:\*\*)?\[?(?P<codes>{CODE}{MORE_CODES})\]?(?:\*\*)?"
+    r"(?:\s*[(\[](?P<word>[A-Za-z -]+)[)\]](?!\())?(?:\*\*)?\s*:?(?:\*\*)?\s*(?P<title>.*)$"
 )
 TAGGED = re.compile(
-    r"^(?:[-*]\s+|\d+\.\s+)?(?:\*\*)?\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW)\](?:\*\*)?\s*(?P<title>.*)$"
+    r"^(?:[-*]\s+|\d+\.\s+)?(?:\*\*)?\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW)\](?:\*\*)?\s*"
+    r":?(?:\*\*)?\s*(?P<title>.*)$"
+)
+# §19.4: what a reviewer writes behind the code of an earlier finding that is done.
+RESOLVED = re.compile(
+    r"(?:^|[-–—:] *)(?:RESOLVED|FIXED)(?: in (?:this round|round \d{1,3}))?[\s*.]*$", re.MULTILINE
 )
 FIELD = re.compile(
     r"^\s*(?:[-*]\s+)?(?:\*\*)?(?P<label>[A-Za-z][A-Za-z ]{1,24}?)(?::\*\*|\*\*:|:)\s*(?P<text>.*)$"
@@ -77,7 +88,13 @@ FIELDS = {
     ),
     "severity": "severity",
 }
-PLACE = re.compile(r"(?P<path>[\w./+-]*[\w+-]\.\w{1,8}|[\w+-]+/[\w./+-]+)(?::(?P<line>\d{1,7}))?")
+# A severity is its first words: HIGH (blocks the release).
+AFTER_SEVERITY = re.compile(r"[(:;,–—]| - ")
+# Each way to write a place begins where a word does, so that no letter is read again and again.
+PLACE = re.compile(
+    r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,8})|(?<![\w+-])(?P<path>[\w+-]+/[\w./+-]+))"
+    r"(?::(?P<line>\d{1,7}))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,24 +127,67 @@ def place(location: str) -> tuple[str, int | None]:
     match = PLACE.search(location.replace("`", ""))
     if not match:
         return "", None
-    return match["path"][:300], int(match["line"]) if match["line"] else None
+    return (match["file"] or match["path"])[:300], int(match["line"]) if match["line"] else None
 
 
 def read_verdict(words: str) -> Verdict | None:
-    """The verdict that these words state, or None. The last verdict word counts (ARB-2)."""
-    plain = re.sub(r"[^a-z]+", " ", words.lower()).strip()
-    best: tuple[int, int, Verdict] | None = None
-    for phrase, verdict in VERDICT_WORDS.items():
-        at = f" {plain} ".rfind(f" {phrase} ")
-        if at >= 0 and not f" {plain} "[:at].endswith((" no", " not")):
-            candidate = (at + len(phrase), len(phrase), verdict)
-            best = candidate if best is None or candidate[:2] > best[:2] else best
-    return best[2] if best else None
+    """The verdict that these words state, or None. The last verdict word counts (ARB-2).
+
+    A denied approval is none and takes back the approval before it; a denied rejection is passed over.
+    """
+    found: Verdict | None = None
+    for sentence in SENTENCE_END.split(_with_conditions(words.lower())):
+        plain = re.sub(r"[^a-z]+", " ", re.sub(r"n['’]t\b", " not", sentence))
+        # "no issues found" denies nothing that stands behind it.
+        denying = plain.replace("no issues found", "ok issues found")
+        for match in PHRASE.finditer(plain):
+            verdict, start = VERDICT_WORDS[match[0]], match.start()
+            before = denying[max(start - 60, 0) : start].split()
+            if verdict is Verdict.NEEDS_REVISION:
+                found = found if DENIALS & set(before[-1:]) else verdict
+            elif not DENIALS & set(before[-3:]):
+                found = verdict
+            elif found is not Verdict.NEEDS_REVISION:
+                found = None
+    return found
+
+
+def _with_conditions(words: str) -> str:
+    """§19.3: `APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*`."""
+    pattern = (
+        r"\b(?:approved|accepted)(?: ?\(with\b|\*+)" if words.count("*") % 2 else r"\bapproved ?\(with\b"
+    )
+    return re.sub(pattern, "approved with conditions ", words)
 
 
 def read_severity(words: str) -> Severity | None:
-    """The severity that these words state, or None (SEV-9)."""
-    return SEVERITY_WORDS.get(re.sub(r"[^a-z ]+", "", words.lower()).strip())
+    """The severity that these words state, or None (SEV-9). Of a range such as LOW-MEDIUM the higher one."""
+    plain = re.sub(r"[^a-z-]+", " ", words.lower()).strip(" -").removesuffix(" risk")
+    parts = [" ".join(part.split()) for part in plain.split("-")]
+    named = [SEVERITY_WORDS[part] for part in parts if part in SEVERITY_WORDS]
+    return max(named, key=severity_rank) if len(named) == len(parts) else None
+
+
+def _section_severity(heading: str) -> Severity | None:
+    """The severity that a heading gives to what stands below it, or None; of two the lower one (§21)."""
+    words = re.sub(r"\b(?:issues|priority|severity)\b", "", heading.partition("(")[0].lower())
+    named = [read_severity(part) for part in words.split("/")]
+    known = [severity for severity in named if severity]
+    return min(known, key=severity_rank) if len(known) == len(named) else None
+
+
+def codes_in(text: str) -> list[str]:
+    """The codes in a list of them, `… through …` filled in."""
+    codes: list[str] = []
+    last_round, last_number = "", 0
+    for match in NUMBERED.finditer(text.upper().replace("THROUGH", "through").replace(" TO ", " to ")):
+        number, width = int(match["number"]), len(match["number"])
+        if match["through"] and match["round"] == last_round and number - last_number <= MAX_RANGE:
+            between = range(last_number + 1, number)
+            codes += [f"ISSUE-R{last_round}-{each:0{width}d}" for each in between]
+        codes.append(f"ISSUE-R{match['round']}-{match['number']}")
+        last_round, last_number = match["round"], number
+    return codes
 
 
 def read_review(document: str | Mapping[str, Any]) -> ReadReview:
@@ -144,43 +204,60 @@ def _from_markdown(text: str) -> ReadReview:
 def _verdict(lines: list[Line]) -> tuple[Verdict | None, str]:
     """The worst of the verdicts stated; several in one review are normal (§19.3)."""
     found: list[tuple[Verdict, str]] = []
-    for index, line in enumerate(lines):
-        match = VERDICT_LINE.match(line.text) if line.mode is Mode.STATED else None
-        if not match:
+    bare = False  # the line before, but for blank ones, says only "Verdict"
+    for line in lines:
+        stated = line.mode is Mode.STATED
+        if stated and (match := VERDICT_LINE.match(line.text)):
+            words = match["words"]
+            bare = not words.strip(" \t:*#")
+        elif bare and line.text.strip():
+            words = line.text if stated and not line.heading else ""
+            bare = False
+        else:
             continue
-        words = match["words"].strip(" *#")
-        if not words:
-            words = next((later.text for later in lines[index + 1 :] if later.text.strip()), "")
         if (verdict := read_verdict(words)) is not None:
-            found.append((verdict, words.strip()[:80]))
+            raw = words.lstrip(" \t:*").rstrip(" \t*#") if match else words.strip()
+            found.append((verdict, raw[:80]))
     order = list(Verdict)
     return max(found, key=lambda pair: order.index(pair[0])) if found else (None, "")
 
 
 def _findings(lines: list[Line]) -> Iterable[Found]:
     section: Severity | None = None
+    level = 0
     start: tuple[Line, re.Match[str]] | None = None
     body: list[Line] = []
     start_section: Severity | None = None
     for line in [*lines, Line(len(lines) + 1, "# end", Mode.STATED)]:
         match = (ITEM.match(line.text) or TAGGED.match(line.text)) if line.mode is Mode.STATED else None
         heading = line.heading
-        if start and (match or (heading and not match)):
-            yield _finding(start[0], start[1], body, start_section)
+        if start and (match or heading):
+            yield from _raised(start[0], start[1], body, start_section)
             start, body = None, []
         if match:
             start, body, start_section = (line, match), [], section
         elif heading:
-            named = SEVERITY_HEADING.match(heading[1].strip("* "))
-            if named:
-                section = read_severity(named["word"])
-            elif heading[0] <= 2:
+            if named := _section_severity(heading[1]):
+                section, level = named, heading[0]
+            elif heading[0] <= level:
                 section = None
         elif start:
             body.append(line)
 
 
+def _raised(line: Line, match: re.Match[str], body: list[Line], section: Severity | None) -> Iterable[Found]:
+    """One finding for each code; none where the reviewer only says that an earlier one is done."""
+    groups = match.groupdict()
+    if not groups.get("codes"):
+        yield _finding(line, match, body, section)
+    elif not RESOLVED.search(groups["title"]):
+        finding = _finding(line, match, body, section)
+        for code in codes_in(groups["codes"]):
+            yield replace(finding, code=code, title=finding.title or code)
+
+
 def _finding(line: Line, match: re.Match[str], body: list[Line], section: Severity | None) -> Found:
+    """The finding without its code."""
     groups = match.groupdict()
     fields: dict[str, list[str]] = {}
     current = ""
@@ -192,28 +269,44 @@ def _finding(line: Line, match: re.Match[str], body: list[Line], section: Severi
             fields.setdefault(name, []).append(field["text"])
         elif current and item.text.strip():
             fields[current].append(item.text.strip())
+        if current == "severity" and fields[current][-1]:
+            current = ""  # a severity is one line
     told = {name: "\n".join(texts).strip() for name, texts in fields.items()}
-    words = [word for word in (groups.get("word"), told.get("severity")) if word]
-    stated = [severity for word in words if (severity := read_severity(word))]
-    if section:
-        stated.append(section)
     title = groups["title"].strip().strip("*").strip()
     location = told.get("location", "")
     if not location:
         path, number = place(title)
         location = f"{path}:{number}" if number else ""
+    title, closing = _without_severity(title)
+    if not groups.get("codes"):
+        title = _without_detail(title)
+    words = [word for word in (groups.get("word"), closing, *fields.get("severity", [])) if word]
+    stated = [severity for word in words if (severity := read_severity(AFTER_SEVERITY.split(word, 1)[0]))]
+    if section:
+        stated.append(section)
     return Found(
-        title=(title or told.get("impact") or groups.get("code") or "Finding")[:500],
+        title=(title or told.get("impact") or ("" if groups.get("codes") else "Finding"))[:500],
         # SEV-10: where the places disagree the higher one counts.
         severity=max(stated, key=severity_rank, default=Severity.MEDIUM),
         raw_severity=(words[0] if words else (section or ""))[:40],
-        code=(groups.get("code") or "").upper(),
         location=location,
         impact=told.get("impact", ""),
         suggestion=told.get("suggestion", ""),
         text=joined([line, *body]),
         line=line.number,
     )
+
+
+def _without_severity(title: str) -> tuple[str, str]:
+    """A title and the severity in parentheses at its end; empty where it has none."""
+    before, _, word = title.removesuffix(")").rpartition("(")
+    return (before.strip(), word) if title.endswith(")") and read_severity(word) else (title, "")
+
+
+def _without_detail(title: str) -> str:
+    """A title without the detail behind ` - `, unless before that stands nothing but a place."""
+    before = title.partition(" - ")[0].strip()
+    return title if PLACE.fullmatch(before.strip("`")) else before
 
 
 def _from_structure(data: Mapping[str, Any]) -> ReadReview:
@@ -226,7 +319,7 @@ def _from_structure(data: Mapping[str, Any]) -> ReadReview:
         raise DocumentError("malformed_review", [Problem(0, "findings must be a list")])
     findings: list[Found] = []
     for number, entry in enumerate(entries, start=1):
-        if not isinstance(entry, dict) or not str(entry.get("title", "")).strip():
+        if not isinstance(entry, dict) or not str(entry.get("title") or "").strip():
             problems.append(Problem(number, f"finding {number} needs a title"))
             continue
         severity = read_severity(str(entry.get("severity", "")))

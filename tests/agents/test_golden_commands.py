@@ -305,7 +305,6 @@ SCENES: dict[str, Callable[[Desk, Project], None]] = {
     "words": words,
 }
 BUGS = {
-    "stale": "the API does not understand stale=1, so all disputes are listed as stale",
     "unanswered": "a finding that no line answers is said to be in line 0",
 }
 

@@ -120,10 +120,10 @@ MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 READ_ONLY = [
     "tasks.membership", "tasks.dependency", "tasks.submission", "tasks.bundle", "tasks.verification",
     "tasks.landing", "tasks.review", "tasks.finding", "tasks.answer", "tasks.event", "disputes.dispute",
-    "disputes.conflict", "disputes.decision", "agents.run", "agents.output", "agents.idempotency",
+    "disputes.conflict", "disputes.decision", "agents.run", "agents.output", "tasks.idempotency",
 ]  # fmt: skip
 SYSTEM = [
-    "agents.agent", "agents.host", "agents.idempotency", "auth.user", "auth.group", "django_q.schedule",
+    "agents.agent", "agents.host", "tasks.idempotency", "auth.user", "auth.group", "django_q.schedule",
     "django_q.success", "django_q.failure", "django_q.ormq",
 ]  # fmt: skip
 
@@ -549,7 +549,11 @@ def test_a_resumed_task_with_an_open_dispute_is_disputed_again(
     client: Client, ledger: Project, tom: User
 ) -> None:
     plain, disputed = create_task(ledger, status="deferred"), create_task(ledger, status="deferred")
-    Dispute.objects.create(project=ledger, task=disputed, severity="high", question="Which?")
+    dispute = Dispute.objects.create(project=ledger, task=disputed, severity="high", question="Which?")
+    Conflict.objects.create(
+        dispute=dispute, kind="disagreement", origin="disagree", opened_as="coder", severity="high",
+        effect="hold", question="Which?", reviewer_position="This.", coder_position="That.",
+    )  # fmt: skip
     assert act(as_user(client, tom), "resume", plain, disputed) == ["2 resumed."]
     plain.refresh_from_db()
     disputed.refresh_from_db()

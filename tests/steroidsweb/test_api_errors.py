@@ -136,9 +136,6 @@ def test_an_error_says_what_to_do_next(task: Task, client: APIClient, name: str)
     assert error_of(ERRORS[name][0](client))["hint"]
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="the framework's own errors come with an empty hint"
-)
 @pytest.mark.parametrize("name", OF_THE_FRAMEWORK)
 def test_the_frameworks_errors_say_what_to_do_next_too(task: Task, client: APIClient, name: str) -> None:
     assert error_of(OF_THE_FRAMEWORK[name][0](client))["hint"]
@@ -158,11 +155,6 @@ def test_without_a_token_the_reply_says_which_kind_is_wanted(task: Task) -> None
     assert APIClient().get("/api/v1/me/").headers["WWW-Authenticate"] == "Bearer"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="only NotAuthenticated carries the challenge that HTTP asks of every 401",
-)
 def test_nor_is_the_challenge_missing_for_a_dead_token(task: Task) -> None:
     reply = APIClient().get("/api/v1/me/", headers={"Authorization": "Bearer stx_a"})
     assert reply.headers.get("WWW-Authenticate") == "Bearer"
@@ -171,7 +163,6 @@ def test_nor_is_the_challenge_missing_for_a_dead_token(task: Task) -> None:
 NO_HANDLER = "Django's own page answers where a request never reaches a view of the API, or breaks one"
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason=NO_HANDLER)
 @pytest.mark.parametrize(
     "path", ["/api/v1/", "/api/v1/nothing/", "/api/v1/tasks/ledger-1/rebase/", "/api/v1/tasks/-/"]
 )
@@ -180,7 +171,6 @@ def test_an_unknown_address_is_json_too(task: Task, client: APIClient, path: str
     assert (reply.status_code, error_of(reply)["code"]) == (404, "not_found")
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason=NO_HANDLER)
 def test_a_body_above_a_mebibyte_is_refused_in_json(task: Task, client: APIClient) -> None:
     reply = raw(client, '{"body": "%s"}' % ("x" * MEBIBYTE))
     assert not Comment.objects.exists()
@@ -194,16 +184,12 @@ def test_a_body_above_a_mebibyte_is_refused(task: Task, client: APIClient) -> No
     assert reply.status_code in {400, 413}
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="the parser's RecursionError is a 500 and no parse_error"
-)
 @pytest.mark.parametrize("opening", ["[", '{"body":'])
 def test_json_nested_too_deep_is_a_fault_of_the_caller(task: Task, client: APIClient, opening: str) -> None:
     reply = raw(client, opening * 50_000)
     assert (reply.status_code, error_of(reply)["code"]) == (400, "parse_error")
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason=NO_HANDLER)
 def test_a_fault_of_ours_is_json_too(task: Task, client: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the command says that this is not our server."""
 

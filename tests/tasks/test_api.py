@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from agents.models import Token, new_token, token_hash
 from disputes import cases
 from disputes.models import Conflict
-from tasks import api
+from tasks import api, idempotency
 from tasks.models import Dependency, Event, Landing, Project, Section, Task
 from tests.factories import (
     create_finding,
@@ -481,13 +481,13 @@ def test_the_slower_of_two_learns_what_the_task_is_now(
     ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = create_task(ledger, status="in_progress")
-    move = api.change_status
+    move_to = api.move_to
 
-    def late(found: Task, *args: Any, **kwargs: Any) -> None:
+    def late(found: Task, status: str) -> str:
         Task.objects.filter(pk=found.pk).update(status="review", version=F("version") + 1)
-        move(found, *args, **kwargs)
+        return move_to(found, status)
 
-    monkeypatch.setattr(api, "change_status", late)
+    monkeypatch.setattr(api, "move_to", late)
     body = assert_untouched(task, "review", set_status(tom, task, "deferred"), "stale_turn")
     assert body["status_now"] == "review"
 
@@ -514,6 +514,30 @@ def test_a_move_that_is_sent_twice_has_one_reply(ledger: Project, tom: User) -> 
     second = client.post(f"/api/v1/tasks/{task.ref}/status/", **sent)
     assert Event.objects.filter(task=task).count() == 1
     assert (second.status_code, second.json()) == (200, first.json())
+
+
+@pytest.mark.parametrize("wanted", ["deferred", "cancelled"])
+def test_two_tries_at_once_of_a_move_have_one_reply(
+    ledger: Project, lea: User, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    """The first try commits right after the second has looked for its reply."""
+    task = create_task(ledger, status="in_progress")
+    client = client_of(lea)
+    look, replies = idempotency.earlier_reply, []
+
+    def send() -> Response:
+        headers = {"Idempotency-Key": "a"}
+        path = f"/api/v1/tasks/{task.ref}/status/"
+        return client.post(path, {"status": wanted}, format="json", headers=headers)
+
+    def late(request: Any) -> Any:
+        monkeypatch.setattr(idempotency, "earlier_reply", look)
+        replies.append(send())
+
+    monkeypatch.setattr(idempotency, "earlier_reply", late)
+    second = send()
+    assert Event.objects.filter(task=task).count() == 1
+    assert (second.status_code, second.json()) == (200, replies[0].json())
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
