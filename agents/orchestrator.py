@@ -23,6 +23,8 @@ from tasks.states import MEANINGS, STARTABLE, Status
 
 log = logging.getLogger(__name__)
 
+LOOKED_AT = 500  # candidates of one project in one tick
+
 
 @dataclass
 class Ticked:
@@ -83,7 +85,7 @@ def tick_project(pk: int, done: Ticked) -> None:
         .exclude(Exists(seated))
         .select_related("project", "section")
     )
-    for task in candidates[: free * 4]:
+    for task in candidates[:LOOKED_AT]:
         if free <= 0:
             break
         free -= _start(task, done)
@@ -167,7 +169,9 @@ def _verify_landings(project: Project, free: int, done: Ticked) -> int:
     for landing in project.landings.filter(status=Landing.Status.CHECKING).select_related(
         "task__project", "task__section"
     ):
-        known = Verification.objects.filter(project=project, sha=landing.sha).exists()
+        known = Verification.objects.filter(
+            project=project, sha=landing.sha, at__gte=landing.checked_at
+        ).exists()
         seated = Run.objects.filter(task=landing.task, status__in=Run.SEATED).exists()
         if not known and not seated and started < free:
             started += _queue(landing.task, Run.Role.VERIFIER, None, done, sha=landing.sha)

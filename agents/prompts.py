@@ -5,6 +5,7 @@ the format of the hand-in. What people, agents and repositories wrote is fenced:
 """
 
 import re
+import shlex
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -17,12 +18,17 @@ from agents.runtime.detect import Commands
 from agents.runtime.git import Mirror
 from disputes import intake, rulings
 from disputes.models import Conflict, Decision
+from disputes.protocol.documents import MAX_BYTES, scan
 from disputes.protocol.options import letter
 from disputes.protocol.wording import ruling_lines
 from tasks.models import Submission, Verification
 
+# The parts together stay below this, so that the rules at the end are never cut.
 PROMPT_MAX = 256 * 1024
+BODY_MAX = 32 * 1024
+FINDINGS_MAX = 32 * 1024
 SOURCE_MAX = 32 * 1024
+SECTION_MAX = MAX_BYTES // 4
 GUIDE_MAX = 16 * 1024
 DIFF_MAX = 120 * 1024
 TAIL_MAX = 6 * 1024
@@ -43,6 +49,11 @@ def fenced(text: str, info: str = "text") -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{info}\n{text.rstrip()}\n{fence}"
+
+
+def one_line(text: str) -> str:
+    """The text without line ends, so that nothing in it begins a line of the prompt."""
+    return " ".join(text.split())
 
 
 def cut(text: str, limit: int, what: str) -> str:
@@ -78,19 +89,21 @@ def gather(run: Run, mirror: Mirror, commands: Commands) -> Material:
 
 def section_of(text: str, anchor: str) -> str:
     """The part of a Markdown document below the heading that the anchor names; all of it if there is none."""
-    lines = text.splitlines()
-    wanted = re.sub(r"[^a-z0-9]+", "-", anchor.lower()).strip("-")
+    lines = scan(text[:SECTION_MAX])
+    wanted = _slug(anchor)
     start = level = 0
-    for number, line in enumerate(lines):
-        heading = re.match(r"(#{1,6})\s+(.*)", line)
-        if not heading:
+    for index, line in enumerate(lines):
+        if not (heading := line.heading):
             continue
-        slug = re.sub(r"[^a-z0-9]+", "-", heading[2].lower()).strip("-")
-        if level and len(heading[1]) <= level:
-            return "\n".join(lines[start:number])
-        if not level and slug == wanted:
-            start, level = number, len(heading[1])
-    return "\n".join(lines[start:]) if level else text
+        if level and heading[0] <= level:
+            return "\n".join(part.text for part in lines[start:index])
+        if not level and _slug(heading[1]) == wanted:
+            start, level = index, heading[0]
+    return "\n".join(part.text for part in lines[start:]) if level else text
+
+
+def _slug(words: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 
 def render(run: Run, material: Material, decisions: list[Decision]) -> str:
@@ -99,21 +112,23 @@ def render(run: Run, material: Material, decisions: list[Decision]) -> str:
     context: dict[str, Any] = {
         "run": run,
         "task": task,
+        "title": one_line(task.title),
         "round": run.round,
         "agent": run.agent,
         "material": material,
-        "body": fenced(task.body) if task.body.strip() else "",
+        "body": fenced(cut(task.body, BODY_MAX, "description")) if task.body.strip() else "",
         "source": fenced(material.source) if material.source else "",
         "guide": fenced(material.guide) if material.guide else "",
-        "commit_form": f"{_commit_word(task.tags)}: {task.title}"[:72],
+        "commit_form": shlex.quote(f"{_commit_word(task.tags)}: {one_line(task.title)}"),
         "docs_only": not (material.commands.build or material.commands.test),
     }
     if run.role == Run.Role.REVIEWER:
-        text = _template("reviewer.md").render(Context(context | _for_reviewer(run, decisions)))
+        text = _template("reviewer.md").render(
+            Context(context | _for_reviewer(run, decisions), autoescape=False)
+        )
     else:
-        text = _template("coder.md").render(Context(context | _for_coder(run, decisions)))
-    text = re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
-    return cut(text, PROMPT_MAX, "prompt")
+        text = _template("coder.md").render(Context(context | _for_coder(run, decisions), autoescape=False))
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def _commit_word(tags: list[str]) -> str:
@@ -141,7 +156,13 @@ def _for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "clash": clash if clash and clash.submission_id == (last.pk if last else None) else None,
         "findings": findings,
         "mandatory": any(finding.mandatory for finding in findings),
-        "finding_texts": [(finding, fenced(_finding_text(finding))) for finding in findings],
+        "finding_texts": [
+            (finding, fenced(cut(_finding_text(finding), FINDINGS_MAX // len(findings), finding.code)))
+            for finding in findings
+        ],
+        "red_problem": fenced(one_line(red.problem)) if red else "",
+        "clash_problem": fenced(clash.problem) if clash else "",
+        "resumed_reason": fenced(resumed.reason) if resumed and resumed.reason else "",
     }
 
 
@@ -181,9 +202,10 @@ def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
                 if decision
                 else "logged, the coder's way stands"
             )
-            settled.append({"name": conflict.name, "title": conflict.question, "word": word})
+            settled.append(f"- {conflict.name}: {one_line(conflict.question)} ({word})")
     ruled = [decision for decision in decisions if decision.expects_change]
-    answers = submission.answers.select_related("finding") if submission else []
+    given = submission.answers.select_related("finding") if submission else []
+    answers = [f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}" for answer in given]
     return {
         "submission": submission,
         "verification": result,
@@ -191,8 +213,8 @@ def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "response": fenced(cut(submission.response, GUIDE_MAX, "response"))
         if submission and submission.response
         else "",
-        "answers": answers,
-        "settled": settled,
+        "answers": fenced(cut("\n".join(answers), GUIDE_MAX, "answers")) if answers else "",
+        "settled": fenced(cut("\n".join(settled), FINDINGS_MAX, "settled points")) if settled else "",
         "ruled": "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in ruled)[2:]),
         "again": submission is not None and submission.reviews.exists(),
     }

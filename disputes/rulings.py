@@ -22,7 +22,7 @@ from tasks.access import RULE, may
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor, record
-from tasks.models import Review, Submission, Task
+from tasks.models import Landing, Review, Submission, Task
 from tasks.policy import HOLD
 from tasks.states import MOVES, Status
 
@@ -280,7 +280,10 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
     match Option(decision.option):
         case Option.RETRY:
             conflict = decision.conflict
-            if conflict.origin == Conflict.Origin.LANDING and conflict.submission:
+            if conflict.submission and _is_stuck(conflict.submission):
+                if cases.open_conflicts(task):
+                    Task.objects.filter(pk=task.pk).update(accepted=conflict.submission)
+                    return "wait"
                 task.rule_accept(
                     conflict.submission, actor=actor, note=note, not_before=decision.effective_at
                 )
@@ -300,6 +303,12 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
             Conflict.objects.filter(pk=decision.conflict_id).update(followed=Conflict.Followed.APPLIED)
             return "cancel"
     return ""
+
+
+def _is_stuck(submission: Submission) -> bool:
+    """Its last landing was refused by the remote: the same commit may be pushed once more."""
+    last = submission.landings.order_by("-pk").first()
+    return last is not None and last.status == Landing.Status.STUCK
 
 
 def _ruled(task: Task, decision: Decision, actor: Actor, note: str) -> str:

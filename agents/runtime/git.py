@@ -4,10 +4,14 @@ No command here runs in a folder whose `.git` an agent could have written; commi
 the trusted mirror first.
 """
 
+import contextlib
+import fcntl
 import os
 import re
+import signal
 import subprocess
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -95,24 +99,47 @@ def _run(
     environment: dict[str, str] | None,
     ok: Sequence[int],
 ) -> subprocess.CompletedProcess[bytes]:
-    what = f"git {next(word for word in argv[1:] if word.isalpha() or '-' in word[1:])}"
+    what = f"git {_verb(argv)}"
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             argv,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            timeout=timeout,
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=base_environment() | (environment or {}),
-            check=False,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired as error:
-        raise GitError(what, f"took longer than {timeout:g} s") from error
     except OSError as error:
         raise GitError(what, f"cannot be run: {error.strerror}") from error
-    if done.returncode not in ok:
-        raise GitError(what, done.stderr.decode("utf-8", "replace"), code=done.returncode)
-    return done
+    try:
+        out, err = process.communicate(stdin, timeout=timeout)
+    except subprocess.TimeoutExpired as error:
+        raise GitError(what, f"took longer than {timeout:g} s") from error
+    finally:
+        if process.poll() is None:  # its helpers (ssh, git-remote-https) are in its group
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    if process.returncode not in ok:
+        words = [err.decode("utf-8", "replace"), out.decode("utf-8", "replace")]
+        raise GitError(what, "\n".join(filter(None, map(_without_hints, words))), code=process.returncode)
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def _verb(argv: list[str]) -> str:
+    """Git's own command in the argument list: the first word that is no option and no option's value."""
+    words = iter(argv[1:])
+    for word in words:
+        if word in {"-c", "-C"}:
+            next(words, None)
+        else:
+            return word
+    return ""
+
+
+def _without_hints(text: str) -> str:
+    """Git's words without its advice on what to type next."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("hint:"))
 
 
 def text(folder: Path | str, *arguments: str, timeout: float = 60.0) -> str:
@@ -166,12 +193,20 @@ class Mirror:
     def fetch_target(self) -> str:
         """The present head of the target branch on the remote. Raises Unreachable."""
         self.ensure()
-        over_network(
-            self.path, self.network, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
-            "--no-write-fetch-head", "--end-of-options", self.url,
-            f"+refs/heads/{self.branch}:{self.target_ref}",
-        )  # fmt: skip
-        return self.resolve(self.target_ref)
+        with self.one_at_a_time():
+            over_network(
+                self.path, self.network, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
+                "--no-write-fetch-head", "--end-of-options", self.url,
+                f"+refs/heads/{self.branch}:{self.target_ref}",
+            )  # fmt: skip
+            return self.resolve(self.target_ref)
+
+    @contextlib.contextmanager
+    def one_at_a_time(self) -> Iterator[None]:
+        """Two fetches of one branch would fight for its ref; the lock goes with the process."""
+        with open(self.path / "steroids.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def push(self, sha: str) -> None:
         """Push exactly this commit onto the target branch, never forced. Raises Unreachable."""
@@ -212,7 +247,7 @@ class Mirror:
 
     def unbundle(self, data: bytes, ref: str) -> None:
         """Take the commits of a bundle that another host made."""
-        file = self.path / "incoming.bundle"
+        file = self.path / f"incoming-{uuid.uuid4().hex}.bundle"
         file.write_bytes(data)
         try:
             run(
@@ -285,14 +320,27 @@ class Mirror:
 
         None where nothing differs from `parent`.
         """
-        index = self.path / f"salvage-{os.getpid()}.index"
+        index = self.path / f"salvage-{uuid.uuid4().hex}.index"
         environment = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder), "GIT_DIR": str(self.path)}
         try:
             run(self.path, "read-tree", parent, environment=environment)
-            run(folder, "add", "--all", environment=environment, timeout=120)
+            leave = [f":(exclude,top,literal){path}" for path in _repositories_in(folder)]
+            run(folder, "add", "--all", "--", ".", *leave, environment=environment, timeout=120)
             tree = run(self.path, "write-tree", environment=environment).stdout.decode().strip()
         finally:
             index.unlink(missing_ok=True)
         if tree == text(self.path, "rev-parse", f"{parent}^{{tree}}"):
             return None
         return text(self.path, "commit-tree", tree, "-p", parent, "-m", message)
+
+
+def _repositories_in(folder: Path) -> list[str]:
+    """Repositories inside of a work tree: git would run in them with the settings they bring along."""
+    found = []
+    for name, folders, files in os.walk(folder):
+        if Path(name) != folder and (".git" in folders or ".git" in files):
+            found.append(os.path.relpath(name, folder))
+            folders.clear()
+        elif ".git" in folders:
+            folders.remove(".git")
+    return found

@@ -48,13 +48,13 @@ def keep(submission: Submission, run: Run) -> None:
                 "your commit", f"does not descend from {submission.base_sha[:12]}, where you began"
             )
         changed = mirror.changed(submission.base_sha, submission.sha)
-        if refused := [path for path, _, _ in changed if _is_refused(path)]:
+        fork = mirror.merge_base(mirror.target_ref, submission.sha)
+        stat = mirror.changed(fork, submission.sha)
+        if refused := sorted({path for path, _, _ in [*changed, *stat] if _is_refused(path)}):
             raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
     except GitError as error:
         _send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
-    fork = mirror.merge_base(mirror.target_ref, submission.sha)
-    stat = mirror.changed(fork, submission.sha)
     data = mirror.bundle(ref_of(submission), fork) if fork != submission.sha else b""
     with transaction.atomic():
         kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(

@@ -7,6 +7,7 @@ the remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, no
 import logging
 import shutil
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -48,7 +49,7 @@ def claim(landing: Landing, host: str) -> bool:
     return bool(won)
 
 
-def _write(landing: Landing, **values: object) -> bool:
+def _write(landing: Landing, **values: Any) -> bool:
     """Write to the landing while it is still ours."""
     changed = Landing.objects.filter(pk=landing.pk, fence=landing.fence).update(**values)
     for name, value in values.items():
@@ -56,7 +57,7 @@ def _write(landing: Landing, **values: object) -> bool:
     return bool(changed)
 
 
-def _release(landing: Landing, seconds: float = 0, **values: object) -> None:
+def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
     later = timezone.now() + timedelta(seconds=seconds) if seconds else None
     _write(landing, claimed_until=None, not_before=later, **values)
 
@@ -129,12 +130,21 @@ def _is_green(landing: Landing, mirror: Mirror) -> bool:
         project=landing.project, sha=landing.sha, commands_hash=commands.commands_hash(known)
     ).first()
     if done is None:
-        _release(landing, settings.DURATIONS["loop"])
+        _ask_for_verification(landing)
         return False
     if not done.green:
         _clash(landing, f"Rebased onto the target branch, {done.step} is red.\n{done.tail[-1500:]}")
         return False
     return True
+
+
+def _ask_for_verification(landing: Landing) -> None:
+    """Wait for the verifier; one with other commands, from before these were changed, does not count."""
+    stale = Verification.objects.filter(
+        project=landing.project, sha=landing.sha, at__gte=landing.checked_at
+    ).exists()
+    changes = {"checked_at": timezone.now()} if stale else {}
+    _release(landing, settings.DURATIONS["loop"], **changes)
 
 
 def _push(landing: Landing, mirror: Mirror) -> None:
@@ -223,6 +233,12 @@ def _stick(landing: Landing, problem: str) -> None:
         if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):
             return
         task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
+        if task.status == Status.DISPUTED:
+            Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
+            cases.ask_for_hands(
+                task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem
+            )
+            return
         try:
             cases.park(
                 task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem

@@ -92,9 +92,25 @@ class Shim:
     def run_step(self, step: dict[str, Any]) -> dict[str, Any]:
         """One command: its exit code (negative for a signal, None if it never ran), seconds and reason."""
         begun = time.monotonic()
+        try:
+            child = self.start(step)
+        except OSError as error:
+            os.write(self.log, f"cannot start {step['argv'][0]}: {error.strerror}\n".encode())
+            return {"name": step["name"], "code": None, "seconds": 0.0, "reason": "refused"}
+        reason = self.watch(child, begun + float(step["timeout"]))
+        self.end(child)
+        return {
+            "name": step["name"],
+            "code": child.returncode,
+            "seconds": round(time.monotonic() - begun, 3),
+            "reason": reason,
+        }
+
+    def start(self, step: dict[str, Any]) -> subprocess.Popen[bytes]:
+        """The step's process, in a session of its own. Raises OSError."""
         stdin = os.open(step.get("stdin") or os.devnull, os.O_RDONLY)
         try:
-            child = subprocess.Popen(
+            return subprocess.Popen(
                 step["argv"],
                 cwd=step["cwd"],
                 env=step["env"],
@@ -106,19 +122,8 @@ class Shim:
                 umask=0o077,
                 preexec_fn=die_with_shim,
             )
-        except OSError as error:
-            os.write(self.log, f"cannot start {step['argv'][0]}: {error.strerror}\n".encode())
-            return {"name": step["name"], "code": None, "seconds": 0.0, "reason": "refused"}
         finally:
             os.close(stdin)
-        reason = self.watch(child, begun + float(step["timeout"]))
-        self.end(child)
-        return {
-            "name": step["name"],
-            "code": child.returncode,
-            "seconds": round(time.monotonic() - begun, 3),
-            "reason": reason,
-        }
 
     def watch(self, child: subprocess.Popen[bytes], deadline: float) -> str:
         """Wait for the child's end; the reason for ending it early, or an empty text."""
@@ -166,14 +171,14 @@ class Shim:
             if not left:
                 break
             processes.signal_all(left, signal.SIGKILL)
-            self.reap()
+            self.reap(child.pid)
             time.sleep(0.01)
         if child.returncode is None:
             child.wait()
 
-    def reap(self) -> None:
+    def reap(self, step: int) -> None:
         """Collect orphans that came to us; the step itself is left to its Popen."""
-        for orphan in descendants():
+        for orphan in [process for process in descendants() if process.pid != step]:
             with contextlib.suppress(ChildProcessError, OSError):
                 os.waitpid(orphan.pid, os.WNOHANG)
 

@@ -62,7 +62,9 @@ CODE = r"ISSUE-R\d{1,3}-\d{1,3}(?!\d)"
 # §2: behind a code more of them, each of which may be short: ISSUE-R1-001 through R1-003.
 SHORT_CODE = r"(?:ISSUE-)?R\d{1,3}-\d{1,3}(?!\d)"
 MORE_CODES = rf"(?:[*`\]]*(?:\s*,\s*(?:and\s+)?|\s+(?:and|through|to)\s+)[*`\[]*{SHORT_CODE})*"
-NUMBERED = re.compile(r"(?P<through>\b(?:through|to)\s+[*`\[]*)?(?:ISSUE-)?R(?P<round>\d+)-(?P<number>\d+)")
+NUMBERED = re.compile(
+    r"(?P<through>\b(?:through|to)\s+[*`\[]*)?(?:ISSUE-)?R(?P<round>\d+)-(?P<number>\d+)", re.IGNORECASE
+)
 MAX_RANGE = 50
 VERDICT_LINE = re.compile(r"^[#\s*\-]*verdict\b(?P<words>.*)$", re.IGNORECASE)
 ITEM = re.compile(
@@ -154,9 +156,8 @@ def read_verdict(words: str) -> Verdict | None:
 
 def _with_conditions(words: str) -> str:
     """§19.3: `APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*`."""
-    pattern = (
-        r"\b(?:approved|accepted)(?: ?\(with\b|\*+)" if words.count("*") % 2 else r"\bapproved ?\(with\b"
-    )
+    footnote = r"|\*+" if words.count("*") % 2 else ""
+    pattern = rf"\b(?:approved|accepted)(?: ?\(with\b{footnote})"
     return re.sub(pattern, "approved with conditions ", words)
 
 
@@ -180,7 +181,7 @@ def codes_in(text: str) -> list[str]:
     """The codes in a list of them, `… through …` filled in."""
     codes: list[str] = []
     last_round, last_number = "", 0
-    for match in NUMBERED.finditer(text.upper().replace("THROUGH", "through").replace(" TO ", " to ")):
+    for match in NUMBERED.finditer(text):
         number, width = int(match["number"]), len(match["number"])
         if match["through"] and match["round"] == last_round and number - last_number <= MAX_RANGE:
             between = range(last_number + 1, number)

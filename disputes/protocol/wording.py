@@ -45,7 +45,7 @@ def ruling_lines(rulings: Iterable[Ruling]) -> list[str]:
         lines.append(
             f"{number}. {ruling.name} ({ruling.severity.upper()}): {letter(ruling.option)}, {ruling.option}"
         )
-        lines += _indented("About: ", ruling.title)
+        lines += _indented("About: ", " ".join(ruling.title.split()))
         if ruling.text.strip():
             lines += _indented("Ruling: ", ruling.text)
         if ruling.rationale.strip():

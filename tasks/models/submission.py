@@ -118,6 +118,9 @@ class Landing(models.Model):
     fence = models.PositiveIntegerField(default=0)
     not_before = models.DateTimeField(null=True, blank=True)
     seen_head = models.CharField(max_length=64, blank=True)
+    checked_at = models.DateTimeField(
+        default=timezone.now, help_text="A verification of the rebased commit before this does not count."
+    )
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

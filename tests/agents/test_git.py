@@ -144,7 +144,6 @@ def test_a_push_to_a_remote_that_never_answers_is_given_up(
         mirror.push(remote.first)
 
 
-@pytest.mark.xfail(strict=True, reason="only git itself is killed; git-remote-http and ssh live on")
 def test_nothing_of_a_call_that_was_given_up_lives_on(hung_mirror: Mirror) -> None:
     with pytest.raises(Unreachable):
         hung_mirror.fetch_target()
@@ -154,9 +153,6 @@ def test_nothing_of_a_call_that_was_given_up_lives_on(hung_mirror: Mirror) -> No
         time.sleep(0.01)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=Unreachable, reason="two fetches at once: the slower one cannot lock the ref"
-)
 def test_two_threads_may_fetch_the_target_at_once(remote: Remote, mirror: Mirror) -> None:
     """Two coders start after a landing: nobody may call the remote unreachable for that."""
     for turn in range(4):
@@ -222,9 +218,6 @@ def test_a_commit_that_is_none_is_a_problem_with_a_name(remote: Remote, mirror: 
         mirror.take(clone_of(mirror, remote.first), sha, "refs/steroids/submissions/1")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the first word with a dash in it is taken for the command: the folder"
-)
 def test_a_problem_names_the_command_and_not_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "a-folder"
     with pytest.raises(GitError) as caught:
@@ -381,9 +374,6 @@ def test_a_damaged_bundle_is_a_problem(mirror: Mirror) -> None:
     assert not (mirror.path / "incoming.bundle").exists()
 
 
-@pytest.mark.xfail(
-    strict=True, raises=GitError, reason="every bundle is written to the same file of the mirror"
-)
 def test_two_bundles_may_come_in_at_once(
     remote: Remote, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -506,7 +496,6 @@ def test_there_is_nothing_to_save_in_a_clean_clone(remote: Remote, mirror: Mirro
     assert list(mirror.path.glob("*.index")) == []
 
 
-@pytest.mark.xfail(strict=True, reason="git add refuses the whole tree for one repository without commits")
 def test_an_empty_repository_in_the_clone_does_not_cost_the_rest(remote: Remote, mirror: Mirror) -> None:
     clone = clone_of(mirror, remote.first)
     write(clone, {"new.py": "new\n"})
@@ -691,9 +680,6 @@ def nested_in(trap: Planted) -> Path:
     return nested
 
 
-@pytest.mark.xfail(
-    strict=True, reason="git add asks a submodule in the index for its status, in its own folder"
-)
 def test_nothing_planted_runs_in_a_submodule_that_the_agent_committed(remote: Remote, mirror: Mirror) -> None:
     clone = clone_of(mirror, remote.first)
     (clone / "nested").mkdir()

@@ -194,9 +194,6 @@ def test_a_record_that_somebody_else_changed_meanwhile_is_no_ones_fault(world: W
     assert submission.state == Submission.State.KEPT
 
 
-@pytest.mark.xfail(
-    strict=True, reason="what is refused is looked for since the base, and salvaged work is a base"
-)
 def test_a_record_does_not_get_in_by_way_of_saved_work(world: World) -> None:
     """One run leaves a changed TODO.md behind without handing in; the next one starts from it."""
     run = world.coder()

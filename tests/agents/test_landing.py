@@ -85,10 +85,12 @@ def test_a_landing_that_is_over_is_left_alone(world: World) -> None:
 def test_a_ruling_is_used_once_its_commit_is_pushed(world: World) -> None:
     """From here on it cannot be undone: the code is out."""
     landing = world.accepted({"new.py": "one\n"})
+    Landing.objects.filter(pk=landing.pk).update(status=Landing.Status.STUCK)
     conflict = cases.park(landing.task, Conflict.Origin.LANDING, "Will you look?")
     user = create_user("ruler", is_superuser=True)
     decision = rulings.decide(conflict, "retry", user=user, undo_seconds=0)
-    landing = advance(landing)
+    orchestrator.tick()
+    landing = advance(Landing.objects.get(status=Landing.Status.QUEUED))
     decision.refresh_from_db()
     assert landing.status == Landing.Status.LANDED
     assert decision.used_at is not None
@@ -147,9 +149,6 @@ def test_the_result_of_other_commands_does_not_count(world: World) -> None:
     assert advance(landing).status == Landing.Status.CHECKING
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the loop takes any verification of the commit for the one that is needed"
-)
 def test_it_is_built_and_tested_again_when_the_commands_were_changed(world: World) -> None:
     landing = land_on_moved_target(world)
     world.verify(landing.sha)
@@ -222,7 +221,6 @@ def test_a_conflict_goes_back_to_the_coder(world: World) -> None:
     assert world.remote.head() == head
 
 
-@pytest.mark.xfail(strict=True, reason="git names the file on its output; only its errors and hints are kept")
 def test_a_conflict_says_where(world: World) -> None:
     landing = world.accepted({"README.md": "Mine.\n"})
     world.remote.push({"README.md": "Theirs.\n"})
@@ -281,7 +279,6 @@ def test_the_third_time_a_human_is_asked(world: World) -> None:
     assert task.accepted is None
 
 
-@pytest.mark.xfail(strict=True, reason="a retry of any landing card lands the same commit again")
 def test_after_the_third_time_a_retry_lets_the_coder_begin_again(world: World) -> None:
     """The button says so: "The coder starts again with your words first; counts begin anew"."""
     task = None
@@ -369,9 +366,6 @@ def test_a_human_may_send_a_stuck_landing_on(world: World) -> None:
     assert world.remote.head() == landing.sha
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a disputed task cannot be parked: its submission is landed again for ever"
-)
 def test_a_shipped_task_whose_push_is_refused_asks_a_human_too(world: World) -> None:
     submission = world.kept({"new.py": "one\n"})
     submission.task.ship(submission, actor=REVIEWER, note="One point is open.")

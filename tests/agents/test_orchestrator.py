@@ -244,7 +244,6 @@ def test_the_project_that_waited_longest_goes_first(project: Project) -> None:
     assert tick() == [(other.pk, "coder")]
 
 
-@pytest.mark.xfail(strict=True, reason="only the first 4 × free tasks are looked at, startable or not")
 def test_reviews_that_nobody_can_take_do_not_hold_new_work_back(project: Project) -> None:
     Project.objects.update(max_parallel=2)
     Agent.objects.filter(role="reviewer").update(is_active=False)

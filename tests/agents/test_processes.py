@@ -14,7 +14,7 @@ import pytest
 
 from agents.runtime import processes
 
-MARK = "STEROIDS_PROCESS_TEST"
+MARK = f"STEROIDS_PROCESS_TEST_{os.getpid()}"  # others may run these tests at this very moment
 Start = Callable[..., subprocess.Popen[bytes]]
 
 STUBBORN = """

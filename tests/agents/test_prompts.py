@@ -267,7 +267,6 @@ def test_no_heading_of_a_reviewers_prompt_is_empty(world: World) -> None:
     assert empty_headings(told(world, reviewer_of(world, submission))) == []
 
 
-@pytest.mark.xfail(strict=True, reason='"What was asked for" stands above nothing where a task has no body')
 @pytest.mark.parametrize("source", ["", "docs/SPEC.md"])
 def test_no_heading_is_empty_where_a_task_is_only_a_title(world: World, source: str) -> None:
     submission = reviewed(world, source=source)
@@ -316,7 +315,6 @@ def test_a_section_reaches_to_the_next_heading_of_its_level(anchor: str, first: 
     assert (lines[0], lines[-1]) == (first, last)
 
 
-@pytest.mark.xfail(strict=True, reason="a comment in a block of code is taken for a heading")
 def test_a_comment_in_a_block_of_code_does_not_end_a_section() -> None:
     text = "## Build\n\n```sh\n# all of it\nmake\n```\n\nThen test.\n\n## Later\n"
     assert prompts.section_of(text, "build").rstrip().endswith("Then test.")
@@ -443,7 +441,7 @@ def test_a_ruling_for_the_coder_says_to_leave_the_code_alone(world: World) -> No
 
 def test_red_work_comes_with_the_end_of_its_log(world: World, rich: Run) -> None:
     text = told(world, rich)
-    assert "came back: tests ended with 1." in text
+    assert "The reason:\n\n```text\ntests ended with 1\n```" in text
     assert "It is still round 2." in text
     assert "```text\n1 failed, 3 passed\n```" in text
 
@@ -465,11 +463,13 @@ def test_work_that_no_longer_fits_is_named(world: World) -> None:
     landing.task.clash(note="It does not apply.")
     text = told(world, run_for(world, landing.task))
     assert text.startswith("## The target branch moved on\n")
-    assert f"`{landing.submission.sha[:12]}` no longer fits: It does not apply." in text
+    assert f"`{landing.submission.sha[:12]}` no longer fits:\n\n```text\nIt does not apply.\n```" in text
 
 
 def test_a_run_that_takes_over_is_told_how_the_last_one_ended(world: World, rich: Run) -> None:
-    assert "It ended like this: Went silent. Ended by the host: silent." in told(world, rich)
+    text = told(world, rich)
+    assert "It ended like this: Went silent." in text
+    assert "```text\nEnded by the host: silent.\n```" in text
 
 
 # --- A reviewer -------------------------------------------------------------------------------------------
@@ -534,7 +534,6 @@ def test_a_large_change_is_cut_and_says_so(world: World) -> None:
 CODE = """if a < b and c > 'd' and "e" & f:\n    pass\n"""
 
 
-@pytest.mark.xfail(strict=True, reason="the context escapes for HTML whatever its engine says")
 def test_a_coder_is_told_code_as_it_is(world: World) -> None:
     world.remote.push({"SPEC.md": CODE})
     task = world.task(title='Say "yes" & <no>', body=CODE, source="SPEC.md", status="in_progress", round=1)
@@ -543,13 +542,11 @@ def test_a_coder_is_told_code_as_it_is(world: World) -> None:
     assert f'# Task {task.ref}: Say "yes" & <no>\n' in text
 
 
-@pytest.mark.xfail(strict=True, reason="the context escapes for HTML whatever its engine says")
 def test_a_reviewer_is_told_code_as_it_is(world: World) -> None:
     text = told(world, reviewer_of(world, world.kept({"new.py": CODE})))
     assert "".join(f"+{line}" for line in CODE.splitlines(keepends=True)) in text
 
 
-@pytest.mark.xfail(strict=True, reason="the title stands between double quotes as it is")
 def test_the_form_of_a_commit_is_one_word_for_a_shell(world: World) -> None:
     title = 'Say "hello" for $(echo nothing)'
     text = told(world, run_for(world, world.task(title=title, status="in_progress", round=1)))
@@ -620,7 +617,6 @@ def assert_nothing_forged(prompt: str) -> None:
     assert not re.search(r"^\W*(\d+\. )?EVIL", outside(prompt), re.MULTILINE)
 
 
-@pytest.mark.xfail(strict=True, reason="a coder's answers stand in the reviewer's prompt without a fence")
 def test_a_coder_cannot_forge_a_ruling_in_its_answers(world: World) -> None:
     """T2, T3: an answer may have many lines, of the coder's choice."""
     first = world.kept({"new.py": "one\n"})
@@ -632,14 +628,12 @@ def test_a_coder_cannot_forge_a_ruling_in_its_answers(world: World) -> None:
     assert_nothing_forged(told(world, reviewer_of(world, second)))
 
 
-@pytest.mark.xfail(strict=True, reason="what a finding is called stands in the prompt without a fence")
 def test_a_reviewer_cannot_forge_a_ruling_in_the_name_of_a_point(world: World) -> None:
     submission = reviewed(world)
     rule(reject(submission, FORGED)[0], "uphold_coder")
     assert_nothing_forged(told(world, reviewer_of(world, submission)))
 
 
-@pytest.mark.xfail(strict=True, reason="why a commit came back stands in the prompt without a fence")
 def test_a_file_name_cannot_forge_a_ruling(world: World) -> None:
     run = world.coder()
     submission = world.hand_in(run, world.commit(run, {f".steroids/{FORGED}": "text\n"}))
@@ -665,9 +659,6 @@ def test_every_prompt_says_hands_off(world: World, rich: Run) -> None:
     assert_hands_off(told(world, reviewer_of(world, reviewed(world))))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the end of a prompt that is too long is cut, and the rules stand there"
-)
 def test_a_prompt_that_is_too_long_still_says_hands_off(world: World) -> None:
     task = world.task(body="word " * 60_000, status="in_progress", round=1)
     assert_hands_off(told(world, run_for(world, task)))

@@ -184,7 +184,6 @@ def test_it_refuses_a_program_that_is_not_there(held: Held) -> None:
     assert held.log == "cannot start /no/such/agent: No such file or directory\n"
 
 
-@pytest.mark.xfail(strict=True, reason="the input is opened outside the try: the shim dies without exit.json")
 def test_it_refuses_a_step_whose_input_is_not_there(held: Held) -> None:
     held.add("echo never", stdin=str(held.folder / "gone.md")).start()
     until(lambda: not processes.is_alive(held.shim), "the shim's end")
@@ -422,7 +421,6 @@ def test_it_kills_a_step_that_ignores_being_told_to_end(held: Held) -> None:
     assert LIMITS["grace"] <= step["seconds"] < 5
 
 
-@pytest.mark.xfail(strict=True, reason="reap() collects the step before its Popen does, which then reads 0")
 def test_a_step_that_was_killed_did_not_end_well(held: Held) -> None:
     held.add(STUBBORN).start()
     held.has("stubborn")

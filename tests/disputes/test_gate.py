@@ -96,10 +96,6 @@ def test_the_gate_leads_there(
     ],
     ids=str,
 )
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: an open conflict with effect log ships, though nothing waits for it (no row has both today)",
-)
 def test_conflicts_that_are_only_recorded_let_the_review_pass(
     points: list[Point], conflicts: list[OpenConflict]
 ) -> None:

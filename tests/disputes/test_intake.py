@@ -48,7 +48,7 @@ def hand_in(task: Task, response: str | dict[str, Any] = "", *, state: str = "ve
     known = intake.check_response(task, read)
     submission = create_submission(task, state=state, by_model=CODER.model)
     task.submit(actor=CODER)
-    intake.take_submission(submission, read, known)
+    intake.take_submission(submission, read, known, actor=CODER)
     if any(conflict.effect == "hold" for conflict in cases.open_conflicts(task)):
         task.hold(actor=CODER, note="held")
     return submission
