@@ -34,7 +34,7 @@ var/secret-key:
 lint: setup-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy .
+	$(BIN)/mypy
 
 check: lint test
 

@@ -455,7 +455,7 @@ def refusal(status: int, reply: Reply) -> Stop:
 def detail(item: Any) -> str:
     """One line of an error's details."""
     if isinstance(item, dict) and "reason" in item:
-        place = f"line {line(item['line'])}: " if item.get("line") is not None else ""
+        place = f"line {line(item['line'])}: " if item.get("line") else ""
         return place + line(item["reason"])
     return label(item)
 
@@ -742,8 +742,8 @@ def show_task(args: argparse.Namespace, reply: Reply) -> str:
         lines.append(f"Waiting: {label(reply['waiting'])}")
     lines += ["", *fields(reply, without=("ref", "title", "waiting", "findings", "body"))]
     if findings := objects(reply.get("findings")):
-        rows = ([item.get(key) for key in ("code", "severity", "status", "title")] for item in findings)
-        lines += ["", "Findings:", table(("CODE", "SEVERITY", "STATUS", "TITLE"), rows)]
+        rows = ([item.get(key) for key in ("code", "severity", "title")] for item in findings)
+        lines += ["", "Findings:", table(("CODE", "SEVERITY", "TITLE"), rows)]
     if reply.get("body"):
         lines += ["", "Body:", *quote(reply["body"])]
     return "\n".join(lines)
@@ -804,6 +804,8 @@ def show_conflict(conflict: Reply) -> list[str]:
         lines += [f"  Question: {line(conflict['question'])}"]
     lines += ["  Reviewer's position:", *quote(conflict.get("reviewer_position"))]
     lines += ["  Coder's position:", *quote(conflict.get("coder_position"))]
+    if conflict.get("coder_rationale"):
+        lines += ["  Coder's rationale:", *quote(conflict["coder_rationale"])]
     if conflict.get("alternative"):
         lines += ["  Alternative:", *quote(conflict["alternative"])]
     if options := objects(conflict.get("options")):

@@ -240,7 +240,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         if option is None:
             raise Refused(
                 "unknown_option", f"{data['decision']!r} is no decision.",
-                "Say reviewer, coder or custom (or A, B, D); on cards that ask for hands retry, defer, cancel.",
+                "Say reviewer, coder or custom (A, B, D); on cards that ask for hands retry, defer, cancel.",
                 status=422,
             )  # fmt: skip
         dispute = self.get_object()

@@ -98,10 +98,8 @@ def as_refused(error: Exception) -> Refused | None:
         case RecursionError():
             return Refused("parse_error", "The JSON is nested too deep.", HINTS[400], status=400)
         case exceptions.APIException():
-            return Refused(
-                str(error.default_code), str(error.detail), HINTS.get(error.status_code, "Correct it and send it again."),
-                status=error.status_code,
-            )  # fmt: skip
+            hint = HINTS.get(error.status_code, "Correct it and send it again.")
+            return Refused(str(error.default_code), str(error.detail), hint, status=error.status_code)
     return None
 
 

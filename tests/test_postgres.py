@@ -28,7 +28,11 @@ def test_rows_races_and_hand_ins_hold_on_postgresql(tmp_path: Path) -> None:
     url = os.environ.get("TEST_POSTGRES_URL")
     if not url:
         pytest.skip("TEST_POSTGRES_URL names no PostgreSQL server")
-    environment = os.environ | {"DATABASE_URL": url, "STEROIDS_TEST_HOME": str(tmp_path), "STEROIDS_NO_SKIPS": ""}
+    environment = os.environ | {
+        "DATABASE_URL": url,
+        "STEROIDS_TEST_HOME": str(tmp_path),
+        "STEROIDS_NO_SKIPS": "",
+    }
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *AGAIN],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,

@@ -1,6 +1,9 @@
 """From an agent's clone into the mirror, and what is saved of a run that handed nothing in."""
 
+import contextlib
 import logging
+import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -217,6 +220,37 @@ def test_too_many_lost_submissions_end_with_a_human(world: World) -> None:
     assert task.status == "disputed"
     conflict = task.disputes.get().conflicts.get()
     assert (conflict.kind, conflict.origin) == ("hands", "empty_runs")
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the remote is asked first, in the loop that keeps all runs of the host alive"
+)
+def test_a_remote_that_never_answers_does_not_hold_the_host_up(world: World) -> None:
+    """F10: while the loop waits, no lease is renewed, and every agent of this host is ended."""
+    submission, run = handed_in(world, {"new.py": "one\n"})
+    world.duration(git_network=3.0)
+    world.settings.GIT_PROTOCOLS = ["http", "file"]
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as hung:
+        hung.bind(("127.0.0.1", 0))
+        hung.listen(8)
+        submission.task.project.repo_url = f"http://127.0.0.1:{hung.getsockname()[1]}/x.git"
+        started = time.monotonic()
+        keeping.keep(submission, run)
+        took = time.monotonic() - started
+    submission.refresh_from_db()
+    assert submission.state == Submission.State.KEPT
+    assert took < 2.0
+
+
+@pytest.mark.xfail(strict=True, reason="no branch to compare with is taken for a fault of the commit")
+def test_a_target_branch_that_is_nowhere_is_not_the_coders_fault(world: World) -> None:
+    """Somebody mistyped it in the settings while the coder worked."""
+    submission, run = handed_in(world, {"new.py": "one\n"})
+    submission.task.project.target_branch = "mian"
+    with contextlib.suppress(GitError):
+        keeping.keep(submission, run)
+    submission.refresh_from_db()
+    assert submission.state != Submission.State.LOST
 
 
 # --- Saving what was never handed in ----------------------------------------------------------------------

@@ -16,6 +16,7 @@ from rest_framework.test import APIClient
 from agents.models import Token, new_token, token_hash
 from disputes import cases
 from disputes.models import Conflict, Decision, Dispute
+from tasks import idempotency
 from tasks.models import Event, Finding, Project, Task
 from tests.factories import (
     create_finding,
@@ -562,6 +563,28 @@ def test_a_ruling_that_is_sent_twice_has_one_reply(conflict: Conflict, tom: User
     second = client.post(f"/api/v1/disputes/{conflict.ref}/resolve/", **sent)
     assert Decision.objects.count() == 1
     assert (second.status_code, second.json()) == (200, first.json())
+
+
+def test_two_tries_at_once_of_a_ruling_have_one_reply(
+    conflict: Conflict, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first try commits right after the second has looked for its reply."""
+    client = client_of(tom)
+    look, replies = idempotency.earlier_reply, []
+
+    def send() -> Response:
+        headers = {"Idempotency-Key": "a"}
+        path = f"/api/v1/disputes/{conflict.ref}/resolve/"
+        return client.post(path, {"decision": "coder"}, format="json", headers=headers)
+
+    def late(request: Any) -> Any:
+        monkeypatch.setattr(idempotency, "earlier_reply", look)
+        replies.append(send())
+
+    monkeypatch.setattr(idempotency, "earlier_reply", late)
+    second = send()
+    assert Decision.objects.count() == 1
+    assert (second.status_code, second.json()) == (200, replies[0].json())
 
 
 # --- Access -----------------------------------------------------------------------------------------------

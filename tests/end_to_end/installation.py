@@ -100,7 +100,10 @@ class Installation:
     def git(self, *words: str) -> str:
         """A question to the bare remote."""
         done = subprocess.run(
-            ["git", "-C", str(self.home / "demo" / "remote.git"), *words], capture_output=True, text=True, check=True
+            ["git", "-C", str(self.home / "demo" / "remote.git"), *words],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return done.stdout.strip()
 

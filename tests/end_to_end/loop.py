@@ -121,4 +121,3 @@ APPROVER = """
     import subprocess, sys
     sys.exit(subprocess.run(["steroids", "tasks", "approve", "--notes", "Fine."]).returncode)
 """
-

@@ -131,7 +131,8 @@ def test_a_malformed_hand_in_is_refused_with_its_line_and_the_run_goes_on(
         print("first", first.returncode)
         good = pathlib.Path(os.environ["TMPDIR"], "good.md")
         good.write_text("Done.\\n")
-        sys.exit(subprocess.run(["steroids", "tasks", "update", "--status", "review", "--response", good]).returncode)
+        hand_in = ["steroids", "tasks", "update", "--status", "review", "--response", good]
+        sys.exit(subprocess.run(hand_in).returncode)
     """
     command_agent("coder", script(tmp_path, "coder", coder))
     command_agent("reviewer", script(tmp_path, "reviewer", APPROVER))
@@ -143,7 +144,9 @@ def test_a_malformed_hand_in_is_refused_with_its_line_and_the_run_goes_on(
     assert "first 1" in output
 
 
-def test_a_rejection_a_disagreement_and_a_ruling(loop: Loop, remote: Path, tmp_path: Path, lea: object) -> None:
+def test_a_rejection_a_disagreement_and_a_ruling(
+    loop: Loop, remote: Path, tmp_path: Path, lea: object
+) -> None:
     from disputes import rulings
 
     task = task_in(small_project(remote))
@@ -163,13 +166,15 @@ def test_a_rejection_a_disagreement_and_a_ruling(loop: Loop, remote: Path, tmp_p
         subprocess.run(["git", "commit", "-q", "-m", "feat: " + text], check=True)
         file = pathlib.Path(os.environ["TMPDIR"], "response.md")
         file.write_text(response)
-        sys.exit(subprocess.run(["steroids", "tasks", "update", "--status", "review", "--response", file]).returncode)
+        hand_in = ["steroids", "tasks", "update", "--status", "review", "--response", file]
+        sys.exit(subprocess.run(hand_in).returncode)
     """
     reviewer = """
         import os, pathlib, subprocess, sys
         if pathlib.Path("hello.txt").read_text() == "hello\\n":
             file = pathlib.Path(os.environ["TMPDIR"], "review.md")
-            file.write_text("### High Priority\\n\\n- **ISSUE-R1-001**: Shout\\n  - **Location:** hello.txt:1\\n\\n## Verdict: NEEDS_REVISION\\n")
+            file.write_text("### High Priority\\n\\n- **ISSUE-R1-001**: Shout\\n"
+                            "  - **Location:** hello.txt:1\\n\\n## Verdict: NEEDS_REVISION\\n")
             sys.exit(subprocess.run(["steroids", "tasks", "reject", "--file", file]).returncode)
         sys.exit(subprocess.run(["steroids", "tasks", "approve"]).returncode)
     """

@@ -8,7 +8,13 @@ from tests.end_to_end.installation import Installation
 
 pytestmark = pytest.mark.slow
 
-STRAIGHT = {"Accept weeks", "Add up a time sheet", "Read negative spans", "Read clock times", "Shorten long spans"}
+STRAIGHT = {
+    "Accept weeks",
+    "Add up a time sheet",
+    "Read negative spans",
+    "Read clock times",
+    "Shorten long spans",
+}
 ROUNDING, NAMES, REPORT = "Round to the nearest minute", "Name your own units", "Print a report"
 
 
@@ -38,7 +44,10 @@ def test_the_remote_holds_exactly_the_landed_commits(finished_demo: tuple[Instal
     # Each landed task is one contiguous piece of the history: nothing is on the branch that nobody approved.
     heads = sorted(landed, key=on_main.index)
     bases = [*heads[1:], first]
-    counted = sum(int(demo.git("rev-list", "--count", f"{base}..{head}")) for head, base in zip(heads, bases, strict=True))
+    counted = sum(
+        int(demo.git("rev-list", "--count", f"{base}..{head}"))
+        for head, base in zip(heads, bases, strict=True)
+    )
     assert counted == len(on_main)
     assert heads[0] == on_main[0]
 
@@ -63,7 +72,9 @@ def test_no_token_is_in_any_row_or_log(finished_demo: tuple[Installation, str]) 
     dump = "\n".join(repr(demo.rows(f'SELECT * FROM "{name}"')) for name in tables)
     assert "demo-coder" in dump
     assert not re.search(r"stx_[A-Za-z0-9_-]{20}", dump)
-    files = [path for path in demo.home.rglob("*") if path.is_file() and path.suffix in {".log", ".md", ".json"}]
+    files = [
+        path for path in demo.home.rglob("*") if path.is_file() and path.suffix in {".log", ".md", ".json"}
+    ]
     assert files
     assert not [path for path in files if "stx_" in path.read_text(errors="replace")]
 
@@ -91,15 +102,17 @@ def trees() -> dict[str, str]:
 def test_a_ruling_is_carried_out_and_lands(demo: Installation, trees: dict[str, str], letter: str) -> None:
     decision, notes = RULINGS[letter]
     with demo.web() as url:
-        ruled = demo.steroids(url, "dispute", "resolve", dispute_on(demo, ROUNDING), "--decision", decision, "--notes", notes)
+        ruled = demo.steroids(
+            url, "dispute", "resolve", dispute_on(demo, ROUNDING), "--decision", decision, "--notes", notes
+        )
     assert ruled.returncode == 0, ruled.stderr
     assert f": {letter} (" in ruled.stdout
     demo.until_idle()
     assert demo.statuses()[ROUNDING] == "completed"
     assert demo.statuses()[REPORT] == "completed"  # it waited for that one
     prompts = demo.rows(
-        "SELECT r.role, p.text FROM agents_prompt p JOIN agents_run r ON r.id = p.run_id JOIN tasks_task t ON "
-        "t.id = r.task_id WHERE t.title = ? ORDER BY r.id", ROUNDING,
+        "SELECT r.role, p.text FROM agents_prompt p JOIN agents_run r ON r.id = p.run_id "
+        "JOIN tasks_task t ON t.id = r.task_id WHERE t.title = ? ORDER BY r.id", ROUNDING,
     )  # fmt: skip
     role, text = next((role, text) for role, text in prompts if "uphold_" in text or "D, other" in text)
     if letter == "B":
@@ -107,7 +120,9 @@ def test_a_ruling_is_carried_out_and_lands(demo: Installation, trees: dict[str, 
         assert text.startswith("## Settled. Do not raise again.")
     else:
         assert role == "coder"
-        assert text.startswith("## Decided since your last run. Honour it.\n\n1. ISSUE-R1-001 (HIGH): " + letter)
+        assert text.startswith(
+            "## Decided since your last run. Honour it.\n\n1. ISSUE-R1-001 (HIGH): " + letter
+        )
         assert notes in text
     trees[letter] = demo.git("rev-parse", "main:src")
 
@@ -121,8 +136,12 @@ def test_the_three_rulings_end_in_three_trees(trees: dict[str, str]) -> None:
 def test_a_reviewers_dispute_is_ruled_and_lands(demo: Installation) -> None:
     with demo.web() as url:
         ref = demo.value("SELECT number FROM tasks_task WHERE title = ?", NAMES)
-        first = demo.steroids(url, "dispute", "resolve", f"demo-{ref}", "--decision", "reviewer", "--notes", "Keep no state.")
-        second = demo.steroids(url, "dispute", "resolve", f"demo-{ref}", "--decision", "coder", "--notes", "No.")
+        first = demo.steroids(
+            url, "dispute", "resolve", f"demo-{ref}", "--decision", "reviewer", "--notes", "Keep no state."
+        )
+        second = demo.steroids(
+            url, "dispute", "resolve", f"demo-{ref}", "--decision", "coder", "--notes", "No."
+        )
         listed = demo.steroids(url, "dispute", "list", "--status", "open")
     assert first.returncode == 0, first.stderr
     assert second.returncode == 1
@@ -130,4 +149,7 @@ def test_a_reviewers_dispute_is_ruled_and_lands(demo: Installation) -> None:
     assert NAMES not in listed.stdout
     demo.until_idle()
     assert demo.statuses()[NAMES] == "completed"
-    assert demo.value("SELECT followed FROM disputes_conflict WHERE opened_as = 'reviewer'") in {"applied", "cannot_tell"}
+    assert demo.value("SELECT followed FROM disputes_conflict WHERE opened_as = 'reviewer'") in {
+        "applied",
+        "cannot_tell",
+    }

@@ -27,7 +27,9 @@ def test_the_five_steps_work(installation: Installation, tmp_path: Path) -> None
     typed = commands()
     assert len(typed) == 4
     for line in typed:
-        words = line.replace("git@example.org:team/my-app.git", str(remote)).replace("TODO.md", str(todo)).split()
+        words = (
+            line.replace("git@example.org:team/my-app.git", str(remote)).replace("TODO.md", str(todo)).split()
+        )
         words = [word.replace("examples/", f"{ROOT}/examples/") for word in words]
         done = installation.manage(*words)
         assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"

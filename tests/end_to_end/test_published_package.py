@@ -23,7 +23,7 @@ from tests.end_to_end.loop import (
 pytestmark = [pytest.mark.slow, pytest.mark.online, pytest.mark.django_db(transaction=True)]
 
 PACKAGE = "tomli==2.2.1"
-CODER = '''
+CODER = """
     import pathlib, re, subprocess, sys
     prompt = pathlib.Path(sys.argv[1]).read_text()
     title = re.search(r"^# Task \\S+: (.+)$", prompt, re.MULTILINE)[1]
@@ -35,7 +35,7 @@ CODER = '''
     subprocess.run(["git", "add", "-A"], check=True)
     subprocess.run(["git", "commit", "-q", "-m", "test: " + title.lower()], check=True)
     sys.exit(subprocess.run(["steroids", "tasks", "update", "--status", "review"]).returncode)
-'''
+"""
 
 
 @pytest.fixture(scope="module")

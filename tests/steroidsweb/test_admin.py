@@ -19,12 +19,12 @@ from django_q.signing import SignedPackage
 from agents.models import Output, Prompt, Run, Token, token_hash
 from disputes.models import Conflict, Decision, Dispute
 from tasks.models import (
-    Idempotency,
     Answer,
     Bundle,
     Comment,
     Dependency,
     Event,
+    Idempotency,
     Landing,
     Membership,
     Project,

@@ -16,6 +16,7 @@ from django.utils import timezone
 from disputes import cases
 from tasks.events import Actor
 from tasks.models import (
+    Idempotency,
     Answer,
     Bundle,
     Comment,
