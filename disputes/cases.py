@@ -43,7 +43,8 @@ def effect_of(project: Project, *, severity: str, reason: str, opened_as: str, h
         return LOG
     if opened_as in {"reviewer", "system"} or reason == Conflict.Reason.SECURITY or not heard:
         return HOLD
-    return project.config.effect(severity)
+    effect = project.config.effect(severity)
+    return HOLD if opened_as == "human" and effect == LOG else effect
 
 
 def open_conflicts(task: Task) -> list[OpenConflict]:
@@ -84,7 +85,7 @@ def open_conflict(
         severity = Severity.HIGH
     effect = effect_of(
         task.project, severity=severity, reason=reason, opened_as=opened_as,
-        heard=bool(coder_position and reviewer_position),
+        heard=not {coder_position, reviewer_position} & {"", NOT_STATED},
     )  # fmt: skip
     logged = effect == LOG
     dispute = _case_for(task, question, severity, closed=logged)

@@ -3,7 +3,7 @@
 from django.db.models import Q
 
 from disputes import cases
-from disputes.models import Conflict, Dispute
+from disputes.models import Conflict, Decision, Dispute
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
 from tasks.states import Status
@@ -45,7 +45,8 @@ def _followed(
 
 
 def _reopen_not_honoured(conflict: Conflict, submission: Submission, actor: Actor) -> None:
-    newest = Finding.objects.filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id)).last()
+    same = Finding.objects.filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id))
+    newest = same.order_by("pk").last()
     cases.open_conflict(
         conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,
         opened_as="system", question=f"Not honoured: {conflict.question}", finding=conflict.finding,
@@ -68,9 +69,10 @@ def sweep() -> int:
         status=Dispute.Status.RULED, task__status=Status.COMPLETED, task__landed_at__isnull=False
     )
     for dispute in landed:
-        dispute.conflicts.filter(followed=Conflict.Followed.WAITING).update(
-            followed=Conflict.Followed.APPLIED
-        )
+        waiting = dispute.conflicts.filter(followed=Conflict.Followed.WAITING)
+        ignored = Decision.objects.standing().filter(expects_change=True, action="wait")
+        waiting.filter(pk__in=ignored.values("conflict")).update(followed=Conflict.Followed.CANNOT_TELL)
+        waiting.update(followed=Conflict.Followed.APPLIED)
         cases.close(dispute, "followed")
         closed += 1
     return closed

@@ -49,11 +49,10 @@ def findings_to_answer(task: Task) -> list[Finding]:
     review = last_review(task)
     if review is None:
         return []
-    ruled = set(
-        Conflict.objects.filter(dispute__task=task, finding__isnull=False)
-        .exclude(status=Conflict.Status.MOOT)
-        .values_list("finding", flat=True)
-    )
+    conflicts = Conflict.objects.filter(dispute__task=task, finding__isnull=False)
+    undecided = conflicts.filter(status=Conflict.Status.OPEN)
+    underway = conflicts.filter(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
+    ruled = {*(undecided | underway).values_list("finding", flat=True), *settled_findings(task)}
     answered = review.submission.round
     if Submission.objects.filter(task=task, round__gt=answered).exclude(state="lost").exists():
         handed_in = set(
@@ -103,8 +102,8 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
             status=422,
             details=[{"line": d.line, "reason": f"{d.code} is decided"} for d in reargued],
         )
-    named = {answer.code for answer in response.answers}
-    silent = [finding for finding in due if finding.mandatory and finding.code not in named]
+    named = {known[answer.code].origin.pk for answer in response.answers}
+    silent = [finding for finding in due if finding.mandatory and finding.origin.pk not in named]
     if silent:
         raise Refused(
             "unanswered_findings",
@@ -216,7 +215,9 @@ def take_review(
     points = [Point(finding.origin.pk, finding.mandatory) for finding in taken.findings]
     taken.outcome = gate(points, cases.open_conflicts(task))
     rejected = stated is Verdict.NEEDS_REVISION
-    if rejected and taken.findings and taken.outcome in {Outcome.PASS, Outcome.SHIP}:
+    disputed = {conflict.finding for conflict in cases.open_conflicts(task)}
+    to_answer = [finding for finding in taken.findings if finding.origin.pk not in disputed]
+    if rejected and to_answer and taken.outcome in {Outcome.PASS, Outcome.SHIP}:
         taken.outcome = Outcome.REVISE
     review.verdict = _derived(taken, rejected)
     review.save(update_fields=["verdict"])
@@ -250,9 +251,23 @@ def _derived(taken: Taken, rejected: bool) -> Review.Verdict:
     return Review.Verdict.APPROVED_WITH_CONDITIONS if taken.findings else Review.Verdict.APPROVED
 
 
+def _same_point(review: Review, found: Found) -> Finding | None:
+    """The finding, as first raised, that this code repeats.
+
+    Two reviewers of one round both begin to count at 001; theirs are two points (MODELS 15).
+    """
+    submission = review.submission
+    earlier = Finding.objects.filter(task=submission.task_id, code=found.code).select_related(
+        "first", "review"
+    )
+    for finding in earlier if found.code else []:
+        if finding.round < submission.round or finding.review.by_agent == review.by_agent:
+            return finding.origin
+    return None
+
+
 def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Conflict]) -> None:
-    earlier = Finding.objects.filter(task=task, code=found.code).select_related("first").first()
-    origin = earlier.origin if earlier and found.code else None
+    origin = _same_point(taken.review, found)
     if origin is not None and origin.pk in settled:
         taken.dropped.append(found.code)
         return
@@ -293,8 +308,10 @@ def _open_repeated(taken: Taken, submission: Submission) -> None:
     for finding in taken.findings:
         if finding.first is None or not finding.mandatory or _in_open_conflict(finding):
             continue
-        declined = Answer.objects.filter(finding=finding.origin, kind=AnswerKind.DECLINED).last()
-        if declined is None or Conflict.objects.filter(finding=finding.origin).exists():
+        declined = Answer.objects.filter(finding=finding.origin).order_by("pk").last()
+        if declined is None or declined.kind != AnswerKind.DECLINED:
+            continue
+        if Conflict.objects.filter(finding=finding.origin).exists():
             continue
         cases.open_conflict(
             submission.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.REPEATED,

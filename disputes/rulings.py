@@ -2,11 +2,10 @@
 
 import json
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -22,7 +21,7 @@ from tasks.access import RULE, may
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor, record
-from tasks.models import Landing, Review, Submission, Task
+from tasks.models import Landing, Submission, Task
 from tasks.policy import HOLD
 from tasks.states import MOVES, Status
 
@@ -148,20 +147,16 @@ def _draft(
 
 
 def blockers_of(submission: Submission) -> set[int] | None:
-    """The findings, as first raised, that keep a submission from landing; None: not green and reviewed.
+    """The mandatory findings, as first raised, that keep a submission from landing.
 
-    A review that rejects blocks with all of its findings, one that approves with the mandatory ones.
+    None where it is not green and reviewed (MODELS 25).
     """
     review = submission.reviews.order_by("-pk").first()
     if review is None or submission.state != Submission.State.VERIFIED:
         return None
     settled = settled_findings(submission.task)
-    rejects = review.verdict == Review.Verdict.NEEDS_REVISION
-    return {
-        finding.origin.pk
-        for finding in review.findings.select_related("first")
-        if (rejects or finding.mandatory) and finding.origin.pk not in settled
-    }
+    findings = review.findings.filter(mandatory=True).select_related("first")
+    return {finding.origin.pk for finding in findings} - set(settled)
 
 
 def _refuse_second(conflict: Conflict) -> Refused:
@@ -270,7 +265,10 @@ def _act(decision: Decision, actor: Actor) -> None:
     action = action or _ruled(task, decision, actor, note)
     decision.action = action
     if action != "wait":
-        decision.before = json.loads(json.dumps(before, cls=DjangoJSONEncoder))
+        plain = {
+            name: value.isoformat() if isinstance(value, datetime) else value for name, value in before.items()
+        }
+        decision.before = {**plain, "turn": task.version}
     decision.save(update_fields=["action", "before"])
     conflict.refresh_from_db()
     conflict.dispute.refresh_from_db()
@@ -279,8 +277,10 @@ def _act(decision: Decision, actor: Actor) -> None:
 def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
     match Option(decision.option):
         case Option.RETRY:
+            if any(other.effect == HOLD for other in cases.open_conflicts(task)):
+                return "wait"
             conflict = decision.conflict
-            if conflict.submission and _is_stuck(conflict.submission):
+            if conflict.submission and _may_land_again(conflict):
                 if cases.open_conflicts(task):
                     Task.objects.filter(pk=task.pk).update(accepted=conflict.submission)
                     return "wait"
@@ -305,37 +305,48 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
     return ""
 
 
-def _is_stuck(submission: Submission) -> bool:
-    """Its last landing was refused by the remote: the same commit may be pushed once more."""
-    last = submission.landings.order_by("-pk").first()
-    return last is not None and last.status == Landing.Status.STUCK
+def _may_land_again(conflict: Conflict) -> bool:
+    """The remote refused the push, and the same commit may be pushed once more; a clash needs another one."""
+    if conflict.origin != Conflict.Origin.LANDING or conflict.submission is None:
+        return False
+    last = conflict.submission.landings.order_by("-pk").first()
+    return last is None or last.status != Landing.Status.CONFLICT
 
 
 def _ruled(task: Task, decision: Decision, actor: Actor, note: str) -> str:
-    if any(conflict.effect == HOLD for conflict in cases.open_conflicts(task)):
+    waiting_for_others = cases.open_conflicts(task)
+    if any(conflict.effect == HOLD for conflict in waiting_for_others):
         return "wait"
-    waiting = Decision.objects.standing().filter(
-        conflict__dispute__task=task, conflict__followed=Conflict.Followed.WAITING
-    )
     effective = decision.effective_at
-    if any(ruling.expects_change for ruling in waiting):
-        if task.status not in MOVES["rule_revise"].sources or (
-            task.status == Status.COMPLETED and task.landed_at
-        ):
+    if _code_must_change(task):
+        landed = task.status == Status.COMPLETED and task.landed_at
+        if task.status not in MOVES["rule_revise"].sources or landed:
             return "wait"
         task.rule_revise(actor=actor, note=note, not_before=effective)
         return "revise"
-    if task.status != Status.DISPUTED:
+    shipped = waiting_for_others and (task.accepted_id or task.landed_at)
+    if task.status != Status.DISPUTED or shipped:
         return "wait"
-    submission = decision.conflict.submission or task.last_submission()
-    if submission is not None and blockers_of(submission) == set():
-        task.rule_accept(submission, actor=actor, note=note, not_before=effective)
-        return "accept"
+    submission = task.last_submission() or decision.conflict.submission
     if submission is None:
         task.rule_revise(actor=actor, note=note, not_before=effective)
         return "revise"
+    if blockers_of(submission) == set() and not waiting_for_others:
+        task.rule_accept(submission, actor=actor, note=note, not_before=effective)
+        return "accept"
     task.rule_review(actor=actor, note=note, not_before=effective)
     return "review"
+
+
+def _code_must_change(task: Task) -> bool:
+    """Whether a ruling asks for a change that no submission since could have carried out."""
+    waiting = Decision.objects.standing().filter(
+        conflict__dispute__task=task, conflict__followed=Conflict.Followed.WAITING, expects_change=True
+    )
+    return any(
+        ruling.used_at is None or not task.submissions.filter(at__gt=ruling.used_at).exists()
+        for ruling in waiting
+    )
 
 
 def undo(decision: Decision, *, user: Any) -> Conflict:
@@ -344,6 +355,11 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
     task = conflict.task
     if not may(user, task.project, RULE):
         raise Refused("no_right", f"You may not rule in {task.project.name}.", status=403)
+    if not _may_undo(user, decision, task):
+        raise Refused(
+            "no_right", "Only who ruled, or a lead of the project, takes a ruling back.",
+            "Reopen it with a reason.", status=403,
+        )  # fmt: skip
     with transaction.atomic():
         task = Task.objects.select_for_update().select_related("project", "section").get(pk=task.pk)
         revoked = Decision.objects.filter(pk=decision.pk, revoked_at__isnull=True, used_at__isnull=True)
@@ -352,10 +368,12 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
                 "used", "A prompt has already used this ruling.",
                 "Reopen the conflict with a reason: that opens a new one which names this.",
             )  # fmt: skip
-        if _open_elsewhere(conflict):
-            raise Refused("already_open", f"{conflict.ref} was reopened already.", "Rule on the newer card.")
-        if decision.before:
-            _restore(task, decision, Actor.person(user))
+        newer = cases.live_dispute(task)
+        stale = newer is not None and newer.pk != conflict.dispute_id
+        if stale or conflict.followed == Conflict.Followed.REOPENED or _open_elsewhere(conflict):
+            raise Refused("already_open", f"A newer card asks instead of {conflict.ref}.", "Rule on that one.")
+        if moved := _that_moved(task, decision):
+            _restore(task, moved, Actor.person(user))
         Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
         record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
         conflict.refresh_from_db()
@@ -363,10 +381,33 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
     return conflict
 
 
+def _may_undo(user: Any, decision: Decision, task: Task) -> bool:
+    """Who ruled, or a lead of the project."""
+    lead = task.project.memberships.filter(user=user.pk, is_lead=True).exists()
+    return bool(decision.user_id == user.pk or lead or user.is_superuser)
+
+
+def _that_moved(task: Task, decision: Decision) -> Decision | None:
+    """The ruling that moved the task: this one, or a later one that waited for it."""
+    if decision.before or decision.conflict.effect != HOLD:
+        return decision if decision.before else None
+    later = (
+        Decision.objects.standing()
+        .unused()
+        .filter(conflict__dispute__task=task, before__isnull=False, pk__gt=decision.pk)
+    )
+    return later.order_by("-pk").first()
+
+
 def _restore(task: Task, decision: Decision, actor: Actor) -> None:
     """The task as it was before the ruling moved it."""
     before = dict(decision.before)
-    status = before.pop("status")
+    status, turn = before.pop("status"), before.pop("turn")
+    if task.version != turn:
+        raise Refused(
+            "moved_on", f"{task.ref} has moved on since: it is {task.status} now.",
+            "Reopen the conflict with a reason.", status_now=task.status,
+        )  # fmt: skip
     if (task.landed_at and not before["landed_at"]) or task.landings.filter(status="pushing").exists():
         raise Refused("moved_on", f"{task.ref} has landed; the ruling cannot be undone.", "Reopen it.")
     for name in ("landed_at", "counts_since", "not_before"):
@@ -397,6 +438,8 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         raise Refused("no_right", f"You may not rule in {task.project.name}.", status=403)
     if not reason.strip():
         raise Refused("text_missing", "A reason is needed to reopen a ruling.", status=422)
+    if decision.revoked_at is not None:
+        raise Refused("not_open", f"That ruling on {old.ref} was taken back; it does not stand.", "Reload.")
     with transaction.atomic():
         actor = Actor.person(user)
         Task.objects.select_for_update().get(pk=task.pk)

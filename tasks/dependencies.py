@@ -43,16 +43,19 @@ class _Sections:
 
     def __init__(self, project_id: int) -> None:
         self.children = _children_of(project_id)
+        rows = Section.objects.filter(project=project_id).prefetch_related("depends_on")
+        self.sections = {section.pk: section for section in rows}
         self.known: dict[int, int] = {}
         self.unmet: dict[int, bool] = {}
 
-    def count(self, section: Section | None) -> int:
-        if section is None:
+    def count(self, section_id: int | None) -> int:
+        if section_id is None:
             return 0
-        if section.pk not in self.known:
+        if section_id not in self.known:
+            section = self.sections[section_id]
             own = sum(self._is_unmet(needed.pk) for needed in section.depends_on.all())
-            self.known[section.pk] = own + self.count(section.parent)
-        return self.known[section.pk]
+            self.known[section_id] = own + self.count(section.parent_id)
+        return self.known[section_id]
 
     def _is_unmet(self, section_id: int) -> bool:
         if section_id not in self.unmet:
@@ -63,7 +66,7 @@ class _Sections:
 
 def unmet_sections(task: Task) -> int:
     """How many sections the task waits for that still hold an unsatisfied task."""
-    return _Sections(task.project_id).count(task.section)
+    return _Sections(task.project_id).count(task.section_id)
 
 
 def recount(tasks: Iterable[Task]) -> None:
@@ -72,7 +75,7 @@ def recount(tasks: Iterable[Task]) -> None:
     It counts unsatisfied task dependencies, and one for each section waited for with an unsatisfied task.
     """
     todo = list(tasks)
-    sections = {task.project_id: _Sections(task.project_id) for task in todo}
+    sections = {project: _Sections(project) for project in {task.project_id for task in todo}}
     own = dict(
         Dependency.objects.filter(task__in=[task.pk for task in todo])
         .exclude(SATISFIED_ON)
@@ -82,7 +85,7 @@ def recount(tasks: Iterable[Task]) -> None:
     )
     wrong: dict[int, list[int]] = {}
     for task in todo:
-        count = own.get(task.pk, 0) + sections[task.project_id].count(task.section)
+        count = own.get(task.pk, 0) + sections[task.project_id].count(task.section_id)
         if count != task.waits_for:
             wrong.setdefault(count, []).append(task.pk)
             task.waits_for = count

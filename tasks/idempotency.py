@@ -9,7 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks.errors import Refused
-from tasks.models import Idempotency
+from tasks.models import Idempotency, StaleTask
+from tasks.states import IllegalMove
 
 KEY_MAX = 80
 
@@ -55,7 +56,7 @@ def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Re
                 Idempotency.objects.create(
                     actor=actor, key=key, request_hash=hashed, status=status, reply=reply
                 )
-    except (IntegrityError, Refused):
+    except (IntegrityError, Refused, IllegalMove, StaleTask):
         if (earlier := earlier_reply(request)) is not None:
             return earlier  # the same request, sent twice at once, was faster
         raise

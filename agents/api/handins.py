@@ -23,6 +23,8 @@ from tasks.events import Actor, record
 from tasks.models import Comment, Finding, Submission, Task
 from tasks.states import Status, severity_rank
 
+MAX_FINDINGS = 200
+
 # Who may do what (C2). People need the membership role, runs the run's role.
 RUN_VERBS: dict[str, frozenset[str]] = {
     "submit": frozenset({Run.Role.CODER}),
@@ -210,6 +212,11 @@ def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
             "Add --notes TEXT or --file REVIEW.", status=422,
         )  # fmt: skip
     read = read_review(document)
+    if len(read.findings) > MAX_FINDINGS:
+        raise Refused(
+            "too_many_findings", f"The review has {len(read.findings)} findings; {MAX_FINDINGS} are the limit.",
+            "Name what matters most.", status=422,
+        )  # fmt: skip
     if data["review"] and data["notes"]:
         text = f"{read.text}\n\n{data['notes']}".strip()
         read = ReadReview(read.verdict, read.raw_verdict, read.findings, text)

@@ -65,7 +65,6 @@ MORE_CODES = rf"(?:[*`\]]*(?:\s*,\s*(?:and\s+)?|\s+(?:and|through|to)\s+)[*`\[]*
 NUMBERED = re.compile(
     r"(?P<through>\b(?:through|to)\s+[*`\[]*)?(?:ISSUE-)?R(?P<round>\d+)-(?P<number>\d+)", re.IGNORECASE
 )
-MAX_FINDINGS = 500
 MAX_RANGE = 50
 VERDICT_LINE = re.compile(r"^[#\s*\-]*verdict\b(?P<words>.*)$", re.IGNORECASE)
 ITEM = re.compile(
@@ -194,11 +193,7 @@ def codes_in(text: str) -> list[str]:
 
 def read_review(document: str | Mapping[str, Any]) -> ReadReview:
     """A review out of Markdown or of its structured form. Raises DocumentError."""
-    read = _from_markdown(document) if isinstance(document, str) else _from_structure(document)
-    if len(read.findings) > MAX_FINDINGS:
-        reason = f"the review has {len(read.findings)} findings; {MAX_FINDINGS} are the limit"
-        raise DocumentError("too_many_findings", [Problem(0, reason)])
-    return read
+    return _from_markdown(document) if isinstance(document, str) else _from_structure(document)
 
 
 def _from_markdown(text: str) -> ReadReview:

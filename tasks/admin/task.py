@@ -280,8 +280,7 @@ class TaskAdmin(ProjectScopedAdmin):
 
     def _call(self, verb: str, task: Task, request: HttpRequest) -> None:
         note = request.POST.get("note", "").strip()
-        more = {"disputed": task.disputes.filter(status="open").exists()} if verb == "resume" else {}
-        getattr(task, verb)(actor=Actor.person(request.user), note=note, **more)
+        getattr(task, verb)(actor=Actor.person(request.user), note=note)
 
 
 @admin.register(Dependency)

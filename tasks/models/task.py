@@ -282,7 +282,9 @@ class Task(models.Model):
                 section.save(update_fields=["is_stopped"])
 
     def defer(self, *, actor: Actor, note: str = "") -> None:
-        self.move("defer", actor=actor, note=note, accepted=None)
+        with transaction.atomic():
+            self.move("defer", actor=actor, note=note, accepted=None)
+            self._restart_sections()
 
     def resume(self, *, actor: Actor, note: str = "") -> None:
         """Back to where the facts say it was: disputed, under way, or not begun."""
@@ -290,7 +292,7 @@ class Task(models.Model):
             to = Status.DISPUTED
         else:
             to = Status.IN_PROGRESS if self.submissions.exists() else Status.PENDING
-        self.move("resume", to=to, actor=actor, note=note)
+        self.move("resume", to=to, actor=actor, note=note, rejections=0, counts_since=timezone.now())
 
     def cancel(self, *, actor: Actor, note: str = "") -> None:
         """Not for landed tasks, nor while a push is under way."""

@@ -454,9 +454,9 @@ def test_a_card_of_a_whole_project_is_readable(client: Client, ledger: Project, 
 
 
 def test_a_ruling_is_undone_while_no_prompt_has_used_it(
-    client: Client, conflict: Conflict, tom: User, lea: User
+    client: Client, conflict: Conflict, tom: User
 ) -> None:
-    decision = rulings.decide(conflict, "uphold_reviewer", user=lea)
+    decision = rulings.decide(conflict, "uphold_reviewer", user=tom)
     response = as_user(client, tom).post(f"/queue/decisions/{decision.pk}/undo/", follow=True)
     conflict.refresh_from_db()
     decision.refresh_from_db()
@@ -465,10 +465,8 @@ def test_a_ruling_is_undone_while_no_prompt_has_used_it(
     assert "is undone" in said(response)[0]
 
 
-def test_a_used_ruling_is_reopened_not_undone(
-    client: Client, conflict: Conflict, tom: User, lea: User
-) -> None:
-    decision = rulings.decide(conflict, "uphold_reviewer", user=lea)
+def test_a_used_ruling_is_reopened_not_undone(client: Client, conflict: Conflict, tom: User) -> None:
+    decision = rulings.decide(conflict, "uphold_reviewer", user=tom)
     Decision.objects.update(used_at=timezone.now())
     response = as_user(client, tom).post(f"/queue/decisions/{decision.pk}/undo/")
     html = response.content.decode()

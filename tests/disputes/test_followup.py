@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.utils import timezone
 
 from disputes import cases, followup, intake, rulings
 from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.reviews import read_review
 from tasks.events import Actor
-from tasks.models import Event, Project, Submission, Task
+from tasks.models import Event, Landing, Project, Submission, Task
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +26,8 @@ def declined(project: Project, **finding: Any) -> Conflict:
     submission = create_submission(task)
     task.submit(actor=CODER)
     conflict = cases.open_conflict(
-        task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title, finding=raised,
+        task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title,
+        finding=raised,
         submission=submission, reviewer_position="Wait between tries.", reviewer_label="reviewer-1",
         coder_position="The server asks for it.", coder_label="coder-1",
     )  # fmt: skip
@@ -123,13 +123,10 @@ def test_it_may_be_ruled_again_and_again(ledger: Project, tom: User) -> None:
 
 def test_a_mild_conflict_that_was_not_honoured_holds(tom: User) -> None:
     """Whatever the policy says of its severity: a human has spoken."""
-    project = create_project(
-        settings={"mandatory": ["critical", "high", "medium"], "policy": {"medium": "hold"}},
-        members={tom: "triager"},
-    )
-    conflict = declined(project, severity="medium")
+    settings = {"mandatory": ["critical", "high", "medium"]}
+    conflict = declined(create_project(settings=settings, members={tom: "triager"}), severity="medium")
+    assert conflict.effect == "ship"
     rule(conflict, A, tom)
-    Project.objects.update(settings={"mandatory": ["critical", "high", "medium"]})
     review(carry_out(conflict.task, PLACE), again(conflict, severity="medium"))
     assert Conflict.objects.get(status="open").effect == "hold"
     assert fresh(conflict.task).status == "disputed"
@@ -188,7 +185,8 @@ def test_a_ruling_is_followed_up_in_each_conflict_by_itself(ledger: Project, tom
     task = first.task
     raised = create_finding(task.submissions.get(round=1).reviews.get(), path="src/names.py")
     second = cases.open_conflict(
-        task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title, finding=raised,
+        task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title,
+        finding=raised,
         submission=task.last_submission(), reviewer_position="Rename it.", coder_position="It is clear.",
     )  # fmt: skip
     rule(first, A, tom)
@@ -231,7 +229,8 @@ def test_a_review_is_taken_while_the_same_point_is_open_already(tom: User) -> No
     submission = create_submission(task)
     task.submit(actor=CODER)
     old = cases.open_conflict(
-        task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title, finding=raised,
+        task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title,
+        finding=raised,
         submission=submission, reviewer_position="Wait.", coder_position="No.",
     )  # fmt: skip
     decision = rule(old, A, tom)
@@ -316,7 +315,11 @@ def test_a_ruling_whose_commit_landed_was_followed(ledger: Project, tom: User) -
 
 def test_a_landing_that_was_tried_again_and_came_through_closes_its_card(ledger: Project, tom: User) -> None:
     task = create_task(ledger, status="review", round=1)
-    task.approve(create_submission(task), actor=REVIEWER)
+    submission = create_submission(task)
+    task.approve(submission, actor=REVIEWER)
+    Landing.objects.create(
+        project=ledger, task=task, submission=submission, sha=submission.sha, target="main", status="stuck"
+    )
     conflict = cases.park(task, "landing", "The remote refuses the push")
     rule(conflict, "retry", tom)
     land(task)
@@ -382,15 +385,3 @@ def test_an_idle_sweep_costs_little(ledger: Project, django_assert_max_num_queri
         declined(ledger)
     with django_assert_max_num_queries(2):
         followup.sweep()
-
-
-def test_a_task_that_was_reopened_waits_again(ledger: Project, tom: User) -> None:
-    """A ruling whose landing was taken back is no longer carried out by it."""
-    task = create_task(ledger, status="review", round=1)
-    task.approve(create_submission(task), actor=REVIEWER)
-    land(task)
-    fresh(task).reopen(actor=Actor.person(tom), note="It broke the build.")
-    assert followup.sweep() == 0
-    stored = fresh(task)
-    assert (stored.status, stored.landed_at) == ("in_progress", None)
-    assert stored.status_at <= timezone.now()

@@ -249,8 +249,12 @@ def test_a_point_may_be_answered_under_the_code_that_it_had_first(task: Task) ->
 
 def test_each_answer_is_a_row(task: Task) -> None:
     review(hand_in(task), HIGH, OTHER, LOW)
-    response = "- ISSUE-R1-001: fixed, with a pause\n| ISSUE-R1-002 | later | in the next task |\n- ISSUE-R1-003: partly\n"
-    submission = hand_in(task, response)
+    lines = [
+        "- ISSUE-R1-001: fixed, with a pause",
+        "| ISSUE-R1-002 | later | in the next task |",
+        "- ISSUE-R1-003: partly",
+    ]
+    submission = hand_in(task, "\n".join(lines))
     assert answers(submission) == {
         "ISSUE-R1-001": "addressed", "ISSUE-R1-002": "deferred", "ISSUE-R1-003": "partly",
     }  # fmt: skip

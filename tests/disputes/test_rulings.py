@@ -34,6 +34,12 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 
+
+def xfail(reason: str) -> pytest.MarkDecorator:
+    """A test as it should be, of code that is not there yet."""
+    return pytest.mark.xfail(strict=True, reason=f"BUG: {reason}")
+
+
 A, B, D = "uphold_reviewer", "uphold_coder", "other"
 CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
 ALL = {"mandatory": ["critical", "high", "medium", "low"]}
@@ -74,7 +80,7 @@ def open_on(submission: Submission, finding: Any = None, **kwargs: Any) -> Confl
 
 
 def declined(project: Project, number: int = 1, **kwargs: Any) -> Conflict:
-    """Round 2: the coder declined findings of round 1, and nobody has reviewed its commit. The first conflict."""
+    """Round 2: the coder declined findings of round 1, nobody has reviewed its commit. The first conflict."""
     severity = kwargs.pop("severity", "high")
     task = create_task(project, status="in_progress", round=2, rejections=1)
     first = create_review(create_submission(task, round=1))
@@ -102,15 +108,18 @@ def reviewed(project: Project, *others: dict[str, Any], state: str = "verified")
     return conflict
 
 
-def shipped(project: Project, number: int = 1, *, landed: bool = False) -> Conflict:
+def shipped(
+    project: Project, number: int = 1, *, landed: bool = False, raised_again: bool = True
+) -> Conflict:
     """MEDIUM findings are declined, the policy lets the commit land: disputed and accepted."""
     Project.objects.filter(pk=project.pk).update(settings=ALL)
     project.refresh_from_db()
     first = declined(project, number, severity="medium", state="verified")
     task, submission = fresh(first.task), first.submission
     assert submission is not None
-    review = create_review(submission)
-    for conflict in first.dispute.conflicts.all():
+    verdict = "NEEDS_REVISION" if raised_again else "APPROVED"
+    review = create_review(submission, verdict=verdict)
+    for conflict in first.dispute.conflicts.all() if raised_again else []:
         create_finding(review, first=conflict.finding, severity="medium")
     task.ship(submission, actor=REVIEWER, note="It waits for a ruling.")
     if landed:
@@ -361,9 +370,12 @@ def test_a_ruling_for_the_reviewer_on_one_of_them_does_not_wait(ledger: Project,
     assert (task.status, task.accepted) == ("in_progress", None)
 
 
-def test_a_ruling_for_the_coder_accepts_the_newest_commit(ledger: Project, tom: User) -> None:
-    """Not the one that was disputed first: an older ruling was carried out since."""
-    conflict = shipped(ledger, 2)
+@pytest.mark.parametrize("raised_again", [True, False])
+def test_a_ruling_for_the_coder_accepts_the_newest_commit(
+    ledger: Project, tom: User, raised_again: bool
+) -> None:
+    """Not the one that was disputed first: another ruling was carried out since."""
+    conflict = shipped(ledger, 2, raised_again=raised_again)
     second = others_of(conflict)[0]
     rule(second, A, tom)
     newest = carry_out(conflict.task)
@@ -451,8 +463,8 @@ def test_and_holds_back_who_has_not_started(ledger: Project, tom: User, status: 
     Dependency.objects.create(task=dependant, on=conflict.task)
     recount([dependant])
     rule(conflict, A, tom)
-    assert fresh(dependant).waits_for == (status == "pending")
-    assert fresh(dependant).status == status
+    assert (fresh(dependant).waits_for, fresh(dependant).status) == (1, status)
+    assert Task.objects.startable().filter(pk=dependant.pk).exists() == (status == "in_progress")
 
 
 def test_a_ruling_for_landed_code_completes_the_task(ledger: Project, tom: User) -> None:
@@ -741,8 +753,10 @@ def test_nor_does_a_card_that_asks_for_hands(ledger: Project, tom: User, option:
 
 def place(task: Task) -> dict[str, Any]:
     """Where the task is and what it may land."""
-    names = ("status", "round", "rejections", "accepted", "landed_sha", "landed_at", "not_before")
-    return Task.objects.filter(pk=task.pk).values(*names).get()
+    names = ("status", "round", "rejections", "accepted", "landed_sha", "not_before", "counts_since")
+    found = Task.objects.filter(pk=task.pk).values(*names, "landed_at").get()
+    landed_at = found.pop("landed_at")
+    return found | {"landed_at": landed_at and f"{landed_at:%Y-%m-%d %H:%M:%S}"}
 
 
 UNDONE: list[tuple[Callable[[Project], Conflict], str]] = [
@@ -894,6 +908,39 @@ def test_both_can_be_undone_in_either_order(ledger: Project, tom: User) -> None:
         rulings.undo(decision, user=tom)
     assert place(conflict.task) == before
     assert Conflict.objects.filter(status="open").count() == 2
+
+
+@pytest.mark.parametrize("how", ["defer", "cancel", "finish"])
+@pytest.mark.parametrize("option", [A, B])
+def test_undo_does_not_take_back_what_others_did_since(
+    ledger: Project, tom: User, lea: User, option: str, how: str
+) -> None:
+    conflict = declined(ledger)
+    decision = rule(conflict, option, tom)
+    getattr(fresh(conflict.task), how)(actor=Actor.person(lea))
+    refuse("moved_on", lambda: rulings.undo(decision, user=tom))
+
+
+def test_nor_what_was_handed_in_since(ledger: Project, tom: User, lea: User) -> None:
+    """By a person, without any prompt."""
+    conflict = declined(ledger)
+    decision = rule(conflict, A, tom)
+    task = fresh(conflict.task)
+    create_submission(task, by_agent="Lea Lindt", by_user=lea)
+    task.submit(actor=Actor.person(lea))
+    refuse("moved_on", lambda: rulings.undo(decision, user=tom))
+
+
+def test_an_older_card_is_not_opened_beside_a_newer_one(ledger: Project, tom: User, lea: User) -> None:
+    conflict = parked(ledger)
+    decision = rule(conflict, "defer", tom)
+    task = fresh(conflict.task)
+    task.resume(actor=Actor.person(lea))
+    cases.park(task, "blocked", "Who has the other key?")
+    before = rows()
+    with pytest.raises(Refused):
+        rulings.undo(decision, user=tom)
+    assert rows() == before
 
 
 @pytest.mark.parametrize("status", ["pushing", "landed"])
@@ -1049,6 +1096,17 @@ def test_what_was_reopened_is_not_undone(ledger: Project, tom: User) -> None:
     decision = rule(declined(ledger), A, tom)
     rulings.reopen(decision, user=tom, reason="Wrong.")
     refuse("already_open", lambda: rulings.undo(decision, user=tom))
+
+
+def test_nor_once_the_newer_card_is_ruled_on(ledger: Project, tom: User) -> None:
+    old = rule(declined(ledger), B, tom)
+    new = rulings.reopen(old, user=tom, reason="Wrong.")
+    rule(new, A, tom)
+    carry_out(new.task)
+    before = rows()
+    with pytest.raises(Refused):
+        rulings.undo(old, user=tom)
+    assert rows() == before
 
 
 # --- Prompts ----------------------------------------------------------------------------------------------
@@ -1241,6 +1299,17 @@ def test_a_retry_of_a_failed_task_restarts_its_section_and_counts_anew(ledger: P
     assert not Section.objects.get(pk=section.pk).is_stopped
 
 
+def test_a_failed_task_that_was_deferred_counts_anew_when_it_is_resumed(ledger: Project, tom: User) -> None:
+    """DESIGN 6: every human option that restarts a task starts a new counting period."""
+    conflict = failed(ledger)
+    rule(conflict, "defer", tom)
+    task = fresh(conflict.task)
+    task.resume(actor=Actor.person(tom))
+    assert (task.status, task.rejections) == ("in_progress", 0)
+    review(carry_out(task), {"title": "A second pause is missing", "severity": "high"})
+    assert fresh(task).status == "in_progress"
+
+
 @pytest.mark.parametrize("option", ["defer", "cancel"])
 def test_the_section_goes_on_too_when_its_failed_task_is_put_away(
     ledger: Project, tom: User, option: str
@@ -1265,16 +1334,32 @@ def test_a_task_that_handed_nothing_in_starts_from_the_beginning(ledger: Project
     assert (fresh(task).status, fresh(task).round) == ("pending", 1)
 
 
-def test_a_landing_is_tried_again_with_the_same_commit(ledger: Project, tom: User) -> None:
-    task = create_task(ledger, status="review", round=1)
+def landing_failed(project: Project, status: str) -> Conflict:
+    """An approved commit that did not land, last of all with that status."""
+    task = create_task(project, status="review", round=1)
     submission = create_submission(task)
     task.approve(submission, actor=REVIEWER)
-    conflict = cases.park(task, "landing", "The remote refuses the push")
+    Landing.objects.create(
+        project=project, task=task, submission=submission, sha=submission.sha, target="main", status=status
+    )
+    return cases.park(task, "landing", "It does not land")
+
+
+def test_a_refused_push_is_tried_again_with_the_same_commit(ledger: Project, tom: User) -> None:
+    conflict = landing_failed(ledger, "stuck")
+    task, submission = conflict.task, conflict.submission
     assert not Task.objects.to_land().exists()
     decision = rule(conflict, "retry", tom)
     task = fresh(task)
     assert (task.status, task.accepted, decision.action) == ("completed", submission, "accept")
     assert kinds(task)[-1] == "rule_accept"
+
+
+def test_a_commit_that_no_longer_applies_goes_back_to_the_coder(ledger: Project, tom: User) -> None:
+    conflict = landing_failed(ledger, "conflict")
+    rule(conflict, "retry", tom)
+    task = fresh(conflict.task)
+    assert (task.status, task.accepted, task.round) == ("in_progress", None, 2)
 
 
 def test_a_retry_waits_for_the_other_blocking_conflicts(ledger: Project, tom: User) -> None:

@@ -241,7 +241,7 @@ TABLE: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], i
     (resume, {V}, lambda walk: True, 10),
     (cancel, {P, I, R, C, D, F, V}, lambda walk: True, 1),
     (finish, {P, I, R, D, F, V}, lambda walk: True, 1),
-    (take_back, {C, X}, lambda walk: True, 3),
+    (take_back, {C, X}, lambda walk: not walk.open, 3),
     (sweep, set(Status), lambda walk: True, 1),
 ]
 

@@ -16,12 +16,12 @@ from django.utils import timezone
 from disputes import cases
 from tasks.events import Actor
 from tasks.models import (
-    Idempotency,
     Answer,
     Bundle,
     Comment,
     Dependency,
     Event,
+    Idempotency,
     Landing,
     Membership,
     Project,
