@@ -8,7 +8,7 @@ import logging
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -85,7 +85,15 @@ def tick_project(pk: int, done: Ticked) -> None:
         .exclude(Exists(seated))
         .select_related("project", "section")
     )
-    for task in candidates[:LOOKED_AT]:
+    last = Submission.objects.filter(task=OuterRef("pk")).order_by("-round", "-attempt")
+    idle = {role for role in (Run.Role.CODER, Run.Role.REVIEWER) if _ranked(project, role, free_only=True)}
+    startable = Q(last_state=Submission.State.KEPT)
+    if Run.Role.REVIEWER in idle:
+        startable |= Q(last_state=Submission.State.VERIFIED)
+    wanted = Q(status=Status.REVIEW) & startable
+    if Run.Role.CODER in idle:
+        wanted |= ~Q(status=Status.REVIEW)
+    for task in candidates.annotate(last_state=Subquery(last.values("state")[:1])).filter(wanted)[:LOOKED_AT]:
         if free <= 0:
             break
         free -= _start(task, done)
@@ -127,16 +135,21 @@ def _queue(task: Task, role: str, agent: Agent | None, done: Ticked, *, sha: str
 
 def choose_agent(task: Task, role: str) -> Agent | None:
     """By domain, then priority; where no domain fits, the first one (ARB-9). None where all are busy."""
+    ranked = _ranked(task.project, role)
+    fitting = [a for a in ranked if set(a.domains) & set(task.tags)] or [a for a in ranked if not a.domains]
+    return next((agent for agent in fitting or ranked if agent.busy < agent.slots), None)
+
+
+def _ranked(project: Project, role: str, *, free_only: bool = False) -> list[Agent]:
+    """The project's agents of a role, best first; all of them or only those with a free slot."""
     agents = (
         Agent.objects.filter(role=role, is_active=True)
-        .filter(Q(projects=task.project) | Q(projects__isnull=True))
+        .filter(Q(projects=project) | Q(projects__isnull=True))
         .annotate(busy=Count("runs", filter=Q(runs__status__in=Run.SEATED), distinct=True))
         .order_by("-priority", "pk")
         .distinct()
     )
-    ranked = list(agents)
-    fitting = [a for a in ranked if set(a.domains) & set(task.tags)] or [a for a in ranked if not a.domains]
-    return next((agent for agent in fitting or ranked if agent.busy < agent.slots), None)
+    return list(agents.filter(busy__lt=F("slots")) if free_only else agents)
 
 
 # --- Landings ---------------------------------------------------------------------------------------------

@@ -265,13 +265,15 @@ def _act(decision: Decision, actor: Actor) -> None:
     action = action or _ruled(task, decision, actor, note)
     decision.action = action
     if action != "wait":
-        plain = {
-            name: value.isoformat() if isinstance(value, datetime) else value for name, value in before.items()
-        }
-        decision.before = {**plain, "turn": task.version}
+        decision.before = {name: _plain(value) for name, value in before.items()} | {"turn": task.version}
     decision.save(update_fields=["action", "before"])
     conflict.refresh_from_db()
     conflict.dispute.refresh_from_db()
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
@@ -371,7 +373,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         newer = cases.live_dispute(task)
         stale = newer is not None and newer.pk != conflict.dispute_id
         if stale or conflict.followed == Conflict.Followed.REOPENED or _open_elsewhere(conflict):
-            raise Refused("already_open", f"A newer card asks instead of {conflict.ref}.", "Rule on that one.")
+            raise Refused("already_open", f"A newer card asks for {conflict.ref}.", "Rule on that one.")
         if moved := _that_moved(task, decision):
             _restore(task, moved, Actor.person(user))
         Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")

@@ -10,7 +10,7 @@ from django.utils.module_loading import import_string
 
 from disputes.models import Dispute
 from steroidsweb.navigation import GROUPS
-from tasks.access import READ, projects_for
+from tasks.access import READ, RULE, projects_for
 from tasks.admin.base import is_superuser, project_ids
 
 BADGE_MAX = 99
@@ -29,7 +29,7 @@ def queue_badge(request: HttpRequest) -> str:
     """How many open disputes the person may see; empty for none, at most 99+. Up to five seconds old."""
 
     def count() -> int:
-        mine = Dispute.objects.open().filter(project__in=projects_for(request.user))
+        mine = Dispute.objects.open().filter(project__in=projects_for(request.user, RULE))
         return mine.order_by()[: BADGE_MAX + 1].count()
 
     number = cache.get_or_set(f"queue-badge-{request.user.pk}", count, BADGE_SECONDS) or 0

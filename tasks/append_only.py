@@ -32,3 +32,21 @@ def remove(schema_editor: Any, table: str, verbs: tuple[str, ...] = ("UPDATE", "
     on_table = f" ON {table}" if schema_editor.connection.vendor == "postgresql" else ""
     for verb in verbs:
         schema_editor.execute(f"DROP TRIGGER IF EXISTS {table}_no_{verb.lower()}{on_table}", params=None)
+
+
+def install_fixed(schema_editor: Any, table: str, fixed: tuple[str, ...], one_way: tuple[str, ...]) -> None:
+    """Refuse changes of the fixed columns, and of a one-way column that holds a value already."""
+    postgres = schema_editor.connection.vendor == "postgresql"
+    differs = "IS DISTINCT FROM" if postgres else "IS NOT"
+    changed = [f"OLD.{name} {differs} NEW.{name}" for name in fixed]
+    changed += [f"(OLD.{name} IS NOT NULL AND OLD.{name} {differs} NEW.{name})" for name in one_way]
+    body = (
+        "EXECUTE FUNCTION steroids_append_only()"
+        if postgres
+        else f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+    )
+    schema_editor.execute(
+        f"CREATE TRIGGER {table}_no_change BEFORE UPDATE ON {table} "
+        f"FOR EACH ROW WHEN ({' OR '.join(changed)}) {body}",
+        params=None,
+    )

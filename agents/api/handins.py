@@ -214,7 +214,8 @@ def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
     read = read_review(document)
     if len(read.findings) > MAX_FINDINGS:
         raise Refused(
-            "too_many_findings", f"The review has {len(read.findings)} findings; {MAX_FINDINGS} are the limit.",
+            "too_many_findings",
+            f"The review has {len(read.findings)} findings; {MAX_FINDINGS} are the limit.",
             "Name what matters most.", status=422,
         )  # fmt: skip
     if data["review"] and data["notes"]:

@@ -1,6 +1,5 @@
 """Keeping a submission: out of the agent's clone into the trusted mirror, with its diff and its bundle."""
 
-import contextlib
 import logging
 
 from django.db import transaction
@@ -8,7 +7,7 @@ from django.db import transaction
 from agents import runs
 from agents.models import Run
 from agents.runtime import paths
-from agents.runtime.git import GitError, Mirror, Unreachable
+from agents.runtime.git import GitError, Mirror
 from tasks.models import Bundle, Finding, Submission, Task
 
 log = logging.getLogger(__name__)
@@ -39,7 +38,9 @@ def keep(submission: Submission, run: Run) -> None:
     """Take what the coder handed in; send it back with the reason where that can't be done."""
     task = submission.task
     mirror = paths.mirror(task.project)
-    with contextlib.suppress(Unreachable):
+    try:
+        mirror.resolve(mirror.target_ref)
+    except GitError:  # this host has never seen the branch; where it is nowhere, the loop tries again
         mirror.fetch_target()
     try:
         mirror.take(paths.clone_of(run), submission.sha, ref_of(submission))

@@ -209,7 +209,10 @@ def _clash(landing: Landing, note: str) -> None:
         if not _write(landing, status=Landing.Status.CONFLICT, problem=note[:500], claimed_until=None):
             return
         task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
-        clashes = task.landings.filter(status=Landing.Status.CONFLICT).count()
+        failed = task.landings.filter(status=Landing.Status.CONFLICT)
+        if task.counts_since:
+            failed = failed.filter(at__gt=task.counts_since)
+        clashes = failed.count()
         try:
             if task.status == Status.DISPUTED:
                 Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)

@@ -94,8 +94,9 @@ class Shim:
         begun = time.monotonic()
         try:
             child = self.start(step)
-        except OSError as error:
-            os.write(self.log, f"cannot start {step['argv'][0]}: {error.strerror}\n".encode())
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            why = getattr(error, "strerror", None) or error
+            os.write(self.log, f"cannot start {step['argv'][0]}: {why}\n".encode(errors="replace"))
             return {"name": step["name"], "code": None, "seconds": 0.0, "reason": "refused"}
         reason = self.watch(child, begun + float(step["timeout"]))
         self.end(child)
@@ -166,6 +167,8 @@ class Shim:
                 os.killpg(child.pid, signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(self.limits["grace"])
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
         for _ in range(50):
             left = descendants()
             if not left:

@@ -289,7 +289,6 @@ def test_after_the_third_time_a_retry_lets_the_coder_begin_again(world: World) -
     assert (task.status, task.round) == ("in_progress", 4)
 
 
-@pytest.mark.xfail(strict=True, reason="clashes from before the retry are counted for ever")
 def test_after_a_retry_the_count_begins_anew(world: World) -> None:
     task = world.task()
     for number in range(3):

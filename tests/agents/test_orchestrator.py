@@ -254,7 +254,6 @@ def test_reviews_that_nobody_can_take_do_not_hold_new_work_back(project: Project
     assert tick() == [(new.pk, "coder")]
 
 
-@pytest.mark.xfail(strict=True, reason="each task asks anew for its last submission and for a free agent")
 def test_a_crowd_that_nobody_can_take_costs_as_much_as_a_few(project: Project) -> None:
     """The loop turns each second."""
     Agent.objects.update(is_active=False)

@@ -228,12 +228,13 @@ def sidebar_of(html: str) -> str:
     return html.split('id="nav-sidebar-apps"')[1].split("</nav>")[0]
 
 
-def test_the_queue_carries_the_number_of_disputes_that_the_person_may_see(
-    client: Client, ledger: Project, vera: User, otto: User
+def test_the_queue_carries_the_number_of_disputes_that_the_person_may_rule_on(
+    client: Client, ledger: Project, tom: User, vera: User, otto: User
 ) -> None:
     for _ in range(3):
         create_dispute(create_task(ledger))
-    assert ">3<" in _squeezed(sidebar_of(visit(client, vera)))
+    assert ">3<" in _squeezed(sidebar_of(visit(client, tom)))
+    assert ">3<" not in _squeezed(sidebar_of(visit(client, vera)))
     assert "badge" not in sidebar_of(visit(client, otto))
     assert ">3<" not in _squeezed(sidebar_of(visit(client, otto)))
 

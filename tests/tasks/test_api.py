@@ -516,18 +516,7 @@ def test_a_move_that_is_sent_twice_has_one_reply(ledger: Project, tom: User) -> 
     assert (second.status_code, second.json()) == (200, first.json())
 
 
-REFUSED_ONLY = "once() looks for the faster try after a Refused, but not after an IllegalMove"
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        "deferred",
-        pytest.param(
-            "cancelled", marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=REFUSED_ONLY)
-        ),
-    ],
-)
+@pytest.mark.parametrize("wanted", ["deferred", "cancelled"])
 def test_two_tries_at_once_of_a_move_have_one_reply(
     ledger: Project, lea: User, monkeypatch: pytest.MonkeyPatch, wanted: str
 ) -> None:
