@@ -5,8 +5,9 @@ import tempfile
 from pathlib import Path
 
 _home = Path(os.environ.get("STEROIDS_TEST_HOME") or tempfile.mkdtemp(prefix="steroids-tests-"))
-_home.mkdir(parents=True, exist_ok=True)
 os.environ["STEROIDS_TEST_HOME"] = str(_home)
+_home /= os.environ.get("PYTEST_XDIST_WORKER", "main")  # two workers share no file
+_home.mkdir(parents=True, exist_ok=True)
 os.environ["STEROIDS_HOME"] = str(_home)
 os.environ["SECRET_KEY"] = "only-for-tests-" + "x" * 40
 os.environ["STEROIDS_TIME_SCALE"] = "0.05"

@@ -103,7 +103,9 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "conflict_has_both_positions": lambda: of(create_conflict(), coder_position=""),
     "conflict_status_known": lambda: of(create_conflict(), status="asleep"),
     "decision_one_standing": second_decision,
-    "decision_by_a_named_person": lambda: of(create_decision(authority="policy", user=None), authority="person"),
+    "decision_by_a_named_person": lambda: of(
+        create_decision(authority="policy", user=None), authority="person"
+    ),
     "decision_not_used_and_revoked": used_and_revoked,
 }
 CONSTRAINTS = {
