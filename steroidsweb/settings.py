@@ -9,6 +9,7 @@ from steroidsweb.env import database, env_bool, env_int, env_list, env_number, e
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = Path(env_str("STEROIDS_HOME", str(BASE_DIR / "var"))).resolve()
+HOME.mkdir(parents=True, exist_ok=True, mode=0o700)  # SQLite opens no file in a folder that is not there
 DEBUG = env_bool("DEBUG", False)
 
 

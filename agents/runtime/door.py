@@ -8,7 +8,6 @@ import contextlib
 import http.client
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from django.conf import settings
 from agents.runtime import paths, processes
 
 START_SECONDS = 20.0
+STOP_SECONDS = 8.0
 CONFIG = Path(__file__).with_name("door_config.py")
 
 
@@ -128,5 +128,5 @@ def _open() -> str:
 def close() -> None:
     """Close the door that this host opened, if it is open."""
     if known := _known():
-        processes.signal_all([known[1]], signal.SIGTERM)
+        processes.end_all([known[1]], STOP_SECONDS)
     _file().unlink(missing_ok=True)

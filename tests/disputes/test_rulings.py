@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -943,6 +944,27 @@ def test_an_older_card_is_not_opened_beside_a_newer_one(ledger: Project, tom: Us
     assert rows() == before
 
 
+@pytest.mark.parametrize("since", ["resumed", "handed in"])
+def test_undo_leaves_no_task_under_way_with_a_conflict_that_holds_it(
+    ledger: Project, tom: User, since: str
+) -> None:
+    """The ruling moved nothing, and the task went on since: back to disputed, or refused."""
+    conflict = declined(ledger)
+    task = fresh(conflict.task)
+    task.defer(actor=Actor.person(tom))
+    decision = rule(conflict, A, tom)
+    assert decision.action == "wait"
+    task = fresh(task)
+    task.resume(actor=Actor.person(tom))
+    if since == "handed in":
+        create_submission(task, by_agent="Tom Tran")
+        task.submit(actor=Actor.person(tom))
+    with suppress(Refused):
+        rulings.undo(decision, user=tom)
+    is_open = Conflict.objects.get(pk=conflict.pk).status == "open"
+    assert is_open == (fresh(task).status == "disputed")
+
+
 @pytest.mark.parametrize("status", ["pushing", "landed"])
 def test_a_ruling_whose_commit_is_out_is_not_undone(ledger: Project, tom: User, status: str) -> None:
     conflict = reviewed(ledger)
@@ -1096,6 +1118,17 @@ def test_what_was_reopened_is_not_undone(ledger: Project, tom: User) -> None:
     decision = rule(declined(ledger), A, tom)
     rulings.reopen(decision, user=tom, reason="Wrong.")
     refuse("already_open", lambda: rulings.undo(decision, user=tom))
+
+
+def test_a_ruling_that_was_reopened_and_ruled_anew_is_not_reopened_again(ledger: Project, tom: User) -> None:
+    """The newer one is: else two cards on one point stand side by side."""
+    old = used(declined(ledger), B, tom)
+    new = rule(rulings.reopen(old, user=tom, reason="Wrong."), A, tom)
+    before = rows()
+    with pytest.raises(Refused):
+        rulings.reopen(old, user=tom, reason="Wrong again.")
+    assert rows() == before
+    assert rulings.reopen(new, user=tom, reason="Wrong again.").previous == new.conflict
 
 
 def test_nor_once_the_newer_card_is_ruled_on(ledger: Project, tom: User) -> None:

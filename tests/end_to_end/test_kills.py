@@ -78,7 +78,7 @@ def test_it_ends_the_same_after_a_kill(installation: Installation, victim: str) 
     on_main = demo.git("rev-list", "main").split()
     assert all(on_main.count(sha) == 1 for (sha,) in landed)
     assert demo.value("SELECT count(*) FROM disputes_conflict WHERE status = 'open'") == 2
-    assert demo.processes() == []
+    wait_for(lambda: not demo.processes(), 5, "the end of every process")
 
 
 def test_a_second_start_says_where_the_first_answers(installation: Installation) -> None:

@@ -564,7 +564,9 @@ def test_approve_names_the_commit_in_its_event() -> None:
     assert Event.objects.get(task=task).data == {"round": 1, "sha": sha("c")}
 
 
-@pytest.mark.parametrize("verb", ["hold", "park", "clash", "rule_revise", "defer", "cancel", "finish"])
+@pytest.mark.parametrize(
+    "verb", ["hold", "park", "clash", "rule_revise", "retry", "defer", "cancel", "finish"]
+)
 def test_what_goes_another_way_is_not_landed(verb: str) -> None:
     source, _, call = VERBS[verb]
     task = task_in(source, round=1)
@@ -615,6 +617,13 @@ def test_rule_revise_takes_back_that_it_landed() -> None:
     moved = row(task)
     assert (moved["accepted_id"], moved["landed_sha"], moved["landed_at"]) == (None, "", None)
     assert (moved["round"], moved["not_before"]) == (3, LATER)
+
+
+def test_a_task_that_a_ruling_sends_back_is_no_longer_finished_by_hand() -> None:
+    """Else whoever waits for it goes on once it is approved, before it has landed."""
+    task = create_task(status="completed", finished_by="hand")
+    task.rule_revise(actor=ACTOR, note="C-1: A", not_before=None)
+    assert row(task)["finished_by"] == ""
 
 
 def test_rule_accept_keeps_that_it_landed() -> None:
