@@ -376,6 +376,8 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
             raise Refused("already_open", f"A newer card asks for {conflict.ref}.", "Rule on that one.")
         if moved := _that_moved(task, decision):
             _restore(task, moved, Actor.person(user))
+        elif conflict.effect == HOLD and task.status in MOVES["hold"].sources:
+            task.hold(actor=Actor.person(user), note=f"The ruling on {conflict.ref} was taken back.")
         Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
         record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
         conflict.refresh_from_db()
@@ -445,8 +447,9 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
     with transaction.atomic():
         actor = Actor.person(user)
         Task.objects.select_for_update().get(pk=task.pk)
-        if _open_elsewhere(old):
-            raise Refused("already_open", f"{old.ref} was reopened already.", "Rule on the newer card.")
+        old.refresh_from_db()
+        if old.followed == Conflict.Followed.REOPENED or _open_elsewhere(old):
+            raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")
         Conflict.objects.filter(pk=old.pk).update(followed=Conflict.Followed.REOPENED)
         conflict = cases.open_conflict(
             task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,

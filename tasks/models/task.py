@@ -252,7 +252,7 @@ class Task(models.Model):
 
         with transaction.atomic():
             self.move(
-                "rule_revise", actor=actor, note=note, round=self.round + 1, accepted=None,
+                "rule_revise", actor=actor, note=note, round=self.round + 1, finished_by="", accepted=None,
                 landed_sha="", landed_at=None, not_before=not_before,
             )  # fmt: skip
             recount_dependants(self)
@@ -270,7 +270,7 @@ class Task(models.Model):
         with transaction.atomic():
             self.move(
                 "retry", to=to, actor=actor, note=note, not_before=not_before, rejections=0,
-                counts_since=timezone.now(), round=max(self.round, 1) + (to == Status.IN_PROGRESS),
+                accepted=None, counts_since=timezone.now(), round=max(self.round, 1) + (to == Status.IN_PROGRESS),
             )  # fmt: skip
             self._restart_sections()
 
