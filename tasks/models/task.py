@@ -270,7 +270,8 @@ class Task(models.Model):
         with transaction.atomic():
             self.move(
                 "retry", to=to, actor=actor, note=note, not_before=not_before, rejections=0,
-                accepted=None, counts_since=timezone.now(), round=max(self.round, 1) + (to == Status.IN_PROGRESS),
+                accepted=None, counts_since=timezone.now(),
+                round=max(self.round, 1) + (to == Status.IN_PROGRESS),
             )  # fmt: skip
             self._restart_sections()
 

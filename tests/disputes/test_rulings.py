@@ -35,12 +35,6 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 
-
-def xfail(reason: str) -> pytest.MarkDecorator:
-    """A test as it should be, of code that is not there yet."""
-    return pytest.mark.xfail(strict=True, reason=f"BUG: {reason}")
-
-
 A, B, D = "uphold_reviewer", "uphold_coder", "other"
 CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
 ALL = {"mandatory": ["critical", "high", "medium", "low"]}
