@@ -23,7 +23,8 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
         conflict.followed = _followed(conflict, submission, raised, decision.expects_change)
         conflict.save(update_fields=["followed"])
         touched.add(conflict.dispute)
-        if conflict.followed == Conflict.Followed.NOT_HONOURED:
+        asked = Conflict.objects.filter(finding=conflict.finding_id, status=Conflict.Status.OPEN)
+        if conflict.followed == Conflict.Followed.NOT_HONOURED and not asked.exists():
             _reopen_not_honoured(conflict, submission, actor)
     for dispute in touched:
         cases.refresh(dispute)

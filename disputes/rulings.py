@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -28,7 +28,8 @@ from tasks.states import MOVES, Status
 TEXT_MAX = 20_000
 # What a ruling may change on the task, and undo puts back.
 RESTORED = (
-    "status", "round", "rejections", "accepted_id", "landed_sha", "landed_at", "counts_since", "not_before",
+    "status", "round", "rejections", "accepted_id", "landed_sha", "landed_at", "finished_by",
+    "counts_since", "not_before",
 )  # fmt: skip
 
 
@@ -372,7 +373,8 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
             )  # fmt: skip
         newer = cases.live_dispute(task)
         stale = newer is not None and newer.pk != conflict.dispute_id
-        if stale or conflict.followed == Conflict.Followed.REOPENED or _open_elsewhere(conflict):
+        waits = _newer(conflict).filter(status=Conflict.Status.OPEN).exists()
+        if stale or waits or conflict.followed == Conflict.Followed.REOPENED:
             raise Refused("already_open", f"A newer card asks for {conflict.ref}.", "Rule on that one.")
         if moved := _that_moved(task, decision):
             _restore(task, moved, Actor.person(user))
@@ -426,12 +428,13 @@ def _restore(task: Task, decision: Decision, actor: Actor) -> None:
         task.stop_sections()
 
 
-def _open_elsewhere(conflict: Conflict) -> bool:
-    """Whether a newer card on the same point waits for a ruling."""
+def _newer(conflict: Conflict) -> QuerySet[Conflict]:
+    """Later cards on the same point that wait for a ruling or have one."""
     same = Q(previous=conflict)
     if conflict.finding_id:
         same |= Q(finding=conflict.finding_id, kind=conflict.kind)
-    return Conflict.objects.filter(same, status=Conflict.Status.OPEN).exclude(pk=conflict.pk).exists()
+    counted = (Conflict.Status.OPEN, Conflict.Status.DECIDED)
+    return Conflict.objects.filter(same, pk__gt=conflict.pk, status__in=counted)
 
 
 def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
@@ -448,7 +451,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         actor = Actor.person(user)
         Task.objects.select_for_update().get(pk=task.pk)
         old.refresh_from_db()
-        if old.followed == Conflict.Followed.REOPENED or _open_elsewhere(old):
+        if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
             raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")
         Conflict.objects.filter(pk=old.pk).update(followed=Conflict.Followed.REOPENED)
         conflict = cases.open_conflict(

@@ -748,7 +748,10 @@ def test_nor_does_a_card_that_asks_for_hands(ledger: Project, tom: User, option:
 
 def place(task: Task) -> dict[str, Any]:
     """Where the task is and what it may land."""
-    names = ("status", "round", "rejections", "accepted", "landed_sha", "not_before", "counts_since")
+    names = (
+        "status", "round", "rejections", "accepted", "landed_sha", "finished_by", "not_before",
+        "counts_since",
+    )  # fmt: skip
     found = Task.objects.filter(pk=task.pk).values(*names, "landed_at").get()
     landed_at = found.pop("landed_at")
     return found | {"landed_at": landed_at and f"{landed_at:%Y-%m-%d %H:%M:%S}"}
@@ -790,6 +793,18 @@ def test_undo_puts_the_task_back_where_it_was(
     assert decision.revoked_at is not None
     conflict = Conflict.objects.get(pk=conflict.pk)
     assert (conflict.status, conflict.followed, conflict.dispute.status) == ("open", "", "open")
+
+
+def test_undo_puts_a_task_back_that_was_finished_by_hand(ledger: Project, tom: User, lea: User) -> None:
+    decision = rule(declined(ledger), B, tom)
+    task = fresh(decision.conflict.task)
+    task.finish(actor=Actor.person(lea))
+    new = rulings.reopen(decision, user=tom, reason="It leaks.")
+    before = place(task)
+    again = rule(new, A, tom)
+    assert fresh(task).status == "in_progress"
+    rulings.undo(again, user=tom)
+    assert place(task) == before
 
 
 def test_undo_moves_back_with_one_event(ledger: Project, tom: User) -> None:
@@ -1123,6 +1138,17 @@ def test_a_ruling_that_was_reopened_and_ruled_anew_is_not_reopened_again(ledger:
         rulings.reopen(old, user=tom, reason="Wrong again.")
     assert rows() == before
     assert rulings.reopen(new, user=tom, reason="Wrong again.").previous == new.conflict
+
+
+def test_nor_is_one_whose_card_was_ruled_anew_because_it_was_not_honoured(ledger: Project, tom: User) -> None:
+    """The next review that raises the point would open a third card beside the second, and fail."""
+    conflict = declined(ledger)
+    old = rule(conflict, A, tom)
+    again = {"code": conflict.name, "title": "Still at once", "severity": "high"}
+    review(carry_out(conflict.task), again)
+    rule(Conflict.objects.get(status="open"), A, tom)
+    old.refresh_from_db()
+    refuse("already_open", lambda: rulings.reopen(old, user=tom, reason="Wrong."))
 
 
 def test_nor_once_the_newer_card_is_ruled_on(ledger: Project, tom: User) -> None:
