@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from disputes.protocol.documents import DocumentError, Line, Mode, Problem, joined, scan
+from disputes.protocol.severity import read_severity
 from tasks.states import Severity, severity_rank
 
 
@@ -41,19 +42,6 @@ VERDICT_WORDS: dict[str, Verdict] = {
     "changes requested": Verdict.NEEDS_REVISION,
 }
 
-# SEV-9: foreign words for severities.
-SEVERITY_WORDS: dict[str, Severity] = {
-    **{severity.value: severity for severity in Severity},
-    "major": Severity.HIGH,
-    "must": Severity.HIGH,
-    "important": Severity.HIGH,
-    "moderate": Severity.MEDIUM,
-    "should": Severity.MEDIUM,
-    "minor": Severity.LOW,
-    "nit": Severity.LOW,
-    "nits": Severity.LOW,
-    "nice to have": Severity.LOW,
-}
 # The longest phrase first, for the first one that fits is taken.
 PHRASE = re.compile(rf"\b(?:{'|'.join(sorted(VERDICT_WORDS, key=len, reverse=True))})\b")
 SENTENCE_END = re.compile(r"[.!?][*_`)]*(?:\s|$)")
@@ -159,14 +147,6 @@ def _with_conditions(words: str) -> str:
     footnote = r"|\*+" if words.count("*") % 2 else ""
     pattern = rf"\b(?:approved|accepted)(?: ?\(with\b{footnote})"
     return re.sub(pattern, "approved with conditions ", words)
-
-
-def read_severity(words: str) -> Severity | None:
-    """The severity that these words state, or None (SEV-9). Of a range such as LOW-MEDIUM the higher one."""
-    plain = re.sub(r"[^a-z-]+", " ", words.lower()).strip(" -").removesuffix(" risk")
-    parts = [" ".join(part.split()) for part in plain.split("-")]
-    named = [SEVERITY_WORDS[part] for part in parts if part in SEVERITY_WORDS]
-    return max(named, key=severity_rank) if len(named) == len(parts) else None
 
 
 def _section_severity(heading: str) -> Severity | None:

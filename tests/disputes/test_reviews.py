@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 
 from disputes.protocol.documents import MAX_BYTES, DocumentError, Mode, scan
 from disputes.protocol.reviews import (
-    SEVERITY_WORDS,
     VERDICT_WORDS,
     Found,
     ReadReview,
     Verdict,
     place,
     read_review,
-    read_severity,
     read_verdict,
 )
+from disputes.protocol.severity import SEVERITY_WORDS, read_severity
 from tasks.states import Severity, severity_rank
 from tests.disputes.test_documents import growth
 
