@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from disputes import rulings
 from disputes.models import Conflict, Decision, Dispute
-from disputes.protocol.options import WORDS
+from disputes.protocol.options import WORDS, choice
 from tasks import idempotency
 from tasks.access import projects_for, tasks_for
 from tasks.errors import Refused
@@ -108,7 +108,7 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
 
     @extend_schema_field(DecisionSerializer(allow_null=True))
     def get_decision(self, conflict: Conflict) -> Any:
-        standing = [decision for decision in conflict.decisions.all() if decision.revoked_at is None]
+        standing = [decision for decision in conflict.decisions.all() if decision.stands]
         return DecisionSerializer(standing[0]).data if standing else None
 
 
@@ -240,14 +240,15 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         if option is None:
             raise Refused(
                 "unknown_option", f"{data['decision']!r} is no decision.",
-                "Say reviewer, coder or custom (A, B, D); on cards that ask for hands retry, defer, cancel.",
+                "Say reviewer, coder, compromise or custom (A, B, C, D); where hands are asked for retry, "
+                "defer, cancel.",
                 status=422,
             )  # fmt: skip
         dispute = self.get_object()
         decided = [
             rulings.decide(
                 conflict, option, user=request.user, rationale=data["notes"], undo_seconds=0,
-                text=data["text"] or (data["notes"] if option == "other" else ""),
+                text=data["text"] or _own_words(conflict, option, data["notes"]),
             )
             for conflict in _chosen(dispute, ref, data["conflict"], take_all=data["all"])
         ]  # fmt: skip
@@ -255,6 +256,12 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
         task = f"; {dispute.task.ref} is {dispute.task.status} now" if dispute.task else ""
         return {**DisputeDetailSerializer(dispute).data, "message": f"Ruled {named}{task}."}
+
+
+def _own_words(conflict: Conflict, option: str, notes: str) -> str:
+    """Notes alone are the ruling where somebody must write one and nobody has."""
+    offered = choice(conflict.kind, option)
+    return notes if offered and offered.needs_text and not rulings.text_of(conflict, option) else ""
 
 
 def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[Conflict]:

@@ -31,7 +31,7 @@ QUEUE_KEYS = [
     ("?", "This list"),
 ]
 DISPUTE_KEYS = [
-    ("ABD", "Choose; cards that need hands have 1, 2, 3"),
+    ("ABCD", "Choose; cards that need hands have 1, 2, 3"),
     ("E", "Edit the text"),
     (["Ctrl", "Enter"], "Rule"),
     ("V", "Whole diff, and back"),

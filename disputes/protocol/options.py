@@ -36,6 +36,8 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
     Kind.DISAGREEMENT: (
         Choice(Option.UPHOLD_REVIEWER, "A", "Reviewer", expects_change=True),
         Choice(Option.UPHOLD_CODER, "B", "Coder", expects_change=False),
+        # Its words are a rule's, the judge's, or those of whoever hands it in (§14).
+        Choice(Option.COMPROMISE, "C", "Synthesis", expects_change=True, needs_text=True),
         Choice(Option.OTHER, "D", "Own words", expects_change=True, needs_text=True),
     ),
     Kind.HANDS: (
@@ -68,7 +70,7 @@ def choice(kind: str, option: str) -> Choice | None:
 def letter(option: str) -> str:
     """A, B, C or D; for other options the key that chooses them."""
     letters = {c.option: c.letter for choices in OPTIONS.values() for c in choices}
-    return {Option.COMPROMISE: "C", **letters}[Option(option)]
+    return letters[Option(option)]
 
 
 def consequence(option: str, *, next_round: int, dependants: int, was_reviewed_green: bool) -> str:

@@ -253,7 +253,7 @@ def test_a_dispute_alone_has_both_positions_and_the_options(conflict: Conflict, 
     assert shown["coder_rationale"] == "Its documentation says so."
     assert shown["decision"] is None
     options = [(option["letter"], option["key"]) for option in shown["options"]]
-    assert options == [("A", "uphold_reviewer"), ("B", "uphold_coder"), ("D", "other")]
+    assert options == [("A", "uphold_reviewer"), ("B", "uphold_coder"), ("C", "compromise"), ("D", "other")]
     assert shown["options"][0]["text"] == "Wait between tries."
     assert all(option["consequence"] for option in shown["options"])
 
@@ -388,14 +388,18 @@ def test_a_ruling_for_the_coder_of_an_unreviewed_commit_has_it_reviewed(
         ({"text": "One pause.", "notes": "Both are partly right."}, "One pause."),
     ],
 )
-def test_a_ruling_in_own_words(conflict: Conflict, tom: User, body: dict[str, str], text: str) -> None:
-    assert resolve(tom, conflict.dispute.ref, "custom", **body).status_code == 200
+@pytest.mark.parametrize(("word", "option"), [("custom", "other"), ("compromise", "compromise")])
+def test_a_ruling_in_own_words(
+    conflict: Conflict, tom: User, body: dict[str, str], text: str, word: str, option: str
+) -> None:
+    assert resolve(tom, conflict.dispute.ref, word, **body).status_code == 200
     decision = Decision.objects.get()
-    assert (decision.option, decision.text, decision.rationale) == ("other", text, body["notes"])
+    assert (decision.option, decision.text, decision.rationale) == (option, text, body["notes"])
 
 
-def test_a_ruling_in_own_words_needs_them(conflict: Conflict, tom: User) -> None:
-    reply = resolve(tom, conflict.dispute.ref, "custom")
+@pytest.mark.parametrize("word", ["custom", "compromise"])
+def test_a_ruling_in_own_words_needs_them(conflict: Conflict, tom: User, word: str) -> None:
+    reply = resolve(tom, conflict.dispute.ref, word)
     assert not Decision.objects.exists()
     assert (reply.status_code, reply.json()["code"]) == (422, "text_missing")
 
@@ -408,6 +412,8 @@ def test_a_ruling_in_own_words_needs_them(conflict: Conflict, tom: User) -> None
         ("uphold_reviewer", "uphold_reviewer"),
         ("Coder", "uphold_coder"),
         ("b", "uphold_coder"),
+        ("compromise", "compromise"),
+        ("c", "compromise"),
         ("custom", "other"),
         ("D", "other"),
     ],
@@ -428,7 +434,7 @@ def test_a_card_that_asks_for_hands_is_ruled_on(task: Task, tom: User, word: str
     assert rulings(task) == [(word, word)]
 
 
-@pytest.mark.parametrize("word", ["both", "", "retry", "defer", "cancel", "compromise", "C", "1"])
+@pytest.mark.parametrize("word", ["both", "", "retry", "defer", "cancel", "1"])
 def test_an_option_that_is_not_offered_is_refused(conflict: Conflict, tom: User, word: str) -> None:
     reply = resolve(tom, conflict.dispute.ref, word)
     conflict.refresh_from_db()

@@ -106,7 +106,8 @@ def test_the_page_shows_both_sides_the_code_and_the_options(
         "reviewer-2 · Codex · round 1", "A dead server is hammered.", "Wait longer each time.",
         "coder-1 · round 2", "The limiter bounds it.", "Ten calls a second.", "Wait a minute.",
         "src/calls.py:11", "points here.", 'class="removed"', 'class="added is-place"', "Be kind to servers.",
-        'value="uphold_reviewer"', 'value="uphold_coder"', 'value="other"', "Round 3: the coder",
+        'value="uphold_reviewer"', 'value="uphold_coder"', 'value="compromise"', 'value="other"',
+        "Round 3: the coder",
     ]  # fmt: skip
     assert [words for words in wanted if words not in html] == []
     assert " checked" not in html.replace('name="expects_change" id="id_expects_change" checked', "")

@@ -28,6 +28,7 @@ CHOICES = [
         False,
     ),  # §17 no. 1: A is the reviewer everywhere
     ("disagreement", "uphold_coder", "B", "Coder", False, False),
+    ("disagreement", "compromise", "C", "Synthesis", True, True),  # §14: whoever hands it in writes it
     ("disagreement", "other", "D", "Own words", True, True),  # §14: always offered
     ("hands", "retry", "1", "Instruct and retry", True, False),
     ("hands", "defer", "2", "Defer", False, False),
@@ -72,8 +73,11 @@ def test_the_choices_of_a_kind_stand_in_the_order_of_their_keys(kind: Kind) -> N
     assert letters == sorted(set(letters))
 
 
-def test_only_own_words_must_be_written() -> None:
-    assert [c.option for choices in OPTIONS.values() for c in choices if c.needs_text] == [OTHER]
+def test_only_a_synthesis_and_own_words_must_be_written() -> None:
+    assert [c.option for choices in OPTIONS.values() for c in choices if c.needs_text] == [
+        COMPROMISE,
+        OTHER,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +85,7 @@ def test_only_own_words_must_be_written() -> None:
     [
         (REVIEWER, "A"),
         (CODER, "B"),
-        (COMPROMISE, "C"),  # decided elsewhere and imported; has its letter though nothing offers it yet
+        (COMPROMISE, "C"),
         (OTHER, "D"),
         (RETRY, "1"),
         (DEFER, "2"),

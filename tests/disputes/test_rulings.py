@@ -35,7 +35,7 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 
-A, B, D = "uphold_reviewer", "uphold_coder", "other"
+A, B, C, D = "uphold_reviewer", "uphold_coder", "compromise", "other"
 CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
 ALL = {"mandatory": ["critical", "high", "medium", "low"]}
 
@@ -721,22 +721,30 @@ def test_a_triager_of_another_project_is_an_outsider(ledger: Project, tom: User)
     refuse("no_right", lambda: rule(conflict, A, tom))
 
 
+@pytest.mark.parametrize("option", [C, D])
 @pytest.mark.parametrize("text", ["", " \n\t "])
-def test_own_words_cannot_be_missing(ledger: Project, tom: User, text: str) -> None:
+def test_own_words_cannot_be_missing(ledger: Project, tom: User, option: str, text: str) -> None:
     conflict = declined(ledger)
-    assert refuse("text_missing", lambda: rule(conflict, D, tom, text=text)).status == 422
+    assert refuse("text_missing", lambda: rule(conflict, option, tom, text=text)).status == 422
 
 
-@pytest.mark.parametrize("option", ["retry", "defer", "cancel", "compromise", "", "A", "nonsense"])
+def test_a_synthesis_goes_back_to_the_coder(ledger: Project, tom: User) -> None:
+    """§14: C, handed in by a human"""
+    decision = rule(declined(ledger), C, tom, text="Instant for files, slower for the network.")
+    assert fresh(decision.conflict.task).status == "in_progress"
+    assert (decision.letter, decision.expects_change) == ("C", True)
+
+
+@pytest.mark.parametrize("option", ["retry", "defer", "cancel", "", "A", "nonsense"])
 def test_a_disagreement_offers_no_other_options(ledger: Project, tom: User, option: str) -> None:
     conflict = declined(ledger)
     refusal = refuse("unknown_option", lambda: rule(conflict, option, tom))
     assert (refusal.status, refusal.hint) == (
-        422, "Offered are A uphold_reviewer, B uphold_coder, D other.",
+        422, "Offered are A uphold_reviewer, B uphold_coder, C compromise, D other.",
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("option", [A, B, D])
+@pytest.mark.parametrize("option", [A, B, C, D])
 def test_nor_does_a_card_that_asks_for_hands(ledger: Project, tom: User, option: str) -> None:
     conflict = parked(ledger)
     refusal = refuse("unknown_option", lambda: rule(conflict, option, tom, text="Words."))
@@ -1287,9 +1295,9 @@ def test_the_consequence_on_the_button_is_what_happens(
 def test_each_option_starts_with_the_words_of_its_side(ledger: Project) -> None:
     views = {view.letter: view for view in rulings.options_of(declined(ledger))}
     assert {letter: view.text for letter, view in views.items()} == {
-        "A": "Wait between tries.", "B": "The server asks for it.", "D": "",
+        "A": "Wait between tries.", "B": "The server asks for it.", "C": "", "D": "",
     }  # fmt: skip
-    assert [letter for letter, view in views.items() if view.needs_text] == ["D"]
+    assert [letter for letter, view in views.items() if view.needs_text] == ["C", "D"]
 
 
 def test_a_button_names_the_round_and_who_goes_on_waiting(ledger: Project) -> None:

@@ -27,7 +27,7 @@ from tests.factories import create_project, create_section, create_submission, c
 CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
 WALKS, SHORTEST, LONGEST = 160, 4, 9  # longer ones find more, and cost more than a test may
 OPTIONS = {
-    "disagreement": ["uphold_reviewer", "uphold_coder", "other"],
+    "disagreement": ["uphold_reviewer", "uphold_coder", "compromise", "other"],
     "hands": ["retry", "retry", "defer", "cancel"],
 }
 P, I, R, C, D, F, V, X = (  # noqa: E741
@@ -174,7 +174,7 @@ def decide(walk: Walk) -> None:
     """A human rules on one of the open conflicts."""
     conflict = Conflict.objects.get(pk=walk.choose(walk.open)["pk"])
     option = walk.choose(OPTIONS[conflict.kind])
-    changes = walk.choose([True, False]) if option == "other" else None
+    changes = walk.choose([True, False]) if option in {"compromise", "other"} else None
     rulings.decide(
         conflict, option, user=walk.person, text="So be it.", expects_change=changes, undo_seconds=0
     )
