@@ -1,92 +1,341 @@
-"""Core: the settings of one project as one validated value, kept as JSON in the project's row."""
+"""Core: the settings of one project as one validated value, kept as JSON in the project's row.
 
-from dataclasses import asdict, dataclass, field, fields
+The fields below are the schema: key, type, default, range and help stand together here and nowhere else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
+from tasks.settings_schema import (
+    Choice,
+    Flag,
+    Ladders,
+    Number,
+    PerSeverity,
+    Setting,
+    SettingsError,
+    Text,
+    Whole,
+    Words,
+    setting,
+)
 from tasks.states import Severity
+
+__all__ = ["SETTINGS", "ProjectSettings", "SettingsError"]
 
 HOLD, SHIP, LOG = "hold", "ship", "log"
 EFFECTS = (HOLD, SHIP, LOG)
 ON_FAILED = ("section", "project", "continue")
+ON_DISPUTE = ("human", "judge", "discard")
+ROLLBACK_MODES = ("interactive", "auto_retry", "strict")
+STALE_ALERTS = ("log", "webhook", "none")
 
+RULES = "What a conflict does"
+COMMANDS = "Build and tests"
+ROUNDS = "Weights, stall and end"
+GATE = "Checking hand-ins"
+ROLLBACK = "Taking rounds back"
+DISAGREEMENT = "Open disagreement"
+SILENCE = "Silent disagreement"
+AGENTS = "Agents"
+GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, AGENTS)
 
-class SettingsError(ValueError):
-    """A setting has an unknown key or a value that it may not have."""
-
-
-def _default_policy() -> dict[str, str]:
-    return {Severity.CRITICAL: HOLD, Severity.HIGH: HOLD, Severity.MEDIUM: SHIP, Severity.LOW: LOG}
+_SHARE = Number(0, 1)
+_SECONDS = Number(1, 3600, "seconds")
+_COUNT = Whole(1, 100)
+_SEVERITIES = tuple(severity.value for severity in Severity)
+_CONVERGENCE = "the project's convergence report"
+_RATES = "the alerts about rates of disagreement"
+_SILENT = "the flags for findings nobody answered"
+_JUDGE = "the judge"
+_GATE = "the check of hand-ins and its retries"
+_ROLLBACK = "taking rounds back"
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
     """How a project's work is done; every key has a default that works."""
 
-    policy: dict[str, str] = field(default_factory=_default_policy)
-    rejections_max: int = 15
-    undo_seconds: float = 10.0
-    mandatory: tuple[str, ...] = ("critical", "high")
-    on_failed: str = "section"
-    detect_commands: bool = True
-    build_command: str = ""
-    build_timeout: float = 600.0
-    test_command: str = ""
-    test_timeout: float = 600.0
-    review_after_rebase: bool = False
+    # --- What a conflict does
+    policy: dict[str, str] = setting(
+        {Severity.CRITICAL: HOLD, Severity.HIGH: HOLD, Severity.MEDIUM: SHIP, Severity.LOW: LOG},
+        PerSeverity(Choice(EFFECTS), "hold, ship or log", fixed=((Severity.CRITICAL, HOLD),)), RULES,
+        "What an open conflict of that severity does: hold the task until the ruling, ship it and ask "
+        "afterwards, or only log the conflict. Critical is always hold.",
+    )  # fmt: skip
+    mandatory: tuple[str, ...] = setting(
+        (Severity.CRITICAL.value, Severity.HIGH.value), Words(_SEVERITIES, "severities"), RULES,
+        "Severities of findings that must be settled before anything lands.", path="review.issues.mandatory",
+    )  # fmt: skip
+    mandatory_opinions: tuple[str, ...] = setting(
+        ("must",), Words(("must", "should"), "tags"), RULES,
+        "Tags of a review's remarks that the coder may not drop without an objection.",
+        path="review.opinions.mandatory", kept_for="reviews that mark remarks with [MUST] and [SHOULD]",
+    )  # fmt: skip
+    on_dispute: str = setting(
+        "human", Choice(ON_DISPUTE), RULES,
+        "Who settles a conflict unless somebody chooses otherwise: a human, the judge, or nobody, "
+        "because the finding is discarded.", path="review.on_dispute.default", kept_for=_JUDGE,
+    )  # fmt: skip
+    prompt_user: bool = setting(
+        True, Flag(), RULES, "Whether people are asked before the choice of on_dispute is carried out.",
+        path="review.on_dispute.prompt_user", kept_for=_JUDGE,
+    )  # fmt: skip
+    judge_escalate_to: str = setting(
+        "human", Choice(("human",)), RULES, "Who rules where the judge is uncertain.",
+        path="review.judge.escalate_to", kept_for=_JUDGE,
+    )  # fmt: skip
+    low_auto_resolve: bool = setting(
+        False, Flag(), RULES,
+        "Settle a low conflict for the coder where earlier ones of its kind were ruled so.",
+        kept_for="the precedents of rulings",
+    )  # fmt: skip
+    rounds_to_human: int = setting(
+        3, _COUNT, RULES, "A task whose findings repeat over so many rounds goes to a human.",
+        kept_for="finding out why a task is stuck",
+    )  # fmt: skip
+    rejections_max: int = setting(
+        15, Whole(1, 10_000), RULES, "After so many rejections the task fails and asks for hands."
+    )
+    on_failed: str = setting(
+        "section", Choice(ON_FAILED), RULES,
+        "What stops when a task fails: its section, the project, or nothing (continue).",
+    )  # fmt: skip
+    undo_seconds: float = setting(
+        10.0, Number(0, 3600, "seconds"), RULES, "A ruling made on a page takes effect after so long."
+    )
+    timeout_days: int = setting(
+        7, Whole(1, 365), RULES, "A dispute that is open for more days than this is stale.",
+        path="disputes.timeoutDays", kept_for="alerts about stale disputes",
+    )  # fmt: skip
+    alert_on_stale: str = setting(
+        "log", Choice(STALE_ALERTS), RULES, "How people are told of a stale dispute.",
+        path="disputes.alertOnStale", kept_for="alerts about stale disputes",
+    )  # fmt: skip
+
+    # --- Build and tests
+    detect_commands: bool = setting(
+        True, Flag(), COMMANDS,
+        "Whether commands are detected where both are empty; if not, nothing is run.",
+    )  # fmt: skip
+    build_command: str = setting(
+        "", Text(), COMMANDS, "Shell command that builds. If either command is set, none is detected.",
+        path="build.command",
+    )  # fmt: skip
+    build_timeout: float = setting(
+        600.0, _SECONDS, COMMANDS, "Seconds after which the build counts as failed.", path="build.timeout"
+    )
+    test_command: str = setting(
+        "", Text(), COMMANDS, "Shell command that tests. If either command is set, none is detected.",
+        path="test.command",
+    )  # fmt: skip
+    test_timeout: float = setting(
+        600.0, _SECONDS, COMMANDS, "Seconds after which the tests count as failed.", path="test.timeout"
+    )
+    test_required: bool = setting(
+        True, Flag(), COMMANDS, "Whether red tests send the work back. Today they always do.",
+        path="test.required", kept_for="projects that only want to know the result",
+    )  # fmt: skip
+    review_after_rebase: bool = setting(
+        False, Flag(), COMMANDS, "Whether work that was rebased before landing is reviewed once more.",
+        kept_for="the landing",
+    )  # fmt: skip
+
+    # --- Open disagreement
+    disagree_round_share: float = setting(
+        0.5, _SHARE, DISAGREEMENT,
+        "Warn when more than this share of a round's critical and high findings is disputed.",
+        kept_for=_RATES,
+    )  # fmt: skip
+    disagree_min_denominator: int = setting(
+        2, _COUNT, DISAGREEMENT, "That share is only taken of at least so many answered findings.",
+        kept_for=_RATES,
+    )  # fmt: skip
+    disagree_absolute: int = setting(
+        5, Whole(0, 1000), DISAGREEMENT, "More disagreements than this in one round must be justified.",
+        kept_for=_RATES,
+    )  # fmt: skip
+    disagree_session_share: float = setting(
+        0.4, _SHARE, DISAGREEMENT,
+        "Alert when more than this share is disputed over the rounds of session_window.", kept_for=_RATES,
+    )  # fmt: skip
+    session_window: int = setting(
+        3, _COUNT, DISAGREEMENT, "Rounds with critical or high findings for disagree_session_share.",
+        kept_for=_RATES,
+    )  # fmt: skip
+    same_finding_minimum: float = setting(
+        0.3, _SHARE, DISAGREEMENT,
+        "Likeness from which a finding at the same place counts as an earlier one raised again.",
+        kept_for="knowing findings again without their id",
+    )  # fmt: skip
+
+    # --- Silent disagreement
+    unaddressed_high_threshold: int = setting(
+        2, _COUNT, SILENCE, "From so many unanswered high findings in a round on, people are warned.",
+        kept_for=_SILENT,
+    )  # fmt: skip
+    unaddressed_critical_threshold: int = setting(
+        1, _COUNT, SILENCE, "From so many unanswered critical findings on, people are warned.",
+        kept_for=_SILENT,
+    )  # fmt: skip
+    critical_block: int = setting(
+        2, _COUNT, SILENCE, "From so many unanswered critical findings on, the round waits for a human.",
+        kept_for=_SILENT,
+    )  # fmt: skip
+    pattern_threshold: int = setting(
+        3, _COUNT, SILENCE, "A concern unanswered in so many rounds is systematic, whatever its severity.",
+        kept_for=_SILENT,
+    )  # fmt: skip
+    enable_semantic_check: bool = setting(
+        True, Flag(), SILENCE, "Whether the words of a finding are looked for in what changed.",
+        kept_for=_SILENT,
+    )  # fmt: skip
+    semantic_overlap_minimum: float = setting(
+        0.3, _SHARE, SILENCE, "Share of a finding's words that a change must hold to count as an answer.",
+        kept_for=_SILENT,
+    )  # fmt: skip
+    soft_match_overlap: float = setting(
+        0.5, _SHARE, SILENCE, "Share of its words from which a finding may be answered without its id.",
+        kept_for=_SILENT,
+    )  # fmt: skip
+    false_positive_penalty: float = setting(
+        0.1, _SHARE, SILENCE, "What a heuristic's weight loses when a human calls its flag wrong.",
+        kept_for=_SILENT,
+    )  # fmt: skip
+
+    # --- Weights, stall and end
+    severity_weights: dict[str, int] = setting(
+        {Severity.CRITICAL: 16, Severity.HIGH: 4, Severity.MEDIUM: 2, Severity.LOW: 1},
+        PerSeverity(Whole(0, 1000), "a whole number"), ROUNDS,
+        "How much an open task of that severity weighs. None weighs more than a graver one.",
+        kept_for=_CONVERGENCE,
+    )  # fmt: skip
+    deferred_weight: float = setting(
+        0.5, _SHARE, ROUNDS, "What a deferred task counts among the open ones.", kept_for=_CONVERGENCE
+    )
+    blocked_external_weight: float = setting(
+        0.25, _SHARE, ROUNDS, "What a task that waits for something from outside counts among the open ones.",
+        kept_for=_CONVERGENCE,
+    )  # fmt: skip
+    stall_threshold: int = setting(
+        2, _COUNT, ROUNDS,
+        "Rounds without net progress that make a stall. For 10 to 30 tasks 3 is apt, for more 4.",
+        kept_for=_CONVERGENCE,
+    )  # fmt: skip
+    divergence_threshold: int = setting(
+        8, Whole(0, 10_000), ROUNDS,
+        "Weight by which new work may exceed settled work. For 10 to 30 tasks 12 is apt, for more 16.",
+        kept_for=_CONVERGENCE,
+    )  # fmt: skip
+    critical_override: bool = setting(
+        True, Flag(), ROUNDS, "Whether any new critical task is a warning, whatever the weights say.",
+        kept_for=_CONVERGENCE,
+    )  # fmt: skip
+    max_rounds: int | None = setting(
+        None, Whole(1, 1000, none="six rounds for ten tasks, at least ten"), ROUNDS,
+        "Rounds after which a human chooses to go on or to end.", kept_for=_CONVERGENCE,
+    )  # fmt: skip
+    extend_by: int = setting(
+        5, _COUNT, ROUNDS, "Rounds that are added when somebody chooses to go on.", kept_for=_CONVERGENCE
+    )
+    hard_limit: int = setting(
+        50, Whole(1, 1000), ROUNDS, "Rounds beyond which nobody can extend; max_rounds is not more.",
+        kept_for=_CONVERGENCE,
+    )  # fmt: skip
+    complete_deferred_weight_max: int = setting(
+        4, Whole(0, 10_000), ROUNDS, "Weight of deferred work with which a project still counts as complete.",
+        kept_for=_CONVERGENCE,
+    )  # fmt: skip
+
+    # --- Checking hand-ins
+    max_retries: int = setting(
+        2, Whole(0, 20), GATE, "Runs that are repeated because of their hand-in, after the first one.",
+        kept_for=_GATE,
+    )  # fmt: skip
+    retry_example_tokens: int = setting(
+        2000, Whole(0, 100_000), GATE, "Length of the example in a retry's prompt; 4 characters a token.",
+        kept_for=_GATE,
+    )  # fmt: skip
+    first_example_tokens: int = setting(
+        1000, Whole(0, 100_000), GATE, "Length of the example in a first prompt; 4 characters a token.",
+        kept_for=_GATE,
+    )  # fmt: skip
+    thin_content_chars: int = setting(
+        200, Whole(0, 100_000), GATE, "Characters below which a section of a document is called thin.",
+        kept_for=_GATE,
+    )  # fmt: skip
+
+    # --- Taking rounds back
+    rollback_mode: str = setting(
+        "interactive", Choice(ROLLBACK_MODES), ROLLBACK,
+        "Ask every time (interactive), repair the first failure silently (auto_retry), or ask every time "
+        "with an analysis after the first (strict).", kept_for=_ROLLBACK,
+    )  # fmt: skip
+    max_rollbacks_session: int = setting(
+        7, Whole(0, 10), ROLLBACK, "Rounds that may be taken back in one project run.", kept_for=_ROLLBACK
+    )
+    analysis_after: int = setting(
+        2, _COUNT, ROLLBACK, "Times the same round is taken back before its causes are analysed.",
+        kept_for=_ROLLBACK,
+    )  # fmt: skip
+    backup_rounds: int = setting(
+        3, Whole(1, 5), ROLLBACK, "How many rounds back the choice reaches.", kept_for=_ROLLBACK
+    )
+
+    # --- Agents
+    model_ladder: dict[str, dict[str, str]] = setting(
+        {}, Ladders(), AGENTS,
+        'For each type of agent the model by the count of failures, such as {"dev-agent": {"0-1": "small", '
+        '"2-3": "large", "4+": "escalate"}}.', kept_for="the ladders of models",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        if set(self.policy) != set(Severity):
-            raise SettingsError("policy names each of critical, high, medium and low once.")
-        for severity, effect in self.policy.items():
-            if effect not in EFFECTS:
-                raise SettingsError(f"policy.{severity} is {effect!r}; it is one of hold, ship, log.")
-        if self.policy[Severity.CRITICAL] != HOLD:
-            raise SettingsError("policy.critical is always hold.")
-        if self.on_failed not in ON_FAILED:
-            raise SettingsError(f"on_failed is {self.on_failed!r}; it is one of {', '.join(ON_FAILED)}.")
-        if self.rejections_max < 1:
-            raise SettingsError("rejections_max is at least 1.")
-        for name in ("build_timeout", "test_timeout"):
-            if not 1 <= getattr(self, name) <= 3600:
-                raise SettingsError(f"{name} is between 1 and 3600 seconds.")
-        if not 0 <= self.undo_seconds <= 3600:
-            raise SettingsError("undo_seconds is between 0 and 3600.")
-        if unknown := set(self.mandatory) - set(Severity):
-            raise SettingsError(f"mandatory holds unknown severities: {', '.join(sorted(unknown))}.")
+        for key, entry in SETTINGS.items():
+            object.__setattr__(self, key, entry.kind.check(key, getattr(self, key)))
+        if fault := self.disorder():
+            raise fault
+
+    def disorder(self) -> SettingsError | None:
+        """Two values that are right by themselves and not together."""
+        weights = list(self.severity_weights.values())
+        if weights != sorted(weights, reverse=True):
+            return SettingsError(
+                "severity_weights gives a graver severity no less weight.", "severity_weights"
+            )
+        if self.max_rounds is not None and self.max_rounds > self.hard_limit:
+            return SettingsError(f"max_rounds is at most hard_limit, {self.hard_limit}.", "max_rounds")
+        return None
 
     @classmethod
     def from_json(cls, data: Any) -> "ProjectSettings":
         """The settings in `data` over the defaults. Raises SettingsError naming the key at fault."""
         if not isinstance(data, dict):
             raise SettingsError("settings are a JSON object.")
-        known = {item.name: item for item in fields(cls)}
-        if unknown := set(data) - set(known):
-            raise SettingsError(f"unknown setting: {', '.join(sorted(unknown))}.")
-        values = dict(data)
-        if "policy" in values:
-            if not isinstance(values["policy"], dict):
-                raise SettingsError("policy maps each severity to hold, ship or log.")
-            values["policy"] = _default_policy() | values["policy"]
-        if "mandatory" in values:
-            named = values["mandatory"]
-            if not isinstance(named, list | tuple) or not all(isinstance(name, str) for name in named):
-                raise SettingsError("mandatory is a list of severities.")
-            values["mandatory"] = tuple(values["mandatory"])
-        for name, value in values.items():
-            expected = type(getattr(cls(), name))
-            if expected is float and isinstance(value, int) and not isinstance(value, bool):
-                try:
-                    values[name] = float(value)
-                except OverflowError as error:
-                    raise SettingsError(f"{name} is too large a number.") from error
-            elif not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
-                raise SettingsError(f"{name} is {value!r}; a {expected.__name__} is needed.")
-        return cls(**values)
+        if unknown := sorted(str(key) for key in set(data) - set(SETTINGS)):
+            raise SettingsError(f"unknown setting: {', '.join(unknown)}.", unknown[0])
+        return cls(**{key: completed(key, value) for key, value in data.items()})
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
-        return {**asdict(self), "mandatory": list(self.mandatory), "policy": dict(self.policy)}
+        return {key: entry.kind.plain(getattr(self, key)) for key, entry in SETTINGS.items()}
+
+    def changed(self) -> dict[str, Any]:
+        """What differs from the defaults, as plain JSON values: what a project's row keeps."""
+        defaults = DEFAULTS.to_json()
+        return {key: value for key, value in self.to_json().items() if value != defaults[key]}
 
     def effect(self, severity: str) -> str:
         """hold, ship or log for a conflict of this severity; an unknown one counts as medium."""
         return self.policy.get(severity, self.policy[Severity.MEDIUM])
+
+
+SETTINGS: dict[str, Setting] = {item.name: item.metadata["setting"] for item in fields(ProjectSettings)}
+DEFAULTS = ProjectSettings()
+
+
+def completed(key: str, value: Any) -> Any:
+    """A value for each severity may leave severities out; they keep their defaults."""
+    if isinstance(SETTINGS[key].kind, PerSeverity) and isinstance(value, Mapping):
+        return {**getattr(DEFAULTS, key), **value}
+    return value

@@ -9,8 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.policy import EFFECTS, HOLD, LOG, ON_FAILED, SHIP, ProjectSettings, SettingsError
+from tasks.policy import (
+    EFFECTS,
+    GROUPS,
+    HOLD,
+    LOG,
+    ON_FAILED,
+    SETTINGS,
+    SHIP,
+    ProjectSettings,
+    SettingsError,
+)
 from tasks.states import Severity
+from tests.tasks.valid_settings import valid_settings
 
 DEFAULTS: dict[str, Any] = {
     "policy": {"critical": "hold", "high": "hold", "medium": "ship", "low": "log"},
@@ -24,6 +35,49 @@ DEFAULTS: dict[str, Any] = {
     "test_command": "",
     "test_timeout": 600.0,
     "review_after_rebase": False,
+    # PROTOCOL §16 and the ones of the arbitration (§22), the ladders (§23) and stuck loops (§24)
+    "mandatory_opinions": ["must"],
+    "on_dispute": "human",
+    "prompt_user": True,
+    "judge_escalate_to": "human",
+    "low_auto_resolve": False,
+    "rounds_to_human": 3,
+    "timeout_days": 7,
+    "alert_on_stale": "log",
+    "test_required": True,
+    "disagree_round_share": 0.5,
+    "disagree_min_denominator": 2,
+    "disagree_absolute": 5,
+    "disagree_session_share": 0.4,
+    "session_window": 3,
+    "same_finding_minimum": 0.3,
+    "unaddressed_high_threshold": 2,
+    "unaddressed_critical_threshold": 1,
+    "critical_block": 2,
+    "pattern_threshold": 3,
+    "enable_semantic_check": True,
+    "semantic_overlap_minimum": 0.3,
+    "soft_match_overlap": 0.5,
+    "false_positive_penalty": 0.1,
+    "severity_weights": {"critical": 16, "high": 4, "medium": 2, "low": 1},
+    "deferred_weight": 0.5,
+    "blocked_external_weight": 0.25,
+    "stall_threshold": 2,
+    "divergence_threshold": 8,
+    "critical_override": True,
+    "max_rounds": None,
+    "extend_by": 5,
+    "hard_limit": 50,
+    "complete_deferred_weight_max": 4,
+    "max_retries": 2,
+    "retry_example_tokens": 2000,
+    "first_example_tokens": 1000,
+    "thin_content_chars": 200,
+    "rollback_mode": "interactive",
+    "max_rollbacks_session": 7,
+    "analysis_after": 2,
+    "backup_rounds": 3,
+    "model_ladder": {},
 }
 
 
@@ -86,6 +140,23 @@ ALLOWED = [
     ("test_command", "make check && true"),  # the shell's language
     ("test_command", "prüfe"),  # any script
     ("review_after_rebase", True),
+    ("mandatory_opinions", ["must", "should"]),
+    ("on_dispute", "judge"),
+    ("on_dispute", "discard"),
+    ("alert_on_stale", "none"),
+    ("disagree_round_share", 0),
+    ("disagree_round_share", 1),
+    ("severity_weights", {"critical": 8, "high": 4, "medium": 2, "low": 1}),
+    ("severity_weights", {"critical": 1, "high": 1, "medium": 1, "low": 1}),  # none weighs more
+    ("max_rounds", 50),  # as many as hard_limit
+    ("max_rounds", None),  # the formula of §11, said aloud
+    ("max_retries", 0),  # VAL-8: the first run is no retry
+    ("rollback_mode", "auto_retry"),  # RB-7
+    ("rollback_mode", "strict"),
+    ("max_rollbacks_session", 10),  # RB-5
+    ("backup_rounds", 5),
+    ("model_ladder", {"dev": {"0": "small", "1-3": "large", "4+": "escalate"}}),  # LAD-1
+    ("model_ladder", {"dev": {"0+": "large"}, "qa": {"0-1": "small", "2+": "large"}}),  # never gives up
 ]
 
 
@@ -117,41 +188,47 @@ def test_the_settings_given_are_not_changed() -> None:
 REFUSED = [
     ({"polcy": {}}, "unknown setting: polcy"),  # a slip of the pen
     ({"b": 1, "a": 2}, "unknown setting: a, b"),  # all of them, in order
-    ({"rejections_max": 0}, "rejections_max is at least 1"),
-    ({"rejections_max": -3}, "rejections_max is at least 1"),
-    ({"rejections_max": 1.5}, "rejections_max is 1.5; a int is needed"),
-    ({"rejections_max": 15.0}, "rejections_max is 15.0; a int is needed"),  # a count is a whole number
-    ({"rejections_max": "15"}, "rejections_max is '15'; a int is needed"),  # nothing is guessed
-    ({"rejections_max": True}, "rejections_max is True; a int is needed"),  # true is no number
-    ({"rejections_max": None}, "rejections_max is None; a int is needed"),
-    ({"undo_seconds": -0.1}, "undo_seconds is between 0 and 3600"),
-    ({"undo_seconds": 3600.1}, "undo_seconds is between 0 and 3600"),
-    ({"undo_seconds": float("nan")}, "undo_seconds is between 0 and 3600"),  # JSON as Python reads it
-    ({"undo_seconds": float("inf")}, "undo_seconds is between 0 and 3600"),
-    ({"undo_seconds": "10"}, "undo_seconds is '10'; a float is needed"),
-    ({"undo_seconds": False}, "undo_seconds is False; a float is needed"),
-    ({"build_timeout": 0}, "build_timeout is between 1 and 3600 seconds"),
-    ({"build_timeout": 0.99}, "build_timeout is between 1 and 3600 seconds"),
-    ({"build_timeout": 3601}, "build_timeout is between 1 and 3600 seconds"),
-    ({"build_timeout": float("nan")}, "build_timeout is between 1 and 3600 seconds"),
-    ({"build_timeout": None}, "build_timeout is None; a float is needed"),
-    ({"test_timeout": -1}, "test_timeout is between 1 and 3600 seconds"),
-    ({"test_timeout": 1e9}, "test_timeout is between 1 and 3600 seconds"),
-    ({"test_timeout": []}, "test_timeout is []; a float is needed"),
+    ({"rejections_max": 0}, "rejections_max is 0; it is between 1 and 10000"),
+    ({"rejections_max": -3}, "rejections_max is -3; it is between 1 and 10000"),
+    ({"rejections_max": 1.5}, "rejections_max is 1.5; a whole number is needed"),
+    (
+        {"rejections_max": 15.0},
+        "rejections_max is 15.0; a whole number is needed",
+    ),  # a count is a whole number
+    ({"rejections_max": "15"}, "rejections_max is '15'; a whole number is needed"),  # nothing is guessed
+    ({"rejections_max": True}, "rejections_max is True; a whole number is needed"),  # true is no number
+    ({"rejections_max": None}, "rejections_max is None; a whole number is needed"),
+    ({"undo_seconds": -0.1}, "undo_seconds is -0.1; it is between 0 and 3600"),
+    ({"undo_seconds": 3600.1}, "undo_seconds is 3600.1; it is between 0 and 3600"),
+    (
+        {"undo_seconds": float("nan")},
+        "undo_seconds is nan; it is between 0 and 3600",
+    ),  # JSON as Python reads it
+    ({"undo_seconds": float("inf")}, "undo_seconds is inf; it is between 0 and 3600"),
+    ({"undo_seconds": "10"}, "undo_seconds is '10'; a number is needed"),
+    ({"undo_seconds": False}, "undo_seconds is False; a number is needed"),
+    ({"build_timeout": 0}, "build_timeout is 0; it is between 1 and 3600 seconds"),
+    ({"build_timeout": 0.99}, "build_timeout is 0.99; it is between 1 and 3600 seconds"),
+    ({"build_timeout": 3601}, "build_timeout is 3601; it is between 1 and 3600 seconds"),
+    ({"build_timeout": float("nan")}, "build_timeout is nan; it is between 1 and 3600 seconds"),
+    ({"build_timeout": None}, "build_timeout is None; a number is needed"),
+    ({"test_timeout": -1}, "test_timeout is -1; it is between 1 and 3600 seconds"),
+    ({"test_timeout": 1e9}, "test_timeout is 1000000000.0; it is between 1 and 3600 seconds"),
+    ({"test_timeout": []}, "test_timeout is []; a number is needed"),
     ({"mandatory": ["urgent"]}, "mandatory holds unknown severities: urgent"),
     ({"mandatory": ["high", "b", "a"]}, "mandatory holds unknown severities: a, b"),
     ({"mandatory": ["HIGH"]}, "mandatory holds unknown severities: HIGH"),  # as in the database
     ({"mandatory": "high"}, "mandatory"),  # a word is no list of words
     ({"on_failed": "stop"}, "on_failed is 'stop'; it is one of section, project, continue"),
     ({"on_failed": ""}, "on_failed is ''"),
-    ({"on_failed": None}, "on_failed is None; a str is needed"),
-    ({"on_failed": ["section"]}, "on_failed is ['section']; a str is needed"),
-    ({"detect_commands": 1}, "detect_commands is 1; a bool is needed"),
-    ({"detect_commands": "yes"}, "detect_commands is 'yes'; a bool is needed"),
-    ({"review_after_rebase": None}, "review_after_rebase is None; a bool is needed"),
-    ({"build_command": ["make"]}, "build_command is ['make']; a str is needed"),  # the shell's language
-    ({"build_command": None}, "build_command is None; a str is needed"),
-    ({"test_command": 0}, "test_command is 0; a str is needed"),
+    ({"on_failed": None}, "on_failed is None; it is one of"),
+    ({"on_failed": ["section"]}, "on_failed is ['section']; it is one of"),
+    ({"detect_commands": 1}, "detect_commands is 1; true or false is needed"),
+    ({"detect_commands": "yes"}, "detect_commands is 'yes'; true or false is needed"),
+    ({"review_after_rebase": None}, "review_after_rebase is None; true or false is needed"),
+    ({"build_command": ["make"]}, "build_command is ['make']; a text is needed"),  # the shell's language
+    ({"build_command": None}, "build_command is None; a text is needed"),
+    ({"test_command": 0}, "test_command is 0; a text is needed"),
     ({"policy": "hold"}, "policy maps each severity to hold, ship or log"),
     ({"policy": ["hold"]}, "policy maps each severity to hold, ship or log"),
     ({"policy": None}, "policy maps each severity to hold, ship or log"),
@@ -164,7 +241,65 @@ REFUSED = [
     ({"policy": {"low": ["log"]}}, "policy.low is ['log']; it is one of hold, ship, log"),
     (policy(critical="ship"), "policy.critical is always hold"),  # a critical conflict waits for a human
     (policy(critical="log"), "policy.critical is always hold"),
+    ({"mandatory_opinions": ["could"]}, "mandatory_opinions holds unknown tags: could"),
+    ({"on_dispute": "vote"}, "on_dispute is 'vote'; it is one of human, judge, discard"),
+    ({"judge_escalate_to": "judge"}, "judge_escalate_to is 'judge'; it is always human"),  # ARB-7
+    ({"alert_on_stale": None}, "alert_on_stale is None; it is one of log, webhook, none"),
+    ({"disagree_round_share": 1.01}, "disagree_round_share is 1.01; it is between 0 and 1"),
+    ({"severity_weights": {"low": 3}}, "severity_weights gives a graver severity no less weight"),
+    ({"severity_weights": {"low": -1}}, "severity_weights.low is -1; it is between 0 and 1000"),
+    ({"severity_weights": {"low": 0.5}}, "severity_weights.low is 0.5; a whole number is needed"),
+    ({"severity_weights": {"none": 1}}, "severity_weights names each of critical, high, medium and low"),
+    ({"severity_weights": 16}, "severity_weights maps each severity to a whole number"),
+    ({"max_rounds": 0}, "max_rounds is 0; it is between 1 and 1000, or empty"),
+    ({"max_rounds": 51}, "max_rounds is at most hard_limit, 50"),
+    ({"max_rounds": 9, "hard_limit": 8}, "max_rounds is at most hard_limit, 8"),
+    ({"hard_limit": None}, "hard_limit is None; a whole number is needed"),  # only max_rounds has a formula
+    ({"max_rollbacks_session": 11}, "max_rollbacks_session is 11; it is between 0 and 10"),  # RB-5
+    ({"backup_rounds": 6}, "backup_rounds is 6; it is between 1 and 5"),
+    ({"rollback_mode": "INTERACTIVE"}, "rollback_mode is 'INTERACTIVE'; it is one of interactive"),
+    ({"build_command": "x" * 10_001}, "build_command has 10001 characters; 10000 are the most"),
+    ({"model_ladder": []}, "model_ladder maps types of agent to their ladders"),
+    ({"model_ladder": {"": {"0+": "a"}}}, "model_ladder names a type of agent by a text"),
+    ({"model_ladder": {"dev": {}}}, "model_ladder.dev maps ranges of failures to models"),
+    ({"model_ladder": {"dev": "small"}}, "model_ladder.dev maps ranges of failures to models"),
 ]
+
+# LAD-1: a bad ladder is refused, naming the fault.
+BAD_LADDERS = [
+    ({"1+": "a"}, "1+ leaves 0 out"),
+    ({"0-1": "a", "4+": "b"}, "4+ leaves 2-3 out"),
+    ({"0-2": "a", "2+": "b"}, "2+ overlaps the step before"),
+    ({"0-1": "a", "0-1 ": "b"}, "0-1  is no range"),
+    ({"0": "a", "0+": "b"}, "0+ overlaps the step before"),
+    ({"0+": "a", "5+": "b"}, "5+ comes after the open end"),
+    ({"0-1": "a"}, 'model_ladder.dev has no open end; its last step is one such as "2+"'),
+    ({"0-1": "escalate", "2+": "b"}, "0-1 escalates, so it is the last step: 0+"),
+    ({"3-1": "a"}, "3-1 ends before it starts"),
+    ({"-1": "a"}, "-1 is no range of failures: 0-1, 2 or 3+"),
+    ({"often": "a"}, "often is no range of failures"),
+    ({"0+": ""}, "0+ is ''; a model or escalate is needed"),
+    ({"0+": None}, "0+ is None; a model or escalate is needed"),
+    ({0: "a"}, "model_ladder.dev is no range of failures"),  # a value made past JSON
+    ({str(count): "a" for count in range(51)}, "model_ladder.dev has more than 50 steps"),
+]
+
+
+@pytest.mark.parametrize(("ladder", "fault"), BAD_LADDERS, ids=lambda value: str(value)[:40])
+def test_a_bad_ladder_is_refused_naming_its_step(ladder: dict[Any, Any], fault: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        ProjectSettings.from_json({"model_ladder": {"dev": ladder}})
+
+    assert fault in str(refusal.value)
+    assert refusal.value.key.startswith("model_ladder.dev")
+
+
+def test_the_steps_of_a_ladder_are_kept_in_their_order() -> None:
+    # A database may hand them back in another one.
+    stored = {"dev": {"10+": "escalate", "2-9": "large", "0-1": "small"}}
+    ladder = ProjectSettings.from_json({"model_ladder": stored}).model_ladder["dev"]
+
+    assert list(ladder) == ["0-1", "2-9", "10+"]
 
 
 @pytest.mark.parametrize(("settings", "message"), REFUSED, ids=str)
@@ -173,6 +308,15 @@ def test_a_setting_is_refused_by_name(settings: dict[str, Any], message: str) ->
         ProjectSettings.from_json(settings)
 
     assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.parametrize(("settings", "message"), REFUSED, ids=str)
+def test_a_refusal_holds_the_key(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        ProjectSettings.from_json(settings)
+
+    assert refusal.value.key
+    assert refusal.value.key in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -250,25 +394,6 @@ def test_the_words_are_the_ones_of_the_database() -> None:
 
 # --- As JSON ----------------------------------------------------------------------------------------------
 
-SECONDS = st.floats(1, 3600)
-SETTINGS = st.fixed_dictionaries(
-    {},
-    optional={
-        "policy": st.fixed_dictionaries(
-            {}, optional={severity: st.sampled_from(EFFECTS) for severity in ("high", "medium", "low")}
-        ),
-        "rejections_max": st.integers(1, 10_000),
-        "undo_seconds": st.floats(0, 3600),
-        "mandatory": st.lists(st.sampled_from([severity.value for severity in Severity])),
-        "on_failed": st.sampled_from(ON_FAILED),
-        "detect_commands": st.booleans(),
-        "build_command": st.text(),
-        "build_timeout": SECONDS,
-        "test_command": st.text(),
-        "test_timeout": SECONDS,
-        "review_after_rebase": st.booleans(),
-    },
-)
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -276,7 +401,7 @@ ANY_JSON = st.recursive(
 )
 
 
-@given(SETTINGS)
+@given(valid_settings())
 def test_settings_survive_the_way_through_the_database(settings: dict[str, Any]) -> None:
     made = ProjectSettings.from_json(settings)
     stored = json.loads(json.dumps(made.to_json()))
@@ -284,12 +409,12 @@ def test_settings_survive_the_way_through_the_database(settings: dict[str, Any])
     assert ProjectSettings.from_json(stored) == made
 
 
-@given(SETTINGS)
+@given(valid_settings())
 def test_whatever_is_set_a_critical_conflict_holds(settings: dict[str, Any]) -> None:
     assert ProjectSettings.from_json(settings).effect("critical") == HOLD
 
 
-@given(st.sampled_from([key for key in DEFAULTS if key != "mandatory"]), ANY_JSON)
+@given(st.sampled_from([key for key in DEFAULTS if not key.startswith("mandatory")]), ANY_JSON)
 def test_any_value_is_either_taken_as_it_is_or_refused(key: str, value: Any) -> None:
     try:
         taken, refusal = getattr(ProjectSettings.from_json({key: value}), key), ""
@@ -297,7 +422,7 @@ def test_any_value_is_either_taken_as_it_is_or_refused(key: str, value: Any) -> 
         taken, refusal = value, str(error)
 
     assert not refusal or key in refusal
-    assert key == "policy" or taken is value or taken == value
+    assert key in ("policy", "severity_weights") or taken is value or taken == value
 
 
 def test_the_json_is_plain() -> None:
@@ -310,5 +435,37 @@ def test_the_json_is_a_copy() -> None:
     settings = ProjectSettings()
     settings.to_json()["policy"]["low"] = HOLD
     settings.to_json()["mandatory"].clear()
+    settings.to_json()["model_ladder"]["dev"] = {}
 
     assert settings == ProjectSettings()
+
+
+@given(valid_settings())
+def test_what_differs_from_the_defaults_is_enough_to_keep(settings: dict[str, Any]) -> None:
+    made = ProjectSettings.from_json(settings)
+
+    assert ProjectSettings.from_json(made.changed()) == made
+    assert ProjectSettings().changed() == {}
+
+
+# --- The schema -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", SETTINGS)
+def test_a_key_says_what_it_does_and_what_it_accepts(key: str) -> None:
+    entry = SETTINGS[key]
+
+    assert entry.help.endswith(".")
+    assert entry.kind.says()
+    assert entry.group in GROUPS
+
+
+def test_a_key_without_effect_says_so() -> None:
+    assert SETTINGS["max_rounds"].told.endswith("no effect yet.") == bool(SETTINGS["max_rounds"].kept_for)
+    assert SETTINGS["rejections_max"].told == SETTINGS["rejections_max"].help
+
+
+def test_no_two_keys_stand_at_the_same_place_of_a_file() -> None:
+    places = [entry.path or key for key, entry in SETTINGS.items()]
+
+    assert len(set(places)) == len(places)
