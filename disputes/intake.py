@@ -31,7 +31,7 @@ def settled_findings(task: Task) -> dict[int, Conflict]:
     )
     settled: dict[int, Conflict] = {}
     for conflict in conflicts:
-        decision = next((d for d in conflict.decisions.all() if d.revoked_at is None), None)
+        decision = next((d for d in conflict.decisions.all() if d.stands), None)
         if conflict.status == Conflict.Status.LOGGED or (decision and not decision.expects_change):
             settled[conflict.finding_id] = conflict
         else:

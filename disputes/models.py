@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from disputes.protocol import options
-from tasks.models import SEVERITY_CHOICES, Finding, Project, Submission, Task
+from tasks.models import SEVERITY_CHOICES, Finding, Project, Rollback, Submission, Task
 from tasks.states import severity_rank
 
 NOT_STATED = "not stated"
@@ -106,6 +106,14 @@ class Conflict(models.Model):
         LANDING = "landing", "Landing is stuck"
         REVIEW = "review", "Review raises only settled points"
         REPEATED = "repeated", "Raised again after it was declined"
+        CONVERTED = "converted", "Converted from silence"
+        FLAGGED = "flagged", "Findings without an answer"
+        UNANSWERED = "unanswered", "Raised again, nothing was done"
+        OSCILLATION = "oscillation", "Goes back and forth"
+        ROUNDS = "rounds", "Raised again and again"
+        RATE = "rate", "Too much is declined"
+        DIVERGENCE = "divergence", "More comes up than gets done"
+        STALL = "stall", "No progress"
 
     class Status(models.TextChoices):
         OPEN = "open"
@@ -153,6 +161,11 @@ class Conflict(models.Model):
     coder_rationale = models.TextField(blank=True)
     coder_label = models.CharField(max_length=120, blank=True)
     alternative = models.TextField(blank=True)
+    synthesis = models.TextField(blank=True, help_text="What both sides could live with (option C).")
+    synthesis_by = models.CharField(max_length=120, blank=True, help_text="The rule, agent or person.")
+    synthesis_trade_off = models.TextField(blank=True)
+    synthesis_covers_both = models.BooleanField(default=False)
+    evidence = models.JSONField(default=list, blank=True, help_text="Facts that the card shows, a line each.")
     status = models.CharField(max_length=7, choices=Status, default=Status.OPEN)
     followed = models.CharField(max_length=12, choices=Followed, blank=True)
     previous = models.ForeignKey(
@@ -198,12 +211,12 @@ class Conflict(models.Model):
         return self.finding.code if self.finding else f"Task {self.task.ref}"
 
     def standing_decision(self) -> "Decision | None":
-        return self.decisions.filter(revoked_at__isnull=True).first()
+        return self.decisions.standing().first()
 
 
 class DecisionQuerySet(models.QuerySet["Decision"]):
     def standing(self) -> "DecisionQuerySet":
-        return self.filter(revoked_at__isnull=True)
+        return self.filter(revoked_at__isnull=True, archived_by__isnull=True)
 
     def unused(self) -> "DecisionQuerySet":
         """Rulings that no prompt has used: these may be undone."""
@@ -244,6 +257,10 @@ class Decision(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     revoked_reason = models.CharField(max_length=300, blank=True)
+    archived_by = models.ForeignKey(
+        Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="decisions",
+        help_text="Its round was rolled back; it may be made again.",
+    )  # fmt: skip
 
     objects = DecisionQuerySet.as_manager()
 
@@ -251,7 +268,9 @@ class Decision(models.Model):
         ordering = ["-at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["conflict"], condition=Q(revoked_at__isnull=True), name="decision_one_standing"
+                fields=["conflict"],
+                condition=Q(revoked_at__isnull=True, archived_by__isnull=True),
+                name="decision_one_standing",
             ),
             models.CheckConstraint(
                 condition=~Q(authority="person") | Q(user__isnull=False), name="decision_by_a_named_person"
@@ -270,5 +289,68 @@ class Decision(models.Model):
         return options.letter(self.option)
 
     @property
+    def stands(self) -> bool:
+        return self.revoked_at is None and self.archived_by_id is None
+
+    @property
     def may_be_undone(self) -> bool:
-        return self.used_at is None and self.revoked_at is None
+        return self.used_at is None and self.stands
+
+
+class Flag(models.Model):
+    """Suspected silent disagreement on one finding: evidence and a level, never a verdict (§13)."""
+
+    class Level(models.TextChoices):
+        LOG = "log"
+        WARN = "warn"
+        BLOCK = "block"
+        REVIEW = "review"
+        SYSTEMATIC = "systematic"
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        ANSWERED = "answered"  # a later submission treats the finding
+        ASKED = "asked"
+        CONVERTED = "converted"
+        WAIVED = "waived"
+        FALSE_POSITIVE = "false_positive", "False alarm"
+        MOOT = "moot"
+
+    finding = models.ForeignKey(
+        Finding, on_delete=models.PROTECT, related_name="flags", help_text="As it was raised first."
+    )
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="flags")
+    heuristics = models.JSONField(default=list)
+    confidence = models.CharField(max_length=8, blank=True)
+    level = models.CharField(max_length=10, choices=Level)
+    evidence = models.JSONField(default=list, blank=True)
+    overlap = models.FloatField(null=True, blank=True)
+    status = models.CharField(max_length=14, choices=Status, default=Status.OPEN)
+    conflict = models.ForeignKey(
+        Conflict, null=True, blank=True, on_delete=models.PROTECT, related_name="flags"
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["finding", "submission"], name="flag_once")]
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.heuristics)} on {self.finding_id}"
+
+
+class HeuristicScore(models.Model):
+    """How often people confirmed and how often they refused what one heuristic flagged (A5)."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="heuristic_scores")
+    heuristic = models.CharField(max_length=4)
+    confirmed = models.PositiveIntegerField(default=0)
+    refused = models.PositiveIntegerField(default=0)
+    missed = models.PositiveIntegerField(default=0, help_text="Silences that a person found instead.")
+
+    class Meta:
+        ordering = ["project", "heuristic"]
+        constraints = [models.UniqueConstraint(fields=["project", "heuristic"], name="heuristic_score_once")]
+
+    def __str__(self) -> str:
+        return f"{self.heuristic} in {self.project.slug}"

@@ -1,11 +1,12 @@
 """The rows of work. What each table promises is said by its constraints."""
 
+from tasks.models.checkpoint import Checkpoint
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.event import Event
 from tasks.models.idempotency import Idempotency
 from tasks.models.project import Membership, Project, Section
 from tasks.models.review import Answer, Comment, Finding, Review
-from tasks.models.submission import Bundle, Landing, Submission, Verification
+from tasks.models.submission import Bundle, Landing, Rollback, Submission, Verification
 from tasks.models.task import Dependency, StaleTask, Task
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "STATUS_CHOICES",
     "Answer",
     "Bundle",
+    "Checkpoint",
     "Comment",
     "Dependency",
     "Event",
@@ -22,6 +24,7 @@ __all__ = [
     "Membership",
     "Project",
     "Review",
+    "Rollback",
     "Section",
     "StaleTask",
     "Submission",

@@ -22,6 +22,17 @@ def validate_settings(data: Any) -> None:
         raise ValidationError(str(error)) from error
 
 
+# How a project may end (§11).
+EXITS = [
+    ("complete", "Complete"),
+    ("good_enough", "Good enough"),
+    ("user_approved", "Approved by a person"),
+    ("max_rounds", "Round limit"),
+    ("stall_exit", "Ended in a stall"),
+    ("abandoned", "Abandoned"),
+]
+
+
 class Project(models.Model):
     """A git repository with its settings, sections and tasks."""
 
@@ -52,6 +63,13 @@ class Project(models.Model):
     trouble_until = models.DateTimeField(null=True, blank=True, editable=False)
     trouble_count = models.PositiveSmallIntegerField(default=0, editable=False)
     last_started_at = models.DateTimeField(null=True, blank=True, editable=False)
+    focus = models.CharField(
+        max_length=8, blank=True, editable=False,
+        choices=[("critical", "Only critical tasks are begun")],
+    )  # fmt: skip
+    exit_type = models.CharField(max_length=13, blank=True, editable=False, choices=EXITS)
+    exit_at = models.DateTimeField(null=True, blank=True, editable=False)
+    exit_summary = models.JSONField(default=dict, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -61,6 +79,11 @@ class Project(models.Model):
             models.CheckConstraint(condition=Q(max_parallel__gt=0), name="project_max_parallel_positive"),
             models.CheckConstraint(
                 condition=Q(status__in=["active", "paused", "finished"]), name="project_status_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(exit_type="", exit_at__isnull=True)
+                | (~Q(exit_type="") & Q(exit_at__isnull=False, status="finished")),
+                name="project_ended_is_finished",
             ),
         ]
 

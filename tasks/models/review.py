@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from tasks.models.choices import SEVERITY_CHOICES
 from tasks.models.project import Project
-from tasks.models.submission import Submission
+from tasks.models.submission import Rollback, Submission
 from tasks.models.task import Task
 
 
@@ -26,6 +26,11 @@ class Review(models.Model):
     by_model = models.CharField(max_length=120, blank=True)
     by_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    origin_path = models.CharField(max_length=300, blank=True, help_text="The file it was imported from.")
+    content_sha256 = models.CharField(max_length=64, blank=True)
+    superseded_by = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="supersedes"
     )
     at = models.DateTimeField(default=timezone.now)
 
@@ -59,13 +64,30 @@ class Finding(models.Model):
     text = models.TextField(blank=True, help_text="The finding as the reviewer wrote it.")
     excerpt = models.TextField(blank=True, help_text="The code at its place, in the reviewed commit.")
     excerpt_start = models.PositiveIntegerField(null=True, blank=True)
+    is_follow_up = models.BooleanField(
+        default=False, help_text="New on lines that the last review had before it; it does not block."
+    )
+    is_withdrawn = models.BooleanField(default=False)
+    first_severity = models.CharField(max_length=8, blank=True, help_text="Before a person changed it.")
+    lowered_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    lowered_reason = models.TextField(blank=True)
+    rolled_back = models.ForeignKey(
+        Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="findings"
+    )
+    same_as_score = models.FloatField(
+        null=True, blank=True, help_text="How like the first one it reads, 0 to 1; empty: the same code."
+    )
     first = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="repeats")
 
     class Meta:
         ordering = ["review", "ordinal"]
         constraints = [
             models.UniqueConstraint(fields=["review", "ordinal"], name="finding_ordinal_once"),
-            models.UniqueConstraint(fields=["task", "code"], name="finding_code_once"),
+            models.UniqueConstraint(
+                fields=["task", "code"], condition=Q(rolled_back__isnull=True), name="finding_code_once"
+            ),
         ]
         indexes = [models.Index(fields=["task", "first"], name="finding_by_first")]
 
@@ -92,11 +114,14 @@ class Answer(models.Model):
         DISCARDED = "discarded"
         DEFERRED = "deferred"
         PARTLY = "partly"
+        USER_DECISION = "user_decision", "Left to a person"
+        MOOTED = "mooted", "Mooted by a redesign"
+        ACCEPTED_AS_IS = "accepted_as_is", "Accepted as it is"
         SILENT = "silent"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="answers")
     finding = models.ForeignKey(Finding, on_delete=models.PROTECT, related_name="answers")
-    kind = models.CharField(max_length=9, choices=Kind)
+    kind = models.CharField(max_length=14, choices=Kind)
     text = models.TextField(blank=True)
     line = models.PositiveIntegerField(null=True, blank=True)
 

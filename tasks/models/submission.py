@@ -8,8 +8,44 @@ from tasks.models.project import Project
 from tasks.models.task import Task
 
 
+class Rollback(models.Model):
+    """A human took a task back to the end of an earlier round. Nothing of the later ones is deleted (§9)."""
+
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="rollbacks")
+    from_round = models.PositiveSmallIntegerField()
+    to_round = models.PositiveSmallIntegerField(help_text="The task begins again after this round.")
+    reason = models.TextField()
+    by_label = models.CharField(max_length=120)
+    by_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(to_round__lt=models.F("from_round")), name="rollback_goes_back"
+            ),
+            models.CheckConstraint(condition=~Q(reason=""), name="rollback_has_a_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return f"round {self.from_round} back to {self.to_round}"
+
+
+class SubmissionQuerySet(models.QuerySet["Submission"]):
+    def standing(self) -> "SubmissionQuerySet":
+        """Without those of rounds that were rolled back."""
+        return self.filter(rolled_back__isnull=True)
+
+
 class Submission(models.Model):
     """What a coder hands in for a round: a commit, a response, one answer per finding."""
+
+    class Kind(models.TextChoices):
+        COMMITS = "commits"
+        DOCUMENT = "document"  # imported: a response without a commit
 
     class State(models.TextChoices):
         RECEIVED = "received"  # named by the coder, not fetched yet
@@ -21,8 +57,9 @@ class Submission(models.Model):
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="submissions")
     round = models.PositiveSmallIntegerField()
     attempt = models.PositiveSmallIntegerField()
-    sha = models.CharField(max_length=64, validators=[validate_sha])
-    base_sha = models.CharField(max_length=64, validators=[validate_sha])
+    kind = models.CharField(max_length=9, choices=Kind, default=Kind.COMMITS)
+    sha = models.CharField(max_length=64, blank=True, validators=[validate_sha])
+    base_sha = models.CharField(max_length=64, blank=True, validators=[validate_sha])
     response = models.TextField(blank=True)
     by_agent = models.CharField(max_length=120)
     by_model = models.CharField(max_length=120, blank=True)
@@ -34,14 +71,24 @@ class Submission(models.Model):
     diff = models.TextField(blank=True)
     diff_stat = models.JSONField(default=dict, blank=True)
     patch_id = models.CharField(max_length=64, blank=True)
+    rolled_back = models.ForeignKey(
+        Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="submissions"
+    )
     at = models.DateTimeField(default=timezone.now)
+
+    objects = SubmissionQuerySet.as_manager()
 
     class Meta:
         ordering = ["task", "round", "attempt"]
         constraints = [
-            models.UniqueConstraint(fields=["task", "round", "attempt"], name="submission_attempt_once"),
+            models.UniqueConstraint(
+                fields=["task", "round", "attempt"],
+                condition=Q(rolled_back__isnull=True),
+                name="submission_attempt_once",
+            ),
             models.CheckConstraint(
-                condition=Q(sha__regex=SHA) & Q(base_sha__regex=SHA), name="submission_names_commits"
+                condition=Q(kind="document", sha="") | (Q(sha__regex=SHA) & Q(base_sha__regex=SHA)),
+                name="submission_names_commits",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=["received", "kept", "verified", "red", "lost"]),
@@ -53,7 +100,7 @@ class Submission(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.sha[:8]} (round {self.round})"
+        return f"{self.sha[:8] or 'document'} (round {self.round})"
 
 
 class Bundle(models.Model):

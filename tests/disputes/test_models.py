@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, models, transaction
 from django.utils import timezone
 
-from disputes.models import Conflict, Decision, Dispute
-from tasks.models import Project
+from disputes.models import Conflict, Decision, Dispute, Flag, HeuristicScore
+from tasks.models import Project, Rollback
 from tests.factories import (
     create_finding,
     create_project,
@@ -94,10 +94,25 @@ def used_and_revoked() -> Make:
     return of(create_decision(used_at=timezone.now()), revoked_at=timezone.now())
 
 
+def second_flag() -> Make:
+    finding = finding_of(create_dispute())
+    values = {"finding": finding, "submission": finding.review.submission, "level": "warn"}
+    Flag.objects.create(**values)
+    return lambda: Flag.objects.create(**values)
+
+
+def second_score() -> Make:
+    values = {"project": create_project(), "heuristic": "H1"}
+    HeuristicScore.objects.create(**values)
+    return lambda: HeuristicScore.objects.create(**values)
+
+
 # By the name of the constraint: rows that are fine, and the write that it refuses.
 REFUSED: dict[str, Callable[[], Make]] = {
     "dispute_one_live_per_task": second_live_dispute,
     "dispute_one_live_per_project": second_alert,
+    "flag_once": second_flag,
+    "heuristic_score_once": second_score,
     "dispute_status_known": lambda: of(create_dispute(), status="asleep"),
     "conflict_one_open_per_finding": second_open_conflict,
     "conflict_has_both_positions": lambda: of(create_conflict(), coder_position=""),
@@ -125,6 +140,17 @@ def test_the_database_refuses(name: str) -> None:
 
 def test_every_constraint_of_disputes_is_tried() -> None:
     assert set(REFUSED) == set(CONSTRAINTS)
+
+
+def test_a_ruling_may_be_made_again_once_its_round_was_rolled_back_and_stays_archived() -> None:
+    old = create_decision()
+    task = old.conflict.task
+    back = Rollback.objects.create(task=task, from_round=2, to_round=1, reason="Astray.", by_label="tom")
+    Decision.objects.filter(pk=old.pk).update(archived_by=back)
+    new = create_decision(old.conflict)
+    assert old.conflict.standing_decision() == new
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        Decision.objects.filter(pk=old.pk).update(archived_by=None)
 
 
 @pytest.mark.parametrize("side", ["reviewer_position", "coder_position"])

@@ -18,6 +18,7 @@ from tasks.events import Actor
 from tasks.models import (
     Answer,
     Bundle,
+    Checkpoint,
     Comment,
     Dependency,
     Event,
@@ -25,6 +26,7 @@ from tasks.models import (
     Landing,
     Membership,
     Project,
+    Rollback,
     Section,
     StaleTask,
     Submission,
@@ -188,10 +190,26 @@ def second_key() -> Make:
     return lambda: Idempotency.objects.create(**values)
 
 
+def second_checkpoint() -> Make:
+    values = {"project": create_project(), "number": 1}
+    Checkpoint.objects.create(**values)
+    return lambda: Checkpoint.objects.create(**values)
+
+
+def roll_back(**kwargs: Any) -> Make:
+    values = {"from_round": 3, "to_round": 1, "reason": "It leads nowhere.", "by_label": "tom"} | kwargs
+    task = create_task()
+    return lambda: Rollback.objects.create(task=task, **values)
+
+
 # By the name of the constraint: rows that are fine, and the write that it refuses.
 REFUSED: dict[str, Callable[[], Make]] = {
     "project_max_parallel_positive": lambda: of(Project, create_project(), max_parallel=0),
     "project_status_known": lambda: of(Project, create_project(), status="asleep"),
+    "project_ended_is_finished": lambda: of(Project, create_project(), exit_type="complete"),
+    "checkpoint_number_once": second_checkpoint,
+    "rollback_goes_back": lambda: roll_back(to_round=3),
+    "rollback_has_a_reason": lambda: roll_back(reason=""),
     "project_slug_free": lambda: of(Project, create_project(), slug="c"),
     "idempotency_key_once": second_key,
     "membership_once": second_membership,
@@ -248,6 +266,20 @@ def test_a_submission_names_whole_commits_only(column: str, name: str) -> None:
 
 def test_a_sha_256_is_a_commit_too() -> None:
     of(Submission, create_submission(create_task()), sha="a" * 64, base_sha="b" * 64)()
+
+
+def test_a_document_names_no_commit() -> None:
+    of(Submission, create_submission(create_task()), kind="document", sha="", base_sha="")()
+
+
+def test_an_attempt_may_be_made_again_once_its_round_was_rolled_back() -> None:
+    submission = create_submission(create_task(round=2))
+    back = Rollback.objects.create(
+        task=submission.task, from_round=2, to_round=0, reason="Begin anew.", by_label="tom"
+    )
+    of(Submission, submission, rolled_back=back)()
+    again = create_submission(submission.task, round=submission.round, attempt=submission.attempt)
+    assert list(submission.task.submissions.standing()) == [again]
 
 
 def test_a_landed_task_names_its_commit() -> None:
