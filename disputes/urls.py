@@ -1,7 +1,8 @@
 from django.urls import path
 
-from disputes import views
+from disputes import downloads, views
 from disputes.pages.queue import TABS
+from disputes.records import FILES
 
 MINE, TEAM, WAITING, SETTLED = TABS
 
@@ -16,4 +17,9 @@ urlpatterns = [
     path("D-<int:pk>/decide/", views.decide, name="dispute-decide"),
     path("decisions/<int:pk>/undo/", views.undo, name="decision-undo"),
     path("decisions/<int:pk>/reopen/", views.reopen, name="decision-reopen"),
+    *(path(f"D-<int:pk>/{f}", downloads.of_dispute, {"file": f}, name=f"dispute-{f}") for f in FILES),
+    *(
+        path(f"records/<slug:slug>/{f}", downloads.of_project, {"file": f}, name=f"project-{f}")
+        for f in FILES
+    ),
 ]

@@ -8,9 +8,10 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.html import format_html_join
-from unfold.decorators import display
+from unfold.decorators import action, display
 
 from tasks.admin.base import (
     ProjectFilter,
@@ -63,6 +64,9 @@ class ProjectAdmin(ProjectScopedAdmin):
     search_fields = ("name", "slug", "repo_url")
     prepopulated_fields = {"slug": ("name",)}
     inlines = (MembershipInline,)
+    actions_detail = (
+        {"title": "Download", "icon": "download", "items": ["disputes_file", "decisions_file"]},
+    )
     fieldsets = (
         (None, {"fields": (("name", "slug"), ("status", "trouble_now"))}),
         ("Repository", {"fields": (("repo_url", "target_branch"),)}),
@@ -90,6 +94,15 @@ class ProjectAdmin(ProjectScopedAdmin):
     )
     def status_label(self, project: Project) -> tuple[str, str]:
         return project.status, project.get_status_display()
+
+    # The files are made where disputes are known; here only their addresses are.
+    @action(description="dispute.md", url_path="dispute-record")
+    def disputes_file(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return redirect("project-dispute.md", self.get_object(request, object_id).slug)
+
+    @action(description="decisions.md", url_path="decisions-record")
+    def decisions_file(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return redirect("project-decisions.md", self.get_object(request, object_id).slug)
 
     @display(description="trouble")
     def trouble_now(self, project: Project) -> str:

@@ -1,0 +1,34 @@
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from disputes.records import write_records
+from tasks.models import Project
+
+
+class Command(BaseCommand):
+    help = "Writes a project's dispute.md (what is in dispute) and decisions.md (what was ruled)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--project", metavar="SLUG", required=True)
+        parser.add_argument(
+            "--to",
+            metavar="DIR",
+            help="The folder to write to; records/SLUG in the data folder, if not given.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        slug, to = options["project"], options["to"]
+        try:
+            project = Project.objects.get(slug=slug)
+        except Project.DoesNotExist as error:
+            raise CommandError(f"There is no project {slug}.") from error
+        folder = Path(to) if to else settings.HOME / "records" / slug
+        try:
+            written = write_records(project, folder)
+        except OSError as error:
+            raise CommandError(f"{folder} cannot be written: {error.strerror}.") from error
+        for path in written:
+            self.stdout.write(f"{path} written.")

@@ -1,0 +1,62 @@
+"""Putting what others wrote into a text of ours: on one line, or quoted, and never out of its place.
+
+Positions, titles and rulings are written by agents and people. In a record they may hold headings, fences,
+tables, HTML and signs that turn the direction of writing; none of that may begin a line of the record.
+"""
+
+import re
+from collections.abc import Iterable
+
+# Control characters, lone surrogates, and what reorders or hides the letters around it.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+# What a renderer may take for HTML: a tag, a comment, an end of our own quote.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_ESCAPED = re.compile(r"&(?=(?:amp;)*lt;)")
+_INERT = re.compile(r"&amp;(?=(?:amp;)*lt;)|&lt;")
+_CLOSING = re.compile(r"(?<=[ \t])#(?=#*$)")
+
+
+def plain(text: str) -> str:
+    """The text with line ends of one kind, and without what nobody sees."""
+    return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def cut(text: str, limit: int) -> str:
+    """The text up to `limit` characters, and how many more there were."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit].rstrip()} [… {len(text) - limit} more characters]"
+
+
+def one_line(text: str, limit: int = 500) -> str:
+    """The text on one line, so that nothing in it begins a line of ours."""
+    return cut(" ".join(plain(text).split()), limit)
+
+
+def quoted(text: str, limit: int) -> list[str]:
+    """The text as lines of a Markdown quote, at most `limit` characters of it; no line where it is blank."""
+    body = cut(plain(text).strip("\n"), limit)
+    return [f"> {line}".rstrip() for line in body.split("\n")] if body.strip() else []
+
+
+def unquoted(lines: Iterable[str]) -> str:
+    """What `quoted` was given: the lines without their marks."""
+    stripped = (line.lstrip() for line in lines)
+    return "\n".join(line.removeprefix(">").removeprefix(" ") for line in stripped)
+
+
+def inert(text: str) -> str:
+    """The text for a file that renders as HTML: no tag in it is one. `readable` gives it back."""
+    return _TAG.sub("&lt;", _ESCAPED.sub("&amp;", text))
+
+
+def readable(text: str) -> str:
+    """What `inert` was given."""
+    return _INERT.sub(lambda found: "<" if found[0] == "&lt;" else "&", text)
+
+
+def as_heading(text: str) -> str:
+    """One line whose last marks a reader of Markdown does not take for the end of a heading."""
+    return _CLOSING.sub(r"\\#", text)

@@ -1,0 +1,199 @@
+"""dispute.md and decisions.md of a project, or of one dispute, from its rows.
+
+Each takes the same few queries, however many conflicts there are.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from django.db.models import Prefetch, QuerySet
+
+from disputes.models import NOT_STATED, Conflict, Decision, Dispute
+from disputes.protocol.records import (
+    MINOR,
+    OPEN,
+    RESOLVED,
+    DecisionEntry,
+    DisputeEntry,
+    Side,
+    decisions_record,
+    dispute_record,
+)
+from disputes.protocol.wording import action_for_coder
+from disputes.rulings import ruling_of
+from tasks.models import Project
+
+DISPUTE_FILE, DECISIONS_FILE = "dispute.md", "decisions.md"
+# Every open one is listed; of the others the newest, and the file says how many it leaves out.
+SETTLED_MAX = 500
+# What the records never show, and may be large.
+LEFT_OUT = ("submission__diff", "submission__response", "finding__excerpt")
+IMPLICIT = {Conflict.Origin.CONVERTED, Conflict.Origin.FLAGGED, Conflict.Origin.UNANSWERED}
+
+
+def disputes_text(project: Project, dispute: Dispute | None = None) -> str:
+    """dispute.md of the project, or of one dispute of it."""
+    conflicts = _conflicts(project, dispute)
+    opened = conflicts.filter(status=Conflict.Status.OPEN).order_by(
+        "-dispute__severity_rank", "-dispute__blocks", "dispute__opened_at", "pk"
+    )
+    settled = conflicts.exclude(status=Conflict.Status.OPEN).order_by("-pk")
+    entries = [_dispute_entry(conflict) for conflict in [*opened, *settled[:SETTLED_MAX]]]
+    return dispute_record(entries, max(settled.count() - SETTLED_MAX, 0))
+
+
+def decisions_text(project: Project, dispute: Dispute | None = None) -> str:
+    """decisions.md of the project, or of one dispute of it: the rulings that stand."""
+    entries = [
+        _decision_entry(conflict, ruling)
+        for conflict in _conflicts(project, dispute).filter(status=Conflict.Status.DECIDED)
+        for ruling in conflict.rulings  # type: ignore[attr-defined]
+    ]
+    return decisions_record(sorted(entries, key=lambda entry: (entry.task_ref, entry.round, entry.at)))
+
+
+FILES: dict[str, Callable[..., str]] = {DISPUTE_FILE: disputes_text, DECISIONS_FILE: decisions_text}
+
+
+def _conflicts(project: Project, dispute: Dispute | None) -> QuerySet[Conflict]:
+    rulings = Decision.objects.standing().select_related("user").order_by("pk")
+    rows = Conflict.objects.filter(dispute__project=project)
+    if dispute is not None:
+        rows = rows.filter(dispute=dispute)
+    return (
+        rows.select_related("dispute__task__project", "dispute__project", "finding", "submission")
+        .defer(*LEFT_OUT)
+        .prefetch_related(Prefetch("decisions", queryset=rulings, to_attr="rulings"))
+        .order_by("pk")
+    )
+
+
+def write_records(project: Project, folder: Path) -> list[Path]:
+    """Write both files into the folder, each as a whole: who reads meanwhile sees the old or the new one.
+
+    Raises OSError where the folder cannot be made or written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, text in FILES.items():
+        path = folder / name
+        draft = folder / f".{name}.{os.getpid()}"
+        draft.write_text(text(project), encoding="utf-8", newline="\n")
+        draft.replace(path)
+        written.append(path)
+    return written
+
+
+# --- dispute.md -------------------------------------------------------------------------------------------
+
+
+def _dispute_entry(conflict: Conflict) -> DisputeEntry:
+    dispute, submission = conflict.dispute, conflict.submission
+    ruling = next(iter(conflict.rulings), None)  # type: ignore[attr-defined]
+    ended = ruling.at if ruling else dispute.closed_at or conflict.opened_at
+    return DisputeEntry(
+        ref=f"{dispute.ref}, {conflict.ref}",
+        status=_status(conflict),
+        task_ref=_ref(conflict),
+        task=dispute.task.title if dispute.task else dispute.project.name,
+        question=conflict.question,
+        reason=_reason(conflict),
+        severity=conflict.severity,
+        created=f"{conflict.opened_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        files=tuple(submission.diff_stat.get("since_base", [])) if submission else (),
+        sides=tuple(_sides(conflict)),
+        option=ruling.option if ruling else "",
+        outcome=conflict.get_status_display(),
+        resolved_on=f"{ended.astimezone(UTC):%Y-%m-%d}",
+        ruling=ruling.text if ruling and ruling.text not in _positions(conflict) else "",
+        notes=ruling.rationale if ruling else _minor_notes(conflict),
+    )
+
+
+def _status(conflict: Conflict) -> str:
+    if conflict.status == Conflict.Status.OPEN:
+        return OPEN
+    return MINOR if conflict.status == Conflict.Status.LOGGED else RESOLVED
+
+
+def _ref(conflict: Conflict) -> str:
+    """The task's name; a card of a whole project has that of the project."""
+    dispute = conflict.dispute
+    return dispute.task.ref if dispute.task else dispute.project.slug
+
+
+def _reason(conflict: Conflict) -> str:
+    """The reason that was given, else how it came up."""
+    if conflict.reason != Conflict.Reason.OTHER:
+        return conflict.reason.replace("_", " ").capitalize()
+    return conflict.get_origin_display()
+
+
+def _positions(conflict: Conflict) -> set[str]:
+    return {conflict.reviewer_position, conflict.coder_position}
+
+
+def _minor_notes(conflict: Conflict) -> str:
+    """What a minor dispute says: whichever side spoke."""
+    said = [text for text in (conflict.coder_position, conflict.reviewer_position) if text != NOT_STATED]
+    return "\n\n".join(filter(None, said)) if conflict.status == Conflict.Status.LOGGED else ""
+
+
+def _sides(conflict: Conflict) -> Iterable[Side]:
+    if conflict.kind != Conflict.Kind.DISAGREEMENT:
+        happened = "\n".join([conflict.coder_position, *map(str, conflict.evidence)]).strip()
+        yield Side("What Happened", "", happened or conflict.question)
+        return
+    yield Side(
+        "Coder Position", conflict.coder_label, _heard(conflict.coder_position),
+        conflict.coder_rationale, conflict.alternative,
+    )  # fmt: skip
+    yield Side("Reviewer Position", conflict.reviewer_label, _heard(conflict.reviewer_position))
+
+
+def _heard(position: str) -> str:
+    return "" if position == NOT_STATED else position
+
+
+# --- decisions.md -----------------------------------------------------------------------------------------
+
+
+def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
+    ruling.conflict = conflict
+    submission, task = conflict.submission, conflict.dispute.task
+    by = ruling.user.get_full_name() or ruling.user.get_username() if ruling.user else "the project's policy"
+    return DecisionEntry(
+        round=submission.round if submission else max(task.round, 1) if task else 1,
+        code=conflict.name if task else f"Project {_ref(conflict)}",
+        title=conflict.question,
+        conflict_type=_type(conflict),
+        task_ref=_ref(conflict),
+        task=task.title if task else conflict.dispute.project.name,
+        severity=conflict.severity,
+        reviewer=_heard(conflict.reviewer_position),
+        coder=_heard(conflict.coder_position),
+        option=ruling.option,
+        text=ruling.text,
+        rationale=ruling.rationale,
+        constraints=ruling.constraints_text,
+        for_coder=action_for_coder(ruling_of(ruling)) if task else "",
+        action=ruling.action,
+        by=by,
+        at=iso(ruling.at),
+        state=conflict.get_followed_display(),
+    )
+
+
+def iso(at: datetime) -> str:
+    """ISO 8601 in UTC to the second (TIME-1)."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _type(conflict: Conflict) -> str:
+    if conflict.kind != Conflict.Kind.DISAGREEMENT:
+        return f"{conflict.get_kind_display()}: {conflict.get_origin_display()}"
+    if conflict.origin in IMPLICIT or conflict.coder_position == NOT_STATED:
+        return "Implicit (converted)"
+    return "Explicit DISAGREE" if conflict.origin == Conflict.Origin.DISAGREE else "Explicit"
