@@ -1,0 +1,57 @@
+"""Words as rules compare them: small letters, without endings, without the words that every text has.
+
+One tokeniser for silence (§13), synthesis (§14), re-argued rulings (§15) and the identity of findings (§24).
+"""
+
+import re
+from collections.abc import Set as AbstractSet
+
+# An underscore parts words as a blank does: retry_count is two of them.
+_WORD = re.compile(r"[^\W_]+")
+_VOWEL = re.compile(r"[aeiouy]")
+_ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ers", "er"), ("es", "e"), ("s", ""))
+_STOP_WORDS = """
+a an and any are as at be been being but by can could did do does for from had has have how however i if in
+into is it its just may might must no nor not of on one only or our out over own same shall should so some
+such than that the their them then there these they this those to too under until up us very was we were
+what when where which while who why will with would you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text in their order, in small letters."""
+    return _WORD.findall(text.lower())
+
+
+def stem(word: str) -> str:
+    """A word in small letters without the ending of its plural or its tense: retries, retrying, retried."""
+    for ending, instead in _ENDINGS:
+        rest = word[: len(word) - len(ending)]
+        if not word.endswith(ending) or len(rest) < 3 or word.endswith(("ss", "eed")):
+            continue
+        if ending in {"ing", "ed"}:
+            if not _VOWEL.search(rest):
+                continue
+            if len(rest) > 3 and rest[-1] == rest[-2] not in {"l", "s", "z"}:
+                rest = rest[:-1]  # stopped, stop
+        word = rest + instead
+        break
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word
+
+
+def keywords(text: str) -> frozenset[str]:
+    """The stems of the words that say what a text is about. Numbers count; single letters do not."""
+    return frozenset(
+        stem(word) for word in tokens(text) if word not in STOP_WORDS and (len(word) > 1 or word.isdigit())
+    )
+
+
+def overlap(wanted: AbstractSet[str], among: AbstractSet[str]) -> float | None:
+    """Which share of the wanted words is among the others, 0 to 1; None where none is wanted."""
+    return len(wanted & among) / len(wanted) if wanted else None
+
+
+def likeness(one: AbstractSet[str], other: AbstractSet[str]) -> float:
+    """How alike two sets of words are, 0 to 1: twice the common ones over all (Dice). Empty ones are not."""
+    return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
