@@ -1,0 +1,383 @@
+"""The life of a gap: its states, its moves, and what counts as open (§4). In a project a gap is a task."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tasks.states import Severity, Status
+
+# §2, with the suffix of a split: GAP-FLOW-007a.
+GAP_CODE = re.compile(r"\bGAP-[A-Z]{2,10}-\d{3}[a-z]?\b")
+
+
+def gap_codes(text: str) -> list[str]:
+    """The ids of gaps in a text, each once, in their order (ID-1)."""
+    return list(dict.fromkeys(GAP_CODE.findall(text)))
+
+
+# --- States -----------------------------------------------------------------------------------------------
+
+
+class GapState(StrEnum):
+    OPEN = "OPEN"
+    IN_PROGRESS = "IN_PROGRESS"
+    PROPOSED = "PROPOSED"
+    NEEDS_REVISION = "NEEDS_REVISION"
+    ACCEPTED = "ACCEPTED"
+    USER_DEFERRED = "USER_DEFERRED"
+    RESOLVED = "RESOLVED"
+    WONT_FIX = "WONT_FIX"
+    BLOCKED_EXTERNAL = "BLOCKED_EXTERNAL"
+    SUPERSEDED = "SUPERSEDED"
+    BLOCKED = "BLOCKED"
+
+
+class Class(StrEnum):
+    WORKING = "working"
+    CLOSED = "closed"  # waits for a user to confirm
+    PARKED = "parked"
+    TERMINAL = "terminal"
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a state is, and what a gap in it counts among the open ones."""
+
+    kind: Class
+    weight: float
+
+
+STATES: dict[GapState, Meaning] = {
+    GapState.OPEN: Meaning(Class.WORKING, 1),
+    GapState.IN_PROGRESS: Meaning(Class.WORKING, 1),
+    GapState.PROPOSED: Meaning(Class.WORKING, 1),
+    GapState.NEEDS_REVISION: Meaning(Class.WORKING, 1),
+    GapState.ACCEPTED: Meaning(Class.CLOSED, 0),
+    GapState.USER_DEFERRED: Meaning(Class.PARKED, 0.5),
+    GapState.RESOLVED: Meaning(Class.TERMINAL, 0),
+    GapState.WONT_FIX: Meaning(Class.TERMINAL, 0),
+    GapState.BLOCKED_EXTERNAL: Meaning(Class.PARKED, 0.25),
+    GapState.SUPERSEDED: Meaning(Class.TERMINAL, 0),
+    GapState.BLOCKED: Meaning(Class.WORKING, 1),
+}
+
+
+def _of(*kinds: Class) -> frozenset[GapState]:
+    return frozenset(state for state, meaning in STATES.items() if meaning.kind in kinds)
+
+
+WORKING = _of(Class.WORKING)
+TERMINAL = _of(Class.TERMINAL)
+SETTLED = _of(Class.CLOSED, Class.TERMINAL)
+BLOCKED_STATES = frozenset({GapState.BLOCKED, GapState.BLOCKED_EXTERNAL})
+
+
+# --- Moves ------------------------------------------------------------------------------------------------
+
+
+class Actor(StrEnum):
+    ENGINEER = "engineer"
+    REVIEWER = "reviewer"
+    USER = "user"
+    SYSTEM = "system"
+
+
+class Blocker(StrEnum):
+    DIVERGENCE = "DIVERGENCE"
+    DEPENDENCY = "DEPENDENCY"
+    USER_INPUT = "USER_INPUT"
+    EXTERNAL = "EXTERNAL"
+
+
+class Confirmation(StrEnum):
+    """Why an accepted gap may become resolved (L9)."""
+
+    NONE = ""
+    CONFIRMED = "confirmed"
+    ROUND_WITHOUT_OBJECTION = "round_without_objection"
+    SESSION_ENDED = "session_ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the guards of the moves ask about one gap. The defaults let nothing pass that needs a fact."""
+
+    assigned: bool = False
+    known: bool = True
+    blocked: bool = False
+    solution: str = ""  # the text of the document's solution section
+    grave_issues: int = 0  # critical and high ones of the last review that are linked to the gap
+    open_issues: tuple[str, ...] = ()  # those of them neither resolved, disagreed with nor deferred (R2-004)
+    signed_off: bool = False  # the reviewer listed the gap and accepted it
+    open_conflicts: int = 0  # undecided critical and high ones (DEC-7)
+    reason: str = ""
+    children: int = 0
+    blocker: Blocker | None = None
+    unblock_action: str = ""
+    unblocked: bool = False  # the other gap is accepted or resolved, or the decision is recorded
+    acceptance: str = ""  # the typed acceptance of a risk (L16)
+    blocker_name: str = ""
+    confirmation: Confirmation = Confirmation.NONE
+
+
+Guard = Callable[[Facts], str]  # why the move is refused, or an empty text
+
+
+def _free(facts: Facts) -> str:
+    return ""
+
+
+def _assigned(facts: Facts) -> str:
+    if not facts.assigned:
+        return "the gap is not assigned in this round"
+    return "the gap is blocked" if facts.blocked else ""
+
+
+def _has_solution(facts: Facts) -> str:
+    return "" if facts.solution.strip() else "its solution section is empty"
+
+
+def _has_grave_issue(facts: Facts) -> str:
+    return "" if facts.grave_issues else "no critical or high issue is linked to it"
+
+
+def _signed_off(facts: Facts) -> str:
+    if facts.grave_issues:
+        return "a critical or high issue stands"
+    if facts.open_conflicts:
+        return "a critical or high conflict is undecided"
+    return "" if facts.signed_off else "the reviewer did not sign it off"
+
+
+def _all_answered(facts: Facts) -> str:
+    return f"not answered: {', '.join(facts.open_issues)}" if facts.open_issues else ""
+
+
+def _has_reason(facts: Facts) -> str:
+    return "" if facts.reason.strip() else "it needs a reason"
+
+
+def _confirmed(facts: Facts) -> str:
+    return "" if facts.confirmation else "nobody confirmed it yet"
+
+
+def _known_with_reason(facts: Facts) -> str:
+    return _has_reason(facts) if facts.known else "the gap is not known"
+
+
+def _split(facts: Facts) -> str:
+    return "" if facts.children >= 2 else "a split has at least two children"
+
+
+def _has_blocker(facts: Facts) -> str:
+    if facts.blocker is None:
+        return "the kind of blocker is not named"
+    return "" if facts.unblock_action.strip() else "it does not say what would unblock it"
+
+
+def _unblocked(facts: Facts) -> str:
+    return "" if facts.unblocked else "the blocker still stands"
+
+
+def _risk_accepted(facts: Facts) -> str:
+    named = facts.blocker_name.strip()
+    return "" if named and named in facts.acceptance else "the typed acceptance does not name the blocker"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One edge of the life of a gap: who may go it, upon what, and what must hold."""
+
+    rule: str
+    sources: frozenset[GapState]
+    target: GapState
+    actors: frozenset[Actor]
+    trigger: str
+    guard: Guard
+    forced: bool = False  # leaves a mark on the gap for good
+
+
+def _move(
+    rule: str, sources: Collection[GapState], target: GapState, who: Collection[Actor], on: str, guard: Guard
+) -> Move:
+    return Move(rule, frozenset(sources), target, frozenset(who), on, guard, forced=rule == "L16")
+
+
+G, E, R, U, S = GapState, {Actor.ENGINEER}, {Actor.REVIEWER}, {Actor.USER}, {Actor.SYSTEM}
+
+# There is no edge from ACCEPTED back to PROPOSED. What does not stand here is refused.
+MOVES: tuple[Move, ...] = (
+    _move("L1", {G.OPEN}, G.IN_PROGRESS, E, "takes the gap", _assigned),
+    _move("L2", {G.IN_PROGRESS}, G.PROPOSED, E, "the document has a heading for it", _has_solution),
+    _move("L3", {G.PROPOSED}, G.NEEDS_REVISION, R, "critical or high issue", _has_grave_issue),
+    _move("L4", {G.PROPOSED}, G.ACCEPTED, R, "no critical or high issue", _signed_off),
+    _move("L5", {G.NEEDS_REVISION}, G.PROPOSED, E, "revised", _all_answered),
+    _move("L6", {G.OPEN, G.IN_PROGRESS, G.NEEDS_REVISION}, G.USER_DEFERRED, U, "defers", _has_reason),
+    _move("L7", {G.USER_DEFERRED}, G.OPEN, U, "reopens", _free),
+    _move("L8", set(GapState) - TERMINAL, G.WONT_FIX, U, "closes", _has_reason),
+    _move("L9", {G.ACCEPTED}, G.RESOLVED, S, "confirmed", _confirmed),
+    _move("L10", {G.OPEN}, G.BLOCKED_EXTERNAL, E, "declares missing input", _known_with_reason),
+    _move("L11", {G.BLOCKED_EXTERNAL}, G.OPEN, U, "supplies the input", _free),
+    _move("L12", {G.BLOCKED_EXTERNAL}, G.USER_DEFERRED, U, "defers", _has_reason),
+    _move("L13", WORKING, G.SUPERSEDED, U, "accepts a split", _split),
+    _move("L14", {G.IN_PROGRESS, G.NEEDS_REVISION}, G.BLOCKED, E | S, "finds a blocker", _has_blocker),
+    _move("L15", {G.BLOCKED}, G.IN_PROGRESS, S, "the blocker is gone", _unblocked),
+    _move("L16", {G.BLOCKED}, G.IN_PROGRESS, U, "forces it", _risk_accepted),
+)
+
+
+class IllegalMove(Exception):
+    """The table has no such edge for this actor, or its guard refuses."""
+
+
+def move(state: GapState, target: GapState, actor: Actor, facts: Facts) -> Move:
+    """The edge that this actor goes. Raises IllegalMove with the reason (§4)."""
+    for edge in MOVES:
+        if state in edge.sources and target is edge.target and actor in edge.actors:
+            if why := edge.guard(facts):
+                raise IllegalMove(f"{edge.rule} {state} to {target}: {why}.")
+            return edge
+    raise IllegalMove(f"The {actor} cannot take a gap from {state} to {target}.")
+
+
+# --- Counting ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CountSettings:
+    """What parked gaps count among the open ones (§16)."""
+
+    deferred_weight: float = STATES[GapState.USER_DEFERRED].weight
+    blocked_external_weight: float = STATES[GapState.BLOCKED_EXTERNAL].weight
+
+
+def open_count(states: Iterable[GapState], settings: CountSettings | None = None) -> float:
+    """How many gaps are open; the parked ones count in part (§4)."""
+    chosen = settings or CountSettings()
+    parked = {
+        GapState.USER_DEFERRED: chosen.deferred_weight,
+        GapState.BLOCKED_EXTERNAL: chosen.blocked_external_weight,
+    }
+    counts = dict.fromkeys(GapState, 0)
+    for state in states:
+        counts[state] += 1
+    return float(sum(parked.get(state, STATES[state].weight) * number for state, number in counts.items()))
+
+
+COUNTS_AS_RESOLVED = frozenset({GapState.ACCEPTED, GapState.RESOLVED, GapState.WONT_FIX})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One gap changed its state in a round; `source` is None where it was created."""
+
+    gap: str
+    source: GapState | None
+    target: GapState
+    severity: Severity | None = None
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCount:
+    """What one round resolved and what it brought up: gap and severity."""
+
+    resolved_now: Mapping[str, Severity | None]
+    new_now: Mapping[str, Severity | None]
+    unrelated: frozenset[str] = frozenset()  # new ones that name no parent which was worked on
+
+    @property
+    def net(self) -> int:
+        """Resolved less new ones."""
+        return len(self.resolved_now) - len(self.new_now)
+
+
+def count_round(changes: Sequence[Change]) -> RoundCount:
+    """The gaps that one round resolved and created, each once.
+
+    A gap that was accepted earlier is not resolved a second time (CNT-1). One that was created and closed in
+    the same round counts in both (CNT-2).
+    """
+    worked_on = {change.gap for change in changes if change.source is not None}
+    new = {change.gap: change for change in changes if change.source is None}
+    resolved = {
+        change.gap: change.severity
+        for change in changes
+        if change.target in COUNTS_AS_RESOLVED and change.source not in COUNTS_AS_RESOLVED
+    }
+    return RoundCount(
+        resolved_now=resolved,
+        new_now={gap: change.severity for gap, change in new.items()},
+        unrelated=frozenset(gap for gap, change in new.items() if change.parent not in worked_on),
+    )
+
+
+def is_worrying(rounds: Sequence[RoundCount]) -> bool:
+    """Whether the last round's negative net is more than a complex gap falling into its parts (CNT-3)."""
+    if not rounds or rounds[-1].net >= 0:
+        return False
+    lasts = len(rounds) > 1 and rounds[-2].net < 0
+    return lasts or bool(rounds[-1].unrelated)
+
+
+# --- Tasks ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What must be known of a task to say which gap it is."""
+
+    status: Status
+    rejected: bool = False  # its last review sent it back
+    landed: bool = False  # on the target branch, or finished by hand
+    shipped: bool = False  # disputed, and its code goes on
+    needs_hands: bool = False  # waits on a card of hands
+    has_children: bool = False
+
+
+# The first row that fits; "" fits always. A failed task waits on a card of hands.
+GAP_OF_TASK: tuple[tuple[Status, str, GapState], ...] = (
+    (Status.COMPLETED, "landed", GapState.RESOLVED),
+    (Status.COMPLETED, "", GapState.ACCEPTED),
+    (Status.CANCELLED, "has_children", GapState.SUPERSEDED),
+    (Status.CANCELLED, "", GapState.WONT_FIX),
+    (Status.DEFERRED, "", GapState.USER_DEFERRED),
+    (Status.FAILED, "", GapState.BLOCKED_EXTERNAL),
+    (Status.DISPUTED, "needs_hands", GapState.BLOCKED_EXTERNAL),
+    # A shipped dispute is no gap any more: only its conflict is left, and that has gates of its own (§11).
+    (Status.DISPUTED, "landed", GapState.RESOLVED),
+    (Status.DISPUTED, "shipped", GapState.ACCEPTED),
+    (Status.DISPUTED, "", GapState.BLOCKED),
+    (Status.PENDING, "needs_hands", GapState.BLOCKED_EXTERNAL),
+    (Status.PENDING, "", GapState.OPEN),
+    (Status.IN_PROGRESS, "needs_hands", GapState.BLOCKED_EXTERNAL),
+    (Status.IN_PROGRESS, "rejected", GapState.NEEDS_REVISION),
+    (Status.IN_PROGRESS, "", GapState.IN_PROGRESS),
+    (Status.REVIEW, "needs_hands", GapState.BLOCKED_EXTERNAL),
+    (Status.REVIEW, "", GapState.PROPOSED),
+)
+
+
+def gap_of(task: TaskFacts) -> GapState:
+    """The state of the gap that this task is."""
+    for status, fact, state in GAP_OF_TASK:
+        if task.status is status and (not fact or getattr(task, fact)):
+            return state
+    raise AssertionError(task.status)
+
+
+# Where a gap that is imported becomes a task.
+TASK_OF_GAP: dict[GapState, Status] = {
+    GapState.OPEN: Status.PENDING,
+    GapState.IN_PROGRESS: Status.IN_PROGRESS,
+    GapState.PROPOSED: Status.REVIEW,
+    GapState.NEEDS_REVISION: Status.IN_PROGRESS,
+    GapState.ACCEPTED: Status.COMPLETED,
+    GapState.USER_DEFERRED: Status.DEFERRED,
+    GapState.RESOLVED: Status.COMPLETED,
+    GapState.WONT_FIX: Status.CANCELLED,
+    GapState.BLOCKED_EXTERNAL: Status.DISPUTED,
+    GapState.SUPERSEDED: Status.CANCELLED,
+    GapState.BLOCKED: Status.DISPUTED,
+}
