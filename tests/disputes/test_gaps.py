@@ -106,7 +106,8 @@ def test_every_state_has_a_meaning_and_is_in_one_set() -> None:
 READY = Facts(
     assigned=True, solution="Do it so.", signed_off=True, reason="Not now.", children=2,
     blocker=Blocker.DEPENDENCY, unblock_action="Settle GAP-QA-002.", unblocked=True,
-    blocker_name="GAP-QA-002", acceptance="I accept the risk of GAP-QA-002.", confirmation=Confirmation.CONFIRMED,
+    blocker_name="GAP-QA-002", acceptance="I accept the risk of GAP-QA-002.",
+    confirmation=Confirmation.CONFIRMED,
 )  # fmt: skip
 GRAVE = replace(READY, grave_issues=1)
 
