@@ -4,14 +4,18 @@ An id, a heading or a keyword inside a fence or a quote is an example, not a sta
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 MAX_BYTES = 256 * 1024
-# However deep, for below a list item a fence is indented as the item is.
-FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
 HEADING = re.compile(r"^ {0,3}(?P<level>#{1,6})[ \t]+(?P<text>.*)$")
+ITEM = re.compile(r"[ \t]*(?P<marker>[-*+]|\d{1,3}[.)])[ \t]+")
+RULE = re.compile(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
+SEPARATOR_CELL = re.compile(r":?-+:?")
+LIST_MARKERS = frozenset("-*+0123456789")
+SMALL_INDENT = 4
 
 
 class DocumentError(ValueError):
@@ -36,9 +40,11 @@ class Mode(StrEnum):
     FENCED = "fenced"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line: its number from 1, its text without line end, and how it is meant."""
+class Line(NamedTuple):
+    """One line: its number from 1, its text without line end, and how it is meant.
+
+    A tuple, for a document has thousands of them and a dataclass takes three times as long to make.
+    """
 
     number: int
     text: str
@@ -47,44 +53,168 @@ class Line:
     @property
     def heading(self) -> tuple[int, str] | None:
         """Level and text, where the line is a heading that states something."""
-        match = HEADING.match(self.text) if self.mode is Mode.STATED else None
+        if self.mode is not Mode.STATED or "#" not in self.text[:4]:
+            return None
+        match = HEADING.match(self.text)
         return (len(match["level"]), match["text"].rstrip().rstrip("#").rstrip()) if match else None
+
+
+class ListItem(NamedTuple):
+    """A list item: blanks before its marker, the marker as written (`-`, `3.`), the text behind it."""
+
+    indent: int
+    marker: str
+    text: str
+
+    @property
+    def numbered(self) -> bool:
+        return self.marker[0].isdigit()
+
+
+class Row(NamedTuple):
+    """One row of a table, its cells without the blanks around them."""
+
+    line: int
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; `start` is the index of its header among the lines, `end` the one behind its last row."""
+
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+    start: int
+    end: int
+
+
+class _Fence(NamedTuple):
+    """The marks of a fence: the column where they stand, as what they are written, what follows them."""
+
+    column: int
+    mark: str
+    info: str
 
 
 def scan(text: str) -> list[Line]:
     """The lines of a document. Raises DocumentError for one that is too large.
 
     Fences nest: one closes only with the same character, at least as many of them, no info string, and less
-    than four blanks deeper than it was opened.
+    than four blanks deeper than it was opened. It may open on the line of a list marker (ID-3).
     """
-    size = len(text.encode("utf-8", "replace"))
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     if size > MAX_BYTES:
         problem = Problem(1, f"the document has {size} bytes; {MAX_BYTES} are the limit")
         raise DocumentError("too_large", [problem])
-    return list(_scan(text))
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return list(map(Line, range(1, len(lines) + 1), lines, _modes(text, lines)))
 
 
-def _scan(text: str) -> Iterator[Line]:
-    fence, depth = "", 0
-    for number, raw in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
-        match = FENCE.match(raw)
-        indent = len(match["indent"].expandtabs(4)) if match else 0
-        if fence:
-            closes = (
-                match and match["mark"].startswith(fence) and not match["info"].strip() and indent < depth + 4
-            )
-            yield Line(number, raw, Mode.FENCED)
-            if closes:
-                fence = ""
-        elif match:
-            fence, depth = match["mark"], indent
-            yield Line(number, raw, Mode.FENCED)
-        elif raw.lstrip().startswith(">"):
-            yield Line(number, raw, Mode.QUOTED)
-        else:
-            yield Line(number, raw, Mode.STATED)
+def _modes(text: str, lines: list[str]) -> list[Mode]:
+    """How each line is meant."""
+    fences, quotes = "```" in text or "~~~" in text, ">" in text
+    modes = [Mode.STATED] * len(lines)
+    if not fences and not quotes:
+        return modes
+    opened: _Fence | None = None
+    for index, raw in enumerate(lines):
+        if fences and (mark := _fence(raw, may_open=opened is None)):
+            modes[index] = Mode.FENCED
+            if opened is None:
+                opened = mark
+            elif (
+                mark.mark.startswith(opened.mark)
+                and not mark.info.strip()
+                and mark.column < opened.column + SMALL_INDENT
+            ):
+                opened = None
+        elif opened is not None:
+            modes[index] = Mode.FENCED
+        elif quotes and raw.lstrip()[:1] == ">":
+            modes[index] = Mode.QUOTED
+    return modes
 
 
-def joined(lines: list[Line]) -> str:
+def _fence(raw: str, *, may_open: bool) -> _Fence | None:
+    """The marks of a fence on this line; those behind a list marker only open one."""
+    text = raw.lstrip(" \t")
+    first = text[:1]
+    if first in LIST_MARKERS and may_open and ("```" in text or "~~~" in text):
+        while item := ITEM.match(text):
+            text = text[item.end() :]
+        first = text[:1]
+    if first not in ("`", "~") or text[:3] != first * 3:
+        return None
+    info = text.lstrip(first)
+    if first == "`" and "`" in info:
+        return None
+    column = len(raw[: len(raw) - len(text)].expandtabs(SMALL_INDENT))
+    return _Fence(column, text[: len(text) - len(info)], info)
+
+
+def joined(lines: Sequence[Line]) -> str:
     """The text of these lines as written, without blank ones around it."""
     return "\n".join(line.text for line in lines).strip("\n")
+
+
+# --- What a line is ---------------------------------------------------------------------------------------
+
+
+def list_item(text: str) -> ListItem | None:
+    """The list item that a line begins, or None. A tab counts as four blanks."""
+    match = ITEM.match(text)
+    if match is None:
+        return None
+    indent = len(text[: match.start("marker")].expandtabs(SMALL_INDENT))
+    return ListItem(indent, match["marker"], text[match.end() :])
+
+
+def is_rule(line: Line) -> bool:
+    """Whether a line is a horizontal rule."""
+    return line.mode is Mode.STATED and RULE.match(line.text) is not None
+
+
+def bold_lead(text: str) -> tuple[str, str] | None:
+    """What stands in bold at the beginning of a text, and the rest behind it; None where nothing does."""
+    mark = text[:2]
+    if mark not in ("**", "__"):
+        return None
+    end = text.find(mark, 2)
+    if end <= 2:
+        return None
+    return text[2:end], text[end + 2 :].lstrip("*")
+
+
+def cells(text: str) -> tuple[str, ...]:
+    """The cells of a table's row, without the blanks around them; empty for a line that is none."""
+    text = text.strip()
+    if text[:1] != "|" or len(text) < 2:
+        return ()
+    row = text[1:-1] if text.endswith("|") and not text.endswith("\\|") else text[1:]
+    if "\\|" not in row:
+        return tuple(cell.strip() for cell in row.split("|"))
+    parts = row.replace("\\|", "\x00").split("|")
+    return tuple(part.replace("\x00", "|").strip() for part in parts)
+
+
+def tables(lines: Sequence[Line]) -> Iterator[Table]:
+    """The tables that state something: a header, a line of dashes, rows."""
+    index, end = 0, len(lines)
+    while index < end:
+        if not _is_row(lines[index]):
+            index += 1
+            continue
+        start = index
+        while index < end and _is_row(lines[index]):
+            index += 1
+        if index - start >= 2 and _is_separator(cells(lines[start + 1].text)):
+            rows = tuple(Row(line.number, cells(line.text)) for line in lines[start + 2 : index])
+            yield Table(cells(lines[start].text), rows, start, index)
+
+
+def _is_row(line: Line) -> bool:
+    return line.mode is Mode.STATED and line.text.lstrip()[:1] == "|"
+
+
+def _is_separator(row: tuple[str, ...]) -> bool:
+    return bool(row) and all(SEPARATOR_CELL.fullmatch(cell) for cell in row)

@@ -11,6 +11,10 @@ from enum import StrEnum
 from typing import Any
 
 from disputes.protocol.documents import DocumentError, Line, Mode, Problem, joined, scan
+from disputes.protocol.identifiers import CODE as CODE
+from disputes.protocol.identifiers import MORE_CODES as MORE_CODES
+from disputes.protocol.identifiers import SHORT_CODE as SHORT_CODE
+from disputes.protocol.identifiers import codes_in as codes_in
 from disputes.protocol.severity import read_severity
 from tasks.states import Severity, severity_rank
 
@@ -46,14 +50,6 @@ VERDICT_WORDS: dict[str, Verdict] = {
 PHRASE = re.compile(rf"\b(?:{'|'.join(sorted(VERDICT_WORDS, key=len, reverse=True))})\b")
 SENTENCE_END = re.compile(r"[.!?][*_`)]*(?:\s|$)")
 DENIALS = {"no", "not", "never", "cannot"}
-CODE = r"ISSUE-R\d{1,3}-\d{1,3}(?!\d)"
-# §2: behind a code more of them, each of which may be short: ISSUE-R1-001 through R1-003.
-SHORT_CODE = r"(?:ISSUE-)?R\d{1,3}-\d{1,3}(?!\d)"
-MORE_CODES = rf"(?:[*`\]]*(?:\s*,\s*(?:and\s+)?|\s+(?:and|through|to)\s+)[*`\[]*{SHORT_CODE})*"
-NUMBERED = re.compile(
-    r"(?P<through>\b(?:through|to)\s+[*`\[]*)?(?:ISSUE-)?R(?P<round>\d+)-(?P<number>\d+)", re.IGNORECASE
-)
-MAX_RANGE = 50
 VERDICT_LINE = re.compile(r"^[#\s*\-]*verdict\b(?P<words>.*)$", re.IGNORECASE)
 ITEM = re.compile(
     rf"^(?:[-*]\s+|\d+\.\s+|#{{2,4}}\s+)?(?:\*\*)?\[?(?P<codes>{CODE}{MORE_CODES})\]?(?:\*\*)?"
@@ -155,20 +151,6 @@ def _section_severity(heading: str) -> Severity | None:
     named = [read_severity(part) for part in words.split("/")]
     known = [severity for severity in named if severity]
     return min(known, key=severity_rank) if len(known) == len(named) else None
-
-
-def codes_in(text: str) -> list[str]:
-    """The codes in a list of them, `… through …` filled in."""
-    codes: list[str] = []
-    last_round, last_number = "", 0
-    for match in NUMBERED.finditer(text):
-        number, width = int(match["number"]), len(match["number"])
-        if match["through"] and match["round"] == last_round and number - last_number <= MAX_RANGE:
-            between = range(last_number + 1, number)
-            codes += [f"ISSUE-R{last_round}-{each:0{width}d}" for each in between]
-        codes.append(f"ISSUE-R{match['round']}-{match['number']}")
-        last_round, last_number = match["round"], number
-    return codes
 
 
 def read_review(document: str | Mapping[str, Any]) -> ReadReview:

@@ -1,0 +1,104 @@
+"""Ids as agents write them: canonical, short, in ranges, and native ones of a reviewer's own making (§2).
+
+An id holds only inside its task and document (ID-2): native ones come again in later rounds with another
+meaning, so nothing may be merged by id alone.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# ID-1: an id that may be stored as it is.
+CANONICAL = re.compile(r"ISSUE-R\d{1,2}-(?!000)\d{3}")
+CODE = r"ISSUE-R\d{1,3}(?:-V\d{1,2})?-\d{1,3}(?!\d)"
+SHORT_CODE = r"(?:ISSUE-)?R\d{1,3}(?:-V\d{1,2})?-\d{1,3}(?!\d)"
+# Behind a code more of them, each of which may be short: ISSUE-R1-001 through R1-003, R1-007.
+JOINED_BY = r"(?:\s*,\s*(?:and\s+)?|\s*[–—]\s*|\s+(?:and|through|thru|to|-|&)\s+)"
+MORE_CODES = rf"(?:[*`\]]*{JOINED_BY}[*`\[]*{SHORT_CODE})*"
+GAP = re.compile(r"(?<![\w-])GAP-[A-Z]{2,10}-\d{3}[a-z]?(?!\w)")
+MAX_RANGE = 50
+
+# Words that a reviewer numbers findings by: CONCERN #1, GAP-1, EDGE-CASE-2, Issue 3.
+NATIVE_WORDS = (
+    "ISSUE", "CONCERN", "PROBLEM", "FINDING", "GAP", "AMBIGUITY", "EDGE-CASE", "INCONSISTENCY",
+    "CONTRADICTION", "OMISSION", "MISSING", "RISK", "BUG", "DEFECT", "WEAKNESS", "OBSERVATION", "COMPRESS",
+    "DIVERGE", "CRITICAL", "CRIT", "BLOCKER", "MAJOR", "HIGH", "MEDIUM", "MED", "MODERATE", "MINOR", "LOW",
+    "NIT",
+)  # fmt: skip
+_WORDS = "|".join(sorted(NATIVE_WORDS, key=len, reverse=True))
+NATIVE = re.compile(
+    # XCUT-NAV-001, OBSERVATION-R7-V2-001
+    r"(?:XCUT-(?:NAV|DATA|PAT|KEY)|OBSERVATION-R\d{1,3}(?:-V\d{1,2})?)-\d{1,3}(?!\d)"
+    # CRIT-001, CONCERN #1, GAP-1, EDGE-CASE-2
+    rf"|(?:{_WORDS})(?:-|[ ]?#|[ ])\d{{1,3}}(?![\w-])"
+    # H1, M2, L-001, C3
+    r"|[CHML]-?\d{1,3}(?![\w-])"
+)
+# "Issue 3", "Concern #1": the same words as a title is written.
+NATIVE_TITLE = re.compile(
+    rf"(?:{'|'.join(word.capitalize() for word in NATIVE_WORDS if '-' not in word)}) ?#?\d{{1,3}}(?![\w-])"
+)
+NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNcipfgn")
+NUMBERED = re.compile(
+    r"(?<![\w-])(?:(?:ISSUE-)?R(?P<round>\d{1,3})(?P<version>-V\d{1,2})?-(?P<number>\d{1,3})(?![\dA-Za-z])"
+    r"|(?P<tail>\d{3})(?![\w.-]))",
+    re.IGNORECASE,
+)
+RANGE_WORDS = frozenset({"through", "thru", "to", "-", "–", "—", "..", "...", "…"})
+LIST_WORDS = frozenset({",", "and", ", and", "&", "/", "+"})
+# The most letters that stand between two ids of one list.
+MAX_BETWEEN = 16
+
+
+class Mention(NamedTuple):
+    """An id in a text, in its full form, and where it begins; both ends of a range have a place."""
+
+    code: str
+    start: int
+
+
+def is_canonical(code: str) -> bool:
+    """Whether a code may be stored as it is (ID-1)."""
+    return CANONICAL.fullmatch(code) is not None
+
+
+def codes_in(text: str) -> list[str]:
+    """The canonical codes in a text, short ones in full, `… through …` filled in (§2)."""
+    return [mention.code for mention in code_mentions(text)]
+
+
+def code_mentions(text: str) -> Iterator[Mention]:
+    """The canonical codes in a text with their places; those between the ends of a range have its start."""
+    if "R" not in text and "r" not in text:
+        return
+    last: re.Match[str] | None = None  # the code before, as far as a list or a range may go on from it
+    prefix, number, end = "", 0, 0
+    for match in NUMBERED.finditer(text):
+        between = (
+            text[end : match.start()].strip(" \t*`[]").lower() if match.start() - end < MAX_BETWEEN else "?"
+        )
+        ranges = last is not None and between in RANGE_WORDS
+        if match["tail"]:
+            if not ranges and (last is None or between not in LIST_WORDS):
+                continue
+            digits, own = match["tail"], prefix
+        else:
+            digits, own = match["number"], f"ISSUE-R{match['round']}{(match['version'] or '').upper()}"
+        if ranges and own == prefix and 0 < int(digits) - number <= MAX_RANGE:
+            for each in range(number + 1, int(digits)):
+                yield Mention(f"{own}-{each:0{len(digits)}d}", match.start())
+        yield Mention(f"{own}-{digits}", match.start())
+        last, prefix, number, end = match, own, int(digits), match.end()
+
+
+def native_code(text: str) -> str:
+    """The native id with which a text begins, as printed; empty where it begins with none (§2)."""
+    if text[:1] not in NATIVE_FIRST:
+        return ""
+    match = NATIVE.match(text) or NATIVE_TITLE.match(text)
+    return match[0] if match else ""
+
+
+def gaps_in(text: str) -> list[str]:
+    """The gap ids in a text, each once, in their order."""
+    return list(dict.fromkeys(GAP.findall(text))) if "GAP-" in text else []
