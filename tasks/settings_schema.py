@@ -173,6 +173,19 @@ class Words(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Texts(Kind):
+    """A list of texts."""
+
+    def check(self, key: str, value: Any) -> list[str]:
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise SettingsError(f"{key} is a list of texts.", key)
+        return list(value)
+
+    def says(self) -> str:
+        return "a list of texts"
+
+
+@dataclass(frozen=True, slots=True)
 class PerSeverity(Kind):
     """A value for each severity; what is left out keeps its default."""
 

@@ -36,6 +36,8 @@ PURE = [
 # The core of what holds processes and git: the machine, but not Django.
 CORE = [
     *PURE,
+    "tasks.settings_file",
+    "tasks.settings_export",
     "agents.cli",
     "agents.providers.base",
     "agents.providers.command",
