@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from disputes.protocol.documents import Line, Mode, Problem, scan
+from disputes.protocol.identifiers import codes_in
 from disputes.protocol.options import Option
 from disputes.protocol.quotes import one_line, readable, unquoted
 
@@ -45,26 +46,23 @@ LABELS: dict[str, str] = {
 }
 # Labels that only head a group of others, and end the value before them.
 GROUPS = {"positions", "resolution", "action required", "context", "alternatives considered"}
-WORDS: dict[str, Option] = {
+LETTERS: dict[str, Option] = {
     "a": Option.UPHOLD_REVIEWER,
     "b": Option.UPHOLD_CODER,
     "c": Option.COMPROMISE,
     "d": Option.OTHER,
-    "retry": Option.RETRY,
-    "defer": Option.DEFER,
-    "cancel": Option.CANCEL,
 }
+WORDS: dict[str, Option] = {option.value.replace("_", " "): option for option in Option}
 VALUE_MAX = 20_000
 TITLE_MAX = 1_000
 _LABEL = re.compile(r"^\s*(?:[-*+]\s+)?\*\*(?P<name>[^*:]{2,40}):?\*\*:?(?P<value>.*)$")
 _PLAIN = re.compile(r"^[ \t]*[-*+][ \t]{1,8}(?P<name>[A-Za-z ]{2,40}):(?P<value>.*)$")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(?P<text>\S.*)$")
 _RULE = re.compile(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
-_OPTION = re.compile(r"^(?:option\s+)?(?P<word>[a-d]|retry|defer|cancel)(?=$|[\s(.,:-])", re.IGNORECASE)
-_CODE = re.compile(
-    r"\b(?:ISSUE-R\d{1,3}(?:-V\d+)?-\d{1,3}|DEC-[A-Z0-9][A-Z0-9-]{0,30}-\d{1,3}|DEC-\d{1,4}"
-    r"|(?<!-)R\d{1,3}-\d{1,3})\b"
+_LETTER = re.compile(
+    r"^(?:option )?(?P<letter>[a-d])(?=$|[(.:,]| [(–—-])[ .:,–—-]*(?:\([^()]{0,80}\))?", re.IGNORECASE
 )
+_OWN = re.compile(r"\bDEC-(?:[A-Z0-9]{1,12}-){0,3}\d{1,4}\b")
 _TASK = re.compile(r"^Task (?P<ref>[A-Za-z0-9_-]{1,60}-\d+)")
 
 
@@ -125,7 +123,7 @@ def read_decisions(document: str) -> ReadDecisions:
         decided = _decided(section)
         if decided is not None:
             decisions.append(decided)
-        elif section.title and _CODE.search(section.title):
+        elif section.title and _codes(section.title):
             warnings.append(Problem(section.line, f"{one_line(section.title, 80)}: no decision is stated"))
         decisions += _from_table(section)
     return ReadDecisions(tuple(decisions), tuple(warnings))
@@ -199,10 +197,8 @@ def _value(section: _Section, label: str) -> str:
 def _decided(section: _Section) -> Decided | None:
     choice, text = _value(section, "choice"), _value(section, "text")
     behavior = _value(section, "behavior")
-    match = _OPTION.match(choice)
-    option = WORDS[match["word"].lower()] if match else None
-    said = [text, "" if match else choice, behavior]
-    stated = "\n".join(dict.fromkeys(part for part in said if part))
+    option, rest = _option(choice)
+    stated = "\n".join(dict.fromkeys(part for part in (text, rest, behavior) if part))
     if not stated and option is None:
         return None
     subject = _value(section, "subject")
@@ -222,16 +218,25 @@ def _decided(section: _Section) -> Decided | None:
     )  # fmt: skip
 
 
+def _option(choice: str) -> tuple[Option | None, str]:
+    """The option that a choice names, and what it says beside that: `C (Synthesis)`, `Option B: at once`."""
+    words = " ".join(choice.split())
+    if words.lower() in WORDS:
+        return WORDS[words.lower()], ""
+    match = _LETTER.match(words)
+    return (
+        (LETTERS[match["letter"].lower()], words[match.end() :].lstrip(" .:,–—-"))
+        if match
+        else (None, choice)
+    )
+
+
 def _codes(text: str) -> tuple[str, ...]:
     """The ids that a title begins with: `ISSUE-R1-002 and ISSUE-R1-003: …`, `Task ledger-214: …`."""
     if task := _TASK.match(text):
         return (f"Task {task['ref']}",)
     head = text.partition(": ")[0]
-    return tuple(dict.fromkeys(_full(match[0]) for match in _CODE.finditer(head[:400])))
-
-
-def _full(code: str) -> str:
-    return f"ISSUE-{code}" if code.startswith("R") else code
+    return tuple(dict.fromkeys([*codes_in(head[:400]), *_OWN.findall(head[:400])]))
 
 
 def _without_codes(text: str) -> str:
@@ -253,13 +258,13 @@ def _from_table(section: _Section) -> Iterator[Decided]:
         subject, choice = found.get("decision", "").strip("* "), found.get("choice", "")
         if not choice:
             continue
-        match = _OPTION.match(choice)
+        option, rest = _option(choice)
         yield Decided(
             line=number,
             codes=_codes(subject),
             title=_without_codes(subject),
-            option=WORDS[match["word"].lower()] if match and match.end() == len(choice) else None,
-            text=choice,
+            option=option,
+            text=rest or choice,
             rationale=found.get("rationale", ""),
             by=found.get("decided by", ""),
             at=found.get("date", ""),

@@ -35,6 +35,8 @@ FOR_GAP: dict[str, str] = {
     "retry": "{task} is started again.",
     "defer": "{task} is deferred until somebody resumes it.",
     "cancel": "{task} is cancelled.",
+    "hold": "{task} is held until the conflict that came of it is ruled.",
+    "apply": "It was carried out at once.",
 }
 
 
@@ -164,7 +166,8 @@ def _resolved(entry: DisputeEntry) -> list[str]:
     if entry.status == MINOR:
         lines += [_line("Created", entry.created)]
     else:
-        ruled = WORDS.get(Option(entry.option), (entry.option.upper(), ""))[0] if entry.option else ""
+        other = entry.option.replace("_", " ").upper()
+        ruled = WORDS.get(Option(entry.option), (other, ""))[0] if entry.option else ""
         lines += [_line("Resolution", f"{ruled or entry.outcome.upper()} ({entry.resolved_on})")]
     lines += _item("Ruling", entry.ruling, bullet="")
     return [*lines, *_item("Notes", entry.notes, bullet="")]
@@ -213,9 +216,9 @@ def _decision(entry: DecisionEntry) -> list[str]:
 
 
 def chosen(option: str) -> str:
-    """`C (Synthesis)`; of cards that ask for hands the word of the choice."""
+    """`C (Synthesis)`; of cards without letters the word of the choice."""
     known = WORDS.get(Option(option))
-    return f"{letter(option)} ({known[1]})" if known else option.capitalize()
+    return f"{letter(option)} ({known[1]})" if known else option.replace("_", " ").capitalize()
 
 
 def _summary(text: str) -> str:

@@ -1,5 +1,6 @@
 """Reading decisions.md: what we wrote, and the other shapes in which people record decisions (§15)."""
 
+import time
 from typing import Any
 
 import pytest
@@ -104,6 +105,11 @@ def test_one_entry_may_settle_two_findings(title: str) -> None:
     assert (read.codes, read.title) == (("ISSUE-R1-002", "ISSUE-R1-003"), "Limits")
 
 
+def test_a_range_of_findings_is_filled_in() -> None:
+    """§2: `through` names what lies between."""
+    assert len(read_one("### ISSUE-R1-002 through R1-005: X\n\n**Decision:** Y\n").codes) == 4
+
+
 def test_a_table_of_decisions_is_read_row_by_row() -> None:
     read = read_decisions(
         "## Decisions\n\n| Decision | Choice | Rationale |\n|---|---|---|\n"
@@ -133,7 +139,8 @@ def test_headings_may_be_the_labels() -> None:
     [
         ("A", Option.UPHOLD_REVIEWER), ("B (Engineer)", Option.UPHOLD_CODER),
         ("C - Synthesis", Option.COMPROMISE), ("Option D", Option.OTHER), ("option b", Option.UPHOLD_CODER),
-        ("Retry", Option.RETRY),
+        ("Retry", Option.RETRY), ("False positive", Option.FALSE_POSITIVE),
+        ("B: Retry at once", Option.UPHOLD_CODER), ("A new cache", None), ("Defer to v2", None),
         ("Always refuse", None), ("Both", None), ("Asynchronous", None),
     ],
 )  # fmt: skip
@@ -179,3 +186,21 @@ def test_plain_prose_holds_no_decision() -> None:
 def test_a_file_that_is_too_large_is_refused_with_its_size() -> None:
     with pytest.raises(DocumentError, match=str(MAX_BYTES)):
         read_decisions("x" * (MAX_BYTES + 1))
+
+
+def test_what_a_choice_says_beside_its_letter_is_kept() -> None:
+    assert read_one("### R1-001: X\n\n**Choice:** Option B: Retry at once\n").text == "Retry at once"
+    assert read_one("### R1-001: X\n\n**Choice:** A new cache\n").text == "A new cache"
+
+
+@pytest.mark.parametrize("option", Option)
+def test_every_option_is_read_back(option: Option) -> None:
+    assert read_one(decisions_record([decision(option=option.value)])).option == option
+
+
+@pytest.mark.parametrize("pattern", ["# ", "- ", "**Decision:** ", "> ", "| a ", "&amp;", "\t", "-", "`"])
+def test_a_line_of_anything_is_read_in_no_time(pattern: str) -> None:
+    line = (pattern * (200_000 // len(pattern)))[:200_000]
+    start = time.perf_counter()
+    read_decisions(f"### ISSUE-R1-001: X\n{line}\n{line[:50_000]}")
+    assert time.perf_counter() - start < 1

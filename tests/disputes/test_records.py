@@ -271,7 +271,9 @@ def test_the_option_has_its_letter(option: str, words: str) -> None:
 
 @pytest.mark.parametrize("action", records.FOR_GAP)
 def test_the_task_is_told_what_the_ruling_did(action: str) -> None:
-    assert "- For Gap: web-1 " in decisions_record([decision(action=action)])
+    assert f"- For Gap: {records.FOR_GAP[action].format(task='web-1')}\n" in decisions_record(
+        [decision(action=action)]
+    )
 
 
 def test_the_words_for_every_option_are_known() -> None:
