@@ -116,6 +116,7 @@ MOVES: dict[str, Move] = {
     "cancel": _move({P, I, R, C, D, F, V}, X),
     "finish": _move(UNFINISHED, C),
     "reopen": _move({C, X}, I, P),
+    "rollback": _move({I, R, D, F}, I),
 }
 
 

@@ -9,6 +9,12 @@ from tasks.models.submission import Rollback, Submission
 from tasks.models.task import Task
 
 
+class ReviewQuerySet(models.QuerySet["Review"]):
+    def standing(self) -> "ReviewQuerySet":
+        """Without those of rounds that were rolled back."""
+        return self.filter(submission__rolled_back__isnull=True)
+
+
 class Review(models.Model):
     """One reviewer's verdict on one submission."""
 
@@ -34,6 +40,8 @@ class Review(models.Model):
     )
     at = models.DateTimeField(default=timezone.now)
 
+    objects = ReviewQuerySet.as_manager()
+
     class Meta:
         ordering = ["-at"]
         constraints = [
@@ -42,6 +50,12 @@ class Review(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} by {self.by_agent}"
+
+
+class FindingQuerySet(models.QuerySet["Finding"]):
+    def standing(self) -> "FindingQuerySet":
+        """Without those of rounds that were rolled back."""
+        return self.filter(rolled_back__isnull=True)
 
 
 class Finding(models.Model):
@@ -81,6 +95,8 @@ class Finding(models.Model):
     )
     first = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="repeats")
 
+    objects = FindingQuerySet.as_manager()
+
     class Meta:
         ordering = ["review", "ordinal"]
         constraints = [
@@ -105,6 +121,12 @@ class Finding(models.Model):
         return f"{self.path}:{self.line}" if self.path and self.line else self.path
 
 
+class AnswerQuerySet(models.QuerySet["Answer"]):
+    def standing(self) -> "AnswerQuerySet":
+        """Without those of rounds that were rolled back."""
+        return self.filter(submission__rolled_back__isnull=True)
+
+
 class Answer(models.Model):
     """How a submission treats a finding."""
 
@@ -124,6 +146,8 @@ class Answer(models.Model):
     kind = models.CharField(max_length=14, choices=Kind)
     text = models.TextField(blank=True)
     line = models.PositiveIntegerField(null=True, blank=True)
+
+    objects = AnswerQuerySet.as_manager()
 
     class Meta:
         ordering = ["submission", "pk"]

@@ -292,7 +292,7 @@ class Task(models.Model):
         if self.disputes.filter(conflicts__status="open", conflicts__effect="hold").exists():
             to = Status.DISPUTED
         else:
-            to = Status.IN_PROGRESS if self.submissions.exists() else Status.PENDING
+            to = Status.IN_PROGRESS if self.submissions.standing().exists() else Status.PENDING
         self.move("resume", to=to, actor=actor, note=note, rejections=0, counts_since=timezone.now())
 
     def cancel(self, *, actor: Actor, note: str = "") -> None:
@@ -331,7 +331,7 @@ class Task(models.Model):
     def reopen(self, *, actor: Actor, note: str) -> None:
         from tasks.dependencies import recount_dependants
 
-        started = self.submissions.exists()
+        started = self.submissions.standing().exists()
         with transaction.atomic():
             self.move(
                 "reopen", to=Status.IN_PROGRESS if started else Status.PENDING, actor=actor, note=note,
@@ -339,8 +339,21 @@ class Task(models.Model):
             )  # fmt: skip
             recount_dependants(self)
 
+    def rollback(self, to_round: int, *, actor: Actor, note: str) -> None:
+        """Back to the end of `to_round`: the round after it begins again, under the same number (§9).
+
+        Like every human option that starts a task again it begins the counts anew.
+        """
+        with transaction.atomic():
+            self.move(
+                "rollback", actor=actor, note=note, data={"to_round": to_round}, round=to_round + 1,
+                accepted=None, not_before=None, rejections=0, counts_since=timezone.now(),
+            )  # fmt: skip
+            self._restart_sections()
+
     def last_submission(self) -> "Submission | None":
-        return self.submissions.order_by("-round", "-attempt").first()
+        """The newest one of the rounds that stand."""
+        return self.submissions.standing().order_by("-round", "-attempt").first()
 
 
 class Dependency(models.Model):

@@ -403,6 +403,7 @@ VERBS: dict[str, tuple[str, str, Callable[[Task], None]]] = {
     "cancel": ("pending", "cancelled", lambda task: task.cancel(actor=ACTOR)),
     "finish": ("pending", "completed", lambda task: task.finish(actor=ACTOR)),
     "reopen": ("cancelled", "pending", lambda task: task.reopen(actor=ACTOR, note="Wanted after all")),
+    "rollback": ("disputed", "in_progress", lambda task: task.rollback(0, actor=ACTOR, note="Wrong way.")),
 }
 WRONG = [(verb, status) for verb in VERBS for status in Status if status not in MOVES[verb].sources]
 
@@ -597,7 +598,7 @@ def test_approve_names_the_commit_in_its_event() -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["hold", "park", "clash", "rule_revise", "retry", "defer", "cancel", "finish"]
+    "verb", ["hold", "park", "clash", "rule_revise", "retry", "defer", "cancel", "finish", "rollback"]
 )
 def test_what_goes_another_way_is_not_landed(verb: str) -> None:
     source, _, call = VERBS[verb]
@@ -632,6 +633,22 @@ def test_a_failure_that_comes_too_late_stops_nothing() -> None:
     with pytest.raises(StaleTask):
         old.exhaust(actor=ACTOR, note="Exceeded")
     assert not Section.objects.get(pk=task.section_id).is_stopped
+
+
+def test_rollback_begins_the_round_again_and_the_counts_anew() -> None:
+    task = create_task(status="failed", round=4, rejections=15)
+    Section.objects.filter(pk=task.section_id).update(is_stopped=True)
+    task.rollback(2, actor=ACTOR, note="Wrong way since round 3.")
+    found = row(task)
+    assert (found["status"], found["round"], found["rejections"], found["version"]) == (
+        "in_progress",
+        3,
+        0,
+        1,
+    )
+    assert found["counts_since"] is not None
+    assert not Section.objects.get(pk=task.section_id).is_stopped
+    assert Event.objects.get(task=task).data == {"round": 3, "to_round": 2}
 
 
 def test_clash_begins_a_round_and_is_no_rejection() -> None:

@@ -55,6 +55,7 @@ TABLE = [
     ("cancel", "PIRDFCV", "X"),  # all but cancelled ones
     ("finish", "PIRDFV", "C"),  # a maintainer did it by hand
     ("reopen", "CX", "IP"),  # finished ones only
+    ("rollback", "IRDF", "I"),  # a maintainer takes rounds back
 ]
 ROWS = {verb: (from_, to) for verb, from_, to in TABLE}
 LEGAL = [
