@@ -1,20 +1,10 @@
 """The life of a gap: its states, its moves, and what counts as open (§4). In a project a gap is a task."""
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from tasks.states import Severity, Status
-
-# §2, with the suffix of a split: GAP-FLOW-007a.
-GAP_CODE = re.compile(r"\bGAP-[A-Z]{2,10}-\d{3}[a-z]?\b")
-
-
-def gap_codes(text: str) -> list[str]:
-    """The ids of gaps in a text, each once, in their order (ID-1)."""
-    return list(dict.fromkeys(GAP_CODE.findall(text)))
-
 
 # --- States -----------------------------------------------------------------------------------------------
 

@@ -28,47 +28,17 @@ from disputes.protocol.gaps import (
     RoundCount,
     TaskFacts,
     count_round,
-    gap_codes,
     gap_of,
     is_worrying,
     move,
     open_count,
 )
 from tasks.states import Severity, Status
-from tests.disputes.test_documents import growth
 
 G = GapState
 ENGINEER, REVIEWER, USER, SYSTEM = Actor
 CRITICAL, HIGH, MEDIUM, LOW = Severity
 STATE = st.sampled_from(list(GapState))
-
-# --- Ids --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "codes"),
-    [
-        ("GAP-FLOW-006", ["GAP-FLOW-006"]),
-        ("GAP-FLOW-007a and GAP-QA-001", ["GAP-FLOW-007a", "GAP-QA-001"]),
-        ("GAP-QA-001, GAP-QA-001", ["GAP-QA-001"]),
-        ("`GAP-ABCDEFGHIJ-999`", ["GAP-ABCDEFGHIJ-999"]),
-        ("GAP-X-001", []),  # a category has two to ten capitals
-        ("GAP-ABCDEFGHIJK-001", []),
-        ("gap-flow-006", []),
-        ("GAP-FLOW-6", []),
-        ("GAP-FLOW-0061", []),
-        ("XGAP-FLOW-006", []),
-        ("GAP-FLOW-006ab", []),
-    ],
-)
-def test_the_ids_of_gaps_are_found(text: str, codes: list[str]) -> None:
-    # ID-1, §2
-    assert gap_codes(text) == codes
-
-
-def test_a_long_text_takes_time_in_proportion_to_its_length() -> None:
-    assert growth(gap_codes, lambda size: "GAP-ABCDEFGHIJ" * size, 2000) < 16
-
 
 # --- States -----------------------------------------------------------------------------------------------
 
