@@ -140,8 +140,10 @@ def _fence(raw: str, *, may_open: bool) -> _Fence | None:
     text = raw.lstrip(" \t")
     first = text[:1]
     if first in LIST_MARKERS and may_open and ("```" in text or "~~~" in text):
-        while item := ITEM.match(text):
-            text = text[item.end() :]
+        start = 0
+        while item := ITEM.match(text, start):
+            start = item.end()
+        text = text[start:]
         first = text[:1]
     if first not in ("`", "~") or text[:3] != first * 3:
         return None
