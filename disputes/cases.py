@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from disputes.models import NOT_STATED, Conflict, Dispute
 from disputes.protocol.gate import OpenConflict
+from disputes.protocol.synthesis import Views, synthesise
 from tasks.dependencies import blocked_by
 from tasks.events import SYSTEM, Actor, record
 from tasks.models import Finding, Project, Submission, Task
@@ -48,9 +49,12 @@ def effect_of(project: Project, *, severity: str, reason: str, opened_as: str, h
 
 
 def open_conflicts(task: Task) -> list[OpenConflict]:
-    """The task's undecided conflicts, as the gate needs them."""
-    rows = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN)
-    return [OpenConflict(finding, effect) for finding, effect in rows.values_list("finding", "effect")]
+    """The task's undecided conflicts, as the gate needs them: hints and alerts let nothing pass."""
+    rows = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN).exclude(effect=LOG)
+    return [
+        OpenConflict(finding if kind == Conflict.Kind.DISAGREEMENT else None, effect)
+        for finding, kind, effect in rows.values_list("finding", "kind", "effect")
+    ]
 
 
 def live_dispute(task: Task) -> Dispute | None:
@@ -73,21 +77,26 @@ def open_conflict(
     reason: str = Conflict.Reason.OTHER,
     reviewer_position: str = "",
     coder_position: str = "",
+    effect: str = "",
     **more: Any,
 ) -> Conflict:
     """Open one conflict in the task's dispute, which is made where there is none.
 
-    A conflict that the project's policy only logs is recorded as such and waits for nobody.
+    A disagreement that the project's policy only logs is recorded as such and waits for nobody. Hints and
+    alerts say their `effect` themselves: hold, or log where they ask without holding anything.
     """
     Task.objects.select_for_update().get(pk=task.pk)
     severity = severity or (finding.severity if finding else REASON_SEVERITY[Conflict.Reason(reason)])
     if reason == Conflict.Reason.SECURITY and severity_rank(severity) < severity_rank(Severity.HIGH):
         severity = Severity.HIGH
-    effect = effect_of(
+    effect = effect or effect_of(
         task.project, severity=severity, reason=reason, opened_as=opened_as,
         heard=not {coder_position, reviewer_position} & {"", NOT_STATED},
     )  # fmt: skip
-    logged = effect == LOG
+    logged = effect == LOG and kind == Conflict.Kind.DISAGREEMENT
+    if kind == Conflict.Kind.DISAGREEMENT and "synthesis" not in more:
+        views = Views(question, reviewer_position, coder_position, more.get("coder_rationale", ""))
+        more |= _synthesis(views)
     dispute = _case_for(task, question, severity, closed=logged)
     conflict = Conflict.objects.create(
         dispute=dispute,
@@ -112,6 +121,19 @@ def open_conflict(
         note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},
     )  # fmt: skip
     return conflict
+
+
+def _synthesis(views: Views) -> dict[str, Any]:
+    """Option C, where a rule finds one (§14)."""
+    found = synthesise(views)
+    if found is None:
+        return {}
+    return {
+        "synthesis": found.proposal,
+        "synthesis_by": f"rule {found.rule}",
+        "synthesis_trade_off": found.trade_off,
+        "synthesis_covers_both": found.covers_both,
+    }
 
 
 def _case_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:

@@ -38,7 +38,7 @@ class RulingForm(forms.Form):
         Only own words leave it to the person whether the code must change.
         """
         data = self.cleaned_data
-        choice = options.choice(conflict.kind, data["option"])
+        choice = options.choice(conflict.kind, data["option"], conflict.origin)
         changes = choice.expects_change if choice else True
         return {
             "option": data["option"],

@@ -104,6 +104,9 @@ class Case:
         """Both sides; for a card that needs hands what happened and what was handed in last."""
         if self.conflict.kind == Conflict.Kind.HANDS:
             return self._hands()
+        if self.conflict.kind == Conflict.Kind.ALERT:
+            quotes = [Quote("", line) for line in self.conflict.evidence]
+            return [Card("", "What happened", self.conflict.get_origin_display(), quotes)]
         return [self._reviewer(), self._coder()]
 
     def _reviewer(self) -> Card:
@@ -172,7 +175,7 @@ class Case:
 
     @cached_property
     def options(self) -> list[rulings.OptionView]:
-        return rulings.options_of(self.conflict) if self.task else []
+        return rulings.options_of(self.conflict)
 
     @cached_property
     def shown_hash(self) -> str:
@@ -186,7 +189,7 @@ class Case:
     def ruled_title(self) -> str:
         """The title of the option that was ruled."""
         option = self.ruling.option if self.ruling else ""
-        chosen = choice(self.conflict.kind, option)
+        chosen = choice(self.conflict.kind, option, self.conflict.origin)
         return chosen.title if chosen else option.capitalize()
 
     @property

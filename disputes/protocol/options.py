@@ -16,6 +16,18 @@ class Option(StrEnum):
     UPHOLD_CODER = "uphold_coder"
     COMPROMISE = "compromise"
     OTHER = "other"
+    ASK = "ask"
+    ASK_DISAGREE = "ask_disagree"
+    CONVERT = "convert"
+    WAIVE = "waive"
+    FALSE_POSITIVE = "false_positive"
+    ACCEPT = "accept"
+    REDUCE = "reduce"
+    CHECK_REVIEW = "check_review"
+    CLARIFY = "clarify"
+    NARROW = "narrow"
+    PRIORITISE = "prioritise"
+    PAUSE = "pause"
     RETRY = "retry"
     DEFER = "defer"
     CANCEL = "cancel"
@@ -23,13 +35,18 @@ class Option(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One button: its key on the keyboard, its words, and whether the code must change after it."""
+    """One button: its key on the keyboard, its words, and what it asks of the coder.
+
+    After one that `expects_change` the code must change; one that only `asks` sends the task back for an
+    answer.
+    """
 
     option: Option
     letter: str
     title: str
     expects_change: bool
     needs_text: bool = False
+    asks: bool = False
 
 
 OPTIONS: dict[Kind, tuple[Choice, ...]] = {
@@ -40,12 +57,36 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
         Choice(Option.COMPROMISE, "C", "Synthesis", expects_change=True, needs_text=True),
         Choice(Option.OTHER, "D", "Own words", expects_change=True, needs_text=True),
     ),
+    # §13.5. To waive, and to say what is wrong with the hint, takes a reason.
+    Kind.SILENCE: (
+        Choice(Option.ASK, "1", "Ask to address", expects_change=False, asks=True),
+        Choice(Option.ASK_DISAGREE, "2", "Ask whether it disagrees", expects_change=False, asks=True),
+        Choice(Option.CONVERT, "3", "Convert to a conflict", expects_change=False),
+        Choice(Option.WAIVE, "4", "Waive", expects_change=False, needs_text=True),
+        Choice(Option.FALSE_POSITIVE, "5", "False alarm", expects_change=False, needs_text=True),
+    ),
+    # §12: the coder declines too much.
+    Kind.ALERT: (
+        Choice(Option.ACCEPT, "1", "Accept, rule on each", expects_change=False),
+        Choice(Option.REDUCE, "2", "Ask to reduce", expects_change=False, asks=True),
+        Choice(Option.CHECK_REVIEW, "3", "Check the review", expects_change=False),
+        Choice(Option.CLARIFY, "4", "Clarify the scope", expects_change=False, needs_text=True, asks=True),
+    ),
     Kind.HANDS: (
         Choice(Option.RETRY, "1", "Instruct and retry", expects_change=True),
         Choice(Option.DEFER, "2", "Defer", expects_change=False),
         Choice(Option.CANCEL, "3", "Cancel", expects_change=False),
     ),
 }
+
+# §10: a whole project diverges or stalls. It ends on the page that asks for the acknowledgements.
+PROJECT_OPTIONS = (
+    Choice(Option.ACCEPT, "1", "Accept the complexity", expects_change=False),
+    Choice(Option.NARROW, "2", "Narrow the scope", expects_change=False, needs_text=True),
+    Choice(Option.PRIORITISE, "3", "Critical tasks first", expects_change=False),
+    Choice(Option.PAUSE, "4", "Pause", expects_change=False),
+)
+PROJECT_ALERTS = frozenset({"divergence", "stall"})
 
 WORDS: dict[str, Option] = {
     **{option.value: option for option in Option},
@@ -59,17 +100,26 @@ WORDS: dict[str, Option] = {
 }
 
 
-def choice(kind: str, option: str) -> Choice | None:
+def offered(kind: str, origin: str = "") -> tuple[Choice, ...]:
+    """What may be chosen on a card of this kind; an alert's options hang on what it is about."""
+    if kind == Kind.ALERT and origin in PROJECT_ALERTS:
+        return PROJECT_OPTIONS
+    return OPTIONS[Kind(kind)]
+
+
+def choice(kind: str, option: str, origin: str = "") -> Choice | None:
     """The choice of that kind, or None where this kind does not offer it."""
-    for candidate in OPTIONS.get(Kind(kind), ()):
-        if candidate.option == option:
-            return candidate
-    return None
+    return next((each for each in offered(kind, origin) if each.option == option), None)
+
+
+def asks(option: str) -> bool:
+    """Whether the option sends the task back for an answer, though no code must change."""
+    return any(each.asks for choices in OPTIONS.values() for each in choices if each.option == option)
 
 
 def letter(option: str) -> str:
     """A, B, C or D; for other options the key that chooses them."""
-    letters = {c.option: c.letter for choices in OPTIONS.values() for c in choices}
+    letters = {c.option: c.letter for choices in (*OPTIONS.values(), PROJECT_OPTIONS) for c in choices}
     return letters[Option(option)]
 
 
@@ -96,4 +146,28 @@ def consequence(option: str, *, next_round: int, dependants: int, was_reviewed_g
             return f"Nothing runs on this task until somebody resumes it.{waiting}"
         case Option.CANCEL:
             return f"The task ends without code.{free}"
+        case Option.ASK:
+            return f"Round {next_round}: the coder must answer it, disagree openly or show where it is done."
+        case Option.ASK_DISAGREE:
+            return f"Round {next_round}: the coder must say whether it disagrees, and why."
+        case Option.CONVERT:
+            return "A conflict with the options A to D; the coder's side is quoted as not stated."
+        case Option.WAIVE:
+            return "The finding is settled; the reviewer is told why and may not raise it again."
+        case Option.FALSE_POSITIVE:
+            return "The hint is closed, and this kind of hint counts for less in this project."
+        case Option.ACCEPT:
+            return "Nothing moves; this card is closed."
+        case Option.REDUCE:
+            return f"Round {next_round}: what it declined is open again; the coder answers each anew."
+        case Option.CHECK_REVIEW:
+            return "Lower what does not block, below; conflicts on findings that no longer block are closed."
+        case Option.CLARIFY:
+            return f"Round {next_round}: coder and reviewer read your words first.{waiting}"
+        case Option.NARROW:
+            return "The tasks that you name, one a line, are put off; the count of flat rounds begins anew."
+        case Option.PRIORITISE:
+            return "Only critical tasks are begun until none of them is left."
+        case Option.PAUSE:
+            return "Nothing of this project is started until somebody takes it up again."
     raise AssertionError(option)

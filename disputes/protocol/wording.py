@@ -23,10 +23,23 @@ class Ruling:
     expects_change: bool = True
 
 
+# What the coder must do after an option that asks, or that leaves it to the words of the ruling.
+DEMANDS = {
+    Option.RETRY: "Start again with these words in mind.",
+    Option.ASK: (
+        "Answer it in your response: do it and say how, or write a DISAGREE block, or quote the place that "
+        "covers it already."
+    ),
+    Option.ASK_DISAGREE: "Say in your response whether you disagree: a DISAGREE block with a rationale, or do it.",
+    Option.REDUCE: "Answer each finding anew: withdraw what is no more than taste, give evidence for the rest.",
+    Option.CLARIFY: "Read the open findings in this light, and answer each of them anew.",
+}
+
+
 def action_for_coder(ruling: Ruling) -> str:
-    """What the coder must do now, in one sentence (DEC-1, DEC-2)."""
-    if ruling.option == Option.RETRY:
-        return "Start again with these words in mind."
+    """What the coder must do now, in one sentence (DEC-1, DEC-2, §13.5)."""
+    if demand := DEMANDS.get(Option(ruling.option)):
+        return demand
     if not ruling.expects_change:
         return "Leave the code at this point as it is."
     where = ruling.place or "the code"

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from disputes import cases, rulings
 from disputes.models import Conflict, Decision, Dispute
+from disputes.protocol.wording import ruling_lines
 from tasks.models import Answer, Comment, Event, Project, Task
 from tests.factories import (
     create_finding,
@@ -274,7 +275,7 @@ def test_the_preview_is_what_the_prompt_will_say(
         constraints="No new setting.", expects_change=option != "uphold_coder",
     )  # fmt: skip
     client.post(page(conflict, "decide/"), form)
-    assert lines == rulings.ruling_lines([rulings.ruling_of(Decision.objects.get())])
+    assert lines == ruling_lines([rulings.ruling_of(Decision.objects.get())])
 
 
 def test_an_empty_text_previews_the_options_own_words(client: Client, conflict: Conflict, tom: User) -> None:
@@ -432,10 +433,11 @@ def test_a_task_that_moved_on_is_told(client: Client, ledger: Project, tom: User
     assert Conflict.objects.get(pk=conflict.pk).status == "open"
 
 
-def test_a_kind_without_options_takes_no_ruling(client: Client, ledger: Project, tom: User) -> None:
+def test_a_hint_offers_its_own_five_options(client: Client, ledger: Project, tom: User) -> None:
     conflict = open_conflict(create_task(ledger, status="disputed"), kind="silence")
-    assert "nothing to choose" in as_user(client, tom).get(page(conflict)).content.decode()
-    assert client.post(page(conflict, "decide/"), typed(conflict)).status_code == 422
+    html = as_user(client, tom).get(page(conflict)).content.decode()
+    for title in ("Ask to address", "Ask whether it disagrees", "Convert", "Waive", "False alarm"):
+        assert title in html
 
 
 def test_a_card_of_a_whole_project_is_readable(client: Client, ledger: Project, tom: User) -> None:

@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.options import OPTIONS, WORDS, Choice, Kind, Option, choice, consequence, letter
+from disputes.protocol.options import (
+    OPTIONS,
+    WORDS,
+    Choice,
+    Kind,
+    Option,
+    asks,
+    choice,
+    consequence,
+    letter,
+    offered,
+)
 from disputes.protocol.wording import HEADING, Ruling, action_for_coder, ruling_lines
 
 REVIEWER, CODER, COMPROMISE, OTHER = (
@@ -30,6 +41,15 @@ CHOICES = [
     ("disagreement", "uphold_coder", "B", "Coder", False, False),
     ("disagreement", "compromise", "C", "Synthesis", True, True),  # §14: whoever hands it in writes it
     ("disagreement", "other", "D", "Own words", True, True),  # §14: always offered
+    ("silence", "ask", "1", "Ask to address", False, False),  # §13.5
+    ("silence", "ask_disagree", "2", "Ask whether it disagrees", False, False),
+    ("silence", "convert", "3", "Convert to a conflict", False, False),
+    ("silence", "waive", "4", "Waive", False, True),  # A4: with a rationale
+    ("silence", "false_positive", "5", "False alarm", False, True),  # A5: with an explanation
+    ("alert", "accept", "1", "Accept, rule on each", False, False),  # §12
+    ("alert", "reduce", "2", "Ask to reduce", False, False),
+    ("alert", "check_review", "3", "Check the review", False, False),
+    ("alert", "clarify", "4", "Clarify the scope", False, True),
     ("hands", "retry", "1", "Instruct and retry", True, False),
     ("hands", "defer", "2", "Defer", False, False),
     ("hands", "cancel", "3", "Cancel", False, False),
@@ -40,7 +60,9 @@ CHOICES = [
 def test_a_kind_of_conflict_offers_the_choice(
     kind: str, option: str, key: str, title: str, changes: bool, writes: bool
 ) -> None:
-    assert choice(kind, option) == Choice(Option(option), key, title, changes, writes)
+    asked = option in {"ask", "ask_disagree", "reduce", "clarify"}
+    assert choice(kind, option) == Choice(Option(option), key, title, changes, writes, asked)
+    assert asks(option) is asked
 
 
 @pytest.mark.parametrize(
@@ -73,11 +95,12 @@ def test_the_choices_of_a_kind_stand_in_the_order_of_their_keys(kind: Kind) -> N
     assert letters == sorted(set(letters))
 
 
-def test_only_a_synthesis_and_own_words_must_be_written() -> None:
-    assert [c.option for choices in OPTIONS.values() for c in choices if c.needs_text] == [
-        COMPROMISE,
-        OTHER,
-    ]
+@pytest.mark.parametrize("origin", ["divergence", "stall"])
+def test_an_alert_of_a_whole_project_offers_ways_to_go_on(origin: str) -> None:
+    """§10: forcing the end and abandoning stand on the page that asks for the acknowledgements."""
+    offered_ = [(each.letter, each.option) for each in offered("alert", origin)]
+    assert offered_ == [("1", "accept"), ("2", "narrow"), ("3", "prioritise"), ("4", "pause")]
+    assert choice("alert", "reduce", origin) is None
 
 
 @pytest.mark.parametrize(
@@ -99,8 +122,8 @@ def test_an_option_has_its_letter(option: str, key: str) -> None:
     assert letter(option) == key
 
 
-def test_every_option_has_a_letter_of_its_own() -> None:
-    assert len({letter(option) for option in Option}) == len(Option)
+def test_every_option_has_a_letter() -> None:
+    assert all(letter(option) for option in Option)
 
 
 @pytest.mark.parametrize("option", ["", "A", "nonsense"])
@@ -133,7 +156,7 @@ def test_the_command_understands_the_word(word: str, option: Option) -> None:
 
 
 def test_the_command_understands_no_other_word() -> None:
-    assert len(WORDS) == 14
+    assert set(WORDS) == {*Option, *"abcd", "reviewer", "coder", "custom"}
 
 
 # --- The consequence in words -----------------------------------------------------------------------------
@@ -184,7 +207,13 @@ def test_the_button_names_the_round_that_begins(option: Option, round_: int) -> 
     assert said.startswith(f"Round {round_}: ")
 
 
-@pytest.mark.parametrize("option", Option)
+# What these do to tasks that wait is known only once the conflict behind them is ruled.
+BEFORE_A_RULING = {
+    each.option for kind in ("silence", "alert") for origin in ("", "stall") for each in offered(kind, origin)
+} - {Option.CLARIFY}
+
+
+@pytest.mark.parametrize("option", sorted(set(Option) - BEFORE_A_RULING))
 @pytest.mark.parametrize("green", [True, False])
 @pytest.mark.parametrize("dependants", [0, 1, 2, 1000])
 def test_every_option_says_something_whole(option: Option, green: bool, dependants: int) -> None:
@@ -195,7 +224,14 @@ def test_every_option_says_something_whole(option: Option, green: bool, dependan
     assert (str(dependants) in said) is (dependants > 1)
 
 
-@pytest.mark.parametrize("option", Option)
+@pytest.mark.parametrize("option", sorted(BEFORE_A_RULING))
+def test_a_hint_and_an_alert_say_something_whole(option: Option) -> None:
+    said = consequence(option, next_round=2, dependants=7, was_reviewed_green=False)
+    assert said.endswith(".")
+    assert "7" not in said
+
+
+@pytest.mark.parametrize("option", sorted(set(Option) - BEFORE_A_RULING))
 @pytest.mark.parametrize("green", [True, False])
 def test_only_what_ends_the_waiting_says_so(option: Option, green: bool) -> None:
     said = consequence(option, next_round=2, dependants=5, was_reviewed_green=green)

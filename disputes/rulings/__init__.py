@@ -1,0 +1,31 @@
+"""Ruling on conflicts: what is offered, deciding, undoing, and what the next prompt is told."""
+
+from disputes.rulings.deciding import decide
+from disputes.rulings.offers import (
+    TEXT_MAX,
+    OptionView,
+    blockers_of,
+    options_of,
+    preview,
+    ruling_of,
+    shown_hash,
+    text_of,
+)
+from disputes.rulings.prompting import mark_used, rulings_for_prompt
+from disputes.rulings.undoing import reopen, undo
+
+__all__ = [
+    "TEXT_MAX",
+    "OptionView",
+    "blockers_of",
+    "decide",
+    "mark_used",
+    "options_of",
+    "preview",
+    "reopen",
+    "ruling_of",
+    "rulings_for_prompt",
+    "shown_hash",
+    "text_of",
+    "undo",
+]

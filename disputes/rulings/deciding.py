@@ -1,0 +1,120 @@
+"""Deciding a conflict: one conditional UPDATE, the decision, and what follows from it."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from disputes import cases
+from disputes.models import Conflict, Decision
+from disputes.protocol import options
+from disputes.rulings.effects import act
+from disputes.rulings.offers import draft, shown_hash
+from tasks.access import RULE, may
+from tasks.errors import Refused
+from tasks.events import Actor, record
+from tasks.models import Project, Task
+
+
+def _refuse_second(conflict: Conflict) -> Refused:
+    """The loser of a race learns what was ruled, by whom and when."""
+    decision = conflict.standing_decision()
+    if decision is None:
+        return Refused(
+            "not_open",
+            f"{conflict.ref} is {conflict.status}; there is nothing to rule on.",
+            "Reload the queue.",
+        )
+    who = decision.user.get_full_name() or decision.user.get_username() if decision.user else "the policy"
+    return Refused(
+        "already_decided",
+        f"{who} ruled {decision.letter} ({decision.option}) on {conflict.ref} "
+        f"at {decision.at:%Y-%m-%d %H:%M:%S} UTC.",
+        "Your text is kept. Reopen the conflict with a reason if the ruling is wrong.",
+        decision={
+            "option": decision.option, "letter": decision.letter, "by": who,
+            "at": decision.at.isoformat(), "text": decision.text,
+        },
+    )  # fmt: skip
+
+
+def decide(
+    conflict: Conflict,
+    option: str,
+    *,
+    user: Any,
+    text: str = "",
+    rationale: str = "",
+    constraints: str = "",
+    expects_change: bool | None = None,
+    shown: str = "",
+    undo_seconds: float | None = None,
+) -> Decision:
+    """Rule on a conflict: one conditional UPDATE, the decision, and the task's move, or nothing at all.
+
+    `shown` is the hash of what the person saw; empty skips that check (REST). `undo_seconds` None takes the
+    project's. Raises Refused: no_right, already_decided, not_open, stale_view, unknown_option, text_missing.
+    """
+    task, project = conflict.dispute.task, conflict.dispute.project
+    if not may(user, project, RULE):
+        raise Refused(
+            "no_right", f"You may not rule in {project.name}.",
+            "A maintainer can make you a triager.", status=403,
+        )  # fmt: skip
+    choice = options.choice(conflict.kind, option, conflict.origin)
+    if choice is None:
+        offered = ", ".join(f"{c.letter} {c.option}" for c in options.offered(conflict.kind, conflict.origin))
+        raise Refused(
+            "unknown_option", f"{option} is no option of {conflict.ref}.", f"Offered are {offered}.",
+            status=422,
+        )  # fmt: skip
+    if conflict.status != Conflict.Status.OPEN:
+        raise _refuse_second(conflict)
+    if shown and shown != shown_hash(conflict):
+        raise Refused(
+            "stale_view", f"{conflict.ref} has changed since you opened it.",
+            "Your text is kept. Look at it again, then rule.",
+        )  # fmt: skip
+    decision = draft(conflict, option, text, rationale, constraints, expects_change)
+    if choice.needs_text and not decision.text:
+        raise Refused(
+            "text_missing", "Your own words are missing.", f"“{choice.title}” needs a sentence.", status=422
+        )
+    wait = project.config.undo_seconds if undo_seconds is None else undo_seconds
+    actor = Actor.person(user)
+    now = timezone.now()
+    try:
+        with transaction.atomic():
+            _lock(conflict)
+            won = Conflict.objects.filter(pk=conflict.pk, status=Conflict.Status.OPEN).update(
+                status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING
+            )
+            if not won:
+                raise _Lost
+            decision.user, decision.shown_hash, decision.action = user, shown, "wait"
+            decision.at, decision.effective_at = now, now + timedelta(seconds=wait)
+            decision.save()
+            record(
+                project, "ruled", actor=actor, task=task, note=rationale or text,
+                data={"conflict": conflict.ref, "option": option, "letter": decision.letter},
+            )  # fmt: skip
+            conflict.refresh_from_db()
+            act(decision, actor)
+            cases.refresh(conflict.dispute)
+    except (IntegrityError, _Lost):
+        conflict.refresh_from_db()
+        raise _refuse_second(conflict) from None
+    return decision
+
+
+def _lock(conflict: Conflict) -> None:
+    """One ruling at a time on a task; on a card of a whole project, on the project."""
+    if conflict.dispute.task is not None:
+        Task.objects.select_for_update().get(pk=conflict.dispute.task.pk)
+    else:
+        Project.objects.select_for_update().get(pk=conflict.dispute.project_id)
+
+
+class _Lost(Exception):
+    """Somebody decided between our look and our UPDATE."""

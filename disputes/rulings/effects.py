@@ -1,0 +1,166 @@
+"""What a decision does to the task (DESIGN §6)."""
+
+from datetime import datetime
+from typing import Any
+
+from disputes import cases, flags
+from disputes.models import Conflict, Decision
+from disputes.protocol import options
+from disputes.protocol.options import Kind, Option
+from disputes.rulings.offers import blockers_of
+from tasks.events import Actor
+from tasks.models import Landing, Task
+from tasks.policy import HOLD
+from tasks.states import MOVES, Status
+
+# What a ruling may change on the task, and undo puts back.
+RESTORED = (
+    "status", "round", "rejections", "accepted_id", "landed_sha", "landed_at", "finished_by",
+    "counts_since", "not_before",
+)  # fmt: skip
+
+
+def act(decision: Decision, actor: Actor) -> None:
+    """Carry out what the option says, and move the task once its last blocking conflict is ruled."""
+    conflict = decision.conflict
+    if conflict.dispute.task is None:
+        from disputes import alerts
+
+        alerts.carry_out(decision, actor=actor)
+        decision.action = "apply"
+        decision.save(update_fields=["action"])
+        _followed(conflict)
+        return
+    task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
+    note = f"{conflict.ref}: {decision.letter}, {decision.option}"
+    before = {name: getattr(task, name) for name in RESTORED}
+    match Kind(conflict.kind):
+        case Kind.HANDS:
+            action = _hands(task, decision, actor, note)
+        case Kind.SILENCE:
+            action = _silence(task, decision, actor)
+        case Kind.ALERT:
+            action = _rate_alert(decision)
+        case _:
+            action = ""
+    decision.action = action or _ruled(task, decision, actor, note)
+    if decision.action != "wait":
+        decision.before = {name: _plain(value) for name, value in before.items()} | {"turn": task.version}
+    decision.save(update_fields=["action", "before"])
+    conflict.refresh_from_db()
+    conflict.dispute.refresh_from_db()
+
+
+def _followed(conflict: Conflict) -> None:
+    """Nobody has to do anything more for it."""
+    Conflict.objects.filter(pk=conflict.pk).update(followed=Conflict.Followed.APPLIED)
+
+
+def _silence(task: Task, decision: Decision, actor: Actor) -> str:
+    """What was ruled on a hint (§13.5). Converted, it goes on as a conflict that holds the task."""
+    conflict = decision.conflict
+    flags.settle(conflict, decision.option)
+    match Option(decision.option):
+        case Option.CONVERT:
+            _followed(conflict)
+            flags.convert(conflict, actor=actor)
+            if task.status in MOVES["hold"].sources:
+                task.hold(actor=actor, note=f"{conflict.ref} became a conflict.")
+                return "hold"
+        case Option.FALSE_POSITIVE:
+            _followed(conflict)
+    return ""
+
+
+def _rate_alert(decision: Decision) -> str:
+    """What was ruled on a coder that declines too much (§12)."""
+    conflict = decision.conflict
+    if decision.option == Option.REDUCE:
+        declined = Conflict.objects.filter(
+            dispute=conflict.dispute, status=Conflict.Status.OPEN, origin=Conflict.Origin.DISAGREE
+        )
+        declined.update(status=Conflict.Status.MOOT)
+    if not options.asks(decision.option):
+        _followed(conflict)
+    return ""
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
+    match Option(decision.option):
+        case Option.RETRY:
+            if any(other.effect == HOLD for other in cases.open_conflicts(task)):
+                return "wait"
+            conflict = decision.conflict
+            if conflict.submission and _may_land_again(conflict):
+                if cases.open_conflicts(task):
+                    Task.objects.filter(pk=task.pk).update(accepted=conflict.submission)
+                    return "wait"
+                task.rule_accept(
+                    conflict.submission, actor=actor, note=note, not_before=decision.effective_at
+                )
+                return "accept"
+            started = task.submissions.exists()
+            task.retry(
+                Status.IN_PROGRESS if started else Status.PENDING, actor=actor, note=note,
+                not_before=decision.effective_at,
+            )  # fmt: skip
+            return "retry"
+        case Option.DEFER:
+            task.defer(actor=actor, note=note)
+            Conflict.objects.filter(pk=decision.conflict_id).update(followed=Conflict.Followed.APPLIED)
+            return "defer"
+        case Option.CANCEL:
+            task.cancel(actor=actor, note=note)
+            Conflict.objects.filter(pk=decision.conflict_id).update(followed=Conflict.Followed.APPLIED)
+            return "cancel"
+    return ""
+
+
+def _may_land_again(conflict: Conflict) -> bool:
+    """The remote refused the push, and the same commit may be pushed once more; a clash needs another one."""
+    if conflict.origin != Conflict.Origin.LANDING or conflict.submission is None:
+        return False
+    last = conflict.submission.landings.order_by("-pk").first()
+    return last is None or last.status != Landing.Status.CONFLICT
+
+
+def _ruled(task: Task, decision: Decision, actor: Actor, note: str) -> str:
+    waiting_for_others = cases.open_conflicts(task)
+    if any(conflict.effect == HOLD for conflict in waiting_for_others):
+        return "wait"
+    effective = decision.effective_at
+    if _coder_must_act(task):
+        landed = task.status == Status.COMPLETED and task.landed_at
+        if task.status not in MOVES["rule_revise"].sources or landed:
+            return "wait"
+        task.rule_revise(actor=actor, note=note, not_before=effective)
+        return "revise"
+    shipped = waiting_for_others and (task.accepted_id or task.landed_at)
+    if task.status != Status.DISPUTED or shipped:
+        return "wait"
+    submission = task.last_submission() or decision.conflict.submission
+    if submission is None:
+        task.rule_revise(actor=actor, note=note, not_before=effective)
+        return "revise"
+    if blockers_of(submission) == set() and not waiting_for_others:
+        task.rule_accept(submission, actor=actor, note=note, not_before=effective)
+        return "accept"
+    task.rule_review(actor=actor, note=note, not_before=effective)
+    return "review"
+
+
+def _coder_must_act(task: Task) -> bool:
+    """Whether a ruling asks for a change or an answer that no submission since could have carried out."""
+    waiting = Decision.objects.standing().filter(
+        conflict__dispute__task=task, conflict__followed=Conflict.Followed.WAITING
+    )
+    return any(
+        ruling.used_at is None or not task.submissions.filter(at__gt=ruling.used_at).exists()
+        for ruling in waiting
+        if ruling.expects_change or options.asks(ruling.option)
+    )

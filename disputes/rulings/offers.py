@@ -1,0 +1,178 @@
+"""What may be chosen on a conflict, and what the person sees before choosing."""
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+
+from disputes.intake import settled_findings
+from disputes.models import NOT_STATED, Conflict, Decision
+from disputes.protocol import options
+from disputes.protocol.advice import Recommendation, recommend, trade_off
+from disputes.protocol.options import Option
+from disputes.protocol.synthesis import Source, Synthesis, Views
+from disputes.protocol.wording import Ruling, ruling_lines
+from tasks.models import Submission
+
+TEXT_MAX = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class OptionView:
+    """One button of the dispute page."""
+
+    letter: str
+    option: str
+    title: str
+    text: str
+    consequence: str
+    expects_change: bool
+    needs_text: bool
+    trade_off: str = ""
+    recommended: str = ""  # why, in a sentence; empty where it is not
+
+
+def text_of(conflict: Conflict, option: str) -> str:
+    """The words that an option starts with; a human may edit them."""
+    match Option(option):
+        case Option.UPHOLD_REVIEWER:
+            return conflict.reviewer_position
+        case Option.UPHOLD_CODER:
+            return conflict.coder_position
+        case Option.COMPROMISE:
+            return conflict.synthesis
+    return ""
+
+
+def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None = None) -> list[OptionView]:
+    """What may be chosen on this conflict, with the consequence in words.
+
+    `blockers` remembers, for a list of conflicts, what `blockers_of` said of each submission.
+    """
+    task = conflict.dispute.task
+    known: dict[int, set[int] | None] = {} if blockers is None else blockers
+    if conflict.submission and conflict.submission_id not in known:
+        known[conflict.submission.pk] = blockers_of(conflict.submission)
+    found = known.get(conflict.submission_id or 0)
+    clean = found is not None and found <= {conflict.finding_id}
+    advised = recommendation_of(conflict)
+    return [
+        OptionView(
+            letter=choice.letter,
+            option=choice.option,
+            title=choice.title,
+            text=text_of(conflict, choice.option),
+            consequence=options.consequence(
+                choice.option,
+                next_round=task.round + 1 if task else 1,
+                dependants=conflict.dispute.blocks,
+                was_reviewed_green=clean,
+            ),
+            expects_change=choice.expects_change,
+            needs_text=choice.needs_text,
+            trade_off=trade_off_of(conflict, choice.option),
+            recommended=advised.why if advised and advised.option == choice.option else "",
+        )
+        for choice in options.offered(conflict.kind, conflict.origin)
+    ]
+
+
+def synthesis_of(conflict: Conflict) -> Synthesis | None:
+    """Option C as a rule found it or somebody handed it in."""
+    if not conflict.synthesis:
+        return None
+    by = conflict.synthesis_by.partition(" ")[0]
+    return Synthesis(
+        conflict.synthesis,
+        conflict.synthesis_trade_off,
+        conflict.synthesis_covers_both,
+        Source(by) if by in set(Source) else Source.HUMAN,
+    )
+
+
+def recommendation_of(conflict: Conflict) -> Recommendation | None:
+    """What is recommended on a disagreement, with the reason (§14)."""
+    if conflict.kind != Conflict.Kind.DISAGREEMENT:
+        return None
+    return recommend(conflict.severity, synthesis_of(conflict))
+
+
+def trade_off_of(conflict: Conflict, option: str) -> str:
+    """What is given up with this option."""
+    views = Views(
+        conflict.question, conflict.reviewer_position,
+        "" if conflict.coder_position == NOT_STATED else conflict.coder_position, conflict.coder_rationale,
+    )  # fmt: skip
+    impact = conflict.finding.impact if conflict.finding else ""
+    return trade_off(Option(option), views, impact, synthesis_of(conflict))
+
+
+def shown_hash(conflict: Conflict) -> str:
+    """A hash of what the person sees; a ruling on anything else is refused."""
+    task = conflict.dispute.task
+    shown = [
+        conflict.pk, conflict.reviewer_position, conflict.coder_position, conflict.coder_rationale,
+        conflict.alternative, conflict.synthesis, conflict.question, conflict.severity,
+        (task.title, task.body) if task else "",
+        conflict.submission.sha if conflict.submission else "",
+    ]  # fmt: skip
+    return sha256(json.dumps(shown).encode()).hexdigest()
+
+
+def ruling_of(decision: Decision) -> Ruling:
+    """The decision as prompts and the preview word it."""
+    conflict = decision.conflict
+    return Ruling(
+        name=conflict.name,
+        severity=conflict.severity,
+        title=conflict.question,
+        option=decision.option,
+        text=decision.text,
+        rationale=decision.rationale,
+        constraints=decision.constraints_text,
+        place=conflict.finding.location if conflict.finding else "",
+        expects_change=decision.expects_change,
+    )
+
+
+def preview(
+    conflict: Conflict,
+    option: str,
+    *,
+    text: str,
+    rationale: str,
+    constraints: str,
+    expects_change: bool | None,
+) -> list[str]:
+    """Exactly the lines that the next engineer prompt would begin with, if it were ruled so now."""
+    return ruling_lines([ruling_of(draft(conflict, option, text, rationale, constraints, expects_change))])
+
+
+def draft(
+    conflict: Conflict, option: str, text: str, rationale: str, constraints: str, expects_change: bool | None
+) -> Decision:
+    """The decision as it would be stored: an empty text is the side's own, A always changes code, B never."""
+    choice = options.choice(conflict.kind, option, conflict.origin)
+    changes = bool(choice and choice.expects_change)
+    if option in {Option.OTHER, Option.COMPROMISE} and expects_change is not None:
+        changes = expects_change
+    return Decision(
+        conflict=conflict,
+        option=option,
+        text=text.strip()[:TEXT_MAX] or text_of(conflict, option),
+        rationale=rationale.strip()[:TEXT_MAX],
+        constraints_text=constraints.strip()[:TEXT_MAX],
+        expects_change=changes,
+    )
+
+
+def blockers_of(submission: Submission) -> set[int] | None:
+    """The mandatory findings, as first raised, that keep a submission from landing.
+
+    None where it is not green and reviewed (MODELS 25).
+    """
+    review = submission.reviews.order_by("-pk").first()
+    if review is None or submission.state != Submission.State.VERIFIED:
+        return None
+    settled = settled_findings(submission.task)
+    findings = review.findings.filter(mandatory=True).select_related("first")
+    return {finding.origin.pk for finding in findings} - set(settled)

@@ -1,0 +1,142 @@
+"""Taking a ruling back, and opening it again."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from disputes import cases, flags
+from disputes.models import Conflict, Decision
+from tasks.access import RULE, may
+from tasks.dependencies import recount, recount_dependants
+from tasks.errors import Refused
+from tasks.events import Actor, record
+from tasks.models import Task
+from tasks.policy import HOLD
+from tasks.states import MOVES, Status
+
+
+def undo(decision: Decision, *, user: Any) -> Conflict:
+    """Take a ruling back while no prompt has used it. Raises Refused: no_right, used, moved_on."""
+    conflict = decision.conflict
+    if conflict.dispute.task is None:
+        raise Refused("used", f"{conflict.ref} is about a whole project and was carried out at once.")
+    task = conflict.task
+    if not may(user, task.project, RULE):
+        raise Refused("no_right", f"You may not rule in {task.project.name}.", status=403)
+    if not _may_undo(user, decision, task):
+        raise Refused(
+            "no_right", "Only who ruled, or a lead of the project, takes a ruling back.",
+            "Reopen it with a reason.", status=403,
+        )  # fmt: skip
+    with transaction.atomic():
+        task = Task.objects.select_for_update().select_related("project", "section").get(pk=task.pk)
+        revoked = Decision.objects.filter(pk=decision.pk, revoked_at__isnull=True, used_at__isnull=True)
+        if not revoked.update(revoked_at=timezone.now(), revoked_by=user, revoked_reason="undone"):
+            raise Refused(
+                "used", "A prompt has already used this ruling.",
+                "Reopen the conflict with a reason: that opens a new one which names this.",
+            )  # fmt: skip
+        newer = cases.live_dispute(task)
+        stale = newer is not None and newer.pk != conflict.dispute_id
+        waits = _newer(conflict).filter(status=Conflict.Status.OPEN).exists()
+        if stale or waits or conflict.followed == Conflict.Followed.REOPENED:
+            raise Refused("already_open", f"A newer card asks for {conflict.ref}.", "Rule on that one.")
+        if conflict.kind == Conflict.Kind.SILENCE:
+            flags.unsettle(conflict, decision.option)
+        if moved := _that_moved(task, decision):
+            _restore(task, moved, Actor.person(user))
+        elif conflict.effect == HOLD and task.status in MOVES["hold"].sources:
+            task.hold(actor=Actor.person(user), note=f"The ruling on {conflict.ref} was taken back.")
+        Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
+        record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
+        conflict.refresh_from_db()
+        cases.refresh(conflict.dispute)
+    return conflict
+
+
+def _may_undo(user: Any, decision: Decision, task: Task) -> bool:
+    """Who ruled, or a lead of the project."""
+    lead = task.project.memberships.filter(user=user.pk, is_lead=True).exists()
+    return bool(decision.user_id == user.pk or lead or user.is_superuser)
+
+
+def _that_moved(task: Task, decision: Decision) -> Decision | None:
+    """The ruling that moved the task: this one, or a later one that waited for it."""
+    if decision.before or decision.conflict.effect != HOLD:
+        return decision if decision.before else None
+    later = (
+        Decision.objects.standing()
+        .unused()
+        .filter(conflict__dispute__task=task, before__isnull=False, pk__gt=decision.pk)
+    )
+    return later.order_by("-pk").first()
+
+
+def _restore(task: Task, decision: Decision, actor: Actor) -> None:
+    """The task as it was before the ruling moved it."""
+    before = dict(decision.before)
+    status, turn = before.pop("status"), before.pop("turn")
+    if task.version != turn:
+        raise Refused(
+            "moved_on", f"{task.ref} has moved on since: it is {task.status} now.",
+            "Reopen the conflict with a reason.", status_now=task.status,
+        )  # fmt: skip
+    if (task.landed_at and not before["landed_at"]) or task.landings.filter(status="pushing").exists():
+        raise Refused("moved_on", f"{task.ref} has landed; the ruling cannot be undone.", "Reopen it.")
+    for name in ("landed_at", "counts_since", "not_before"):
+        before[name] = parse_datetime(before[name]) if before[name] else None
+    if task.status == status:
+        Task.objects.filter(pk=task.pk).update(**before)
+    else:
+        task.move("undo", to=status, actor=actor, note=decision.conflict.ref, **before)
+    recount([task])
+    recount_dependants(task)
+    if status == Status.FAILED:
+        task.stop_sections()
+
+
+def _newer(conflict: Conflict) -> QuerySet[Conflict]:
+    """Later cards on the same point that wait for a ruling or have one."""
+    same = Q(previous=conflict)
+    if conflict.finding_id:
+        same |= Q(finding=conflict.finding_id, kind=conflict.kind)
+    counted = (Conflict.Status.OPEN, Conflict.Status.DECIDED)
+    return Conflict.objects.filter(same, pk__gt=conflict.pk, status__in=counted)
+
+
+def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
+    """Open a new conflict that names the ruled one (MODELS 29). Raises Refused: no_right, text_missing."""
+    old = decision.conflict
+    if old.dispute.task is None:
+        raise Refused("used", f"{old.ref} is about a whole project; the next checkpoint asks again.")
+    task = old.task
+    if not may(user, task.project, RULE):
+        raise Refused("no_right", f"You may not rule in {task.project.name}.", status=403)
+    if not reason.strip():
+        raise Refused("text_missing", "A reason is needed to reopen a ruling.", status=422)
+    if decision.revoked_at is not None:
+        raise Refused("not_open", f"That ruling on {old.ref} was taken back; it does not stand.", "Reload.")
+    with transaction.atomic():
+        actor = Actor.person(user)
+        Task.objects.select_for_update().get(pk=task.pk)
+        old.refresh_from_db()
+        if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
+            raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")
+        Conflict.objects.filter(pk=old.pk).update(followed=Conflict.Followed.REOPENED)
+        conflict = cases.open_conflict(
+            task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
+            finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,
+            reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
+            coder_position=old.coder_position, coder_rationale=old.coder_rationale,
+            coder_label=old.coder_label, alternative=old.alternative, previous=old, actor=actor,
+            effect=old.effect if old.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT} else "",
+            evidence=old.evidence,
+        )  # fmt: skip
+        record(task.project, "ruling_reopened", actor=actor, task=task, note=reason.strip())
+        task.refresh_from_db()
+        if task.status in MOVES["hold"].sources and conflict.effect == HOLD:
+            task.hold(actor=actor, note=f"{old.ref} was reopened: {reason.strip()}"[:500])
+    return conflict
