@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 LOCATION_MAX = 500  # a location is a line of text; more of it says no more
+TEXT_MAX = 4_000
 NEAR = 10  # lines that a place may move by from round to round, because code above it grew or shrank
 _PATH = re.compile(
     r"(?<![\w./@+-])(?P<path>(?:\.?/)?[\w.@+-]+(?:/[\w.@+-]+)+|[\w@+-]+(?:\.[\w@+-]+)*\.[A-Za-z]\w{1,7}|[\w@+-]{2,}\.[A-Za-z]\b)"
@@ -82,3 +83,9 @@ def same_place(one: Place, other: Place, near: int = NEAR) -> bool | None:
             one.last or one.first
         )
     return False if one.section and other.section else None
+
+
+def paths_in(text: str, limit: int = 50) -> list[str]:
+    """The files that a text names, each once, in their order; of a long text only its beginning is read."""
+    found = (match["path"].rstrip(".").removeprefix("./") for match in _PATH.finditer(text[:TEXT_MAX]))
+    return list(dict.fromkeys(found))[:limit]
