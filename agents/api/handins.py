@@ -125,7 +125,7 @@ def _reply(message: str, task: Task, **more: Any) -> dict[str, Any]:
 @transaction.atomic
 def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """A coder hands in a commit and its answers; declined mandatory findings open conflicts at once."""
-    response = read_response(data["response"])
+    response = read_response(data["response"], strict=True)
     caller, task = caller_of(user, "submit", ref, data["model"])
     _needs(task, Status.IN_PROGRESS, "submit")
     known = intake.check_response(task, response)

@@ -1,226 +1,94 @@
 """Reading a coder's response: one answer per finding, and its DISAGREE blocks (§12, §19.5)."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-from disputes.protocol.documents import DocumentError, Line, Mode, Problem, joined, scan
-from disputes.protocol.reviews import CODE, MORE_CODES, SHORT_CODE, codes_in
+from disputes.protocol.answers import MAX_TEXT, Answered, Mention, read_answers
+from disputes.protocol.disagree import MALFORMED, MISSING_POSITION, Disagreement, read_blocks
+from disputes.protocol.documents import DocumentError, Problem, scan
+from disputes.protocol.kinds import ANSWER_WORDS, HAND_IN_KINDS, AnswerKind
+from disputes.protocol.naming import Names
 
-
-class AnswerKind(StrEnum):
-    ADDRESSED = "addressed"
-    DECLINED = "declined"
-    DISCARDED = "discarded"
-    DEFERRED = "deferred"
-    PARTLY = "partly"
-
-
-ANSWER_WORDS: dict[str, AnswerKind] = {
-    **{kind.value: kind for kind in AnswerKind},
-    "fixed": AnswerKind.ADDRESSED,
-    "done": AnswerKind.ADDRESSED,
-    "resolved": AnswerKind.ADDRESSED,
-    "implemented": AnswerKind.ADDRESSED,
-    "disagree": AnswerKind.DECLINED,
-    "rejected": AnswerKind.DECLINED,
-    "dropped": AnswerKind.DISCARDED,
-    "later": AnswerKind.DEFERRED,
-    "partially": AnswerKind.PARTLY,
-    "partial": AnswerKind.PARTLY,
-}
-DISAGREE = re.compile(
-    rf"^ {{0,3}}#{{2,4}}\s+(?:\*\*)?DISAGREE\b:?(?:\*\*)?\s*[*`\[]*(?P<code>{CODE})?", re.IGNORECASE
-)
-CODES = rf"(?P<codes>{CODE}{MORE_CODES}|{SHORT_CODE}\s+(?:through|to)\s+{SHORT_CODE})"
-ROW = re.compile(rf"^\s*\|\s*[*`\[]*{CODES}(?P<rest>.*)$", re.IGNORECASE)
-BULLET = re.compile(
-    r"^\s*(?:[-*]\s+|\d+\.\s+|#{2,4}\s+)?(?:\[[xX ]\]\s*)?"
-    rf"[*`\[]*{CODES}[*`\]]*(?:\s*\([^)]*\))?\s*[:\-–—]+"
-    r"[*\s]*(?P<rest>.*)$",
-    re.IGNORECASE,
-)
-# Words that may stand before the answer: "I disagree", "was fixed".
-FILLERS = {"i", "we", "is", "was", "has", "have", "been", "be", "did", "do", "will", "now", "yet"}
-DENIALS = {"not", "never", "cannot"}
-RULE = re.compile(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
-LABEL = re.compile(r"^\s*\*\*(?P<label>[^*:]{3,40}):?\*\*:?\s*(?P<text>.*)$")
-LABELS = {
-    "reviewer concern": "concern",
-    "engineer position": "position",
-    "coder position": "position",
-    "rationale": "rationale",
-    "alternative approach (if any)": "alternative",
-    "alternative approach": "alternative",
-    "alternative": "alternative",
-    "request": "request",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What the coder says it did about one finding."""
-
-    code: str
-    kind: AnswerKind
-    text: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """One DISAGREE block, in the coder's own words."""
-
-    code: str
-    position: str
-    rationale: str
-    concern: str
-    alternative: str
-    line: int
+__all__ = [
+    "ANSWER_WORDS", "AnswerKind", "Answered", "Disagreement", "Mention", "ReadResponse", "read_response"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ReadResponse:
-    """A response as read; the text itself is kept beside it."""
+    """A response as read; the text itself is kept beside it.
+
+    `elsewhere` holds answers to findings that are none of the known ones: those of another review. `mentions`
+    holds the findings that it names without an answer (H1-d), `warnings` what is wrong with it, line by line.
+    """
 
     answers: tuple[Answered, ...]
     disagreements: tuple[Disagreement, ...]
     text: str
+    mentions: tuple[Mention, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    elsewhere: tuple[Answered, ...] = ()
 
 
-def read_response(document: str | Mapping[str, Any]) -> ReadResponse:
-    """A response out of Markdown or of its structured form. Raises DocumentError with every problem."""
-    return _from_markdown(document) if isinstance(document, str) else _from_structure(document)
+def read_response(
+    document: str | Mapping[str, Any],
+    known: Collection[str] | None = None,
+    *,
+    decided: Collection[str] = (),
+    strict: bool = False,
+) -> ReadResponse:
+    """A response out of Markdown or of its structured form.
+
+    `known` are the codes of the findings it may answer, as their review prints them; without them every
+    canonical code counts. `decided` are those that a human has decided (RE_ARGUED_CONFLICT). A malformed
+    DISAGREE block is kept as a draft with its problems (§12). Raises DocumentError with every problem where
+    `strict` is asked for and a block is malformed or a finding is declined without one; where the structured
+    form is malformed; and for a document that is too large.
+    """
+    if isinstance(document, str):
+        return _from_markdown(document, Names(known), decided, strict)
+    return _from_structure(document)
 
 
-def _from_markdown(text: str) -> ReadResponse:
+def _from_markdown(text: str, names: Names, decided: Collection[str], strict: bool) -> ReadResponse:
     lines = scan(text)
-    problems: list[Problem] = []
-    disagreements = list(_disagreements(lines, problems))
-    answers = _answers(lines)
-    for block in disagreements:
-        answers[block.code] = Answered(block.code, AnswerKind.DECLINED, block.position, block.line)
-    declined = {block.code for block in disagreements}
+    blocks, problems = read_blocks(lines, names, decided)
+    answers, mentions = read_answers(lines, names)
+    for block in blocks:
+        if block.code:
+            answers[block.code] = Answered(
+                block.code, AnswerKind.DECLINED, block.position[:MAX_TEXT], block.line, "block"
+            )
+    declined = {block.code for block in blocks}
     for answer in answers.values():
         if answer.kind is AnswerKind.DECLINED and answer.code not in declined:
-            problems.append(
-                Problem(
-                    answer.line, f"{answer.code} is declined without a block `## DISAGREE: {answer.code}`"
-                )
-            )
-    if problems:
-        raise DocumentError("malformed_response", sorted(problems, key=lambda problem: problem.line))
-    return ReadResponse(tuple(answers.values()), tuple(disagreements), text)
+            reason = f"{answer.code} is declined without a block `## DISAGREE: {answer.code}`"
+            problems.append(Problem(answer.line, reason))
+            if names.knows(answer.code):
+                blocks.append(_draft(answer))
+    problems.sort(key=lambda problem: problem.line)
+    if problems and strict:
+        raise DocumentError("malformed_response", problems)
+    ordered = sorted(answers.values(), key=lambda answer: answer.line)
+    return ReadResponse(
+        answers=tuple(answer for answer in ordered if names.knows(answer.code)),
+        disagreements=tuple(sorted(blocks, key=lambda block: block.line)),
+        text=text,
+        mentions=tuple(
+            mention for mention in mentions if mention.code not in answers and names.knows(mention.code)
+        ),
+        warnings=tuple(problems),
+        elsewhere=tuple(answer for answer in ordered if not names.knows(answer.code)),
+    )
 
 
-def _answers(lines: Iterable[Line]) -> dict[str, Answered]:
-    """The first answer to each finding: a table row or a line that begins with its code (H1-c)."""
-    found: dict[str, Answered] = {}
-    for line in lines:
-        if line.mode is not Mode.STATED or DISAGREE.match(line.text):
-            continue
-        if match := ROW.match(line.text):
-            first, *cells = [cell.strip(" *`") for cell in match["rest"].split("|")]
-            # The cell that holds nothing but an answer, wherever it is, or else how the second one begins.
-            alone = next((cell for cell in [*cells, first] if _is_answer(cell)), "")
-            kind = _answer_kind(alone or "".join(cells[:1]))
-        elif match := BULLET.match(line.text):
-            cells = [match["rest"].strip(" *`")]
-            kind = _answer_kind(cells[0])
-        else:
-            continue
-        text = " ".join(cell for cell in cells if cell and cell.lower() not in ANSWER_WORDS)
-        for code in codes_in(match["codes"]):
-            found.setdefault(code, Answered(code, kind, text[:4000], line.number))
-    return found
-
-
-def _words(text: str) -> list[str]:
-    """The words with which a text begins."""
-    plain = re.sub(r"\b[a-z]*n['’]t\b", "not", text[:80].lower())
-    return [word for word in re.split(r"[^a-z]+", plain) if word and word not in FILLERS]
-
-
-def _is_answer(cell: str) -> bool:
-    """Whether a cell holds words of an answer and no others."""
-    words = [word for word in _words(cell) if word not in DENIALS]
-    return bool(words) and len(cell) <= 80 and all(word in ANSWER_WORDS for word in words)
-
-
-def _answer_kind(text: str) -> AnswerKind:
-    """What a text says at its beginning; a finding that is only named is addressed, a denied one left out."""
-    first = next(iter(_words(text)), "")
-    return AnswerKind.DISCARDED if first in DENIALS else ANSWER_WORDS.get(first, AnswerKind.ADDRESSED)
-
-
-def _disagreements(lines: list[Line], problems: list[Problem]) -> Iterable[Disagreement]:
-    starts = [
-        (index, match)
-        for index, line in enumerate(lines)
-        if line.mode is Mode.STATED and (match := DISAGREE.match(line.text))
-    ]
-    seen: set[str] = set()
-    for index, match in starts:
-        line = lines[index]
-        if not match["code"]:
-            problems.append(Problem(line.number, "a DISAGREE heading names its finding: ISSUE-R1-001"))
-            continue
-        code = match["code"].upper()
-        if code in seen:
-            problems.append(Problem(line.number, f"{code} has a second DISAGREE block"))
-            continue
-        seen.add(code)
-        parts = _parts(lines, index)
-        if not parts.get("rationale"):
-            problems.append(Problem(line.number, f"the block on {code} has no **Rationale:** with text"))
-        if not parts.get("concern"):
-            problems.append(
-                Problem(line.number, f"the block on {code} does not quote the **Reviewer Concern:**")
-            )
-        yield Disagreement(
-            code=code,
-            position=parts.get("position") or parts.get("rationale", ""),
-            rationale=parts.get("rationale", ""),
-            concern=parts.get("concern", ""),
-            alternative=parts.get("alternative", ""),
-            line=line.number,
-        )
-
-
-def _parts(lines: list[Line], start: int) -> dict[str, str]:
-    """The labelled parts of a block, which ends at the next heading of its level or above."""
-    heading = lines[start].heading
-    level = heading[0] if heading else 2
-    parts: dict[str, list[Line]] = {}
-    current = ""
-    for index in range(start + 1, len(lines)):
-        line = lines[index]
-        if (below := line.heading) and below[0] <= level:
-            break
-        label = LABEL.match(line.text) if line.mode is Mode.STATED else None
-        name = LABELS.get(label["label"].strip().lower()) if label else None
-        if label and name:
-            current = name
-            parts.setdefault(current, []).append(Line(line.number, label["text"], line.mode))
-        elif current:
-            parts[current].append(line)
-    texts = {name: joined(_without_rule(block)).strip() for name, block in parts.items()}
-    if concern := texts.get("concern"):
-        texts["concern"] = re.sub(r"^[ \t]*> ?", "", concern, flags=re.MULTILINE).strip()
-    return texts
-
-
-def _without_rule(block: list[Line]) -> list[Line]:
-    """The lines without the rules and blank lines at their end, which only part them from what follows."""
-    end = len(block)
-    while end and (
-        not block[end - 1].text.strip()
-        or (block[end - 1].mode is Mode.STATED and RULE.match(block[end - 1].text))
-    ):
-        end -= 1
-    return block[:end]
+def _draft(answer: Answered) -> Disagreement:
+    """The disagreement of an answer that declines in one line: a draft, for it quotes and reasons nothing."""
+    return Disagreement(
+        answer.code, answer.text, "", "", "", answer.line, problems=(MALFORMED,)
+        if answer.text else (MALFORMED, MISSING_POSITION),
+    )  # fmt: skip
 
 
 def _from_structure(data: Mapping[str, Any]) -> ReadResponse:
@@ -237,7 +105,7 @@ def _from_structure(data: Mapping[str, Any]) -> ReadResponse:
         code = fields.get("finding", "").upper()
         kind = ANSWER_WORDS.get(fields.get("kind", "").lower())
         if not code or kind is None:
-            kinds = ", ".join(AnswerKind)
+            kinds = ", ".join(HAND_IN_KINDS)
             problems.append(Problem(number, f"answer {number} needs a finding and a kind: {kinds}"))
             continue
         if code in seen:

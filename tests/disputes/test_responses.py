@@ -65,7 +65,7 @@ def disagreement(text: str) -> Disagreement:
 def problems(document: Any) -> list[tuple[int, str]]:
     """The faults for which this is refused."""
     with pytest.raises(DocumentError) as refusal:
-        read_response(document)
+        read_response(document, strict=True)
     assert refusal.value.code == "malformed_response"
     return [(problem.line, problem.reason) for problem in refusal.value.problems]
 
@@ -92,6 +92,7 @@ def test_a_block_is_read_part_by_part() -> None:
         concern="The password is compared in plain text.",
         alternative="A comment that says so.",
         line=8,
+        request="Escalate to user for resolution",
     )
 
 
@@ -151,6 +152,11 @@ ANSWERS = [
     ),
     ("| ISSUE-R1-001 | Later calls raise now | addressed |", ("addressed", "Later calls raise now")),
     ("| ISSUE-R1-001 | Rejected names raise now | addressed |", ("addressed", "Rejected names raise now")),
+    ("| R1-001 | addressed | done so |", ("addressed", "done so")),  # H1-e: a short id
+    ("ISSUE-R1-001 was fixed.", ("addressed", "ISSUE-R1-001 was fixed.")),  # a sentence that claims it
+    ("Fixes ISSUE-R1-001.", ("addressed", "Fixes ISSUE-R1-001.")),
+    ("# Response to ISSUE-R1-001", ("addressed", "")),  # H1-c: a heading
+    ("## Changes (Addressing ISSUE-R1-001)", ("addressed", "")),
 ]
 
 
@@ -187,16 +193,11 @@ def test_every_word_of_an_answer_is_understood(
 @pytest.mark.parametrize(
     "text",
     [
-        "ISSUE-R1-001 was fixed.",  # prose
         "See ISSUE-R1-001: fixed",
-        "Fixes ISSUE-R1-001.",
-        "# Response to ISSUE-R1-001",
-        "## Changes (Addressing ISSUE-R1-001)",
         "| Finding | ISSUE-R1-001 |",  # not the first cell
         "| ISSUE-R1-0011 | addressed |",  # no id
         "ISSUE-R1-0011: addressed",
         "| ISSUE-1 | addressed |",
-        "| R1-001 | addressed |",
         "|---|---|",
         "> - ISSUE-R1-001: fixed",  # ID-3: somebody else's words
         "> | ISSUE-R1-001 | addressed |",
@@ -287,12 +288,8 @@ def test_a_heading_opens_a_block(heading: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "# DISAGREE: ISSUE-R1-001",  # level 1 is a title
-        "##### DISAGREE: ISSUE-R1-001",
         "    ## DISAGREE: ISSUE-R1-001",  # indented code
         "##DISAGREE: ISSUE-R1-001",
-        "## Disagreements: ISSUE-R1-001",  # another word
-        "## I DISAGREE: ISSUE-R1-001",
         f"```\n{BLOCK}```",  # ID-3, §21 no. 19: an example
         f"~~~~markdown\n{BLOCK}\n~~~~",
         f"````\n```\n{BLOCK}\n```\n````",
@@ -581,7 +578,7 @@ def test_null_is_no_text() -> None:
 )
 def test_a_structure_answers_each_finding_once(document: dict[str, Any]) -> None:
     with pytest.raises(DocumentError):
-        read_response(document)
+        read_response(document, strict=True)
 
 
 # --- What always holds ------------------------------------------------------------------------------------
@@ -596,7 +593,7 @@ GARBAGE = st.text() | st.lists(PIECES | st.text(max_size=5), max_size=40).map(""
 
 def tried(document: Any) -> ReadResponse | DocumentError:
     try:
-        return read_response(document)
+        return read_response(document, strict=True)
     except DocumentError as refusal:
         return refusal
 

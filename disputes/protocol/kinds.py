@@ -1,0 +1,145 @@
+"""What an answer says: the words and phrases with which a coder says what became of a finding (§19.5)."""
+
+import re
+from enum import StrEnum
+
+
+class AnswerKind(StrEnum):
+    """How a response treats a finding."""
+
+    ADDRESSED = "addressed"
+    DECLINED = "declined"
+    DISCARDED = "discarded"
+    DEFERRED = "deferred"
+    PARTLY = "partly"
+    USER_DECISION = "user_decision"
+    MOOTED = "mooted"
+    ACCEPTED_AS_IS = "accepted_as_is"
+
+
+ANSWER_WORDS: dict[str, AnswerKind] = {
+    **dict.fromkeys(
+        ["addressed", "addresses", "fixed", "fixes", "fix", "done", "resolved", "resolves", "implemented"]
+        + ["applied", "adopted", "incorporated", "accepted", "accept", "agreed", "agree", "clarified"]
+        + ["corrected", "updated", "added", "changed", "complete", "completed", "closed", "yes"],
+        AnswerKind.ADDRESSED,
+    ),
+    **dict.fromkeys(
+        ["declined", "decline", "disagree", "disagreed", "disputed", "rejected"], AnswerKind.DECLINED
+    ),
+    **dict.fromkeys(["discarded", "dropped", "wontfix", "ignored", "unaddressed"], AnswerKind.DISCARDED),
+    **dict.fromkeys(
+        ["deferred", "defer", "later", "postponed", "backlog", "backlogged"], AnswerKind.DEFERRED
+    ),
+    **dict.fromkeys(["partly", "partially", "partial"], AnswerKind.PARTLY),
+    "user_decision": AnswerKind.USER_DECISION,
+    **dict.fromkeys(["mooted", "moot", "obsolete", "superseded"], AnswerKind.MOOTED),
+    "accepted_as_is": AnswerKind.ACCEPTED_AS_IS,
+}
+# What a hand-in in JSON is told to choose from; the other kinds are understood as well.
+HAND_IN_KINDS = (
+    AnswerKind.ADDRESSED, AnswerKind.DECLINED, AnswerKind.DISCARDED, AnswerKind.DEFERRED, AnswerKind.PARTLY,
+)  # fmt: skip
+# Several words, at the beginning of a text whose fillers are taken out. The first one that fits counts.
+PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
+    (re.compile(rf"(?:{pattern})\b"), kind)
+    for pattern, kind in [
+        (r"no longer (?:applies|applicable|relevant|needed|exists|present)|not applicable|n a$|made moot"
+         r"|overtaken by", AnswerKind.MOOTED),
+        (r"(?:accepted|kept|left|leave|keep|works|remains|stays|unchanged) as (?:it )?is|as is|as intended"
+         r"|no (?:code |spec |further )?changes?(?: (?:needed|required|made|necessary)|$)|by design"
+         r"|works? as (?:intended|designed)|working as intended|known limitation|acknowledged$",
+         AnswerKind.ACCEPTED_AS_IS),
+        (r"(?:user|human)(?: s)? (?:decision|decided|decides|choice|chose|ruled|ruling|must decide)"
+         r"|(?:decided|ruled|settled) by (?:the |a )?(?:user|human)"
+         r"|(?:escalated|left|deferred|up|put) to (?:the |a )?(?:user|human)"
+         r"|(?:per|needs|awaiting|pending) (?:the |a )?(?:user|human)(?: s)? (?:decision|input|ruling)",
+         AnswerKind.USER_DECISION),
+        (r"out of scope|future work"
+         r"|(?:(?:in|for|to) (?:the |a )?)?(?:next|later|future) (?:round|release|version|iteration|phase)"
+         r"|not (?:now|this round|in this)", AnswerKind.DEFERRED),
+        (r"in part|partly|half", AnswerKind.PARTLY),
+        (r"disagree\w*", AnswerKind.DECLINED),
+    ]
+)  # fmt: skip
+SYMBOLS = {
+    **dict.fromkeys("✅✓✔☑", AnswerKind.ADDRESSED),
+    **dict.fromkeys("❌✗✘☒", AnswerKind.DISCARDED),
+    **dict.fromkeys("⏳⏸", AnswerKind.DEFERRED),
+}
+# Words that may stand before the answer: "I disagree", "was fixed".
+FILLERS = frozenset(
+    ["i", "we", "is", "was", "are", "were", "has", "have", "had", "been", "be", "did", "do", "will",
+     "now", "yet", "this", "it", "that", "fully", "all", "already", "also", "the", "issue", "finding",
+     "point", "status", "answer", "response", "strongly", "respectfully", "completely"]
+)  # fmt: skip
+DENIALS = frozenset({"not", "never", "cannot", "no", "un"})
+# What may follow an answer that is one word, so that "Later calls raise" and "Dropped the column" are none.
+AFTER = re.compile(
+    r"\s*(?:$|[.,;:!?()/|*_\[\]–—&+→]|-+(?:\s|>)|(?:to|in|until|till|by|because|as|since|for|with|per|via|and"
+    r"|but|on|at|from|after|before|here|now|already|today|again|this)\b)"
+)
+# These take an object: "Deferred the migration", "Rejected the proposal".
+WITH_OBJECT = re.compile(r"\s+(?:the|this|that|your|reviewer|it|these|those|a|an|any)\b")
+TAKING_OBJECTS = frozenset({"declined", "decline", "disagree", "disagreed", "rejected", "deferred", "defer",
+                            "postponed", "ignored"})  # fmt: skip
+# "Added" alone is an answer; "Added a table" is what was done.
+DEEDS = frozenset({"added", "changed", "updated", "clarified", "corrected", "applied", "complete", "closed"})
+MAX_ANSWER = 80
+
+
+def _plain(text: str) -> str:
+    """The beginning of a text in lower case, without marks, "won't" and "didn't" as "not"."""
+    return re.sub(r"\b[a-z]*n['’]t\b", "not", text[:160].lower()).lstrip(" *_`~\"'“”([{<>→-–—:")
+
+
+def _words(text: str) -> list[str]:
+    """The words with which a text begins, but for fillers."""
+    return [word for word in re.split(r"[^a-z_]+", _plain(text)[:MAX_ANSWER]) if word and word not in FILLERS]
+
+
+def is_answer(cell: str) -> bool:
+    """Whether a cell holds an answer and nothing else."""
+    if len(cell) > MAX_ANSWER:
+        return False
+    stripped = cell.strip(" *`_")
+    if stripped and all(sign in SYMBOLS or sign == "\ufe0f" for sign in stripped):
+        return True
+    words = _words(cell)
+    if words == ["no"]:
+        return True
+    if all(word in ANSWER_WORDS or word in DENIALS for word in words):
+        return any(word in ANSWER_WORDS for word in words)
+    joined = " ".join(words)
+    return any((match := pattern.match(joined)) and match.end() == len(joined) for pattern, _ in PHRASES)
+
+
+def stated_kind(text: str) -> AnswerKind | None:
+    """What a text says at its beginning became of the finding; None where it does not begin with that."""
+    plain = _plain(text)
+    if not plain:
+        return None
+    if plain[0] in SYMBOLS:
+        return stated_kind(plain[1:].lstrip("\ufe0f")) or SYMBOLS[plain[0]]
+    words = _words(text)
+    joined = " ".join(words[:8])
+    for pattern, kind in PHRASES:
+        if pattern.match(joined):
+            return kind
+    if not words:
+        return None
+    if words[0] in DENIALS:
+        denied = words[1:3]
+        if words == ["no"] or any(word in ANSWER_WORDS for word in denied):
+            return AnswerKind.DISCARDED
+        return None
+    first = words[0]
+    found = ANSWER_WORDS.get(first)
+    if found is None:
+        return None
+    rest = plain[plain.find(first) + len(first) :]
+    if len(words) > 1 and words[1] in ANSWER_WORDS and found is not AnswerKind.ADDRESSED:
+        return found
+    if AFTER.match(rest) or (found is AnswerKind.ADDRESSED and first not in DEEDS):
+        return found
+    return found if first in TAKING_OBJECTS and WITH_OBJECT.match(rest) else None

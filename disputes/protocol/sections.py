@@ -1,0 +1,158 @@
+"""What a section or a table of a response is for, as its heading says (§19.5)."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.documents import Line, Mode
+from disputes.protocol.kinds import AnswerKind
+
+
+class Role(StrEnum):
+    """What a section does with the findings that it names."""
+
+    PLAIN = "plain"
+    RESPONSE = "response"  # it tells what was done about them
+    RECAP = "recap"  # it repeats what was asked
+    OPEN = "open"  # it lists what is still to do
+
+
+NOUN = (
+    r"(?:issues?|findings?|points?|items?|concerns?|comments?|feedback|suggestions?|requests?|notes?|reviews?"
+    r"|reviewer)"
+)
+
+
+def _about(words: str) -> str:
+    """These words as what a heading says of findings, and not as part of the subject: "Deferred issues"."""
+    return (
+        rf"^(?:{words})(?:$| (?:{NOUN}|to|until|till|for|from|in|this|since|made|after|based|history|log)\b)"
+        rf"|\b{NOUN} (?:\w+ )?(?:{words})\b|\b(?:{words}) (?:\w+ )?{NOUN}\b"
+    )
+
+
+# The first that fits. A kind is what its entries became where they do not say otherwise.
+ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
+    (re.compile(pattern), role, kind)
+    for pattern, role, kind in [
+        (_about("(?:not|un) ?(?:yet |being )?(?:addressed|fixed|done|implemented|changed)|won t fix|wontfix"
+                "|will not fix|dropped|discarded"), Role.RESPONSE, AnswerKind.DISCARDED),
+        (_about("deferred|postponed|out of scope|backlog|future work"), Role.RESPONSE, AnswerKind.DEFERRED),
+        (_about("partial(?:ly)?(?: addressed| fixed| resolved| done)|partly(?: addressed| fixed| done)?"),
+         Role.RESPONSE, AnswerKind.PARTLY),
+        (_about("disagree\\w*|declined|disputed|rejected"), Role.RESPONSE, AnswerKind.DECLINED),
+        (_about("moot(?:ed)?|no longer (?:applicable|relevant)|obsolete"), Role.RESPONSE, AnswerKind.MOOTED),
+        (_about("accepted as is|as is|no changes? (?:needed|required|made)|by design"),
+         Role.RESPONSE, AnswerKind.ACCEPTED_AS_IS),
+        (_about("(?:user|human) decisions?(?: applied)?"), Role.RESPONSE, AnswerKind.USER_DECISION),
+        (_about("(?:still )?open|remaining|outstanding|unresolved|unanswered|pending|to ?do|next steps?|new"
+                "|(?:to|must) be (?:addressed|fixed)|to (?:address|fix|resolve)"), Role.OPEN, None),
+        (_about("(?:(?:summary|list|overview) of )?(?:all )?(?:the )?(?:changes?|revisions?|fixes|updates)"
+                "|revision history|change ?log|what (?:has )?changed|respon(?:se|ses|ding)|repl(?:y|ies)"
+                "|answers?|address(?:ed|es|ing)|resolved|resolutions?|fixed|closed|incorporated|disposition"),
+         Role.RESPONSE, None),
+        (_about("background|context|recap|references?|related|see also|inputs?|raised|glossary|prior art"
+                "|dependenc(?:y|ies)") + r"|\bproblem statement\b|\bwhat the reviewer\b", Role.RECAP, None),
+    ]
+)  # fmt: skip
+# Columns that only describe a finding. A table of nothing but these answers none.
+DESCRIBING = frozenset(
+    ["id", "ids", "#", "no", "nr", "issue", "issues", "finding", "findings", "concern", "concerns",
+     "problem", "question", "title", "name", "summary", "description", "severity", "priority", "impact",
+     "risk", "gap", "gaps", "category", "type", "kind", "owner", "assignee", "round", "source",
+     "reviewer", "raised", "by", "date", "count", "quote", "suggestion", "recommendation", "depends",
+     "on", "related", "to", "blocks", "blocked", "location", "file", "line", "lines"]
+)  # fmt: skip
+# A table with one of these tells what was done; there an id may stand in another cell than the first.
+TELLING = re.compile(
+    r"\b(?:version|rev|revision|revisions|chang\w+|resol\w+|respon\w+|repl(?:y|ies)|answers?|fix(?:es|ed)?|address\w*"
+    r"|actions?|dispositions?|update[sd]?|how|outcome|status)\b"
+)
+
+
+def role_of(heading: str) -> tuple[Role, AnswerKind | None]:
+    """What a section with this heading does, and the kind its entries have if they state none."""
+    plain = " ".join(re.findall(r"[a-z]+", re.sub(r"\(?\bissue-\S*", " ", heading[:200].lower())))
+    for pattern, role, kind in ROLES:
+        if pattern.search(plain):
+            return role, kind
+    return Role.PLAIN, None
+
+
+def cells_of(row: str) -> list[str]:
+    """The cells of a table's row; a bar behind a backslash or in code parts none."""
+    if "`" in row or "\\|" in row:
+        row = row.replace("\\|", "\0")
+        row = re.sub(r"`[^`|]*(?:\|[^`|]*)+`", lambda code: code[0].replace("|", "\0"), row)
+    text = row.strip()
+    text = text.removeprefix("|")
+    if text.endswith("|"):
+        text = text[:-1]
+    return [cell.strip().replace("\0", "|") for cell in text.split("|")]
+
+
+SEPARATOR = re.compile(r"[\s|:\-]+")
+
+
+def is_separator(text: str) -> bool:
+    """Whether a line parts the head of a table from its rows."""
+    return "-" in text and "|" in text and SEPARATOR.fullmatch(text) is not None
+
+
+def is_row(text: str) -> bool:
+    """Whether a line begins as a row of a table does."""
+    return text.lstrip(" \t")[:1] == "|"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a line stands: under which headings, and in which table."""
+
+    role: Role = Role.PLAIN
+    kind: AnswerKind | None = None
+    head: tuple[str, ...] = ()  # the cells of the table's head; none outside a table or without one
+
+    @property
+    def describes(self) -> bool:
+        """Whether the columns of the table only describe findings."""
+        return bool(self.head) and all(
+            word in DESCRIBING for cell in self.head[1:] for word in re.findall(r"[a-z#]+", cell.lower())
+        )
+
+    @property
+    def tells(self) -> bool:
+        """Whether the table tells what was done."""
+        return any(TELLING.search(cell.lower()) for cell in self.head)
+
+
+class Outline:
+    """Follows a document line by line and knows where it stands."""
+
+    def __init__(self) -> None:
+        self._stack: list[tuple[int, Role, AnswerKind | None]] = []
+        self._head: tuple[str, ...] = ()
+        self._before = ""
+        self._in_table = False
+
+    def at(self, line: Line) -> Place:
+        """The place of the next line, which is this one."""
+        text = line.text
+        if line.mode is not Mode.STATED or "|" not in text:
+            self._before, self._head, self._in_table = "", (), False
+        elif is_separator(text):
+            self._head = tuple(cells_of(self._before)) if self._before else ()
+            self._in_table = True
+        else:
+            self._in_table = self._in_table or is_row(text)
+            self._before = text
+        if (heading := line.heading) is not None:
+            level, words = heading
+            while self._stack and self._stack[-1][0] >= level:
+                self._stack.pop()
+            above = self._stack[-1] if self._stack else (0, Role.PLAIN, None)
+            role, kind = role_of(words)
+            if role is Role.PLAIN:
+                role, kind = above[1], above[2]
+            self._stack.append((level, role, kind))
+        role, kind = self._stack[-1][1:] if self._stack else (Role.PLAIN, None)
+        return Place(role, kind, self._head)
