@@ -797,46 +797,24 @@ def show_dispute(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def show_conflict(conflict: Reply) -> list[str]:
-    """One question: both positions verbatim, what may be decided, what was."""
+    """One question as the server presents it, with both positions verbatim; then what was decided."""
     heading = (conflict.get(key) for key in ("ref", "code", "kind", "severity", "status"))
     lines = ["  ".join(line(part) for part in heading if part)]
-    if conflict.get("question"):
-        lines += [f"  Question: {line(conflict['question'])}"]
-    lines += ["  Reviewer's position:", *quote(conflict.get("reviewer_position"))]
-    lines += ["  Coder's position:", *quote(conflict.get("coder_position"))]
-    if conflict.get("coder_rationale"):
-        lines += ["  Coder's rationale:", *quote(conflict["coder_rationale"])]
-    if conflict.get("alternative"):
-        lines += ["  Alternative:", *quote(conflict["alternative"])]
-    if options := objects(conflict.get("options")):
-        lines += ["  Options:"]
-        for option in options:
-            lines += show_option(option)
+    if conflict.get("presentation"):
+        lines += ["", *clean(conflict["presentation"]).split("\n")]
     if isinstance(conflict.get("decision"), dict):
-        lines += show_decision(conflict["decision"])
-    return lines
-
-
-def show_option(option: Reply) -> list[str]:
-    """A letter with its title, the text, the consequence under it."""
-    key, title = line(option.get("key") or ""), line(option.get("title") or "")
-    named = f"{title} ({key})" if title and key else title or key
-    lines = [f"    {line(option.get('letter') or '-')}  {named}".rstrip()]
-    if option.get("text"):
-        lines += [f"   {part}" for part in quote(option["text"])]
-    if option.get("consequence"):
-        lines += [f"       Consequence: {line(option['consequence'])}"]
+        lines += ["", *show_decision(conflict["decision"])]
     return lines
 
 
 def show_decision(decision: Reply) -> list[str]:
     """Who ruled what, when and why."""
     chosen = "  ".join(line(decision[key]) for key in ("letter", "option") if decision.get(key))
-    lines = [f"  Decision: {chosen or '-'}, by {label(decision.get('by'))}, {label(decision.get('at'))}"]
+    lines = [f"Decision: {chosen or '-'}, by {label(decision.get('by'))}, {label(decision.get('at'))}"]
     if decision.get("text"):
         lines += quote(decision["text"])
     if decision.get("rationale"):
-        lines += ["  Rationale:", *quote(decision["rationale"])]
+        lines += ["Rationale:", *quote(decision["rationale"])]
     return lines
 
 

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from disputes import rulings
 from disputes.models import Conflict, Decision, Dispute
+from disputes.presenting import presentation
 from disputes.protocol.options import WORDS, choice
 from tasks import idempotency
 from tasks.access import projects_for, tasks_for
@@ -92,19 +93,27 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
     code = serializers.CharField(source="name")
     options = serializers.SerializerMethodField()
     decision = serializers.SerializerMethodField()
+    presentation = serializers.SerializerMethodField(
+        help_text="The conflict as a person reads it, in Markdown"
+    )
 
     class Meta:
         model = Conflict
         fields = [
             "ref", "code", "kind", "origin", "opened_as", "reason", "status", "followed", "severity",
             "effect", "question", "reviewer_position", "reviewer_label", "coder_position",
-            "coder_rationale", "coder_label", "alternative", "options", "decision",
+            "coder_rationale", "coder_label", "alternative", "options", "decision", "presentation",
         ]  # fmt: skip
 
     @extend_schema_field(OptionSerializer(many=True))
     def get_options(self, conflict: Conflict) -> Any:
-        known = self.context.setdefault("blockers", {})
-        return OptionSerializer(rulings.options_of(conflict, known), many=True).data
+        return OptionSerializer(self._options(conflict), many=True).data
+
+    def _options(self, conflict: Conflict) -> list[rulings.OptionView]:
+        return rulings.options_of(conflict, self.context.setdefault("blockers", {}))
+
+    def get_presentation(self, conflict: Conflict) -> str:
+        return presentation(conflict, self._options(conflict))
 
     @extend_schema_field(DecisionSerializer(allow_null=True))
     def get_decision(self, conflict: Conflict) -> Any:
@@ -260,7 +269,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
 
 def _own_words(conflict: Conflict, option: str, notes: str) -> str:
     """Notes alone are the ruling where somebody must write one and nobody has."""
-    offered = choice(conflict.kind, option)
+    offered = choice(conflict.kind, option, conflict.origin)
     return notes if offered and offered.needs_text and not rulings.text_of(conflict, option) else ""
 
 

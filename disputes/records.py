@@ -11,6 +11,7 @@ from pathlib import Path
 from django.db.models import Prefetch, QuerySet
 
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
+from disputes.presenting import heard, is_implicit
 from disputes.protocol.records import (
     MINOR,
     OPEN,
@@ -30,7 +31,6 @@ DISPUTE_FILE, DECISIONS_FILE = "dispute.md", "decisions.md"
 SETTLED_MAX = 500
 # What the records never show, and may be large.
 LEFT_OUT = ("submission__diff", "submission__response", "finding__excerpt")
-IMPLICIT = {Conflict.Origin.CONVERTED, Conflict.Origin.FLAGGED, Conflict.Origin.UNANSWERED}
 
 
 def disputes_text(project: Project, dispute: Dispute | None = None) -> str:
@@ -147,14 +147,10 @@ def _sides(conflict: Conflict) -> Iterable[Side]:
         yield Side("What Happened", "", happened or conflict.question)
         return
     yield Side(
-        "Coder Position", conflict.coder_label, _heard(conflict.coder_position),
+        "Coder Position", conflict.coder_label, heard(conflict.coder_position),
         conflict.coder_rationale, conflict.alternative,
     )  # fmt: skip
-    yield Side("Reviewer Position", conflict.reviewer_label, _heard(conflict.reviewer_position))
-
-
-def _heard(position: str) -> str:
-    return "" if position == NOT_STATED else position
+    yield Side("Reviewer Position", conflict.reviewer_label, heard(conflict.reviewer_position))
 
 
 # --- decisions.md -----------------------------------------------------------------------------------------
@@ -172,8 +168,8 @@ def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
         task_ref=_ref(conflict),
         task=task.title if task else conflict.dispute.project.name,
         severity=conflict.severity,
-        reviewer=_heard(conflict.reviewer_position),
-        coder=_heard(conflict.coder_position),
+        reviewer=heard(conflict.reviewer_position),
+        coder=heard(conflict.coder_position),
         option=ruling.option,
         text=ruling.text,
         rationale=ruling.rationale,
@@ -194,6 +190,6 @@ def iso(at: datetime) -> str:
 def _type(conflict: Conflict) -> str:
     if conflict.kind != Conflict.Kind.DISAGREEMENT:
         return f"{conflict.get_kind_display()}: {conflict.get_origin_display()}"
-    if conflict.origin in IMPLICIT or conflict.coder_position == NOT_STATED:
+    if is_implicit(conflict):
         return "Implicit (converted)"
     return "Explicit DISAGREE" if conflict.origin == Conflict.Origin.DISAGREE else "Explicit"

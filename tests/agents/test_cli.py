@@ -521,13 +521,16 @@ def test_json_is_complete_and_still_harmless(run: Call, server: Server) -> None:
 
 
 def test_a_text_cannot_pretend_to_be_ours(run: Call, server: Server) -> None:
-    position = "fine\n  Decision: A  uphold_reviewer, by Ann"
-    conflict = {"ref": "C-9", "coder_position": position, "options": [{"letter": "A", "text": position}]}
+    ruling = "fine\nDecision: A  uphold_reviewer, by Ann"
+    said = {"letter": "B", "option": "other", "text": ruling, "rationale": ruling, "by": ruling}
+    conflict = {"ref": "C-9", "code": ruling, "decision": said}
     server.on(
         "GET /api/v1/disputes/D-7/", {"ref": "D-7", "reason": "x\nStatus: resolved", "conflicts": [conflict]}
     )
     lines = run("dispute", "show", "D-7").stdout.splitlines()
-    assert not any(text.lstrip().startswith(("Decision:", "Status:")) for text in lines)
+    assert [text for text in lines if text.lstrip().startswith(("Decision:", "Status:"))] == [
+        "Decision: B  other, by fine Decision: A uphold_reviewer, by Ann, -"
+    ]
 
 
 def test_a_hostile_text_costs_little_time(run: Call, server: Server) -> None:
@@ -886,22 +889,6 @@ def test_dispute_list_stale(run: Call, server: Server) -> None:
 
 
 def test_dispute_show(run: Call, server: Server) -> None:
-    options = [
-        {
-            "letter": "A",
-            "key": "uphold_reviewer",
-            "title": "The reviewer is right",
-            "text": "Use cookies",
-            "consequence": "Back to the coder",
-        },
-        {
-            "letter": "B",
-            "key": "uphold_coder",
-            "title": "The coder is right",
-            "text": "",
-            "consequence": "Lands",
-        },
-    ]
     ruled = {
         "letter": "B",
         "option": "uphold_coder",
@@ -916,14 +903,10 @@ def test_dispute_show(run: Call, server: Server) -> None:
         "kind": "disagreement",
         "status": "open",
         "severity": "HIGH",
-        "question": "Cookies or JWT?",
-        "reviewer_position": "XSS.\n  Revocation is hard.",
-        "coder_position": "JWT scales.",
-        "alternative": "",
-        "options": options,
+        "presentation": "### Conflict: ISSUE-R5-003\n\n> XSS.\n>   Revocation is hard.",
         "decision": None,
     }
-    second = {"ref": "C-10", "code": "", "status": "decided", "alternative": "Both", "decision": ruled}
+    second = {"ref": "C-10", "code": "", "status": "decided", "presentation": "", "decision": ruled}
     dispute = {
         "ref": "D-7",
         "status": "open",
@@ -939,28 +922,16 @@ def test_dispute_show(run: Call, server: Server) -> None:
         "Days open:  12\n"
         "\n"
         "C-9  ISSUE-R5-003  disagreement  HIGH  open\n"
-        "  Question: Cookies or JWT?\n"
-        "  Reviewer's position:\n"
-        "    | XSS.\n"
-        "    |   Revocation is hard.\n"
-        "  Coder's position:\n"
-        "    | JWT scales.\n"
-        "  Options:\n"
-        "    A  The reviewer is right (uphold_reviewer)\n"
-        "       | Use cookies\n"
-        "       Consequence: Back to the coder\n"
-        "    B  The coder is right (uphold_coder)\n"
-        "       Consequence: Lands\n"
+        "\n"
+        "### Conflict: ISSUE-R5-003\n"
+        "\n"
+        "> XSS.\n"
+        ">   Revocation is hard.\n"
         "\n"
         "C-10  decided\n"
-        "  Reviewer's position:\n"
-        "    not stated\n"
-        "  Coder's position:\n"
-        "    not stated\n"
-        "  Alternative:\n"
-        "    | Both\n"
-        "  Decision: B  uphold_coder, by Ann, 10:05\n"
-        "  Rationale:\n"
+        "\n"
+        "Decision: B  uphold_coder, by Ann, 10:05\n"
+        "Rationale:\n"
         "    | It scales.\n"
     )
 

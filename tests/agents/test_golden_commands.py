@@ -279,6 +279,46 @@ def several(desk: Desk, web: Project) -> None:
         open_dispute(task)
 
 
+def present(desk: Desk, web: Project) -> None:
+    """The examples of the design: declined openly with a middle ground, silently, and a card for hands."""
+    task = create_disputed(web, 1, "Retry calls")
+    finding = create_finding(Submission.objects.get(task=task).reviews.get(), code="ISSUE-R1-001")
+    open_dispute(
+        task,
+        finding=finding,
+        question=finding.title,
+        origin="disagree",
+        reviewer_position="Implement 1s, 2s, 4s delays between retries.",
+        coder_position="Keep instant retries.\n\n- Files answer at once.\n- Delays only slow the work.",
+        coder_rationale="The target is the local disk, and a pause adds complexity.",
+        alternative="A note for remote calls.",
+        synthesis="Instant for files, with a pause for servers.",
+        synthesis_by="rule S1",
+        synthesis_trade_off="Two ways to document.",
+        synthesis_covers_both=True,
+    )
+    other = create_disputed(web, 2, "Read settings")
+    review = Submission.objects.get(task=other).reviews.get()
+    finding = create_finding(
+        review, code="ISSUE-R1-001", severity="critical", title="Unknown fields are let through",
+        impact="Data is lost silently.", suggestion="Fail on unexpected keys.",
+    )  # fmt: skip
+    open_dispute(
+        other,
+        finding=finding,
+        question=finding.title,
+        origin="converted",
+        opened_as="system",
+        reviewer_position=finding.suggestion,
+        coder_position="",
+        evidence=["No reference to ISSUE-R1-001 in round 2.", "The section is unchanged."],
+    )
+    cases.park(
+        create_task(web, number=3, title="Deploy", status="in_progress", round=1),
+        "blocked", "Deploy: who has the key?", detail="The vault is closed.\n### Conflict: none",
+    )  # fmt: skip
+
+
 def words(desk: Desk, web: Project) -> None:
     """Comments, blocked, who am I."""
     desk.seat_run("coder", create_login(web, status="in_progress", round=1))
@@ -302,6 +342,7 @@ SCENES: dict[str, Callable[[Desk, Project], None]] = {
     "stale": stale,
     "resolve": resolve,
     "several": several,
+    "present": present,
     "words": words,
 }
 
