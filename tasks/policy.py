@@ -31,13 +31,13 @@ ON_DISPUTE = ("human", "judge", "discard")
 ROLLBACK_MODES = ("interactive", "auto_retry", "strict")
 STALE_ALERTS = ("log", "webhook", "none")
 
-RULES = "What a conflict does"
-COMMANDS = "Build and tests"
-ROUNDS = "Weights, stall and end"
-GATE = "Checking hand-ins"
-ROLLBACK = "Taking rounds back"
-DISAGREEMENT = "Open disagreement"
-SILENCE = "Silent disagreement"
+RULES = "Conflicts"
+COMMANDS = "Commands"
+DISAGREEMENT = "Disagreement"
+SILENCE = "Silence"
+ROUNDS = "Convergence"
+GATE = "Hand-ins"
+ROLLBACK = "Rollback"
 AGENTS = "Agents"
 GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, AGENTS)
 
@@ -57,7 +57,7 @@ _ROLLBACK = "taking rounds back"
 class ProjectSettings:
     """How a project's work is done; every key has a default that works."""
 
-    # --- What a conflict does
+    # --- Conflicts
     policy: dict[str, str] = setting(
         {Severity.CRITICAL: HOLD, Severity.HIGH: HOLD, Severity.MEDIUM: SHIP, Severity.LOW: LOG},
         PerSeverity(Choice(EFFECTS), "hold, ship or log", fixed=((Severity.CRITICAL, HOLD),)), RULES,
@@ -114,7 +114,7 @@ class ProjectSettings:
         path="disputes.alertOnStale", kept_for="alerts about stale disputes",
     )  # fmt: skip
 
-    # --- Build and tests
+    # --- Commands
     detect_commands: bool = setting(
         True, Flag(), COMMANDS,
         "Whether commands are detected where both are empty; if not, nothing is run.",
@@ -142,7 +142,7 @@ class ProjectSettings:
         kept_for="the landing",
     )  # fmt: skip
 
-    # --- Open disagreement
+    # --- Disagreement
     disagree_round_share: float = setting(
         0.5, _SHARE, DISAGREEMENT,
         "Warn when more than this share of a round's critical and high findings is disputed.",
@@ -170,7 +170,7 @@ class ProjectSettings:
         kept_for="knowing findings again without their id",
     )  # fmt: skip
 
-    # --- Silent disagreement
+    # --- Silence
     unaddressed_high_threshold: int = setting(
         2, _COUNT, SILENCE, "From so many unanswered high findings in a round on, people are warned.",
         kept_for=_SILENT,
@@ -204,7 +204,7 @@ class ProjectSettings:
         kept_for=_SILENT,
     )  # fmt: skip
 
-    # --- Weights, stall and end
+    # --- Convergence
     severity_weights: dict[str, int] = setting(
         {Severity.CRITICAL: 16, Severity.HIGH: 4, Severity.MEDIUM: 2, Severity.LOW: 1},
         PerSeverity(Whole(0, 1000), "a whole number"), ROUNDS,
@@ -248,7 +248,7 @@ class ProjectSettings:
         kept_for=_CONVERGENCE,
     )  # fmt: skip
 
-    # --- Checking hand-ins
+    # --- Hand-ins
     max_retries: int = setting(
         2, Whole(0, 20), GATE, "Runs that are repeated because of their hand-in, after the first one.",
         kept_for=_GATE,
@@ -266,7 +266,7 @@ class ProjectSettings:
         kept_for=_GATE,
     )  # fmt: skip
 
-    # --- Taking rounds back
+    # --- Rollback
     rollback_mode: str = setting(
         "interactive", Choice(ROLLBACK_MODES), ROLLBACK,
         "Ask every time (interactive), repair the first failure silently (auto_retry), or ask every time "
@@ -316,6 +316,32 @@ class ProjectSettings:
             raise SettingsError(f"unknown setting: {', '.join(unknown)}.", unknown[0])
         return cls(**{key: completed(key, value) for key, value in data.items()})
 
+    @classmethod
+    def salvaged(cls, data: Any) -> "tuple[ProjectSettings, list[SettingsError]]":
+        """What can be used of a row that was edited past every check, and what is wrong with the rest."""
+        good, faults = {}, []
+        for key, value in data.items() if isinstance(data, dict) else ():
+            try:
+                if key not in SETTINGS:
+                    raise SettingsError(f"unknown setting: {key}.", str(key))
+                good[key] = SETTINGS[key].kind.check(key, completed(key, value))
+            except SettingsError as error:
+                faults.append(error)
+        try:
+            return cls(**good), faults
+        except SettingsError as error:
+            return cls(**{key: value for key, value in good.items() if key != error.key}), [*faults, error]
+
+    def replaced(self, changes: Mapping[str, Any]) -> "ProjectSettings":
+        """The settings with these values; severities that a value does not name keep theirs."""
+        told = self.to_json()
+        for key, value in changes.items():
+            is_partial = (
+                key in told and isinstance(SETTINGS[key].kind, PerSeverity) and isinstance(value, Mapping)
+            )
+            told[key] = {**told[key], **value} if is_partial else value
+        return ProjectSettings.from_json(told)
+
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
         return {key: entry.kind.plain(getattr(self, key)) for key, entry in SETTINGS.items()}
@@ -332,6 +358,27 @@ class ProjectSettings:
 
 SETTINGS: dict[str, Setting] = {item.name: item.metadata["setting"] for item in fields(ProjectSettings)}
 DEFAULTS = ProjectSettings()
+
+
+def in_words(key: str, value: Any) -> str:
+    """A plain value for people: in help, in tables and in what is recorded of a change."""
+    kind = SETTINGS[key].kind
+    if value is None and isinstance(kind, Whole):
+        return kind.none
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(kind, Ladders):
+        return "; ".join(f"{name} {in_words('policy', steps)}" for name, steps in value.items()) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value) or "empty"
+
+
+def default_of(key: str) -> str:
+    """The default in words."""
+    return in_words(key, DEFAULTS.to_json()[key])
 
 
 def completed(key: str, value: Any) -> Any:

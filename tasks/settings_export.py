@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from tasks.policy import DEFAULTS, GROUPS, SETTINGS, ProjectSettings
+from tasks.policy import GROUPS, SETTINGS, ProjectSettings, default_of
 from tasks.settings_file import OPTIONAL, PLACES
-from tasks.settings_schema import Whole, Words
+from tasks.settings_schema import Words
 
 
 def write_settings(
@@ -55,20 +55,6 @@ def _comment(path: str, width: int) -> list[str]:
     if path in OPTIONAL:
         return ["The others."]
     return wrap(f"{SETTINGS[PLACES[path]].told} Default: {default_of(PLACES[path])}.", width)
-
-
-def default_of(key: str) -> str:
-    """The default in words, for help and tables."""
-    entry, value = SETTINGS[key], DEFAULTS.to_json()[key]
-    if value is None and isinstance(entry.kind, Whole):
-        return entry.kind.none
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {one}" for name, one in value.items()) or "none"
-    if isinstance(value, list):
-        return ", ".join(value) or "none"
-    return f"{value:g}" if isinstance(value, int | float) else value or "empty"
 
 
 def _entry(word: str, value: Any) -> list[str]:

@@ -5,7 +5,7 @@ annotated form `{_description: ..., value: 7}`. All that is wrong is reported at
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -97,16 +97,9 @@ class SettingsFile:
     def over(self, base: ProjectSettings) -> ProjectSettings:
         """The settings `base` with what the file says. Raises FaultyFile where they do not go together."""
         try:
-            return self._over(base, self.values)
+            return base.replaced(self.values)
         except SettingsError as error:
             raise FaultyFile([Fault(self._line_of(error, base), str(error))]) from error
-
-    def _over(self, base: ProjectSettings, values: Mapping[str, Any]) -> ProjectSettings:
-        told = base.to_json()
-        for key, value in values.items():
-            is_partial = isinstance(SETTINGS[key].kind, PerSeverity)
-            told[key] = {**told[key], **value} if is_partial else value
-        return ProjectSettings.from_json(told)
 
     def _line_of(self, error: SettingsError, base: ProjectSettings) -> int:
         """Where two values do not go together, the file may hold only one: it is well without that one."""
@@ -114,7 +107,7 @@ class SettingsFile:
             return self.lines[error.key]
         for key in self.values:
             try:
-                self._over(base, {other: value for other, value in self.values.items() if other != key})
+                base.replaced({other: value for other, value in self.values.items() if other != key})
             except SettingsError:
                 continue
             return self.lines[key]

@@ -220,12 +220,16 @@ class ProjectScopedAdmin(BaseAdmin):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Whatever a person edits here leaves an event, which also rings the loop."""
         super().save_related(request, form, formsets, change)
-        touched = [*form.changed_data]
+        touched = self.touched(form)
         for rows in formsets:
             if rows.new_objects or rows.changed_objects or rows.deleted_objects:
                 touched.append(str(rows.model._meta.verbose_name_plural))
         if touched or not change:
             self.record(request, form.instance, "edited" if change else "added", ", ".join(touched))
+
+    def touched(self, form: Any) -> list[str]:
+        """What the event names of the fields that were changed."""
+        return [*form.changed_data]
 
     def record(self, request: HttpRequest, obj: Any, what: str, note: str = "") -> None:
         """The event `task_edited`, `section_added` and so on, in the person's name."""

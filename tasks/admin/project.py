@@ -1,16 +1,16 @@
 """Projects, who belongs to them, and their sections."""
 
-import json
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from unfold.decorators import action, display
 
 from tasks.admin.base import (
@@ -20,9 +20,12 @@ from tasks.admin.base import (
     ScopedInline,
     is_superuser,
 )
+from tasks.admin.settings_form import SETTING_FIELDSETS, ProjectForm, settings_table
+from tasks.configuring import configure
 from tasks.dependencies import recount
+from tasks.events import Actor
 from tasks.models import Membership, Project, Section, Task
-from tasks.policy import ProjectSettings
+from tasks.policy import SETTINGS, ProjectSettings
 from tasks.states import Status
 
 LANDED = Q(tasks__landed_at__isnull=False)
@@ -64,14 +67,19 @@ class ProjectAdmin(ProjectScopedAdmin):
     search_fields = ("name", "slug", "repo_url")
     prepopulated_fields = {"slug": ("name",)}
     inlines = (MembershipInline,)
+    form = ProjectForm
+    form = ProjectForm
     actions_detail = (
         {"title": "Download", "icon": "download", "items": ["disputes_file", "decisions_file"]},
     )
     fieldsets = (
         (None, {"fields": (("name", "slug"), ("status", "trouble_now"))}),
         ("Repository", {"fields": (("repo_url", "target_branch"),)}),
-        ("Work", {"fields": ("max_parallel", "settings", "defaults")}),
+        ("Work", {"fields": ("max_parallel",)}),
     )
+
+    class Media:
+        css = {"all": ("steroids/settings.css",)}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
         return with_progress(super().get_queryset(request))
@@ -81,8 +89,30 @@ class ProjectAdmin(ProjectScopedAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """Names and the repository's address are the superusers': hosts fetch with their own rights."""
-        always = ("trouble_now", "defaults")
+        always = ("trouble_now", "settings_now")
         return always if self.has_add_permission(request) else (*always, "slug", "repo_url")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Who may change the project gets a field for each setting, the others a table of them."""
+        may_change = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        settings = SETTING_FIELDSETS if may_change else (("Settings", {"fields": ("settings_now",)}),)
+        return (*self.fieldsets, *settings)
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
+        project = self.get_object(request, unquote(object_id))
+        if request.method == "GET" and self.has_change_permission(request, project):
+            for fault in ProjectSettings.salvaged(project.settings)[1]:
+                self.message_user(request, f"Not used: {fault} Save the page to drop it.", messages.WARNING)
+        return super().change_view(request, object_id, *args, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if change and (changes := form.setting_changes()):
+            configure(obj, changes, actor=Actor.person(request.user))
+
+    def touched(self, form: Any) -> list[str]:
+        """The settings leave an event of their own, with their values."""
+        return [name for name in form.changed_data if name not in SETTINGS]
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
         return {} if obj else super().get_prepopulated_fields(request, obj)
@@ -108,10 +138,9 @@ class ProjectAdmin(ProjectScopedAdmin):
     def trouble_now(self, project: Project) -> str:
         return project.trouble or "none"
 
-    @display(description="defaults of the settings")
-    def defaults(self, project: Project) -> str:
-        pairs = ((key, json.dumps(value)) for key, value in ProjectSettings().to_json().items())
-        return format_html_join("", "<div><code>{}</code> {}</div>", pairs)
+    @display(description="settings")
+    def settings_now(self, project: Project) -> SafeString:
+        return settings_table(ProjectSettings.salvaged(project.settings)[0])
 
 
 @admin.register(Membership)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.policy import SETTINGS, ProjectSettings
-from tasks.settings_export import default_of, write_settings
+from tasks.policy import SETTINGS, ProjectSettings, default_of
+from tasks.settings_export import write_settings
 from tasks.settings_file import OPTIONAL, PLACES, SIZE_MAX, AgentEntry, FaultyFile, read_settings, read_value
 from tasks.settings_schema import Ladders
 from tests.tasks.valid_settings import valid_settings

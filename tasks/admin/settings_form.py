@@ -1,0 +1,223 @@
+"""The settings of a project as fields of a form: one for each key of the schema, with help and default."""
+
+from functools import partial
+from typing import Any
+
+import yaml
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from tasks.models import Project
+from tasks.policy import DEFAULTS, GROUPS, SETTINGS, ProjectSettings, SettingsError, default_of, in_words
+from tasks.settings_file import FaultyFile, read_value
+from tasks.settings_schema import (
+    Choice,
+    Flag,
+    Kind,
+    Ladders,
+    Number,
+    PerSeverity,
+    Setting,
+    Text,
+    Whole,
+    Words,
+)
+
+
+class LinesField(forms.CharField):
+    """A command: several lines, as they were typed."""
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n")
+
+
+class LaddersField(forms.CharField):
+    """Ladders in YAML; a fault names its line."""
+
+    def to_python(self, value: Any) -> dict[str, dict[str, str]]:
+        if isinstance(value, dict):
+            return value
+        text = super().to_python(value)
+        try:
+            return Ladders().plain(read_value(Ladders(), text, "model_ladder")) if text.strip() else {}
+        except FaultyFile as error:
+            raise ValidationError(
+                [f"Line {fault.line}: {fault.message}" for fault in error.faults]
+            ) from error
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value  # as it was typed
+        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True) if value else ""
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return bool(self.to_python(initial or {}) != self.to_python(data))
+        except ValidationError:
+            return True
+
+
+class SeveritiesWidget(forms.MultiWidget):
+    """One small field for each severity, beside each other, each under its name."""
+
+    def decompress(self, value: Any) -> list[Any]:
+        return list(value.values()) if value else [None] * len(self.widgets)
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        parts = self.get_context(name, value, attrs)["widget"]["subwidgets"]
+        cells = (
+            (part["attrs"]["aria-label"], self._render(part["template_name"], {"widget": part}, renderer))
+            for part in parts
+        )
+        rows = format_html_join("", '<label class="setting-cell"><span>{}</span>{}</label>', cells)
+        return format_html('<div class="setting-cells">{}</div>', rows)
+
+
+class SeveritiesField(forms.MultiValueField):
+    """A value for each severity; what is fixed cannot be chosen."""
+
+    def __init__(self, kind: PerSeverity, default: dict[str, Any], **options: Any) -> None:
+        self.default, self.fixed = default, dict(kind.fixed)
+        parts = [_field(kind.each, name, name in self.fixed) for name in default]
+        widget = SeveritiesWidget([part.widget for part in parts])
+        super().__init__(parts, widget=widget, require_all_fields=False, **options)
+
+    def compress(self, data_list: list[Any]) -> dict[str, Any]:
+        given = dict(zip(self.default, data_list or [None] * len(self.default), strict=True))
+        chosen = {name: self.default[name] if value in (None, "") else value for name, value in given.items()}
+        return chosen | self.fixed
+
+
+def _number_attrs(kind: Whole | Number) -> dict[str, Any]:
+    return {"min": kind.low, "max": kind.high, "step": 1 if isinstance(kind, Whole) else "any"}
+
+
+def _field(kind: Kind, name: str = "", fixed: bool = False, **options: Any) -> forms.Field:
+    """The field for values of this kind; `name` is said to those who do not see labels."""
+    attrs: dict[str, Any] = ({"aria-label": name} if name else {}) | ({"disabled": True} if fixed else {})
+    match kind:
+        case Flag():
+            return forms.BooleanField(widget=UnfoldBooleanSwitchWidget(attrs), required=False, **options)
+        case Whole():
+            widget = UnfoldAdminDecimalFieldWidget(attrs | _number_attrs(kind))
+            return forms.IntegerField(widget=widget, required=False, **options)
+        case Number():
+            widget = UnfoldAdminDecimalFieldWidget(attrs | _number_attrs(kind))
+            return forms.FloatField(widget=widget, required=False, **options)
+        case Choice(words=words):
+            choices = [(word, word.replace("_", " ")) for word in words]
+            select = UnfoldAdminSelectWidget(attrs)
+            return forms.ChoiceField(choices=choices, widget=select, required=False, **options)
+        case Words(words=words):
+            boxes = UnfoldAdminCheckboxSelectMultipleWidget()
+            choices = [(word, word) for word in words]
+            return forms.MultipleChoiceField(choices=choices, widget=boxes, required=False, **options)
+        case Ladders():
+            area = UnfoldAdminTextareaWidget(
+                attrs | {"rows": 8, "class": "setting-code", "spellcheck": "false"}
+            )
+            return LaddersField(widget=area, required=False, strip=False, **options)
+        case Text():
+            area = UnfoldAdminTextareaWidget(
+                attrs | {"rows": 2, "class": "setting-code", "spellcheck": "false"}
+            )
+            return LinesField(widget=area, required=False, strip=False, **options)
+    raise TypeError(kind)
+
+
+def _check(key: str, value: Any) -> None:
+    try:
+        SETTINGS[key].kind.check(key, value)
+    except SettingsError as error:
+        raise ValidationError(str(error)) from error
+
+
+def setting_field(key: str, entry: Setting) -> forms.Field:
+    """The form's field for one key."""
+    options: dict[str, Any] = {
+        "label": key.replace("_", " ").capitalize(),
+        "help_text": format_html(
+            '{} <span class="setting-default">Default: {}.</span> <code>{}</code>',
+            entry.told, default_of(key), entry.path or key,
+        ),
+        "validators": [partial(_check, key)],
+    }  # fmt: skip
+    if isinstance(entry.kind, PerSeverity):
+        return SeveritiesField(entry.kind, DEFAULTS.to_json()[key], required=False, **options)
+    # Others may save while this page is open: only what this person changed is written.
+    return _field(entry.kind, show_hidden_initial=True, **options)
+
+
+def _tidy(value: Any) -> Any:
+    """10 and not 10.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class SettingsForm(forms.ModelForm):
+    """A project with its settings. What is left empty has its default."""
+
+    class Meta:
+        model = Project
+        fields = ("name",)  # the admin names the others
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        settings, _ = ProjectSettings.salvaged(self.instance.settings)
+        self.initial = {key: _tidy(value) for key, value in settings.to_json().items()} | self.initial
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        values = {key: data[key] for key in SETTINGS if key in data}
+        defaults = DEFAULTS.to_json()
+        for key, value in values.items():
+            if value is None or (value == "" and isinstance(SETTINGS[key].kind, Choice)):
+                data[key] = values[key] = defaults[key]
+        if len(values) == len(SETTINGS):
+            try:
+                settings = ProjectSettings.from_json(values)
+            except SettingsError as error:
+                self.add_error(error.key.partition(".")[0] or None, str(error))
+            else:
+                if self.instance.pk is None:
+                    self.instance.settings = settings.changed()
+        return data
+
+    def setting_changes(self) -> dict[str, Any]:
+        """The settings that the person changed on the page."""
+        return {key: self.cleaned_data[key] for key in self.changed_data if key in SETTINGS}
+
+
+# The fields are made from the schema, so the class is too.
+ProjectForm = type(
+    "ProjectForm", (SettingsForm,), {key: setting_field(key, entry) for key, entry in SETTINGS.items()}
+)
+SETTING_FIELDSETS = tuple(
+    (
+        group,
+        {
+            "classes": ("tab",),
+            "fields": tuple(key for key, entry in SETTINGS.items() if entry.group == group),
+        },
+    )
+    for group in GROUPS
+)
+
+
+def settings_table(settings: ProjectSettings) -> SafeString:
+    """The settings for those who may only read them."""
+    told = settings.to_json()
+    rows = (
+        (key, in_words(key, told[key]), "" if told[key] == DEFAULTS.to_json()[key] else "changed", entry.told)
+        for key, entry in SETTINGS.items()
+    )
+    cells = "<tr><th><code>{}</code></th><td>{} <b>{}</b></td><td>{}</td></tr>"
+    return format_html('<table class="setting-table">{}</table>', format_html_join("", cells, rows))

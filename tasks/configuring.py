@@ -1,0 +1,55 @@
+"""Changing the settings of a project: one verb for the admin and for files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from tasks.events import Actor, record
+from tasks.models import Project
+from tasks.policy import ProjectSettings, in_words
+
+WORDS_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One setting, before and after, in words."""
+
+    key: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.old} \u2192 {self.new}"
+
+
+@transaction.atomic
+def configure(project: Project, changes: Mapping[str, Any], *, actor: Actor) -> list[Change]:
+    """Set these keys and leave the others as they are now, whoever changed them meanwhile.
+
+    What changed is an event with the old and the new values. Raises SettingsError; then nothing is changed.
+    """
+    row = Project.objects.select_for_update().get(pk=project.pk)
+    before, _ = ProjectSettings.salvaged(row.settings)
+    after = before.replaced(changes)
+    row.settings = project.settings = after.changed()
+    row.save(update_fields=["settings"])
+    made = differences(before, after)
+    if made:
+        note = "; ".join(map(str, made))
+        data = {"settings": {change.key: [change.old, change.new] for change in made}}
+        record(row, "project_configured", actor=actor, note=note, data=data)
+    return made
+
+
+def differences(before: ProjectSettings, after: ProjectSettings) -> list[Change]:
+    """The keys in which two settings differ."""
+    old, new = before.to_json(), after.to_json()
+    return [Change(key, _short(key, old[key]), _short(key, new[key])) for key in new if old[key] != new[key]]
+
+
+def _short(key: str, value: Any) -> str:
+    text = " ".join(in_words(key, value).split()) or "blank"
+    return text if len(text) <= WORDS_MAX else f"{text[: WORDS_MAX - 3]}..."

@@ -1,0 +1,234 @@
+"""The settings on a project's page: each key in its own field, refused there, recorded when changed."""
+
+from html import escape
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tasks.models import Event, Project
+from tasks.policy import SETTINGS, default_of
+from tests.factories import create_project
+from tests.steroidsweb.setting_inputs import setting_inputs
+
+pytestmark = pytest.mark.django_db
+
+
+def url(project: Project) -> str:
+    return f"/admin/tasks/project/{project.pk}/change/"
+
+
+def inputs(project: Project, **changes: Any) -> dict[str, Any]:
+    """The page as it stands, with these inputs changed."""
+    return {
+        "name": project.name, "status": project.status, "target_branch": "main", "max_parallel": 2,
+        "memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0, **setting_inputs(project),
+    } | changes  # fmt: skip
+
+
+def save(client: Client, user: User, project: Project, **changes: Any) -> Any:
+    client.force_login(user)
+    return client.post(url(project), inputs(project, **changes))
+
+
+def stored(project: Project) -> dict[str, Any]:
+    project.refresh_from_db()
+    return project.settings
+
+
+def set_up(project: Project, **settings: Any) -> None:
+    project.settings = settings
+    project.save()
+
+
+# --- Looking ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shown(client: Client, ledger: Project, lea: User) -> str:
+    client.force_login(lea)
+    return client.get(url(ledger)).content.decode()
+
+
+@pytest.mark.parametrize("key", SETTINGS)
+def test_every_key_has_a_field_with_its_help_and_its_default(shown: str, key: str) -> None:
+    entry = SETTINGS[key]
+
+    assert f'name="{key}"' in shown or f'name="{key}_0"' in shown
+    assert escape(entry.told) in shown
+    assert f"Default: {escape(default_of(key))}." in shown
+    assert f"<code>{entry.path or key}</code>" in shown
+
+
+def test_the_choices_of_a_key_are_shown(shown: str) -> None:
+    for choice in ("interactive", "auto_retry", "strict", "webhook", "discard"):
+        assert f'<option value="{choice}"' in shown
+
+
+def test_who_may_not_change_the_project_reads_a_table(client: Client, ledger: Project, vera: User) -> None:
+    set_up(ledger, rejections_max=3, build_command="<make>")
+    client.force_login(vera)
+    page = client.get(url(ledger)).content.decode()
+
+    assert "<code>rejections_max</code></th><td>3 <b>changed</b>" in page
+    assert "&lt;make&gt;" in page
+    assert 'name="rejections_max"' not in page
+
+
+def test_who_may_not_change_the_project_cannot(client: Client, ledger: Project, tom: User) -> None:
+    assert save(client, tom, ledger, rejections_max="3").status_code == 403
+    assert stored(ledger) == {}
+
+
+# --- Changing -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "settings"),
+    [
+        ("rejections_max", "3", {"rejections_max": 3}),
+        ("undo_seconds", "0.5", {"undo_seconds": 0.5}),
+        ("max_rounds", "12", {"max_rounds": 12}),
+        ("on_failed", "project", {"on_failed": "project"}),
+        ("rollback_mode", "auto_retry", {"rollback_mode": "auto_retry"}),
+        ("review_after_rebase", "on", {"review_after_rebase": True}),
+        ("mandatory", ["critical"], {"mandatory": ["critical"]}),
+        ("build_command", " make\r\nmake docs", {"build_command": " make\nmake docs"}),
+        ("test_command", "prüfe <alles>", {"test_command": "prüfe <alles>"}),
+        (
+            "policy_1",
+            "log",
+            {"policy": {"critical": "hold", "high": "log", "medium": "ship", "low": "log"}},
+        ),
+        ("policy_0", "ship", {}),  # a forged input: critical is always hold
+        (
+            "severity_weights_0",
+            "8",
+            {"severity_weights": {"critical": 8, "high": 4, "medium": 2, "low": 1}},
+        ),
+        (
+            "model_ladder",
+            "dev-agent:\r\n  0-1: small\r\n  2+: escalate\r\n",
+            {"model_ladder": {"dev-agent": {"0-1": "small", "2+": "escalate"}}},
+        ),
+    ],
+)
+def test_one_key_is_changed_in_its_field(
+    client: Client, ledger: Project, lea: User, name: str, typed: Any, settings: dict[str, Any]
+) -> None:
+    assert save(client, lea, ledger, **{name: typed}).status_code == 302
+    assert stored(ledger) == settings
+
+
+def test_a_box_without_its_tick_is_false(client: Client, ledger: Project, lea: User) -> None:
+    form = inputs(ledger)
+    del form["detect_commands"]
+    client.force_login(lea)
+
+    assert client.post(url(ledger), form).status_code == 302
+    assert stored(ledger) == {"detect_commands": False}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["rejections_max", "undo_seconds", "on_failed", "max_rounds", "severity_weights_0", "model_ladder"],
+)
+def test_a_field_left_empty_has_its_default(client: Client, ledger: Project, lea: User, name: str) -> None:
+    set_up(
+        ledger, rejections_max=3, undo_seconds=2, on_failed="project", max_rounds=9,
+        severity_weights={"critical": 99, "high": 4, "medium": 2, "low": 1}, model_ladder={"a": {"0+": "b"}},
+    )  # fmt: skip
+    key = name.removesuffix("_0")
+
+    assert save(client, lea, ledger, **{name: ""}).status_code == 302
+    assert key not in stored(ledger)
+    assert len(stored(ledger)) == 5
+
+
+def test_a_change_is_recorded_with_who_from_and_to(client: Client, ledger: Project, lea: User) -> None:
+    save(client, lea, ledger, rejections_max="3", build_command="make", status="paused")
+    event, edited = Event.objects.order_by("pk")
+
+    assert (event.kind, event.label) == ("project_configured", "Lea Lindt")
+    assert event.note == "rejections_max: 15 → 3; build_command: empty → make"
+    assert event.data == {"settings": {"rejections_max": ["15", "3"], "build_command": ["empty", "make"]}}
+    assert (edited.kind, edited.note) == ("project_edited", "status")
+
+
+def test_what_somebody_else_saved_meanwhile_stays(client: Client, ledger: Project, lea: User) -> None:
+    opened = inputs(ledger, rejections_max="3")
+    set_up(ledger, undo_seconds=1, mandatory=["high"])
+    client.force_login(lea)
+
+    assert client.post(url(ledger), opened).status_code == 302
+    assert stored(ledger) == {"undo_seconds": 1.0, "mandatory": ["high"], "rejections_max": 3}
+
+
+def test_a_new_project_has_the_settings_of_its_form(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    form = inputs(Project(name="Till", status="active"), slug="till", repo_url="/till.git", extend_by="9")
+
+    assert client.post("/admin/tasks/project/add/", form).status_code == 302
+    assert Project.objects.get(slug="till").settings == {"extend_by": 9}
+
+
+# --- Faults -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "fault"),
+    [
+        ("rejections_max", "0", "rejections_max is 0; it is between 1 and 10000."),
+        ("rejections_max", "many", "Enter a whole number."),
+        ("undo_seconds", "nan", "Enter a number."),
+        ("build_timeout", "4000", "build_timeout is 4000.0; it is between 1 and 3600 seconds."),
+        ("on_failed", "stop", "Select a valid choice. stop is not one of the available choices."),
+        ("mandatory", ["urgent"], "Select a valid choice. urgent is not one of the available choices."),
+        ("policy_1", "stop", "Select a valid choice. stop is not one of the available choices."),
+        ("severity_weights_3", "5", "severity_weights gives a graver severity no less weight."),
+        ("severity_weights_3", "-1", "severity_weights.low is -1; it is between 0 and 1000."),
+        ("max_rounds", "60", "max_rounds is at most hard_limit, 50."),
+        ("build_command", "x" * 10_001, "build_command has 10001 characters; 10000 are the most."),
+        ("model_ladder", "dev:\n  0: a\n  2+: b", "Line 3: model_ladder.dev.2+ leaves 1 out."),
+        ("model_ladder", "dev: [", "Line 1: no YAML"),
+        ("model_ladder", "small", "Line 1: model_ladder maps types of agent to their ladders."),
+    ],
+)
+def test_a_wrong_value_is_refused_at_its_field_and_stays_as_typed(
+    client: Client, ledger: Project, lea: User, name: str, typed: Any, fault: str
+) -> None:
+    response = save(client, lea, ledger, **{name: typed}, extend_by="7")
+    form = response.context["adminform"].form
+    key = name if name in SETTINGS else name.rpartition("_")[0]
+
+    assert list(form.errors) == [key]
+    assert form.errors[key][0].startswith(fault)
+    assert form["extend_by"].value() == "7"
+    value = form[key].value()
+    assert (value[int(name[-1])] if name != key else value) == typed
+    assert stored(ledger) == {}
+
+
+def test_faults_in_two_fields_are_told_together(client: Client, ledger: Project, lea: User) -> None:
+    response = save(client, lea, ledger, rejections_max="0", extend_by="0", name="")
+
+    assert set(response.context["adminform"].form.errors) == {"rejections_max", "extend_by", "name"}
+
+
+def test_a_row_broken_past_the_form_can_be_mended(client: Client, ledger: Project, lea: User) -> None:
+    set_up(ledger, rejections_max=0, colour="red", undo_seconds=4)
+    client.force_login(lea)
+    page = client.get(url(ledger)).content.decode()
+
+    assert "Not used: rejections_max is 0; it is between 1 and 10000." in page
+    assert "Not used: unknown setting: colour." in page
+    assert save(client, lea, ledger, extend_by="7").status_code == 302
+    assert stored(ledger) == {"undo_seconds": 4.0, "extend_by": 7}
+
+
+def test_another_project_keeps_its_settings(client: Client, ledger: Project, lea: User) -> None:
+    other = create_project("other")
+    save(client, lea, ledger, rejections_max="3")
+
+    assert stored(other) == {}
