@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from disputes.protocol.diffs import Changes
 from disputes.protocol.documents import Line, scan
-from disputes.protocol.places import NEAR, Place, paths_in, read_place, same_file, same_section
+from disputes.protocol.locations import NEAR, Place, paths_in, read_place, same_file, same_section
 
 
 class Followed(StrEnum):

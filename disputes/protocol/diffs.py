@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from disputes.protocol.places import same_file
+from disputes.protocol.locations import same_file
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _ESCAPE = re.compile(rb'\\([0-7]{3}|["\\abtnvfr])')

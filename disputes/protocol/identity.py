@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from disputes.protocol.identifiers import is_canonical
 from disputes.protocol.keywords import keywords, likeness
-from disputes.protocol.places import Place, read_place, same_place
+from disputes.protocol.locations import Place, read_place, same_place
 
 MINIMUM = 0.3  # same_finding_minimum
 SURE = 0.5

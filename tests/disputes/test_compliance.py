@@ -12,7 +12,7 @@ from disputes.protocol.compliance import (
     section_changed,
 )
 from disputes.protocol.diffs import read_diff
-from disputes.protocol.places import paths_in, read_place
+from disputes.protocol.locations import paths_in, read_place
 
 WAITING, APPLIED, NOT_HONOURED, CANNOT_TELL = Followed
 DIFF = """\

@@ -4,7 +4,7 @@ from time import perf_counter
 
 import pytest
 
-from disputes.protocol.places import NEAR, Place, read_place, same_file, same_place
+from disputes.protocol.locations import NEAR, Place, read_place, same_file, same_place
 
 
 def words(text: str) -> frozenset[str]:

@@ -1,0 +1,93 @@
+"""Where a finding points: a file, lines in it, a section. And whether two mean the same place (§24)."""
+
+import re
+from dataclasses import dataclass
+
+LOCATION_MAX = 500  # a location is a line of text; more of it says no more
+TEXT_MAX = 4_000
+NEAR = 10  # lines that a place may move by from round to round, because code above it grew or shrank
+_PATH = re.compile(
+    r"(?<![\w./@+-])(?P<path>(?:\.?/)?[\w.@+-]+(?:/[\w.@+-]+)+"
+    r"|[\w@+-]+(?:\.[\w@+-]+)*\.[A-Za-z]\w{1,7}|[\w@+-]{2,}\.[A-Za-z]\b)"
+)
+_LINES = re.compile(
+    r"(?:(?<=[\w)])[:#]L?|\b(?:lines?|ll?\.?)\s*)(?P<first>\d{1,7})"
+    r"(?:\s*(?:-|–|—|to|through|\.\.)\s*L?(?P<last>\d{1,7}))?",
+    re.IGNORECASE,
+)
+_ANCHOR = re.compile(r"#(?=[A-Za-z])(?!L\d)")
+_WORD = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
+# Words that say what kind of place it is, not which.
+_KINDS = frozenset(
+    {
+        "a", "an", "and", "at", "file", "function", "heading", "in", "line", "lines", "method", "of", "on",
+        "paragraph", "section", "sections", "see", "step", "the", "to",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place as far as a location names it: empty path, None for lines and no words where it does not.
+
+    `section` holds the words that name a heading, a function or the like.
+    """
+
+    path: str = ""
+    first: int | None = None
+    last: int | None = None
+    section: frozenset[str] = frozenset()
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.path or self.first or self.section)
+
+
+def read_place(location: str) -> Place:
+    """The place that a location names: `src/a.py:10-20`, `docs/spec.md, Section 3.2`, `§4.1`, `Retries`."""
+    text = location[:LOCATION_MAX].replace("`", " ").replace("*", " ").replace("\\", "/")
+    path = ""
+    if found := _PATH.search(text):
+        path = found["path"].rstrip(".").removeprefix("./")
+        text = (
+            f"{text[: found.start()]} {'_' if text[found.end() :][:1] in ':#' else ''}{text[found.end() :]}"
+        )
+    first = last = None
+    if lines := _LINES.search(text):
+        first = int(lines["first"])
+        last = max(first, int(lines["last"] or first))
+        text = f"{text[: lines.start()]} {text[lines.end() :]}"
+    words = _WORD.findall(_ANCHOR.sub(" ", text).lower())
+    return Place(path, first, last, frozenset(words) - _KINDS)
+
+
+def same_file(one: str, other: str) -> bool:
+    """Whether two paths can mean one file: the same, or one is the end of the other."""
+    one, other = one.removeprefix("./"), other.removeprefix("./")
+    return bool(one and other) and (one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}"))
+
+
+def same_section(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether the words of two sections can mean one: all words of the shorter name are in the longer."""
+    return bool(one and other) and (one <= other or other <= one)
+
+
+def same_place(one: Place, other: Place, near: int = NEAR) -> bool | None:
+    """Whether two places are the same, lines at most `near` apart; None where too little is known."""
+    if one.path and other.path and not same_file(one.path, other.path):
+        return False
+    if bool(one.path) != bool(other.path):
+        return None
+    if same_section(one.section, other.section):
+        return True
+    if one.first and other.first:
+        return one.first - near <= (other.last or other.first) and other.first - near <= (
+            one.last or one.first
+        )
+    return False if one.section and other.section else None
+
+
+def paths_in(text: str, limit: int = 50) -> list[str]:
+    """The files that a text names, each once, in their order; of a long text only its beginning is read."""
+    found = (match["path"].rstrip(".").removeprefix("./") for match in _PATH.finditer(text[:TEXT_MAX]))
+    return list(dict.fromkeys(found))[:limit]
