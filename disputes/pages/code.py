@@ -12,13 +12,13 @@ from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
 from disputes.pages.words import visible
+from disputes.protocol.diffs import unquoted_path
 
 CONTEXT = 7
 REMOVED_MAX = 12
 LINE_MAX = 400
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_OCTAL = re.compile(rb'\\([0-7]{3}|["\\tnr])')
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def parse_diff(text: str, max_lines: int = 4000) -> Diff:
             file.added += sign == "+"
             file.removed += sign == "-"
         elif line.startswith("diff --git "):
-            files.append(FileDiff(_path(line.rsplit(" b/", 1)[-1])))
+            files.append(FileDiff(unquoted_path(line.rsplit(" b/", 1)[-1])))
         elif file and (found := _HUNK.match(line)):
             old, old_left, new, new_left = (int(n) if n else 1 for n in found.groups())
             file.hunks.append(Hunk(line))
@@ -91,32 +91,19 @@ def parse_diff(text: str, max_lines: int = 4000) -> Diff:
 def _read_header(file: FileDiff, line: str) -> None:
     """The lines between `diff --git` and the first hunk."""
     if line.startswith("+++ ") and not line.startswith("+++ /dev/null"):
-        file.path = _path(line[4:]).removeprefix("b/")
+        file.path = unquoted_path(line[4:]).removeprefix("b/")
     elif line.startswith("--- ") and not line.startswith("--- /dev/null"):
-        file.path = _path(line[4:]).removeprefix("a/")
+        file.path = unquoted_path(line[4:]).removeprefix("a/")
     elif line.startswith("rename from "):
-        file.note = f"renamed from {_path(line[12:])}"
+        file.note = f"renamed from {unquoted_path(line[12:])}"
     elif line.startswith("rename to "):
-        file.path = _path(line[10:])
+        file.path = unquoted_path(line[10:])
     elif line.startswith("new file"):
         file.note = "new file"
     elif line.startswith("deleted file"):
         file.note = "deleted"
     elif line.startswith("Binary files"):
         file.note = "binary"
-
-
-def _path(words: str) -> str:
-    """A path as git prints it: quoted, with octal bytes, where it is not plain ASCII."""
-    words = words.split("\t")[0]
-    if not words.startswith('"'):
-        return words.removesuffix('"')
-
-    def byte(found: re.Match[bytes]) -> bytes:
-        code = found[1]
-        return bytes([int(code, 8) & 255]) if len(code) == 3 else {b"t": b"\t", b"n": b"\n"}.get(code, code)
-
-    return _OCTAL.sub(byte, words.strip('"').encode()).decode("utf-8", "replace")
 
 
 # --- The place --------------------------------------------------------------------------------------------
