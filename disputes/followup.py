@@ -4,9 +4,13 @@ from django.db.models import Q
 
 from disputes import cases
 from disputes.models import Conflict, Decision, Dispute
+from disputes.protocol.compliance import Order, Seen, judge
+from disputes.protocol.diffs import read_diff
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
 from tasks.states import Status
+
+CUT_AT = 256 * 1024  # where the host cuts what changed since the last round
 
 
 def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Actor) -> None:
@@ -20,33 +24,42 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
         decision = conflict.standing_decision()
         if decision is None:
             continue
-        conflict.followed = _followed(conflict, submission, raised, decision.expects_change)
+        seen = judge(_order(conflict, decision), _seen(conflict, decision, submission, raised))
+        if seen.state == Conflict.Followed.WAITING:
+            continue
+        conflict.followed = Conflict.Followed(seen.state)
         conflict.save(update_fields=["followed"])
         touched.add(conflict.dispute)
-        asked = Conflict.objects.filter(finding=conflict.finding_id, status=Conflict.Status.OPEN)
-        if conflict.followed == Conflict.Followed.NOT_HONOURED and not asked.exists():
-            _reopen_not_honoured(conflict, submission, actor)
+        if seen.reopens and not _is_asked(conflict):
+            _reopen_not_honoured(conflict, submission, seen.why, actor)
     for dispute in touched:
         cases.refresh(dispute)
 
 
-def _followed(
-    conflict: Conflict, submission: Submission, raised: set[int], expects_change: bool
-) -> Conflict.Followed:
-    if expects_change and conflict.finding_id in raised:
-        return Conflict.Followed.NOT_HONOURED
-    if not expects_change:
-        return Conflict.Followed.APPLIED
-    if submission.pk == conflict.submission_id:
-        return Conflict.Followed.WAITING
-    if conflict.finding is None or not conflict.finding.path:
-        return Conflict.Followed.CANNOT_TELL
-    changed = submission.diff_stat.get("since_base", [])
-    return Conflict.Followed.APPLIED if conflict.finding.path in changed else Conflict.Followed.CANNOT_TELL
+def _order(conflict: Conflict, decision: Decision) -> Order:
+    finding = conflict.finding
+    return Order(decision.expects_change, finding.location if finding else "", decision.text)
 
 
-def _reopen_not_honoured(conflict: Conflict, submission: Submission, actor: Actor) -> None:
-    same = Finding.objects.filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id))
+def _seen(conflict: Conflict, decision: Decision, submission: Submission, raised: set[int]) -> Seen:
+    """What the review and the commits say of a ruling. The disputed commit itself carries nothing out."""
+    again = conflict.finding_id in raised
+    diff = submission.since_last_round
+    return Seen(
+        reviewed=not decision.expects_change or submission.pk != conflict.submission_id or again,
+        raised_again=again,
+        changes=read_diff(diff, is_cut=len(diff) >= CUT_AT) if diff else None,
+        files=[path for path, *_ in submission.diff_stat.get("files", [])],
+    )
+
+
+def _is_asked(conflict: Conflict) -> bool:
+    """Whether a newer card on the point waits for a ruling."""
+    return Conflict.objects.filter(finding=conflict.finding_id, status=Conflict.Status.OPEN).exists()
+
+
+def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, actor: Actor) -> None:
+    same = Finding.objects.standing().filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id))
     newest = same.order_by("pk").last()
     cases.open_conflict(
         conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,
@@ -54,7 +67,7 @@ def _reopen_not_honoured(conflict: Conflict, submission: Submission, actor: Acto
         submission=submission, severity=conflict.severity, reason=conflict.reason, actor=actor,
         reviewer_position=(newest.suggestion or newest.text) if newest else conflict.reviewer_position,
         reviewer_label=conflict.reviewer_label, coder_position=conflict.coder_position,
-        coder_label=conflict.coder_label, previous=conflict,
+        coder_label=conflict.coder_label, previous=conflict, evidence=[why],
     )  # fmt: skip
 
 

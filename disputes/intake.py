@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import Max
 
-from disputes import cases
+from disputes import cases, flags, rates
 from disputes.followup import follow_up
-from disputes.models import Conflict
+from disputes.models import Conflict, Decision
 from disputes.protocol.gate import Outcome, Point, gate
+from disputes.protocol.options import Option
 from disputes.protocol.responses import AnswerKind, Disagreement, ReadResponse
 from disputes.protocol.reviews import Found, ReadReview, Verdict, place
 from tasks.errors import Refused
@@ -32,6 +33,8 @@ def settled_findings(task: Task) -> dict[int, Conflict]:
     settled: dict[int, Conflict] = {}
     for conflict in conflicts:
         decision = next((d for d in conflict.decisions.all() if d.stands), None)
+        if decision and conflict.kind == Conflict.Kind.SILENCE and decision.option != Option.WAIVE:
+            continue
         if conflict.status == Conflict.Status.LOGGED or (decision and not decision.expects_change):
             settled[conflict.finding_id] = conflict
         else:
@@ -40,8 +43,8 @@ def settled_findings(task: Task) -> dict[int, Conflict]:
 
 
 def last_review(task: Task) -> Review | None:
-    """The newest review of any of the task's submissions."""
-    return Review.objects.filter(submission__task=task).order_by("-pk").first()
+    """The newest review of any of the task's submissions that stand."""
+    return Review.objects.standing().filter(submission__task=task).order_by("-pk").first()
 
 
 def findings_to_answer(task: Task) -> list[Finding]:
@@ -49,15 +52,19 @@ def findings_to_answer(task: Task) -> list[Finding]:
     review = last_review(task)
     if review is None:
         return []
-    conflicts = Conflict.objects.filter(dispute__task=task, finding__isnull=False)
+    asked = asked_findings(task)
+    conflicts = Conflict.objects.filter(
+        dispute__task=task, finding__isnull=False, kind=Conflict.Kind.DISAGREEMENT
+    )
     undecided = conflicts.filter(status=Conflict.Status.OPEN)
     underway = conflicts.filter(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
     ruled = {*(undecided | underway).values_list("finding", flat=True), *settled_findings(task)}
     answered = review.submission.round
-    if Submission.objects.filter(task=task, round__gt=answered).exclude(state="lost").exists():
+    later = task.submissions.standing().filter(round__gt=answered)
+    if later.exclude(state="lost").exists():
         handed_in = set(
-            Answer.objects.filter(submission__task=task, submission__round__gt=answered)
-            .exclude(submission__state__in=["lost", "red"])
+            Answer.objects.filter(submission__in=later.exclude(state__in=["lost", "red"]))
+            .exclude(finding__in=asked)
             .values_list("finding", flat=True)
         )
     else:
@@ -69,12 +76,21 @@ def findings_to_answer(task: Task) -> list[Finding]:
     ]
 
 
+def asked_findings(task: Task) -> set[int]:
+    """Findings, as first raised, that a human told the coder to answer, and nothing handed in since has."""
+    asked = Decision.objects.standing().filter(
+        conflict__dispute__task=task, conflict__kind=Conflict.Kind.SILENCE,
+        conflict__followed=Conflict.Followed.WAITING, option__in=[Option.ASK, Option.ASK_DISAGREE],
+    )  # fmt: skip
+    return set(asked.values_list("conflict__finding", flat=True))
+
+
 # --- Submissions ------------------------------------------------------------------------------------------
 
 
 def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
     """The findings that the response names, by code. Raises Refused: unknown, unanswered or re-argued."""
-    known = {finding.code: finding for finding in task.findings.select_related("first")}
+    known = {finding.code: finding for finding in task.findings.standing().select_related("first")}
     due = findings_to_answer(task)
     problems = [
         {"line": answer.line, "reason": f"{answer.code} is not a finding of {task.ref}"}
@@ -89,10 +105,10 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
         )  # fmt: skip
     decided = {
         conflict.finding_id
-        for conflict in Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED).exclude(
-            followed=Conflict.Followed.REOPENED
-        )
-    }
+        for conflict in Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED)
+        .exclude(followed=Conflict.Followed.REOPENED)
+        .exclude(kind=Conflict.Kind.SILENCE)
+    } | set(settled_findings(task))
     reargued = [d for d in response.disagreements if known[d.code].origin.pk in decided]
     if reargued:
         raise Refused(
@@ -103,7 +119,12 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
             details=[{"line": d.line, "reason": f"{d.code} is decided"} for d in reargued],
         )
     named = {known[answer.code].origin.pk for answer in response.answers}
-    silent = [finding for finding in due if finding.mandatory and finding.origin.pk not in named]
+    asked = asked_findings(task)
+    silent = [
+        finding
+        for finding in due
+        if (finding.mandatory or finding.origin.pk in asked) and finding.origin.pk not in named
+    ]
     if silent:
         raise Refused(
             "unanswered_findings",
@@ -113,6 +134,7 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
             status=422,
             details=[{"line": 0, "reason": f"{f.code} ({f.severity}): {f.title}"} for f in silent],
         )
+    rates.demand_justification(task, response, due)
     return known
 
 
@@ -136,10 +158,14 @@ def take_submission(
         finding = known[block.code]
         if finding.mandatory and not _in_open_conflict(finding):
             disagree(submission, finding, block, actor=actor)
+    flags.answered(submission, given, actor=actor)
+    rates.watch(submission, actor=actor)
 
 
 def _in_open_conflict(finding: Finding) -> bool:
-    return Conflict.objects.filter(finding=finding.origin, status=Conflict.Status.OPEN).exists()
+    return Conflict.objects.filter(
+        finding=finding.origin, status=Conflict.Status.OPEN, kind=Conflict.Kind.DISAGREEMENT
+    ).exists()
 
 
 def disagree(submission: Submission, finding: Finding, block: Disagreement, *, actor: Actor) -> Conflict:
@@ -257,9 +283,8 @@ def _same_point(review: Review, found: Found) -> Finding | None:
     Two reviewers of one round both begin to count at 001; theirs are two points (MODELS 15).
     """
     submission = review.submission
-    earlier = Finding.objects.filter(task=submission.task_id, code=found.code).select_related(
-        "first", "review"
-    )
+    of_task = Finding.objects.standing().filter(task=submission.task_id)
+    earlier = of_task.filter(code=found.code).select_related("first", "review")
     for finding in earlier if found.code else []:
         if finding.round < submission.round or finding.review.by_agent == review.by_agent:
             return finding.origin
@@ -278,7 +303,7 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
         task=task,
         ordinal=len(taken.findings) + 1,
         round=submission.round,
-        code=_allot_code(task, submission.round, found.code),
+        code=allot_code(task, submission.round, found.code),
         raw_code=found.code,
         severity=found.severity,
         raw_severity=found.raw_severity,
@@ -294,9 +319,9 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
     taken.findings.append(finding)
 
 
-def _allot_code(task: Task, round_: int, printed: str) -> str:
+def allot_code(task: Task, round_: int, printed: str) -> str:
     """The reviewer's code where it is well-formed for this round and free, else the next one (MODELS 15)."""
-    taken = set(task.findings.values_list("code", flat=True))
+    taken = set(task.findings.standing().values_list("code", flat=True))
     if re.fullmatch(rf"ISSUE-R{round_}-\d{{3}}", printed) and printed not in taken:
         return printed
     numbers = [int(code.rsplit("-", 1)[1]) for code in taken if code.startswith(f"ISSUE-R{round_}-")]
@@ -308,10 +333,10 @@ def _open_repeated(taken: Taken, submission: Submission) -> None:
     for finding in taken.findings:
         if finding.first is None or not finding.mandatory or _in_open_conflict(finding):
             continue
-        declined = Answer.objects.filter(finding=finding.origin).order_by("pk").last()
+        declined = Answer.objects.standing().filter(finding=finding.origin).order_by("pk").last()
         if declined is None or declined.kind != AnswerKind.DECLINED:
             continue
-        if Conflict.objects.filter(finding=finding.origin).exists():
+        if Conflict.objects.filter(finding=finding.origin, submission__rolled_back__isnull=True).exists():
             continue
         cases.open_conflict(
             submission.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.REPEATED,

@@ -262,10 +262,12 @@ class Mirror:
         finally:
             file.unlink(missing_ok=True)
 
-    def diff(self, base: str, sha: str) -> str:
+    def diff(self, base: str, sha: str, context: int = 3) -> str:
+        """What changed, with so many unchanged lines around it."""
         raw = run(
-            self.path, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", base, sha
-        ).stdout
+            self.path, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames",
+            f"--unified={context}", base, sha,
+        ).stdout  # fmt: skip
         return raw.decode("utf-8", "replace")
 
     def changed(self, base: str, sha: str) -> list[tuple[str, int, int]]:

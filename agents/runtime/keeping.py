@@ -8,11 +8,13 @@ from agents import runs
 from agents.models import Run
 from agents.runtime import paths
 from agents.runtime.git import GitError, Mirror
+from tasks.events import record
 from tasks.models import Bundle, Finding, Submission, Task
 
 log = logging.getLogger(__name__)
 
 DIFF_MAX = 1024 * 1024
+CHANGES_MAX = 256 * 1024
 BUNDLE_MAX = 8 * 1024 * 1024
 EXCERPT_LINES = 7
 # Records that the program writes itself; an agent that edits them would tick its own boxes.
@@ -56,6 +58,7 @@ def keep(submission: Submission, run: Run) -> None:
     except GitError as error:
         _send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
+    since = _since_last_round(submission, mirror)
     data = mirror.bundle(ref_of(submission), fork) if fork != submission.sha else b""
     with transaction.atomic():
         kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(
@@ -66,14 +69,27 @@ def keep(submission: Submission, run: Run) -> None:
                 "since_base": [path for path, _, _ in changed[:500]],
                 "fork": fork,
             },
+            since_last_round=since,
             patch_id=mirror.patch_id(fork, submission.sha),
         )
         if kept and 0 < len(data) <= BUNDLE_MAX:
             Bundle.objects.get_or_create(submission=submission, defaults={"data": data})
         if kept:
-            from tasks.events import record
-
             record(task.project, "kept", task=task, data={"sha": submission.sha, "files": len(stat)})
+
+
+def _since_last_round(submission: Submission, mirror: Mirror) -> str:
+    """What changed since the round before; empty in the first round, or where its commit is not here."""
+    before = (
+        Submission.objects.standing()
+        .filter(task=submission.task, round__lt=submission.round)
+        .exclude(state=Submission.State.LOST)
+        .order_by("-round", "-attempt")
+        .first()
+    )
+    if before is None or not mirror.has(before.sha):
+        return ""
+    return mirror.diff(before.sha, submission.sha, context=0)[:CHANGES_MAX].replace("\0", "")
 
 
 def _is_refused(path: str) -> bool:
@@ -83,7 +99,8 @@ def _is_refused(path: str) -> bool:
 def _send_back(submission: Submission, problem: str) -> None:
     with transaction.atomic():
         Submission.objects.filter(pk=submission.pk).update(state=Submission.State.LOST, problem=problem[:500])
-        runs.bounce(Task.objects.select_related("project").get(pk=submission.task_id), problem)
+        if Submission.objects.standing().filter(pk=submission.pk).exists():
+            runs.bounce(Task.objects.select_related("project").get(pk=submission.task_id), problem)
 
 
 def salvage(run: Run) -> str:

@@ -214,11 +214,12 @@ class Case:
         finding = self.conflict.finding
         if finding is None or self.task is None:
             return []
-        answers = Answer.objects.filter(finding=finding).order_by("pk")
+        answers = Answer.objects.standing().filter(finding=finding).order_by("pk")
         kinds = dict(answers.values_list("submission__round", "kind"))
-        reviews = Review.objects.filter(submission__task=self.task)
+        reviews = Review.objects.standing().filter(submission__task=self.task)
         last = reviews.aggregate(last=Max("submission__round"))["last"] or 0
-        return rounds.strip(max([last, *kinds]), [one.round for one in self.raised], kinds)
+        raised = [one.round for one in self.raised if one.rolled_back_id is None]
+        return rounds.strip(max([last, *kinds]), raised, kinds)
 
     def decided_before(self) -> list[Decision]:
         """Standing rulings on the task's other conflicts, newest first."""

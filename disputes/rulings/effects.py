@@ -104,7 +104,7 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
                     conflict.submission, actor=actor, note=note, not_before=decision.effective_at
                 )
                 return "accept"
-            started = task.submissions.exists()
+            started = task.submissions.standing().exists()
             task.retry(
                 Status.IN_PROGRESS if started else Status.PENDING, actor=actor, note=note,
                 not_before=decision.effective_at,
@@ -160,7 +160,7 @@ def _coder_must_act(task: Task) -> bool:
         conflict__dispute__task=task, conflict__followed=Conflict.Followed.WAITING
     )
     return any(
-        ruling.used_at is None or not task.submissions.filter(at__gt=ruling.used_at).exists()
+        ruling.used_at is None or not task.submissions.standing().filter(at__gt=ruling.used_at).exists()
         for ruling in waiting
         if ruling.expects_change or options.asks(ruling.option)
     )

@@ -31,9 +31,10 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
             "no_right", "Only who ruled, or a lead of the project, takes a ruling back.",
             "Reopen it with a reason.", status=403,
         )  # fmt: skip
+    _refuse_archived(decision)
     with transaction.atomic():
         task = Task.objects.select_for_update().select_related("project", "section").get(pk=task.pk)
-        revoked = Decision.objects.filter(pk=decision.pk, revoked_at__isnull=True, used_at__isnull=True)
+        revoked = Decision.objects.standing().unused().filter(pk=decision.pk)
         if not revoked.update(revoked_at=timezone.now(), revoked_by=user, revoked_reason="undone"):
             raise Refused(
                 "used", "A prompt has already used this ruling.",
@@ -55,6 +56,15 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         conflict.refresh_from_db()
         cases.refresh(conflict.dispute)
     return conflict
+
+
+def _refuse_archived(decision: Decision) -> None:
+    """A ruling of a round that was rolled back does not stand; it is made again, not taken back (RB-3)."""
+    if decision.archived_by_id is not None:
+        raise Refused(
+            "archived", f"The round in which {decision.conflict.ref} was ruled on was taken back.",
+            "The ruling can be made again on the page of the rollback.",
+        )  # fmt: skip
 
 
 def _may_undo(user: Any, decision: Decision, task: Task) -> bool:
@@ -117,6 +127,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         raise Refused("no_right", f"You may not rule in {task.project.name}.", status=403)
     if not reason.strip():
         raise Refused("text_missing", "A reason is needed to reopen a ruling.", status=422)
+    _refuse_archived(decision)
     if decision.revoked_at is not None:
         raise Refused("not_open", f"That ruling on {old.ref} was taken back; it does not stand.", "Reload.")
     with transaction.atomic():

@@ -15,6 +15,28 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name="submission",
+            name="since_last_round",
+            field=models.TextField(
+                blank=True,
+                default="",
+                help_text="What changed since the submission of the round before, without context.",
+            ),
+            preserve_default=False,
+        ),
+        migrations.AddField(
+            model_name="finding",
+            name="possibly",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="An earlier finding that reads alike; a person says whether it is the same.",
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="tasks.finding",
+            ),
+        ),
         migrations.CreateModel(
             name='Checkpoint',
             fields=[

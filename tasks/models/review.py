@@ -93,6 +93,10 @@ class Finding(models.Model):
     same_as_score = models.FloatField(
         null=True, blank=True, help_text="How like the first one it reads, 0 to 1; empty: the same code."
     )
+    possibly = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
+        help_text="An earlier finding that reads alike; a person says whether it is the same.",
+    )  # fmt: skip
     first = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="repeats")
 
     objects = FindingQuerySet.as_manager()

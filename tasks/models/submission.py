@@ -70,7 +70,12 @@ class Submission(models.Model):
     problem = models.CharField(max_length=500, blank=True, help_text="Why it is red or lost.")
     diff = models.TextField(blank=True)
     diff_stat = models.JSONField(default=dict, blank=True)
+    since_last_round = models.TextField(
+        blank=True, help_text="What changed since the submission of the round before, without context."
+    )
     patch_id = models.CharField(max_length=64, blank=True)
+    origin_path = models.CharField(max_length=300, blank=True, help_text="The file it was imported from.")
+    content_sha256 = models.CharField(max_length=64, blank=True)
     rolled_back = models.ForeignKey(
         Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="submissions"
     )

@@ -44,9 +44,17 @@ def carry_out(task: Task, *changed: str) -> Submission:
     """The coder reads its prompt and hands in a green commit that changes these files."""
     task = Task.objects.get(pk=task.pk)
     rulings.mark_used(rulings.rulings_for_prompt(task), 7)
-    submission = create_submission(task, diff_stat={"since_base": list(changed)})
+    submission = create_submission(task, since_last_round=diff_of(*changed))
     task.submit(actor=CODER)
     return submission
+
+
+def diff_of(*paths: str, line: int = 12) -> str:
+    """What git prints, without context, where one line of each file changed."""
+    return "".join(
+        f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -{line} +{line} @@\n-old\n+new\n"
+        for path in paths
+    )
 
 
 def last(task: Task) -> Submission:
@@ -133,11 +141,25 @@ def test_a_mild_conflict_that_was_not_honoured_holds(tom: User) -> None:
 
 
 @pytest.mark.parametrize("approves", [True, False])
-def test_nobody_can_tell_where_the_place_was_not_touched(ledger: Project, tom: User, approves: bool) -> None:
+def test_a_place_that_was_not_touched_is_not_honoured(ledger: Project, tom: User, approves: bool) -> None:
+    """§25: an approval by the reviewer does not make it so; a human looks at it again."""
     conflict = declined(ledger)
     rule(conflict, A, tom)
     other = {"title": "The tests wait for seconds", "severity": "high"}
     review(carry_out(conflict.task, "README.md"), *([] if approves else [other]), approves=approves)
+    assert state(conflict) == ("not_honoured", "open")
+    card = Conflict.objects.get(status="open")
+    assert (card.previous, card.evidence) == (conflict, ["The place was not touched."])
+    assert fresh(conflict.task).status == "disputed"
+
+
+def test_nobody_can_tell_where_the_file_changed_elsewhere(ledger: Project, tom: User) -> None:
+    """What was asked for may be done there."""
+    conflict = declined(ledger)
+    rule(conflict, A, tom)
+    submission = carry_out(conflict.task)
+    Submission.objects.filter(pk=submission.pk).update(since_last_round=diff_of(PLACE, line=400))
+    review(last(conflict.task), approves=True)
     assert state(conflict) == ("cannot_tell", "closed")
 
 
@@ -237,7 +259,7 @@ def test_a_review_is_taken_while_the_same_point_is_open_already(tom: User) -> No
     rulings.mark_used([decision], 7)
     new = rulings.reopen(decision, user=tom, reason="The words were wrong.")
     assert (new.effect, fresh(task).status) == ("ship", "in_progress")
-    newest = create_submission(fresh(task), diff_stat={"since_base": [PLACE]})
+    newest = create_submission(fresh(task), since_last_round=diff_of(PLACE))
     fresh(task).submit(actor=CODER)
     review(newest, again(old, severity="medium"))
     assert list(Conflict.objects.filter(status="open")) == [new]
