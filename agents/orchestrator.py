@@ -85,7 +85,7 @@ def tick_project(pk: int, done: Ticked) -> None:
         .exclude(Exists(seated))
         .select_related("project", "section")
     )
-    last = Submission.objects.filter(task=OuterRef("pk")).order_by("-round", "-attempt")
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
     idle = {role for role in (Run.Role.CODER, Run.Role.REVIEWER) if _ranked(project, role, free_only=True)}
     startable = Q(last_state=Submission.State.KEPT)
     if Run.Role.REVIEWER in idle:

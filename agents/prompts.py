@@ -145,11 +145,16 @@ def _for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         result = Verification.objects.filter(project=task.project, sha=red.sha).order_by("-at").first()
         tail = fenced(cut_head(result.tail, TAIL_MAX)) if result else ""
     earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
+    back = task.rollbacks.order_by("-pk").first()
+    if back:
+        earlier = earlier.filter(queued_at__gt=back.at)
     resumed = earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first()
     clash = task.landings.filter(status="conflict").order_by("-pk").first()
     findings = intake.findings_to_answer(task)
     return {
         "rulings": "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in decisions)),
+        "back": back if back and (not last or back.at > last.at) else None,
+        "back_reason": fenced(cut(back.reason, GUIDE_MAX, "reason")) if back else "",
         "red": red,
         "red_tail": tail,
         "resumed": resumed if resumed and (not last or resumed.queued_at > last.at) else None,
@@ -185,7 +190,7 @@ def _finding_text(finding: Any) -> str:
 
 def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     task = run.task
-    submission = task.submissions.filter(sha=run.sha).order_by("-pk").first()
+    submission = task.submissions.standing().filter(sha=run.sha).order_by("-pk").first()
     result = Verification.objects.filter(project=task.project, sha=run.sha).order_by("-at").first()
     settled = []
     for conflict in (

@@ -98,7 +98,7 @@ def bounce(task: Task, note: str) -> None:
     """Send a submission back to the coder in the same round; after too many, ask a human."""
     if task.status not in MOVES["bounce"].sources:
         return
-    since = task.submissions.filter(round=task.round, state__in=["red", "lost"])
+    since = task.submissions.standing().filter(round=task.round, state__in=["red", "lost"])
     if task.counts_since:
         since = since.filter(at__gt=task.counts_since)
     failures = since.count()

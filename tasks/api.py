@@ -80,7 +80,7 @@ class TaskDetailSerializer(TaskSerializer):
 
     @extend_schema_field(FindingSerializer(many=True))
     def get_findings(self, task: Task) -> Any:
-        last = task.findings.order_by("-review_id").values_list("review", flat=True).first()
+        last = task.findings.standing().order_by("-review_id").values_list("review", flat=True).first()
         return FindingSerializer(task.findings.filter(review=last) if last else [], many=True).data
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))

@@ -129,7 +129,9 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     caller, task = caller_of(user, "submit", ref, data["model"])
     _needs(task, Status.IN_PROGRESS, "submit")
     known = intake.check_response(task, response)
-    attempts = task.submissions.filter(round=task.round).aggregate(last=Max("attempt"))["last"] or 0
+    attempts = (
+        task.submissions.standing().filter(round=task.round).aggregate(last=Max("attempt"))["last"] or 0
+    )
     submission = Submission.objects.create(
         task=task,
         round=task.round,
@@ -236,9 +238,10 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         raise Refused("wrong_status", f"{task.ref} is {task.status}; nothing is in dispute there.", "")
     finding = None
     if data["finding"]:
-        finding = task.findings.filter(code=data["finding"].upper()).select_related("first", "review").first()
+        known = task.findings.standing()
+        finding = known.filter(code=data["finding"].upper()).select_related("first", "review").first()
         if finding is None:
-            codes = ", ".join(task.findings.values_list("code", flat=True)) or "none yet"
+            codes = ", ".join(known.values_list("code", flat=True)) or "none yet"
             raise Refused(
                 "unknown_finding", f"{data['finding']} is not a finding of {task.ref}.",
                 f"Findings: {codes}.", status=422,

@@ -156,9 +156,8 @@ def _problem(last: dict[str, Any], reason: str) -> str:
 
 def _judge_submission(run: Run, green: bool, problem: str) -> None:
     state = Submission.State.VERIFIED if green else Submission.State.RED
-    changed = Submission.objects.filter(task=run.task, sha=run.sha, state=Submission.State.KEPT).update(
-        state=state, problem=problem[:500]
-    )
+    judged = Submission.objects.standing().filter(task=run.task, sha=run.sha, state=Submission.State.KEPT)
+    changed = judged.update(state=state, problem=problem[:500])
     if changed and not green:
         runs.bounce(Task.objects.select_related("project").get(pk=run.task_id), problem)
 

@@ -36,8 +36,12 @@ def base_of(run: Run, mirror: Mirror) -> str:
     if run.role != Run.Role.CODER:
         return run.sha
     task = run.task
-    last: Submission | None = task.submissions.exclude(state="lost").order_by("-round", "-attempt").first()
-    saved = Run.objects.filter(task=task, role=Run.Role.CODER).exclude(salvage_sha="").order_by("-pk").first()
+    standing = task.submissions.standing().exclude(state="lost")
+    last: Submission | None = standing.order_by("-round", "-attempt").first()
+    coders = Run.objects.filter(task=task, role=Run.Role.CODER)
+    if back := task.rollbacks.order_by("-pk").first():  # what was saved before it belongs to its rounds
+        coders = coders.filter(queued_at__gt=back.at)
+    saved = coders.exclude(salvage_sha="").order_by("-pk").first()
     if (
         saved
         and (last is None or (saved.ended_at and saved.ended_at > last.at))
