@@ -29,13 +29,16 @@ class Agent(models.Model):
     class Role(models.TextChoices):
         CODER = "coder"
         REVIEWER = "reviewer"
+        JUDGE = "judge"
 
     class Provider(models.TextChoices):
         COMMAND = "command", "Any command"
         REPLAY = "replay", "Recorded cassette"
 
     name = models.SlugField(max_length=60, unique=True)
-    role = models.CharField(max_length=8, choices=Role)
+    role = models.CharField(
+        max_length=8, choices=Role, help_text="A judge is kept for the arbitration; it gets no runs yet."
+    )
     kind = models.CharField(
         "type", max_length=60, blank=True, help_text="What sort of agent it is: dev-agent, test-architect."
     )

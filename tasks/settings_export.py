@@ -34,6 +34,19 @@ def write_settings(
     return "\n".join(lines).strip() + "\n"
 
 
+def write_reference() -> str:
+    """Every key with its default, range and help as tables in Markdown, one for each group."""
+    lines: list[str] = []
+    for group in GROUPS:
+        lines += [f"### {group}", "", "| Key | Default | Accepts | What it does |", "|---|---|---|---|"]
+        for key, entry in SETTINGS.items():
+            if entry.group == group:
+                name = f"`{key}`" + (f", in a file `{entry.path}`" if entry.path else "")
+                lines.append(f"| {name} | {default_of(key)} | {entry.kind.says()} | {entry.told} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def _in_order() -> list[str]:
     """The paths by group; those of one section together, an optional list after its mandatory one."""
     paths = [entry.path or key for group in GROUPS for key, entry in SETTINGS.items() if entry.group == group]

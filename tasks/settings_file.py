@@ -70,7 +70,7 @@ class FaultyFile(ValueError):
 
     def lines(self, name: str) -> list[str]:
         """One line of text for each fault; `name` is that of the file."""
-        return [f"{name}, line {fault.line}: {fault.message}" for fault in self.faults]
+        return [f"{name}:{fault.line}: {fault.message}" for fault in self.faults]
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,8 +298,8 @@ def test_a_fault_tells_the_name_of_the_file() -> None:
         read_settings("a: 1\nbuild: 2")
 
     assert refusal.value.lines("team.yaml") == [
-        "team.yaml, line 1: a is unknown.",
-        "team.yaml, line 2: build holds keys with values: `key: value`.",
+        "team.yaml:1: a is unknown.",
+        "team.yaml:2: build holds keys with values: `key: value`.",
     ]
 
 

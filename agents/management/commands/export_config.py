@@ -1,0 +1,29 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents.configuring import export_config
+from tasks.models import Project
+from tasks.policy import SettingsError
+from tasks.settings_export import write_reference
+
+
+class Command(BaseCommand):
+    help = "Writes a project's settings and agents as YAML, with help; import_config reads it back."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--project", metavar="SLUG")
+        what.add_argument("--reference", action="store_true", help="The tables of docs/settings.md instead.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["reference"]:
+            self.stdout.write(write_reference(), ending="")
+            return
+        try:
+            project = Project.objects.get(slug=options["project"])
+            self.stdout.write(export_config(project), ending="")
+        except Project.DoesNotExist as error:
+            raise CommandError(f"There is no project {options['project']}.") from error
+        except SettingsError as error:
+            raise CommandError(f"The row of {options['project']} is broken: {error}") from error

@@ -1,0 +1,37 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents.configuring import import_config
+from tasks.events import Actor
+from tasks.models import Project
+from tasks.settings_file import FaultyFile
+
+
+class Command(BaseCommand):
+    help = "Sets a project's settings and agents from a YAML file. What it does not name stays as it is."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="The file to read.")
+        parser.add_argument("--project", metavar="SLUG", required=True)
+        parser.add_argument("--dry-run", action="store_true", help="Only say what would change.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        file, dry_run = options["file"], options["dry_run"]
+        try:
+            project = Project.objects.get(slug=options["project"])
+            text = Path(file).read_text(encoding="utf-8")
+            said = import_config(project, text, actor=Actor("system", "import_config"), dry_run=dry_run)
+        except Project.DoesNotExist as error:
+            raise CommandError(f"There is no project {options['project']}.") from error
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise CommandError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from error
+        except FaultyFile as error:
+            raise CommandError("\n".join([*error.lines(file), "Nothing was imported."])) from error
+        for line in said or ["Nothing changes."]:
+            self.stdout.write(line)
+        if dry_run:
+            self.stdout.write("This was a dry run: nothing was changed.")
