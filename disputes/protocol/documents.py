@@ -215,7 +215,8 @@ def tables(lines: Sequence[Line]) -> Iterator[Table]:
 
 
 def _is_row(line: Line) -> bool:
-    return line.mode is Mode.STATED and line.text.lstrip()[:1] == "|"
+    # A bar alone has no cells.
+    return line.mode is Mode.STATED and line.text.lstrip()[:1] == "|" and line.text.strip() != "|"
 
 
 def _is_separator(row: tuple[str, ...]) -> bool:
