@@ -1,4 +1,4 @@
-"""Whether the work comes to an end: what was settled against what came up, by weight, round by round (§10)."""
+"""Whether the work comes to an end: what was settled against what came up (§10)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
