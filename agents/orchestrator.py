@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import Agent, Run
-from disputes import followup
+from disputes import alerts, checkpoints, followup
 from disputes.models import Conflict
 from tasks.events import record
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
@@ -47,8 +47,9 @@ def tick(project_pk: int | None = None) -> Ticked:
     )
     if project_pk is not None:
         projects = projects.filter(pk=project_pk)
-    for pk in projects.values_list("pk", flat=True):
-        tick_project(pk, done)
+    for project in projects:
+        tick_project(project.pk, done)
+        checkpoints.take_checkpoint(project)
     return done
 
 
@@ -81,6 +82,7 @@ def tick_project(pk: int, done: Ticked) -> None:
     candidates = (
         Task.objects.filter(project=project)
         .startable()
+        .filter(alerts.in_focus(project))
         .exclude(Exists(held))
         .exclude(Exists(seated))
         .select_related("project", "section")

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from disputes import cases, flags
+from disputes import alerts, cases, flags
 from disputes.models import Conflict, Decision
 from disputes.protocol import options
 from disputes.protocol.options import Kind, Option
@@ -24,8 +24,6 @@ def act(decision: Decision, actor: Actor) -> None:
     """Carry out what the option says, and move the task once its last blocking conflict is ruled."""
     conflict = decision.conflict
     if conflict.dispute.task is None:
-        from disputes import alerts
-
         alerts.carry_out(decision, actor=actor)
         decision.action = "apply"
         decision.save(update_fields=["action"])

@@ -1,0 +1,206 @@
+"""Cards of a whole project: more comes up than gets done, or nothing moves (§10). And what people answer."""
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from disputes import cases
+from disputes.models import Conflict, Decision, Dispute
+from disputes.protocol.options import PROJECT_ALERTS, Kind, Option
+from tasks.access import RULE, may
+from tasks.errors import Refused
+from tasks.events import SYSTEM, Actor, record
+from tasks.models import Project, Task
+from tasks.policy import LOG
+from tasks.states import MOVES, STARTABLE, Severity, Status
+
+# The events of the answers.
+NARROWED, ACCEPTED, FOCUSED, PAUSED = (
+    "scope_narrowed", "complexity_accepted", "critical_first", "project_paused",
+)  # fmt: skip
+BEGIN_ANEW = (NARROWED, ACCEPTED)  # the count of checkpoints without progress
+CRITICAL_FIRST = "critical"
+TASK_REF = re.compile(r"[a-z0-9][\w-]*-\d{1,9}\b", re.IGNORECASE)
+
+
+# --- The card ---------------------------------------------------------------------------------------------
+
+
+def open_alerts(project: Project) -> Any:
+    """The undecided cards about the whole project."""
+    return Conflict.objects.filter(
+        dispute__project=project, dispute__task__isnull=True, kind=Kind.ALERT, origin__in=PROJECT_ALERTS,
+        status=Conflict.Status.OPEN,
+    )  # fmt: skip
+
+
+@transaction.atomic
+def open_alert(
+    project: Project,
+    *,
+    origin: str,
+    question: str,
+    evidence: Iterable[str] = (),
+    severity: str = Severity.HIGH,
+    actor: Actor = SYSTEM,
+) -> Conflict:
+    """Ask people about the project's course. While such a card waits, its words are renewed instead."""
+    Project.objects.select_for_update().get(pk=project.pk)
+    waiting = open_alerts(project).select_related("dispute__project").first()
+    if waiting is not None:
+        waiting.origin, waiting.question, waiting.evidence = origin, question[:500], list(evidence)
+        waiting.save(update_fields=["origin", "question", "evidence"])
+        cases.refresh(waiting.dispute)
+        return waiting
+    dispute = Dispute.objects.live().filter(project=project, task__isnull=True).first()
+    if dispute is None:
+        dispute = Dispute.objects.create(project=project, question=question[:500], severity=severity)
+    conflict = Conflict.objects.create(
+        dispute=dispute, kind=Kind.ALERT, origin=origin, opened_as="system", question=question[:500],
+        severity=severity, effect=LOG, evidence=list(evidence),
+    )  # fmt: skip
+    cases.refresh(dispute)
+    record(
+        project, "alert_opened", actor=actor, note=question,
+        data={"conflict": conflict.ref, "origin": origin, "severity": severity},
+    )  # fmt: skip
+    return conflict
+
+
+@transaction.atomic
+def close_alerts(project: Project, reason: str) -> int:
+    """Nobody has to answer for the project any more. Returns how many disputes were closed."""
+    closed = 0
+    for dispute in Dispute.objects.live().filter(project=project, task__isnull=True):
+        cases.close(dispute, reason)
+        closed += 1
+    return closed
+
+
+def carry_out(decision: Decision, *, actor: Actor) -> None:
+    """Do what was chosen on a project's card. Raises Refused: unknown_task, wrong_status, no_critical."""
+    project, user = decision.conflict.dispute.project, decision.user
+    reason = decision.rationale or decision.conflict.question
+    match Option(decision.option):
+        case Option.NARROW:
+            narrow(project, named_tasks(project, decision.text), reason, user, actor=actor)
+        case Option.ACCEPT:
+            accept_complexity(project, reason, user, actor=actor)
+        case Option.PRIORITISE:
+            prioritise(project, reason, user, actor=actor)
+        case Option.PAUSE:
+            pause(project, reason, user, actor=actor)
+
+
+def named_tasks(project: Project, text: str) -> list[Task]:
+    """The tasks that a text names, one a line: ledger-7. Raises Refused: unknown_task."""
+    names = [line.strip(" \t-*") for line in text.splitlines() if line.strip(" \t-*")]
+    refs = [(name, TASK_REF.match(name)) for name in names]
+    numbers = {ref[0].lower(): int(ref[0].rpartition("-")[2]) for _, ref in refs if ref}
+    found = {
+        task.ref.lower(): task
+        for task in project.tasks.filter(number__in=numbers.values()).select_related("project", "section")
+    }
+    unknown = [name for name, ref in refs if ref is None or ref[0].lower() not in found]
+    if unknown or not names:
+        raise Refused(
+            "unknown_task", f"{', '.join(unknown)[:300] or 'Nothing'} is no task of {project.name}.",
+            f"Write one task a line: {project.slug}-7.", status=422,
+        )  # fmt: skip
+    return [found[ref] for ref in numbers]
+
+
+# --- The answers ------------------------------------------------------------------------------------------
+
+
+def _check(project: Project, user: Any) -> None:
+    if not may(user, project, RULE):
+        raise Refused(
+            "no_right", f"You may not rule in {project.name}.",
+            "A maintainer can make you a triager.", status=403,
+        )  # fmt: skip
+
+
+@transaction.atomic
+def narrow(
+    project: Project, tasks: Collection[Task], reason: str, user: Any, *, actor: Actor | None = None
+) -> None:
+    """Put tasks off, with the reason. Raises Refused: no_right, text_missing, wrong_status."""
+    _check(project, user)
+    if not tasks or not reason.strip():
+        raise Refused(
+            "text_missing", "To narrow the scope takes tasks and a reason.", "Name both.", status=422
+        )
+    who = actor or Actor.person(user)
+    movable = MOVES["defer"].sources
+    if stuck := [task for task in tasks if task.status not in movable or task.project_id != project.pk]:
+        raise Refused(
+            "wrong_status", f"{', '.join(task.ref for task in stuck)} cannot be put off.",
+            "Only unfinished tasks of this project can.",
+        )  # fmt: skip
+    for task in tasks:
+        if task.status != Status.DEFERRED:
+            task.defer(actor=who, note=reason)
+    record(project, NARROWED, actor=who, note=reason, data={"tasks": [task.ref for task in tasks][:100]})
+
+
+@transaction.atomic
+def accept_complexity(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
+    """The work is as large as it is: the count of flat checkpoints begins anew, the history stays."""
+    _check(project, user)
+    record(project, ACCEPTED, actor=actor or Actor.person(user), note=reason)
+
+
+@transaction.atomic
+def prioritise(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
+    """Begin only critical tasks until none is left. Raises Refused: no_right, no_critical."""
+    _check(project, user)
+    if not _unsettled_critical(project).exists():
+        raise Refused(
+            "no_critical", f"No critical task is left in {project.name}.",
+            "Raise the severity of what matters most first.",
+        )  # fmt: skip
+    Project.objects.filter(pk=project.pk).update(focus=CRITICAL_FIRST)
+    project.focus = CRITICAL_FIRST
+    record(project, FOCUSED, actor=actor or Actor.person(user), note=reason)
+
+
+@transaction.atomic
+def pause(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
+    """Nothing of the project is started until somebody makes it active again."""
+    _check(project, user)
+    paused = Project.objects.filter(pk=project.pk, status=Project.Status.ACTIVE)
+    if not paused.update(status=Project.Status.PAUSED):
+        raise Refused("wrong_status", f"{project.name} is not active.", "Nothing of it is started anyway.")
+    project.status = Project.Status.PAUSED
+    record(project, PAUSED, actor=actor or Actor.person(user), note=reason)
+
+
+# --- Critical tasks first ---------------------------------------------------------------------------------
+
+
+def _unsettled_critical(project: Project) -> Any:
+    """Critical tasks that are neither finished nor put off."""
+    waiting = [*STARTABLE, Status.DISPUTED, Status.FAILED]
+    return project.tasks.filter(severity=Severity.CRITICAL, status__in=waiting)
+
+
+def in_focus(project: Project) -> Q:
+    """Which tasks the loop may begin now; the focus ends once no critical task is left.
+
+    While every critical task waits for a human or for another task, the others go on: the loop never waits.
+    """
+    if not project.focus:
+        return Q()
+    critical = _unsettled_critical(project)
+    if not critical.exists():
+        Project.objects.filter(pk=project.pk).update(focus="")
+        project.focus = ""
+        record(project, "focus_ended", note="No critical task is left.")
+        return Q()
+    if not critical.startable().exists():
+        return Q()
+    return ~Q(status=Status.PENDING) | Q(severity=Severity.CRITICAL)
