@@ -46,7 +46,6 @@ _SECONDS = Number(1, 3600, "seconds")
 _COUNT = Whole(1, 100)
 _SEVERITIES = tuple(severity.value for severity in Severity)
 _CONVERGENCE = "the project's convergence report"
-_RATES = "the alerts about rates of disagreement"
 _SILENT = "the flags for findings nobody answered"
 _JUDGE = "the judge"
 _GATE = "the check of hand-ins and its retries"
@@ -146,23 +145,19 @@ class ProjectSettings:
     disagree_round_share: float = setting(
         0.5, _SHARE, DISAGREEMENT,
         "Warn when more than this share of a round's critical and high findings is disputed.",
-        kept_for=_RATES,
     )  # fmt: skip
     disagree_min_denominator: int = setting(
         2, _COUNT, DISAGREEMENT, "That share is only taken of at least so many answered findings.",
-        kept_for=_RATES,
     )  # fmt: skip
     disagree_absolute: int = setting(
         5, Whole(0, 1000), DISAGREEMENT, "More disagreements than this in one round must be justified.",
-        kept_for=_RATES,
     )  # fmt: skip
     disagree_session_share: float = setting(
         0.4, _SHARE, DISAGREEMENT,
-        "Alert when more than this share is disputed over the rounds of session_window.", kept_for=_RATES,
+        "Alert when more than this share is disputed over the rounds of session_window.",
     )  # fmt: skip
     session_window: int = setting(
         3, _COUNT, DISAGREEMENT, "Rounds with critical or high findings for disagree_session_share.",
-        kept_for=_RATES,
     )  # fmt: skip
     same_finding_minimum: float = setting(
         0.3, _SHARE, DISAGREEMENT,
@@ -218,15 +213,13 @@ class ProjectSettings:
         0.25, _SHARE, ROUNDS, "What a task that waits for something from outside counts among the open ones.",
         kept_for=_CONVERGENCE,
     )  # fmt: skip
-    stall_threshold: int = setting(
-        2, _COUNT, ROUNDS,
-        "Rounds without net progress that make a stall. For 10 to 30 tasks 3 is apt, for more 4.",
-        kept_for=_CONVERGENCE,
+    stall_threshold: int | None = setting(
+        None, Whole(1, 100, none="2 below 10 tasks, 3 up to 30, 4 above"), ROUNDS,
+        "Rounds without net progress that make a stall.", kept_for=_CONVERGENCE,
     )  # fmt: skip
-    divergence_threshold: int = setting(
-        8, Whole(0, 10_000), ROUNDS,
-        "Weight by which new work may exceed settled work. For 10 to 30 tasks 12 is apt, for more 16.",
-        kept_for=_CONVERGENCE,
+    divergence_threshold: int | None = setting(
+        None, Whole(0, 10_000, none="8 below 10 tasks, 12 up to 30, 16 above"), ROUNDS,
+        "Weight by which new work may exceed settled work before people are warned.", kept_for=_CONVERGENCE,
     )  # fmt: skip
     critical_override: bool = setting(
         True, Flag(), ROUNDS, "Whether any new critical task is a warning, whatever the weights say.",
@@ -273,15 +266,13 @@ class ProjectSettings:
         "with an analysis after the first (strict).", kept_for=_ROLLBACK,
     )  # fmt: skip
     max_rollbacks_session: int = setting(
-        7, Whole(0, 10), ROLLBACK, "Rounds that may be taken back in one project run.", kept_for=_ROLLBACK
+        7, Whole(0, 10), ROLLBACK, "How often rounds of one task may be taken back."
     )
     analysis_after: int = setting(
         2, _COUNT, ROLLBACK, "Times the same round is taken back before its causes are analysed.",
         kept_for=_ROLLBACK,
     )  # fmt: skip
-    backup_rounds: int = setting(
-        3, Whole(1, 5), ROLLBACK, "How many rounds back the choice reaches.", kept_for=_ROLLBACK
-    )
+    backup_rounds: int = setting(3, Whole(1, 5), ROLLBACK, "How many rounds back the choice reaches.")
 
     # --- Agents
     model_ladder: dict[str, dict[str, str]] = setting(

@@ -1,13 +1,15 @@
-"""docs/settings.md: its tables of a project's keys are the schema's."""
+"""docs/settings.md: its tables of a project's keys are the schema's, and what they claim is true."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 from tasks.policy import SETTINGS
 from tasks.settings_export import write_reference
 from tasks.settings_file import AGENT_KEYS
 
-DOCS = Path(__file__).parents[1] / "docs" / "settings.md"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs" / "settings.md"
 
 
 def test_the_tables_are_those_of_the_schema() -> None:
@@ -30,14 +32,35 @@ def test_every_key_of_an_agent_is_named() -> None:
     assert [key for key in AGENT_KEYS if f"`{key}`" not in paragraph] == []
 
 
-def test_a_key_that_claims_an_effect_is_read() -> None:
-    # The policy is asked through effect(). Reading in the core counts too: a core rule nobody calls is dead code.
-    root = DOCS.parents[1]
-    paths = [path for app in ("agents", "disputes", "tasks/models") for path in (root / app).rglob("*.py")]
-    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+# --- What has an effect ------------------------------------------------------------------------------------
 
-    assert [
-        key for key, entry in SETTINGS.items() if not entry.kept_for and key not in read | {"policy"}
-    ] == []
-    assert "effect" in read
+
+def nodes(folder: str) -> Iterator[ast.AST]:
+    """Whatever stands in the modules of a folder."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def fields_of(name: str) -> set[str]:
+    """The fields of the part of the settings that a rule of the core asks for."""
+    found = [
+        node for node in nodes("disputes/protocol") if isinstance(node, ast.ClassDef) and node.name == name
+    ]
+    lines = [line for part in found for line in part.body if isinstance(line, ast.AnnAssign)]
+    return {ast.unparse(line.target) for line in lines}
+
+
+def read_keys() -> set[str]:
+    """The keys that the program asks of a project: config.KEY, config.effect(), part_of(config, PART)."""
+    keys: set[str] = set()
+    for node in (node for app in ("agents", "disputes", "tasks/models") for node in nodes(app)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("config"):
+            keys.add("policy" if node.attr == "effect" else node.attr)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("part_of") and len(node.args) > 1:
+            keys |= fields_of(ast.unparse(node.args[1]).rpartition(".")[2])
+    return keys & set(SETTINGS)
+
+
+def test_help_says_of_every_key_whether_it_has_an_effect() -> None:
+    # Who lets a rule read a key takes its kept_for away in tasks/policy.py, and writes the tables anew.
+    assert read_keys() == {key for key, entry in SETTINGS.items() if not entry.kept_for}

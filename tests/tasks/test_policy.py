@@ -62,8 +62,8 @@ DEFAULTS: dict[str, Any] = {
     "severity_weights": {"critical": 16, "high": 4, "medium": 2, "low": 1},
     "deferred_weight": 0.5,
     "blocked_external_weight": 0.25,
-    "stall_threshold": 2,
-    "divergence_threshold": 8,
+    "stall_threshold": None,
+    "divergence_threshold": None,
     "critical_override": True,
     "max_rounds": None,
     "extend_by": 5,
@@ -150,6 +150,8 @@ ALLOWED = [
     ("severity_weights", {"critical": 1, "high": 1, "medium": 1, "low": 1}),  # none weighs more
     ("max_rounds", 50),  # as many as hard_limit
     ("max_rounds", None),  # the formula of §11, said aloud
+    ("stall_threshold", 2),  # §10: else by the number of tasks
+    ("divergence_threshold", 8),
     ("max_retries", 0),  # VAL-8: the first run is no retry
     ("rollback_mode", "auto_retry"),  # RB-7
     ("rollback_mode", "strict"),

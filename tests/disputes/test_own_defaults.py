@@ -1,0 +1,47 @@
+"""What a rule assumes without a project is what a project has by default (§16)."""
+
+from dataclasses import MISSING, Field, fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from disputes.protocol.convergence import PRESETS
+from tasks.policy import SETTINGS, ProjectSettings, default_of
+
+CORE = Path(__file__).parents[2] / "disputes" / "protocol"
+MODULES = sorted(path.stem for path in CORE.glob("*.py") if path.stem != "__init__")
+
+
+def parts() -> dict[str, Any]:
+    """The dataclasses of the core that hold a part of the settings."""
+    found = (value for stem in MODULES for value in vars(import_module(f"disputes.protocol.{stem}")).values())
+    return {
+        value.__name__: value
+        for value in found
+        if isinstance(value, type) and is_dataclass(value) and value.__name__.endswith("Settings")
+    }
+
+
+def default(item: "Field[Any]") -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+@pytest.mark.parametrize("name", sorted(parts()))
+def test_a_rule_and_a_project_have_the_same_defaults(name: str) -> None:
+    here = {item.name: default(item) for item in fields(parts()[name])}
+    there = ProjectSettings()
+    by_size = {key: getattr(PRESETS[0], key) for key in ("stall_threshold", "divergence_threshold")}
+
+    assert set(here) <= set(SETTINGS)
+    assert here == {key: by_size.get(key, getattr(there, key)) for key in here}
+
+
+@pytest.mark.parametrize("key", ["stall_threshold", "divergence_threshold"])
+def test_the_help_of_a_threshold_names_the_presets(key: str) -> None:
+    small, middle, large = (getattr(preset, key) for preset in PRESETS)
+
+    assert (PRESETS[0].up_to, PRESETS[1].up_to) == (9, 30)
+    assert default_of(key) == f"{small} below 10 tasks, {middle} up to 30, {large} above"
+    assert getattr(ProjectSettings(), key) is None
