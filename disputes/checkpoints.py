@@ -117,12 +117,10 @@ def _resolved(project: Project, since: datetime) -> list[Task]:
 def limits_of(project: Project) -> ConvergenceSettings:
     """The thresholds of the project's settings; where it has none of its own, those for its size (§10)."""
     config, apt = project.config, preset(initial_tasks(project))
-    own = project.settings
+    stall, divergence = config.stall_threshold, config.divergence_threshold
     return ConvergenceSettings(
-        stall_threshold=config.stall_threshold if "stall_threshold" in own else apt.stall_threshold,
-        divergence_threshold=config.divergence_threshold
-        if "divergence_threshold" in own
-        else apt.divergence_threshold,
+        stall_threshold=apt.stall_threshold if stall is None else stall,
+        divergence_threshold=apt.divergence_threshold if divergence is None else divergence,
         critical_override=config.critical_override,
         severity_weights=config.severity_weights,
     )

@@ -203,8 +203,7 @@ class ProjectSettings:
     severity_weights: dict[str, int] = setting(
         {Severity.CRITICAL: 16, Severity.HIGH: 4, Severity.MEDIUM: 2, Severity.LOW: 1},
         PerSeverity(Whole(0, 1000), "a whole number"), ROUNDS,
-        "How much an open task of that severity weighs. None weighs more than a graver one.",
-        kept_for=_CONVERGENCE,
+        "How much a task of that severity weighs. None weighs more than a graver one.",
     )  # fmt: skip
     deferred_weight: float = setting(
         0.5, _SHARE, ROUNDS, "What a deferred task counts among the open ones.", kept_for=_CONVERGENCE
@@ -215,15 +214,14 @@ class ProjectSettings:
     )  # fmt: skip
     stall_threshold: int | None = setting(
         None, Whole(1, 100, none="2 below 10 tasks, 3 up to 30, 4 above"), ROUNDS,
-        "Rounds without net progress that make a stall.", kept_for=_CONVERGENCE,
+        "Rounds without net progress that make a stall.",
     )  # fmt: skip
     divergence_threshold: int | None = setting(
         None, Whole(0, 10_000, none="8 below 10 tasks, 12 up to 30, 16 above"), ROUNDS,
-        "Weight by which new work may exceed settled work before people are warned.", kept_for=_CONVERGENCE,
+        "Weight by which new work may exceed settled work before people are warned.",
     )  # fmt: skip
     critical_override: bool = setting(
         True, Flag(), ROUNDS, "Whether any new critical task is a warning, whatever the weights say.",
-        kept_for=_CONVERGENCE,
     )  # fmt: skip
     max_rounds: int | None = setting(
         None, Whole(1, 1000, none="six rounds for ten tasks, at least ten"), ROUNDS,
