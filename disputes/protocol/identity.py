@@ -79,9 +79,9 @@ class _Subject:
         if self.code and self.code == other.code.upper() and is_canonical(self.code):
             return Match(index, score, sure=True, by_code=True)
         if self.code and self.code in {other.code.upper(), other.raw_code.upper()}:
-            if same or score >= minimum:
+            if score >= minimum or (same and self._same_file(place)):
                 return Match(index, score, sure=True, by_code=True)
-            if score > 0 and same is None:
+            if score > 0 and same is not False:
                 return Match(index, score, sure=False, by_code=True)
         if score < minimum or same is False:
             return None

@@ -60,6 +60,13 @@ def test_a_reviewers_own_code_needs_more_than_itself(title: str, location: str, 
     assert (found and found.sure) == sure
 
 
+def test_lines_of_no_file_do_not_make_a_code_of_its_own_the_same() -> None:
+    """ID-2: in documents `L1` of the next review stands near, and means something else"""
+    earlier = Raised("Tab keybinding scope unclear", "Line 196", "ISSUE-R2-006", "L1")
+    found = same_finding(Raised("Cancelling while it validates", "Lines 185-189", "L1"), [earlier])
+    assert not (found and found.sure)
+
+
 def test_of_two_findings_printed_with_one_code_the_words_choose() -> None:
     """MODELS 15: two reviewers of one round both print ISSUE-R1-001"""
     second = Raised("Names are unclear", "src/names.py:4", "ISSUE-R1-002", "ISSUE-R1-001")
