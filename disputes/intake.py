@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import Max
 
-from disputes import cases, flags, rates
+from disputes import cases, flags, rates, stuck
 from disputes.followup import follow_up
 from disputes.models import Conflict, Decision
 from disputes.protocol.gate import Outcome, Point, gate
 from disputes.protocol.options import Option
-from disputes.protocol.responses import AnswerKind, Disagreement, ReadResponse
+from disputes.protocol.responses import Disagreement, ReadResponse
 from disputes.protocol.reviews import Found, ReadReview, Verdict, place
+from disputes.protocol.stuck import is_follow_up
 from tasks.errors import Refused
 from tasks.events import Actor, record
 from tasks.models import Answer, Finding, Review, Submission, Task
+from tasks.states import Severity
 
 
 def settled_findings(task: Task) -> dict[int, Conflict]:
@@ -160,6 +162,8 @@ def take_submission(
             disagree(submission, finding, block, actor=actor)
     flags.answered(submission, given, actor=actor)
     rates.watch(submission, actor=actor)
+    if missing := stuck.lacks_what_it_takes(submission):
+        cases.park(task, Conflict.Origin.BLOCKED, f"{missing.why.capitalize()}: {task.title}", actor=actor)
 
 
 def _in_open_conflict(finding: Finding) -> bool:
@@ -237,19 +241,20 @@ def take_review(
         _take_finding(taken, task, found, settled)
     raised = {finding.origin.pk for finding in taken.findings}
     follow_up(task, submission, raised, actor=actor)
-    _open_repeated(taken, submission)
+    stuck.open_stuck(review, taken.findings, actor=actor)
     points = [Point(finding.origin.pk, finding.mandatory) for finding in taken.findings]
     taken.outcome = gate(points, cases.open_conflicts(task))
     rejected = stated is Verdict.NEEDS_REVISION
     disputed = {conflict.finding for conflict in cases.open_conflicts(task)}
-    to_answer = [finding for finding in taken.findings if finding.origin.pk not in disputed]
+    counted = [finding for finding in taken.findings if not finding.is_follow_up]
+    to_answer = [finding for finding in counted if finding.origin.pk not in disputed]
     if rejected and to_answer and taken.outcome in {Outcome.PASS, Outcome.SHIP}:
         taken.outcome = Outcome.REVISE
     review.verdict = _derived(taken, rejected)
     review.save(update_fields=["verdict"])
     if taken.dropped:
         record(task.project, "findings_dropped", task=task, note=", ".join(taken.dropped))
-    _move(task, submission, taken, only_settled=rejected and not taken.findings, actor=actor)
+    _move(task, submission, taken, only_settled=rejected and not counted, actor=actor)
     return taken
 
 
@@ -259,8 +264,6 @@ def _with_notes_as_finding(read: ReadReview, approves: bool) -> ReadReview:
     if accepts or read.findings or not read.text.strip():
         return read
     lines = read.text.strip().splitlines()
-    from tasks.states import Severity
-
     found = Found(
         title=re.sub(r"^[#*\s>-]+", "", lines[0]).strip()[:500] or "Rejected",
         severity=Severity.HIGH,
@@ -277,27 +280,17 @@ def _derived(taken: Taken, rejected: bool) -> Review.Verdict:
     return Review.Verdict.APPROVED_WITH_CONDITIONS if taken.findings else Review.Verdict.APPROVED
 
 
-def _same_point(review: Review, found: Found) -> Finding | None:
-    """The finding, as first raised, that this code repeats.
-
-    Two reviewers of one round both begin to count at 001; theirs are two points (MODELS 15).
-    """
-    submission = review.submission
-    of_task = Finding.objects.standing().filter(task=submission.task_id)
-    earlier = of_task.filter(code=found.code).select_related("first", "review")
-    for finding in earlier if found.code else []:
-        if finding.round < submission.round or finding.review.by_agent == review.by_agent:
-            return finding.origin
-    return None
-
-
 def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Conflict]) -> None:
-    origin = _same_point(taken.review, found)
+    origin, possibly, score = stuck.earlier_finding(taken.review, found)
     if origin is not None and origin.pk in settled:
-        taken.dropped.append(found.code)
+        taken.dropped.append(found.code or found.title[:60])
         return
     submission = taken.review.submission
     path, line = place(found.location)
+    late = is_follow_up(
+        is_new=origin is None, severity=found.severity, text=found.text, location=found.location,
+        since_last_review=stuck.changes_since_last_review(submission),
+    )  # fmt: skip
     finding = Finding.objects.create(
         review=taken.review,
         task=task,
@@ -305,9 +298,12 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
         round=submission.round,
         code=allot_code(task, submission.round, found.code),
         raw_code=found.code,
-        severity=found.severity,
+        severity=found.severity or Severity.MEDIUM,  # SEV-9
         raw_severity=found.raw_severity,
-        mandatory=found.severity in task.project.config.mandatory,
+        mandatory=found.severity in task.project.config.mandatory and not late,
+        is_follow_up=late,
+        possibly=possibly,
+        same_as_score=score,
         title=found.title,
         path=path,
         line=line,
@@ -326,25 +322,6 @@ def allot_code(task: Task, round_: int, printed: str) -> str:
         return printed
     numbers = [int(code.rsplit("-", 1)[1]) for code in taken if code.startswith(f"ISSUE-R{round_}-")]
     return f"ISSUE-R{round_}-{max(numbers, default=0) + 1:03d}"
-
-
-def _open_repeated(taken: Taken, submission: Submission) -> None:
-    """An optional finding that was declined and comes back as mandatory is a conflict (MODELS 23)."""
-    for finding in taken.findings:
-        if finding.first is None or not finding.mandatory or _in_open_conflict(finding):
-            continue
-        declined = Answer.objects.standing().filter(finding=finding.origin).order_by("pk").last()
-        if declined is None or declined.kind != AnswerKind.DECLINED:
-            continue
-        if Conflict.objects.filter(finding=finding.origin, submission__rolled_back__isnull=True).exists():
-            continue
-        cases.open_conflict(
-            submission.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.REPEATED,
-            opened_as="reviewer", question=finding.title, finding=finding.origin, submission=submission,
-            severity=finding.severity, reviewer_position=position_of(finding),
-            reviewer_label=taken.review.by_agent, coder_position=declined.text,
-            coder_label=declined.submission.by_agent,
-        )  # fmt: skip
 
 
 def _move(task: Task, submission: Submission, taken: Taken, *, only_settled: bool, actor: Actor) -> None:
@@ -379,9 +356,13 @@ def _rank(severity: str) -> int:
 
 
 def _send_back_to_reviewer(task: Task, submission: Submission, actor: Actor) -> None:
-    """A rejection that names only settled points: once back to the reviewer, then to a human."""
-    record(task.project, "review_void", task=task, actor=actor, note="It raises only settled points.")
-    if submission.reviews.filter(verdict=Review.Verdict.NEEDS_REVISION, findings__isnull=True).count() > 1:
+    """A rejection of settled points and follow-ups: once back to the reviewer, then to a human (§20)."""
+    record(task.project, "review_void", task=task, actor=actor, note="It raises nothing that may block.")
+    rejections = submission.reviews.filter(verdict=Review.Verdict.NEEDS_REVISION)
+    if rejections.exclude(findings__is_follow_up=False).count() > 1:
         cases.park(
-            task, Conflict.Origin.REVIEW, f"The review raises only settled points: {task.title}", actor=actor
+            task,
+            Conflict.Origin.REVIEW,
+            f"The review raises nothing that may block: {task.title}",
+            actor=actor,
         )

@@ -29,6 +29,7 @@ from agents.models import Run
 from agents.providers.base import ProviderError
 from agents.runtime import door, keeping, landing, paths, processes, results, starting
 from agents.runtime.git import GitError, Unreachable
+from disputes import stuck
 from steroidsweb import __version__
 from tasks.events import record
 from tasks.models import Landing, Project, Review, StaleTask, Submission
@@ -304,6 +305,7 @@ class Reconciler:
             with contextlib.suppress(GitError):
                 mirror = paths.mirror(review.submission.task.project)
                 keeping.add_excerpts(findings, mirror, review.submission.sha)
+                stuck.look_again(review)
 
     # --- Slow things ------------------------------------------------------------------------------------
 

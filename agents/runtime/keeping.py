@@ -8,6 +8,7 @@ from agents import runs
 from agents.models import Run
 from agents.runtime import paths
 from agents.runtime.git import GitError, Mirror
+from disputes import silences
 from tasks.events import record
 from tasks.models import Bundle, Finding, Submission, Task
 
@@ -76,6 +77,8 @@ def keep(submission: Submission, run: Run) -> None:
             Bundle.objects.get_or_create(submission=submission, defaults={"data": data})
         if kept:
             record(task.project, "kept", task=task, data={"sha": submission.sha, "files": len(stat)})
+            submission.refresh_from_db()
+            silences.look_for_silence(submission)
 
 
 def _since_last_round(submission: Submission, mirror: Mirror) -> str:

@@ -117,8 +117,8 @@ def _true_dispute(turns: Sequence[Turn]) -> Diagnosis | None:
     if last.mandatory and last.answer == AnswerKind.DECLINED:
         why = "the coder declined it"
         return Diagnosis(Stuck.TRUE_DISPUTE, Step.CONFLICT, last.round, why, (last.round,))
-    before = [turn for turn in turns[:-1] if turn.answer == AnswerKind.DECLINED]
-    if last.mandatory and before and not before[-1].mandatory:
+    before = [turn for turn in turns[:-1] if turn.answer][-1:]
+    if last.mandatory and any(one.answer == AnswerKind.DECLINED and not one.mandatory for one in before):
         why = "it was declined while it was optional, and came back as mandatory"
         return Diagnosis(Stuck.TRUE_DISPUTE, Step.CONFLICT, last.round, why, (before[-1].round, last.round))
     return None
