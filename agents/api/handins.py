@@ -159,7 +159,7 @@ def _base_of(caller: Caller, task: Task, sha: str) -> str:
     if caller.run:
         return caller.run.base_sha
     last = task.last_submission()
-    return last.sha if last else sha
+    return last.sha if last and last.sha else sha  # an imported document names no commit
 
 
 def _open(task: Task) -> list[Conflict]:

@@ -36,7 +36,7 @@ def base_of(run: Run, mirror: Mirror) -> str:
     if run.role != Run.Role.CODER:
         return run.sha
     task = run.task
-    standing = task.submissions.standing().exclude(state="lost")
+    standing = task.submissions.standing().exclude(state="lost").exclude(kind="document")
     last: Submission | None = standing.order_by("-round", "-attempt").first()
     coders = Run.objects.filter(task=task, role=Run.Role.CODER)
     if back := task.rollbacks.order_by("-pk").first():  # what was saved before it belongs to its rounds

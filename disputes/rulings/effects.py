@@ -9,7 +9,7 @@ from disputes.protocol import options
 from disputes.protocol.options import Kind, Option
 from disputes.rulings.offers import blockers_of
 from tasks.events import Actor
-from tasks.models import Landing, Task
+from tasks.models import Landing, Submission, Task
 from tasks.policy import HOLD
 from tasks.states import MOVES, Status
 
@@ -142,7 +142,7 @@ def _ruled(task: Task, decision: Decision, actor: Actor, note: str) -> str:
     if task.status != Status.DISPUTED or shipped:
         return "wait"
     submission = task.last_submission() or decision.conflict.submission
-    if submission is None:
+    if submission is None or submission.kind == Submission.Kind.DOCUMENT:  # there is no commit to go on with
         task.rule_revise(actor=actor, note=note, not_before=effective)
         return "revise"
     if blockers_of(submission) == set() and not waiting_for_others:
