@@ -98,6 +98,14 @@ def _words(text: str) -> list[str]:
     return [word for word in re.split(r"[^a-z_]+", _plain(text)[:MAX_ANSWER]) if word and word not in FILLERS]
 
 
+def _phrase(words: list[str], plain: str) -> str:
+    """The words from the first that is no filler on, fillers inside kept: accepted as is."""
+    if not words:
+        return ""
+    start = re.search(rf"\b{re.escape(words[0])}\b", plain)
+    return " ".join(re.findall(r"[a-z_]+", plain[start.start() :])[:9]) if start else ""
+
+
 def is_answer(cell: str) -> bool:
     """Whether a cell holds an answer and nothing else."""
     if len(cell) > MAX_ANSWER:
@@ -110,8 +118,8 @@ def is_answer(cell: str) -> bool:
         return True
     if all(word in ANSWER_WORDS or word in DENIALS for word in words):
         return any(word in ANSWER_WORDS for word in words)
-    joined = " ".join(words)
-    return any((match := pattern.match(joined)) and match.end() == len(joined) for pattern, _ in PHRASES)
+    phrase = _phrase(words, _plain(cell))
+    return any((match := pattern.match(phrase)) and match.end() == len(phrase) for pattern, _ in PHRASES)
 
 
 def stated_kind(text: str) -> AnswerKind | None:
@@ -122,9 +130,9 @@ def stated_kind(text: str) -> AnswerKind | None:
     if plain[0] in SYMBOLS:
         return stated_kind(plain[1:].lstrip("\ufe0f")) or SYMBOLS[plain[0]]
     words = _words(text)
-    joined = " ".join(words[:8])
+    phrase = _phrase(words, plain)
     for pattern, kind in PHRASES:
-        if pattern.match(joined):
+        if pattern.match(phrase):
             return kind
     if not words:
         return None

@@ -57,7 +57,7 @@ class Names:
     def spans(self, text: str) -> list[Span]:
         """The places in this text that name findings, ranges and lists filled in, in their order."""
         named: list[_Named] = []
-        if ("R" in text or "r" in text) and FULL.search(text):
+        if "-" in text and FULL.search(text):
             named = [self._numbered(match) for match in NUMBERED.finditer(text)]
         if self._own:
             named += [

@@ -3,8 +3,9 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
-from disputes.protocol.documents import Line, Mode
+from disputes.protocol.documents import Line, Mode, cells
 from disputes.protocol.kinds import AnswerKind
 
 
@@ -45,11 +46,12 @@ ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
         (_about("accepted as is|as is|no changes? (?:needed|required|made)|by design"),
          Role.RESPONSE, AnswerKind.ACCEPTED_AS_IS),
         (_about("(?:user|human) decisions?(?: applied)?"), Role.RESPONSE, AnswerKind.USER_DECISION),
-        (_about("(?:still )?open|remaining|outstanding|unresolved|unanswered|pending|to ?do|next steps?|new"
-                "|(?:to|must) be (?:addressed|fixed)|to (?:address|fix|resolve)"), Role.OPEN, None),
+        (_about("(?:still )?open|remaining|outstanding|unresolved|unanswered|pending|to ?do|next steps?"
+                "|new|new gaps?(?: \\w+)?|(?:to|must) be (?:addressed|fixed)|to (?:address|fix|resolve)"),
+         Role.OPEN, None),
         (_about("(?:(?:summary|list|overview) of )?(?:all )?(?:the )?(?:changes?|revisions?|fixes|updates)"
                 "|revision history|change ?log|what (?:has )?changed|respon(?:se|ses|ding)|repl(?:y|ies)"
-                "|answers?|address(?:ed|es|ing)|resolved|resolutions?|fixed|closed|incorporated|disposition"),
+                "|answers?|address(?:ed|es|ing)|resolved|resolutions|fixed|closed|incorporated|disposition"),
          Role.RESPONSE, None),
         (_about("background|context|recap|references?|related|see also|inputs?|raised|glossary|prior art"
                 "|dependenc(?:y|ies)") + r"|\bproblem statement\b|\bwhat the reviewer\b", Role.RECAP, None),
@@ -70,25 +72,19 @@ TELLING = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
 def role_of(heading: str) -> tuple[Role, AnswerKind | None]:
     """What a section with this heading does, and the kind its entries have if they state none."""
-    plain = " ".join(re.findall(r"[a-z]+", re.sub(r"\(?\bissue-\S*", " ", heading[:200].lower())))
+    plain = " ".join(re.findall(r"[a-z]+", re.sub(r"\(?\bissue-\S*", " ", heading.lower())))
     for pattern, role, kind in ROLES:
         if pattern.search(plain):
             return role, kind
     return Role.PLAIN, None
 
 
-def cells_of(row: str) -> list[str]:
-    """The cells of a table's row; a bar behind a backslash or in code parts none."""
-    if "`" in row or "\\|" in row:
-        row = row.replace("\\|", "\0")
-        row = re.sub(r"`[^`|]*(?:\|[^`|]*)+`", lambda code: code[0].replace("|", "\0"), row)
-    text = row.strip()
-    text = text.removeprefix("|")
-    if text.endswith("|"):
-        text = text[:-1]
-    return [cell.strip().replace("\0", "|") for cell in text.split("|")]
+def row_cells(row: str) -> tuple[str, ...]:
+    """The cells of a table's row, also of one without bars around it."""
+    return cells(row if is_row(row) else f"|{row.strip()}")
 
 
 SEPARATOR = re.compile(r"[\s|:\-]+")
@@ -119,6 +115,11 @@ class Place:
             word in DESCRIBING for cell in self.head[1:] for word in re.findall(r"[a-z#]+", cell.lower())
         )
 
+    def is_describing(self, column: int) -> bool:
+        """Whether one column only describes findings: their titles, severities, places."""
+        words = re.findall(r"[a-z#]+", self.head[column].lower()) if column < len(self.head) else []
+        return bool(words) and all(word in DESCRIBING for word in words)
+
     @property
     def tells(self) -> bool:
         """Whether the table tells what was done."""
@@ -129,30 +130,29 @@ class Outline:
     """Follows a document line by line and knows where it stands."""
 
     def __init__(self) -> None:
-        self._stack: list[tuple[int, Role, AnswerKind | None]] = []
+        self._headings: list[tuple[int, str]] = []
         self._head: tuple[str, ...] = ()
         self._before = ""
-        self._in_table = False
 
-    def at(self, line: Line) -> Place:
-        """The place of the next line, which is this one."""
+    def follow(self, line: Line) -> None:
+        """Go on to the next line, which is this one."""
         text = line.text
         if line.mode is not Mode.STATED or "|" not in text:
-            self._before, self._head, self._in_table = "", (), False
+            self._before, self._head = "", ()
         elif is_separator(text):
-            self._head = tuple(cells_of(self._before)) if self._before else ()
-            self._in_table = True
+            self._head = row_cells(self._before) if self._before else ()
         else:
-            self._in_table = self._in_table or is_row(text)
             self._before = text
         if (heading := line.heading) is not None:
-            level, words = heading
-            while self._stack and self._stack[-1][0] >= level:
-                self._stack.pop()
-            above = self._stack[-1] if self._stack else (0, Role.PLAIN, None)
-            role, kind = role_of(words)
-            if role is Role.PLAIN:
-                role, kind = above[1], above[2]
-            self._stack.append((level, role, kind))
-        role, kind = self._stack[-1][1:] if self._stack else (Role.PLAIN, None)
-        return Place(role, kind, self._head)
+            while self._headings and self._headings[-1][0] >= heading[0]:
+                self._headings.pop()
+            self._headings.append(heading)
+
+    @property
+    def place(self) -> Place:
+        """Where the line stands; the nearest heading that says what it is for counts."""
+        for _, words in reversed(self._headings):
+            role, kind = role_of(words[:200])
+            if role is not Role.PLAIN:
+                return Place(role, kind, self._head)
+        return Place(head=self._head)

@@ -1,0 +1,62 @@
+"""Turning a finding away without an alternative: the phrases of H5, in the section that responds to it."""
+
+import re
+from collections.abc import Sequence
+
+from disputes.protocol.answers import Answered
+from disputes.protocol.documents import Line, Mode
+from disputes.protocol.naming import FULL
+
+# Case and endings make no difference.
+PHRASES = re.compile(
+    r"\breviewer(?:'s|s)?\s+(?:(?:has|have|is|seems\s+to|clearly|simply|completely)\s+){0,2}"
+    r"(?:misunderst\w+|misread\w*|misinterpret\w*)(?:\s+\w+){0,6}"
+    r"|\bnot\s+(?:really\s+)?an?\s+(?:real|actual|genuine|valid)\s+(?:issue|problem|concern|bug|finding)s?"
+    r"|\b(?:reviewer(?:'s|s)?\s+)?suggest\w+\s+would\s+(?:actually\s+)?break(?:\s+\w+){0,6}",
+    re.IGNORECASE,
+)
+ALTERNATIVE = re.compile(
+    r"(?:^|[.;]\s)\s*(?:[-*+]\s+)?(?:\*\*|__)?(?:proposed\s+)?alternatives?(?:\s+\w+){0,2}(?:\s?\([^()]{0,30}\))?(?:\*\*|__)?\s*:",
+    re.IGNORECASE,
+)
+OFFERING = re.compile(r"\balternative|\binstead\b|\bwe\s+propose", re.IGNORECASE)
+BOLD = re.compile(r"(?:\*\*|__)([^*_]{1,200})(?:\*\*|__)")
+ROW_OR_LINE = 40  # lines that an answer outside a heading's section may go on
+
+
+def response_section(lines: Sequence[Line], answer: Answered) -> list[Line]:
+    """What responds to one finding: the section below its heading, its row, or its paragraph and list."""
+    start = answer.line - 1
+    if not 0 <= start < len(lines):
+        return []
+    first = lines[start]
+    if answer.place == "row":
+        return [first]
+    if heading := first.heading:
+        end = start + 1
+        while end < len(lines) and not ((below := lines[end].heading) and below[0] <= heading[0]):
+            end += 1
+        return list(lines[start:end])
+    taken = [first]
+    for line in lines[start + 1 : start + ROW_OR_LINE]:
+        if line.heading or (line.mode is Mode.STATED and FULL.search(line.text)):
+            break
+        taken.append(line)
+    return taken
+
+
+def deflections(section: Sequence[Line]) -> list[str]:
+    """The deflecting phrases that a section states; none where it offers an alternative (H5)."""
+    stated = [line for line in section if line.mode is Mode.STATED]
+    if any(_offers(line) for line in stated):
+        return []
+    return [" ".join(match[0].split()) for line in stated for match in PHRASES.finditer(line.text)]
+
+
+def _offers(line: Line) -> bool:
+    """Whether a line offers another way: by a label, a heading or bold words."""
+    if line.heading:
+        return OFFERING.search(line.heading[1]) is not None
+    if ALTERNATIVE.search(line.text):
+        return True
+    return any(OFFERING.search(bold) for bold in BOLD.findall(line.text))

@@ -1,0 +1,210 @@
+"""Was anything of substance done? Whether the section a finding points at changed, and in its words (H4)."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.documents import Line, scan
+from disputes.protocol.identifiers import GAP, gaps_in
+from disputes.protocol.keywords import keywords, overlap, tokens
+
+LINES = re.compile(r"(?:\blines?|\bll?\.?|(?<=[\w)])[:#]L?)\s*(?P<first>\d{1,6})", re.IGNORECASE)
+# Words of a location that say what kind of place it is, not which.
+KINDS = frozenset(
+    [
+        "section",
+        "sections",
+        "line",
+        "lines",
+        "the",
+        "in",
+        "of",
+        "and",
+        "at",
+        "to",
+        "see",
+        "paragraph",
+        "heading",
+    ]
+    + ["table", "step", "under", "part", "document", "proposal", "engineer", "md", "throughout"]
+)
+NUMBERED = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
+PARENTHESES = re.compile(r"\([^()]*\)")
+MAX_CANDIDATES = 60  # sections that share a word with a location
+MAX_WORDS = 12  # words of a location that are looked up
+
+
+class Substance(StrEnum):
+    """What H4 finds of one finding; NO and PARTIAL make a flag."""
+
+    YES = "yes"
+    PARTIAL = "partial"
+    NO = "no"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """H4's outcome; `overlap` is the share of the impact's keywords in what changed (R8-002)."""
+
+    substance: Substance
+    section: str = ""
+    overlap: float | None = None
+
+    @property
+    def flags(self) -> bool:
+        return self.substance in {Substance.NO, Substance.PARTIAL}
+
+
+NOT_APPLICABLE = Change(Substance.NOT_APPLICABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    title: str
+    gap: str  # that its heading names, or one above it
+    words: frozenset[str]
+    start: int  # index of its heading
+    end: int  # index behind its last line, its subsections included
+    parent: int  # -1: none
+
+
+class Outline:
+    """The sections of one document, found by the words of a location."""
+
+    def __init__(self, document: str) -> None:
+        self.lines = scan(document)
+        self.sections = list(_sections(self.lines))
+        self._starts = [section.start for section in self.sections]
+        self._by_word: dict[str, list[int]] = {}
+        self._by_title: dict[tuple[str, str], int] = {}
+        self._by_gap: dict[str, int] = {}
+        for index, section in enumerate(self.sections):
+            title = plain_title(section.title)
+            self._by_title.setdefault((section.gap, title), index)
+            self._by_title.setdefault(("", title), index)
+            self._by_gap.setdefault(section.gap, index)
+            for word in section.words:
+                self._by_word.setdefault(word, []).append(index)
+
+    def find(self, location: str) -> int | None:
+        """The section that a location names: by its heading's words, its gap or a line; None without one."""
+        gap = next((gap for gap in gaps_in(location[:300]) if gap in self._by_gap), "")
+        words = _words(location)
+        title = self._by_title.get((gap, plain_title(location))) if words else None
+        if title is not None:
+            return title
+        best: tuple[int, int, int] | None = None
+        for index in self._sharing(words):
+            section = self.sections[index]
+            if gap and section.gap != gap:
+                continue
+            if section.words <= words or words <= section.words:
+                rank = (len(section.words & words), -len(section.words - words), -index)
+                best = max(best, rank) if best else rank
+        if best:
+            return -best[2]
+        match = LINES.search(location[:500])
+        if match and (found := self._at(int(match["first"]) - 1)) is not None:
+            return found
+        return self._by_gap[gap] if gap else None
+
+    def like(self, section: _Section) -> int | None:
+        """The section with the same heading, below the same gap if there is one."""
+        title = plain_title(section.title)
+        found = self._by_title.get((section.gap, title))
+        return found if found is not None else self._by_title.get(("", title))
+
+    def body(self, index: int) -> list[str]:
+        """The lines of a section below its heading, blanks of every kind as one, empty ones left out."""
+        section = self.sections[index]
+        bodies = (" ".join(line.text.split()) for line in self.lines[section.start + 1 : section.end])
+        return [text for text in bodies if text]
+
+    def _sharing(self, words: frozenset[str]) -> set[int]:
+        postings = sorted((self._by_word[word] for word in words if word in self._by_word), key=len)
+        found: set[int] = set()
+        for posting in postings[:MAX_WORDS]:
+            if len(found) >= MAX_CANDIDATES:
+                break
+            found.update(posting[:MAX_CANDIDATES])
+        return found
+
+    def _at(self, index: int) -> int | None:
+        """The innermost section around a line."""
+        found = bisect_right(self._starts, index) - 1
+        while found >= 0 and self.sections[found].end <= index:
+            found = self.sections[found].parent
+        return found if found >= 0 else None
+
+
+def plain_title(title: str) -> str:
+    """A heading as it is compared: without case, marks, gap, numbers in front and remarks in parentheses."""
+    words = tokens(GAP.sub(" ", PARENTHESES.sub(" ", title[:300])))
+    while words and words[0].isdigit():
+        words = words[1:]
+    return " ".join(words)
+
+
+def _words(text: str) -> frozenset[str]:
+    bare = PARENTHESES.sub(" ", LINES.sub(" ", GAP.sub(" ", text[:300]).lower()))
+    return frozenset(word for word in NUMBERED.findall(bare) if word not in KINDS)
+
+
+def _sections(lines: Sequence[Line]) -> Iterator[_Section]:
+    headings = [(index, *heading) for index, line in enumerate(lines) if (heading := line.heading)]
+    ends, parents, gaps = [len(lines)] * len(headings), [-1] * len(headings), [""] * len(headings)
+    above: list[int] = []
+    for at, (index, level, title) in enumerate(headings):
+        while above and headings[above[-1]][1] >= level:
+            ends[above.pop()] = index
+        parents[at] = above[-1] if above else -1
+        named = gaps_in(title)
+        gaps[at] = named[0] if named else gaps[parents[at]] if above else ""
+        above.append(at)
+    for (index, _, title), gap, end, parent in zip(headings, gaps, ends, parents, strict=True):
+        yield _Section(title, gap, _words(title), index, end, parent)
+
+
+class Comparison:
+    """Two versions of a document; each section is compared once."""
+
+    def __init__(self, old: str, new: str, *, minimum: float = 0.3) -> None:
+        """`minimum` is the share of an impact's keywords from which on a change treats it."""
+        self._old, self._new = Outline(old), Outline(new)
+        self._minimum = minimum
+        self._changed: dict[tuple[int, int], frozenset[str] | None] = {}
+
+    def change(self, location: str, impact: str) -> Change:
+        """What became of the place that a finding points at (H4's table)."""
+        before = self._old.find(location) if location.strip() else None
+        if before is None:
+            return NOT_APPLICABLE
+        title = self._old.sections[before].title
+        after = self._new.like(self._old.sections[before])
+        if after is None:
+            return Change(Substance.UNKNOWN, title)
+        words = self._between(before, after)
+        if words is None:
+            return Change(Substance.NO, title, 0.0)
+        return judged(keywords(impact), words, title, self._minimum)
+
+    def _between(self, before: int, after: int) -> frozenset[str] | None:
+        """The keywords of the lines that differ; None where none does."""
+        if (before, after) not in self._changed:
+            old, new = Counter(self._old.body(before)), Counter(self._new.body(after))
+            lines = [*(new - old), *(old - new)]
+            self._changed[before, after] = keywords("\n".join(lines)) if lines else None
+        return self._changed[before, after]
+
+
+def judged(impact: frozenset[str], changed: frozenset[str], section: str, minimum: float = 0.3) -> Change:
+    """The outcome for an impact and what changed, as keywords; none where the impact says nothing."""
+    share = overlap(impact, changed)
+    if share is None:
+        return Change(Substance.NOT_APPLICABLE, section)
+    return Change(Substance.PARTIAL if share < minimum else Substance.YES, section, share)

@@ -1,0 +1,162 @@
+"""The values of silence: what is watched, what fires, how strong it is (§13)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tasks.states import Severity
+
+WATCHED = frozenset({Severity.HIGH, Severity.CRITICAL})
+SHORT_DOCUMENT = 1500  # characters below which an output is short
+QUOTE_MAX = 300
+
+
+class Heuristic(StrEnum):
+    NO_REFERENCE = "H1"
+    REPEATED_ROLLBACK = "H2"
+    UNJUSTIFIED_DOWNGRADE = "H3"
+    NO_CHANGE = "H4"
+    DEFLECTION = "H5"
+
+
+class Level(StrEnum):
+    LOG = "log"
+    REVIEW = "review"
+    WARN = "warn"
+    BLOCK = "block"
+    SYSTEMATIC = "systematic"
+
+
+LEVELS = list(Level)  # the later one is the stronger one
+STEP_DOWN = {Level.BLOCK: Level.WARN, Level.WARN: Level.LOG}  # H1-d
+
+
+class Confidence(StrEnum):
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+CONFIDENCE = {
+    Heuristic.NO_REFERENCE: Confidence.HIGH,
+    Heuristic.REPEATED_ROLLBACK: Confidence.MEDIUM,
+    Heuristic.UNJUSTIFIED_DOWNGRADE: Confidence.MEDIUM,
+    Heuristic.NO_CHANGE: Confidence.MEDIUM,
+    Heuristic.DEFLECTION: Confidence.HIGH,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceSettings:
+    """The keys of §16 that this module reads."""
+
+    unaddressed_high_threshold: int = 2
+    unaddressed_critical_threshold: int = 1
+    critical_block: int = 2
+    pattern_threshold: int = 3
+    semantic_overlap_minimum: float = 0.3
+    enable_semantic_check: bool = True
+    soft_match_overlap: float = 0.5
+
+
+DEFAULTS = SilenceSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One finding of an earlier review, and what is known about it besides.
+
+    `is_due` says that an answer may be expected by now (H1-a, H1-b), `is_settled` that none is needed: its
+    gap is in a terminal state or parked, or a human decided or waived it. `rollbacks` are the failure
+    patterns for which its gap was rolled back in the round, `silent_rounds` the earlier rounds in which the
+    same concern found no answer. `touched` tells whether its place changed, where that is known without two
+    documents.
+    """
+
+    code: str
+    ordinal: int
+    severity: Severity | None
+    title: str = ""
+    location: str = ""
+    impact: str = ""
+    text: str = ""
+    gap: str = ""
+    gap_state: str = ""
+    is_due: bool = True
+    is_settled: bool = False
+    is_claimed_resolved: bool = False
+    solution: str = ""  # what the document says about its gap
+    rollbacks: tuple[str, ...] = ()
+    silent_rounds: tuple[int, ...] = ()
+    touched: bool | None = None
+
+    @property
+    def is_grave(self) -> bool:
+        return self.severity in WATCHED
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """One finding that may be disagreed with in silence: one flag with all its evidence.
+
+    `overlap` is the share of its impact's keywords in what changed, `hints` are signs of forgetting or
+    avoiding and no verdicts. A `possible_match` asks for a confirmation: the text may treat the finding
+    without its id.
+    """
+
+    code: str
+    ordinal: int
+    severity: Severity | None
+    heuristics: tuple[str, ...]
+    confidence: str
+    level: str
+    evidence: tuple[str, ...]
+    overlap: float | None = None
+    possible_match: bool = False
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """What a round's suspicions amount to, the strongest first."""
+
+    level: str
+    codes: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """H4 of one finding, flagged or not, for calibration (R8-002)."""
+
+    code: str
+    ordinal: int
+    substance: str
+    overlap: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What silence there is in one response.
+
+    `answered`, `pending` and `unanswered` hold the positions of the findings as given: answered ones, ones
+    whose turn has not come, and due ones without an answer of any severity.
+    """
+
+    flags: tuple[Suspicion, ...]
+    alerts: tuple[Alert, ...]
+    answered: tuple[int, ...] = ()
+    pending: tuple[int, ...] = ()
+    unanswered: tuple[int, ...] = ()
+    measured: tuple[Measured, ...] = ()
+
+
+def round_level(
+    severity: Severity | None, highs: int, criticals: int, settings: SilenceSettings = DEFAULTS
+) -> Level:
+    """The level of a finding among so many unanswered ones of one round (§13.3)."""
+    if severity is Severity.CRITICAL and criticals >= settings.critical_block:
+        return Level.BLOCK
+    if severity is Severity.CRITICAL and criticals >= settings.unaddressed_critical_threshold:
+        return Level.WARN
+    if severity is Severity.HIGH and highs >= settings.unaddressed_high_threshold:
+        return Level.WARN
+    return Level.LOG
