@@ -1,0 +1,372 @@
+"""Where the findings of a review begin and end (§19.1). Whether a line begins one depends on its section."""
+
+import re
+from dataclasses import dataclass
+
+from disputes.protocol.documents import RULE, Mode
+from disputes.protocol.fields import field_name, field_of
+from disputes.protocol.headings import OBSERVING, TOP, Purpose, Section, purpose_of, section_severity
+from disputes.protocol.identifiers import gaps_in
+from disputes.protocol.layout import Layout
+from disputes.protocol.starts import Shape, Start, severity_in
+from disputes.protocol.statuses import Status, status_below, status_in
+from tasks.states import Severity
+
+MAX_INDENT = 3
+MAX_AHEAD = 14
+MAX_LABEL = 60
+RANK = {Shape.HEADING: 3, Shape.BOLD: 2, Shape.ITEM: 1, Shape.PLAIN: 1, Shape.TAG: 1}
+# Sections that only name findings again; they count where a review has no others.
+REPEATING = frozenset([Purpose.CLOSING, Purpose.REQUIRED, Purpose.CHECKS, Purpose.GAPS])
+SILENT = frozenset([Purpose.PRIOR, Purpose.HISTORY])
+NOT_ANONYMOUS = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS])
+# A heading of these kinds is no title of a finding, unless it is numbered.
+STRUCTURAL = frozenset(
+    [*SILENT, Purpose.CLOSING, Purpose.PRAISE, Purpose.REQUIRED, Purpose.GAPS, Purpose.CHECKS]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A label that gives what stands below it a severity or a purpose: **MAJOR (must fix):**"""
+
+    index: int
+    purpose: Purpose | None
+    severity: Severity | None
+    raw: str
+    indent: int
+    ambiguous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A finding's lines, from `begin` to before `end`, and where it stands."""
+
+    start: Start
+    begin: int
+    end: int
+    section: Section
+    group: Group | None
+
+    @property
+    def plain(self) -> bool:
+        return not self.start.coded and not self.start.bold and not self.start.words
+
+
+def find_blocks(layout: Layout) -> list[Block]:
+    """The blocks of all findings. Sections that only repeat count where nothing else is found."""
+    blocks = _Walk(layout, lenient=False).run()
+    blocks = blocks or _Walk(layout, lenient=True).run()
+    return _without_repeats(layout, blocks)
+
+
+class _Walk:
+    """One pass over a review that opens a block where a finding begins and closes it where it ends."""
+
+    def __init__(self, layout: Layout, *, lenient: bool) -> None:
+        self.layout, self.lenient = layout, lenient
+        self.blocks: list[Block] = []
+        self.open: tuple[Start, int, Section, Group | None] | None = None
+        self.section: Section = layout.where[0] if layout.where else TOP
+        self.group: Group | None = None
+        self.prose = False  # whether the section holds text before its list
+        self.blank = True  # whether the line before is blank
+
+    def run(self) -> list[Block]:
+        lines, starts, opened = self.layout.lines, self.layout.starts, self.layout.sections
+        for index, line in enumerate(lines):
+            if index in opened:
+                self._heading(index, opened[index], starts[index])
+            elif line.mode is not Mode.STATED:
+                self.prose = self.prose or self.open is None
+            elif start := starts[index]:
+                self._start(index, start)
+            elif text := line.text.strip():
+                self._text(index, text)
+            self.blank = not line.text.strip()
+        self._close(len(lines))
+        return self.blocks
+
+    # --- Opening and closing ---
+
+    def _close(self, end: int) -> None:
+        if self.open is None:
+            return
+        start, begin, section, group = self.open
+        while end > begin + 1 and (
+            not (last := self.layout.lines[end - 1]).text.strip()
+            or (last.mode is Mode.STATED and RULE.match(last.text))
+        ):
+            end -= 1
+        self.blocks.append(Block(start, begin, end, section, group))
+        self.open = None
+
+    def _begin(self, index: int, start: Start, section: Section) -> None:
+        self._close(index)
+        self.open = (start, index, section, self.group)
+
+    # --- Lines ---
+
+    def _heading(self, index: int, section: Section, start: Start | None) -> None:
+        if self.open and self.open[0].shape is Shape.HEADING and section.level > self.open[0].level:
+            deeper = not section.states_severity and section.own not in SILENT
+            if deeper and not (start and start.coded and not self.open[0].coded):
+                return
+        self._close(index)
+        self.section, self.group, self.prose = section, None, False
+        if start is not None and self._heading_begins(index, section, start):
+            self._begin(index, start, section)
+
+    def _text(self, index: int, text: str) -> None:
+        if text[0] in "-*_" and RULE.match(text):
+            self._close(index)
+            self.group = None
+            return
+        if text[-1] == ":" and len(text) <= MAX_LABEL and not self._inside(Shape.HEADING, Shape.BOLD):
+            severity, ambiguous = section_severity(text)
+            if severity:
+                self._close(index)
+                self.group = Group(index, None, severity, text.rstrip(":"), 0, ambiguous)
+                return
+        if self.open is None and text[0] != "|":
+            self.prose = True
+
+    def _start(self, index: int, start: Start) -> None:
+        if not start.coded and start.bold and start.whole and self._take_group(index, start):
+            return
+        if self._begins(index, start):
+            self._begin(index, start, self.section)
+        elif self.open is None and start.shape is not Shape.ITEM:
+            self.prose = True
+
+    def _inside(self, *shapes: Shape) -> bool:
+        return self.open is not None and self.open[0].shape in shapes
+
+    # --- Groups ---
+
+    def _take_group(self, index: int, start: Start) -> bool:
+        """Whether a bold line is a label for what stands below it, and not a finding or a part of one."""
+        label = self.layout.lines[index].text.strip().lstrip("-*_+ ")
+        if len(label) > MAX_LABEL + 30 or start.indent > MAX_INDENT:
+            return False
+        label = label.rstrip("*_ ")
+        colon = label.endswith(":")
+        severity, ambiguous = section_severity(label)
+        purpose = purpose_of(label) if colon else None
+        if severity is None and (not colon or start.numbering or start.numbered or purpose is Purpose.OTHER):
+            return False
+        if (
+            severity is None
+            and field_name(label)
+            and (self.open is not None or purpose is not Purpose.CLOSING)
+        ):
+            return False
+        if severity is None and self.open is not None:
+            outside = self.blank and start.indent == 0 and start.shape is Shape.BOLD
+            if not (outside and self._inside(Shape.ITEM, Shape.TAG, Shape.PLAIN)):
+                return False
+        if severity is not None and set(re.findall(r"[a-z]+", label.lower())) & OBSERVING:
+            purpose = Purpose.OBSERVATIONS
+        self._close(index)
+        self.group = Group(index, purpose, severity, label.rstrip(":"), start.indent, ambiguous)
+        self.prose = False
+        return True
+
+    # --- What begins a finding ---
+
+    def _purpose(self) -> Purpose:
+        purpose = self.section.purpose
+        if purpose in SILENT or self.group is None:
+            return purpose
+        listing = self.group.purpose in (Purpose.ISSUES, Purpose.OBSERVATIONS)
+        if self.group.purpose and not (listing and purpose in REPEATING and not self.section.states_verdict):
+            return self.group.purpose
+        return Purpose.ISSUES if self.group.severity and purpose is Purpose.OTHER else purpose
+
+    def _begins(self, index: int, start: Start) -> bool:
+        deepest = MAX_INDENT if not self.group else self.group.indent + MAX_INDENT + 2
+        if start.indent > deepest:
+            return False
+        if start.tag:
+            return status_in(start) is None and not start.empty
+        if start.coded:
+            return self._coded_begins(start)
+        return self._anonymous_begins(index, start)
+
+    def _coded_begins(self, start: Start) -> bool:
+        purpose = self._purpose()
+        if purpose in SILENT or start.tick == "x" or (start.shape is Shape.PLAIN and not start.closed):
+            return False
+        if status_in(start) not in (None, Status.UNRESOLVED):
+            return False
+        if purpose in REPEATING and not self.lenient:
+            return False
+        if self.open is not None and self.open[0].coded:
+            first = self.open[0]
+            if start.shape in (Shape.ITEM, Shape.PLAIN) and (
+                start.indent > first.indent
+                or first.shape is Shape.HEADING
+                or (first.shape is Shape.BOLD and not start.bold)
+            ):
+                return False
+        if start.native:
+            listing = purpose in (Purpose.ISSUES, Purpose.OBSERVATIONS)
+            if purpose is Purpose.PRAISE:
+                return False
+            if start.shape is Shape.PLAIN:
+                return listing or (len(start.native) > 4 and start.native.isupper() and bool(start.title))
+            if start.shape is Shape.ITEM and not start.bold and not start.bracket:
+                return listing or bool(start.words)
+        return True
+
+    def _stands(self, start: Start) -> bool:
+        """Whether a line without an id is strong enough to end the finding that is open."""
+        if self.open is None:
+            return True
+        first = self.open[0]
+        if RANK[start.shape] != RANK[first.shape]:
+            return RANK[start.shape] > RANK[first.shape] and bool(start.words or start.numbering)
+        if start.shape is Shape.BOLD:
+            return not first.coded or bool(start.words)
+        return (
+            start.indent <= first.indent
+            and start.numbered is first.numbered
+            and (start.bold or not first.bold)
+            and (not first.coded or bool(start.words))
+        )
+
+    def _anonymous_begins(self, index: int, start: Start) -> bool:
+        purpose = self._purpose()
+        if (
+            start.field
+            or start.empty
+            or start.tick == "x"
+            or purpose in NOT_ANONYMOUS
+            or not self._stands(start)
+        ):
+            return False
+        if status_in(start) is not None and start.tick:
+            return False
+        words = len(start.title.split())
+        if purpose is Purpose.CLOSING or (purpose is Purpose.REQUIRED and not self.lenient):
+            return False
+        own = bool(start.words) or ((start.numbered or start.bold) and self._severity_below(index, start))
+        if start.labelled:
+            return start.shape is Shape.ITEM
+        if purpose in (Purpose.OTHER, Purpose.CHECKS):
+            return own and words > 1 and (start.numbered or start.bold or start.trailing)
+        if start.shape is Shape.BOLD:
+            return own or bool(start.numbering) or (start.whole and not start.closed and words > 1)
+        if start.bold or own:
+            return not (start.closed and not start.rest and words <= 1)
+        if purpose is Purpose.OBSERVATIONS or self.prose or words < 2:
+            return False
+        return purpose is Purpose.ISSUES and (self._listing() or start.numbered)
+
+    def _listing(self) -> bool:
+        """Whether plain list items are findings here: below a severity, or a heading that says Issues."""
+        if self.group is not None:
+            return self.group.severity is not None
+        return self.section.severity is not None or self.section.own is Purpose.ISSUES
+
+    def _severity_below(self, index: int, start: Start) -> bool:
+        """Whether the next lines give the item a severity of its own."""
+        lines, starts = self.layout.lines, self.layout.starts
+        for below in range(index + 1, min(index + 1 + MAX_AHEAD, len(lines))):
+            line, other = lines[below], starts[below]
+            if line.mode is not Mode.STATED:
+                continue
+            if other is not None:
+                if other.shape is Shape.HEADING or other.coded:
+                    return False
+                items = start.shape is Shape.ITEM and other.shape is Shape.ITEM
+                if items and other.indent <= start.indent and other.numbered is start.numbered:
+                    return False
+            field = field_of(line.text)
+            if field and field.name in {"severity", "assessment"} and severity_in(field.text):
+                return True
+        return False
+
+    def _heading_begins(self, index: int, section: Section, start: Start) -> bool:
+        parent = section.parent or TOP
+        if start.coded:
+            if (
+                parent.purpose in SILENT
+                or start.tick == "x"
+                or start.empty
+                and not start.codes
+                and not start.native
+            ):
+                return False
+            if parent.purpose in REPEATING and not self.lenient:
+                return False
+            status = status_in(start) or status_below(self.layout, index)
+            return status in (None, Status.UNRESOLVED)
+        if section.states_severity or start.empty or parent.purpose in NOT_ANONYMOUS or start.tick == "x":
+            return False
+        if len(start.title.split()) < 2 or (gaps_in(start.title) and len(start.title) < 20):
+            return False
+        if parent.purpose is Purpose.CLOSING or (parent.purpose is Purpose.REQUIRED and not self.lenient):
+            return False
+        if start.words:
+            return True
+        if section.own in STRUCTURAL and not start.numbering:
+            return False
+        if self._severity_below(index, start):
+            return True
+        return parent.purpose is Purpose.ISSUES and not self._is_category(index, bool(start.numbering))
+
+    def _is_category(self, index: int, numbered: bool) -> bool:
+        """Whether a heading below an issues heading only groups findings: a list of them follows at once."""
+        lines, starts = self.layout.lines, self.layout.starts
+        for below in range(index + 1, min(index + 1 + MAX_AHEAD, len(lines))):
+            if not lines[below].text.strip():
+                continue
+            other = starts[below]
+            if other is None:
+                return False
+            if other.shape is Shape.HEADING:
+                return other.coded or bool(other.words)
+            if other.coded or other.words or other.tag:
+                return True
+            return not numbered and other.shape is Shape.ITEM and other.bold and not other.field
+        return False
+
+
+# --- Repeats ----------------------------------------------------------------------------------------------
+
+
+def _without_repeats(layout: Layout, blocks: list[Block]) -> list[Block]:
+    """The blocks without lines that only name again, elsewhere, a finding that has a block of its own."""
+    full: dict[str, Block] = {}
+    for block in blocks:
+        for code in _codes(block.start):
+            if code not in full and _is_full(layout, block):
+                full[code] = block
+    kept = []
+    for block in blocks:
+        codes = _codes(block.start)
+        repeats = (
+            codes
+            and not _is_full(layout, block)
+            and all(
+                code in full
+                and (full[code].section is not block.section or full[code].group is not block.group)
+                for code in codes
+            )
+        )
+        if not repeats:
+            kept.append(block)
+    return kept
+
+
+def _codes(start: Start) -> tuple[str, ...]:
+    return start.codes or ((start.native.upper(),) if start.native else ())
+
+
+def _is_full(layout: Layout, block: Block) -> bool:
+    """Whether a block says more than its first line: it is a heading, or words are indented below it."""
+    if block.start.shape in (Shape.HEADING, Shape.BOLD):
+        return True
+    below = block.begin + 1
+    return below < block.end and layout.lines[below].text[:1] in (" ", "\t")

@@ -1,0 +1,138 @@
+"""The findings of a review: what each one says (§19.1, §19.2)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from disputes.protocol.blocks import Block
+from disputes.protocol.documents import Line, Mode, joined
+from disputes.protocol.fields import is_place, place, read_fields, severity_words, text_of
+from disputes.protocol.headings import Purpose
+from disputes.protocol.identifiers import gaps_in
+from disputes.protocol.layout import Layout
+from disputes.protocol.starts import MAX_TITLE, Shape, Start, severity_in
+from tasks.states import Severity, severity_rank
+
+ID_PREFIXES: dict[str, Severity] = {
+    "CRIT": Severity.CRITICAL, "CRITICAL": Severity.CRITICAL, "HIGH": Severity.HIGH, "MAJOR": Severity.HIGH,
+    "H": Severity.HIGH, "MED": Severity.MEDIUM, "MEDIUM": Severity.MEDIUM, "MODERATE": Severity.MEDIUM,
+    "M": Severity.MEDIUM, "LOW": Severity.LOW, "L": Severity.LOW, "MINOR": Severity.LOW, "NIT": Severity.LOW,
+    "COMPRESS": Severity.LOW, "OBSERVATION": Severity.LOW,
+}  # fmt: skip
+ID_PREFIX = re.compile(r"[A-Z]+")
+WITHDRAWN = re.compile(
+    r"\b(?:withdrawn|retracted|withdrawing (?:this|the) \w+|(?:please )?disregard this|never mind"
+    r"|(?:is |was )?not an issue after all|no longer an issue|false alarm)\b"
+    r"|(?:^|[.:;–—-]\s*|\*\*\s*)(?:no (?:changes?|action) (?:is |are )?(?:needed|required|necessary))\b"
+    r"(?: to the \w+| here)?[*_]*\s*(?:[.;!(]|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One finding as the reviewer wrote it.
+
+    Without a severity (None) it counts as medium and blocks nothing (SEV-9); without an id its code is empty.
+    `ordinal` counts from 1 in the order of the review. `severity_conflict`: its places disagree (SEV-10).
+    `withdrawn`: its own text takes it back. `gap` is the gap that it is about, empty where none is named.
+    """
+
+    title: str
+    severity: Severity | None
+    raw_severity: str = ""
+    code: str = ""
+    location: str = ""
+    impact: str = ""
+    suggestion: str = ""
+    text: str = ""
+    line: int = 0
+    ordinal: int = 0
+    format: str = ""
+    withdrawn: bool = False
+    severity_conflict: bool = False
+    gap: str = ""
+
+
+def read_block(layout: Layout, block: Block, listed: dict[str, Severity]) -> Iterator[Found]:
+    """The finding of a block; one for each code where its line names several (§2)."""
+    start, section = block.start, block.section
+    body = layout.lines[block.begin + 1 : block.end]
+    fields = read_fields(body)
+    title = start.title
+    location = text_of(fields, "location")
+    if not location:
+        path, number = place(f"{title} {start.rest}"[:MAX_TITLE])
+        location = f"{path}:{number}" if number else ""
+    if start.tag:
+        title = without_detail(title)
+    codes = start.codes or (start.native,)
+    stated, raw = _severities(block, fields)
+    if not stated:
+        stated = [severity for code in codes if (severity := listed.get(code.upper()))][:1]
+    text = joined(layout.lines[block.begin : block.end])
+    impact, suggestion = text_of(fields, "impact"), text_of(fields, "suggestion") or text_of(fields, "note")
+    gap = next(iter(gaps_in(text[:4000])), "") if not section.gap else section.gap
+    for code in codes:
+        yield Found(
+            title=(title or impact or (code or "Finding"))[:MAX_TITLE],
+            # SEV-10: where the places disagree the higher one counts.
+            severity=max(stated, key=severity_rank, default=None),
+            raw_severity=raw[:40],
+            code=code,
+            location=location,
+            impact=impact,
+            suggestion=suggestion,
+            text=text,
+            line=layout.lines[block.begin].number,
+            format=format_of(start, fields, body),
+            withdrawn=start.struck or WITHDRAWN.search(text) is not None,
+            severity_conflict=len(set(stated)) > 1,
+            gap=gap,
+        )
+
+
+def _severities(block: Block, fields: dict[str, list[str]]) -> tuple[list[Severity], str]:
+    """Every severity that a finding states, and the words of the first."""
+    start = block.start
+    words = [*start.words, *severity_words(fields)]
+    stated = [severity for word in words if (severity := severity_in(word))]
+    if start.native and (match := ID_PREFIX.match(start.native.upper())) and match[0] in ID_PREFIXES:
+        stated.append(ID_PREFIXES[match[0]])
+    above = block.group.severity if block.group and block.group.severity else block.section.severity
+    if above:
+        stated.append(above)
+    if not stated and block.section.purpose is Purpose.OBSERVATIONS:
+        stated.append(Severity.LOW)
+    raw = words[0] if words else (block.group.raw if block.group and block.group.severity else above or "")
+    return stated, raw.strip(" *")
+
+
+def format_of(start: Start, fields: dict[str, list[str]], body: Sequence[Line]) -> str:
+    """The notation of a finding, in the words of §19.1: heading-id+severity-field, bullet-bold-id."""
+    if start.tag:
+        return "tag"
+    carrier = start.shape.value
+    if start.shape is Shape.ITEM:
+        carrier = ("numbered" if start.numbered else "bullet") + (
+            "-bold" if start.bold and start.coded else ""
+        )
+    if start.labelled:
+        return f"{carrier}-labelled"
+    if not start.coded:
+        return f"{carrier}-no-id"
+    kind = f"{'bracket-' if start.bracket else ''}{'native-' if start.native else ''}id"
+    end = ""
+    if fields.get("severity"):
+        end = "+severity-field"
+    elif start.words:
+        end = "-trailing-sev" if start.trailing else "-sev"
+    elif any(line.mode is Mode.STATED and line.text.lstrip()[:1] == "|" for line in body[:4]):
+        end = "+table"
+    return f"{carrier}-{kind}{end}"
+
+
+def without_detail(title: str) -> str:
+    """A title without the detail behind ` - `, unless before that stands nothing but a place (ARB-1)."""
+    before = title.partition(" - ")[0].strip()
+    return title if is_place(before) else before

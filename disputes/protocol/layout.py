@@ -1,0 +1,31 @@
+"""A review laid out: its lines, the section that each stands in, what each may begin, its tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from disputes.protocol.documents import Line, Mode, Table, tables
+from disputes.protocol.headings import TOP, Section, sections
+from disputes.protocol.starts import Start, read_start
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All lists go by the line's place from 0; `sections` holds the headings only."""
+
+    lines: Sequence[Line]
+    sections: dict[int, Section]
+    where: Sequence[Section]
+    starts: Sequence[Start | None]
+    tables: tuple[Table, ...]
+
+
+def lay_out(lines: Sequence[Line]) -> Layout:
+    """The layout of a scanned document."""
+    opened = sections(lines)
+    where: list[Section] = []
+    current = TOP
+    for index in range(len(lines)):
+        current = opened.get(index, current)
+        where.append(current)
+    starts = [read_start(line) if line.mode is Mode.STATED else None for line in lines]
+    return Layout(lines, opened, where, starts, tuple(tables(lines)))

@@ -1,0 +1,342 @@
+"""The verdicts of a review: where they stand, what their words mean, what they cover (§19.3, ARB-2)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.documents import Mode, bold_lead, list_item
+from disputes.protocol.headings import NUMBERING, Purpose, Section
+from disputes.protocol.identifiers import GAP, gaps_in
+from disputes.protocol.layout import Layout
+
+
+class Verdict(StrEnum):
+    """From the best to the worst. None stands for a verdict that cannot be read, and is never an approval."""
+
+    APPROVED = "APPROVED"
+    NO_ISSUES_FOUND = "NO_ISSUES_FOUND"
+    APPROVED_WITH_CONDITIONS = "APPROVED_WITH_CONDITIONS"
+    NEEDS_REVISION = "NEEDS_REVISION"
+
+
+_APPROVING = ("approved", "approve", "approval", "accept", "accepted")
+_RESERVED = (
+    "notes", "conditions", "modifications", "modification", "changes", "minor", "minor issues",
+    "minor changes", "minor modifications", "minor revisions", "minor fixes", "revisions", "comments",
+    "caveats", "reservations", "suggestions", "recommendations", "required changes",
+)  # fmt: skip
+_CONDITIONAL = (
+    "conditional approval", "conditionally approved", "conditional approve", "conditional accept",
+    "conditionally accepted", "conditional acceptance", "approved conditionally", "conditional",
+)  # fmt: skip
+_REFUSING = (
+    "needs revision", "needs revisions", "need revision", "needs work", "needs changes", "needs fixes",
+    "needs rework", "needs major revision", "needs minor revision", "needs significant revision",
+    "reject", "rejected", "rejection", "changes requested", "changes required", "change requested",
+    "request changes", "requires changes", "requires revision", "revision required", "revision needed",
+    "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
+    "not ready",
+)  # fmt: skip
+# §19.3. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
+VERDICT_WORDS: dict[str, Verdict] = {
+    **dict.fromkeys([*_APPROVING, "approves", "lgtm"], Verdict.APPROVED),
+    **dict.fromkeys([f"approved with minor observation{end}" for end in ("", "s")], Verdict.APPROVED),
+    "no issues found": Verdict.NO_ISSUES_FOUND,
+    **dict.fromkeys(
+        [f"{word} with {what}" for word in _APPROVING for what in _RESERVED], Verdict.APPROVED_WITH_CONDITIONS
+    ),
+    **dict.fromkeys(_CONDITIONAL, Verdict.APPROVED_WITH_CONDITIONS),
+    **dict.fromkeys(_REFUSING, Verdict.NEEDS_REVISION),
+}
+# Words that state a verdict only where they stand at its place and alone; in prose they may mean anything.
+ONLY_ALONE = frozenset(
+    ["approval", "lgtm", "blocked", "conditional", "not ready", "rejection", "changes required"]
+)
+NO_ISSUES = "no issues found"
+_ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
+# The longest phrase first, for the first one that fits is taken.
+PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
+# At the beginning of a statement, so that nothing but a mark or a comment follows.
+ALONE = re.compile(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
+SENTENCE_END = re.compile(r"[.!?][*_`)]*(?:\s|$)")
+DENIALS = {"no", "not", "never", "cannot"}
+
+LABEL = re.compile(
+    r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
+    r"(?:verdict|recommendation|decision|assessment|status|outcome|conclusion))"
+    r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
+    re.IGNORECASE,
+)
+# The word alone opens a verdict even without a colon; the other labels need one.
+VERDICT = re.compile(r"verdict\b[\s:*_]*", re.IGNORECASE)
+# What a reviewer writes behind **Verdict:** about an earlier finding (§19.4).
+ABOUT_FINDING = re.compile(
+    r"(?:(?:fully|partially|not|still|mostly|un)[ _]?)*"
+    r"(?:resolved|addressed|fixed|partial|open|closed|verified|adequate)\b",
+    re.IGNORECASE,
+)
+VERDICT_COLUMNS = frozenset(
+    [
+        "verdict",
+        "decision",
+        "recommendation",
+        "review verdict",
+        "final verdict",
+        "review",
+        "assessment",
+        "status",
+    ]
+)
+VERSIONS = frozenset(["version", "round", "date", "revision", "reviewer", "iteration"])
+MAX_RAW = 80
+MAX_STATEMENT = 400
+
+
+@dataclass(frozen=True, slots=True)
+class StatedVerdict:
+    """One verdict: what it covers (a gap's id, or ROUND), its words, what they mean, where it stands."""
+
+    scope: str
+    raw: str
+    verdict: Verdict
+    line: int
+    index: int = 0
+
+
+def worst_verdict(stated: list[StatedVerdict]) -> StatedVerdict | None:
+    """The worst of several verdicts; the first of equal ones (§19.3)."""
+    order = list(Verdict)
+    return max(stated, key=lambda each: order.index(each.verdict)) if stated else None
+
+
+# --- Words ------------------------------------------------------------------------------------------------
+
+
+def read_verdict(words: str) -> Verdict | None:
+    """The verdict that these words state, or None. The last verdict word counts (ARB-2).
+
+    A denied approval is none and takes back the approval before it; a denied rejection is passed over.
+    """
+    found: Verdict | None = None
+    for sentence in SENTENCE_END.split(_with_conditions(words.lower())):
+        plain = re.sub(r"[^a-z]+", " ", re.sub(r"n['’]t\b", " not", sentence))
+        # "no issues found" denies nothing that stands behind it.
+        denying = plain.replace(NO_ISSUES, "ok issues found")
+        for match in PHRASE.finditer(plain):
+            verdict, start = VERDICT_WORDS[match[0]], match.start()
+            before = denying[max(start - 60, 0) : start].split()
+            if verdict is Verdict.NEEDS_REVISION:
+                found = found if DENIALS & set(before[-1:]) else verdict
+            elif not DENIALS & set(before[-3:]):
+                found = verdict
+            elif found is not Verdict.NEEDS_REVISION:
+                found = None
+    return found
+
+
+def _with_conditions(words: str) -> str:
+    """§19.3: `APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*`."""
+    footnote = r"|\*+" if words.count("*") % 2 else ""
+    pattern = rf"\b(?:approved?|accept(?:ed)?)(?: ?\(with\b(?! minor observation){footnote})"
+    return re.sub(pattern, "approved with conditions ", words)
+
+
+def verdict_alone(words: str) -> Verdict | None:
+    """The verdict of words that begin with one and are no sentence: ACCEPT, but not "Accept the flag"."""
+    head = words.strip()[:120]
+    plain = re.sub(r"[^a-z*()]+", " ", _with_conditions(head.lower()).replace("**", "")).strip(" *")
+    match = ALONE.match(plain)
+    if match is None:
+        return None
+    start = re.search(r"[A-Za-z]", head)
+    letters = head[start.start() if start else 0 :]
+    spelled = re.match(r"[A-Za-z]+(?:[ _-]+[A-Za-z]+)*", letters)
+    written = letters[: len(match["phrase"])] if spelled else ""
+    behind = letters[len(written) :].lstrip("*_` ✓✔✅")
+    if not behind or not behind[0].isalpha() or written.isupper() or plain[match.end() :].startswith(" with"):
+        return read_verdict(words) or VERDICT_WORDS[match["phrase"]]
+    return None
+
+
+def _stated(words: str) -> Verdict | None:
+    """The verdict of a statement: its first sentence with one, unless a later one says worse in capitals."""
+    words = words[:MAX_STATEMENT]
+    if ABOUT_FINDING.match(words.lstrip("* _`✓✔✅")):
+        return None
+    found: Verdict | None = None
+    order = list(Verdict)
+    for sentence in SENTENCE_END.split(words):
+        verdict = read_verdict(sentence)
+        if verdict is None:
+            continue
+        worse = found is not None and order.index(verdict) > order.index(found)
+        if found is None or (worse and re.search(r"[A-Z]{4}", sentence)):
+            found = verdict
+    return found or verdict_alone(words)
+
+
+# --- Places -----------------------------------------------------------------------------------------------
+
+
+def stated_verdicts(layout: Layout, inside: list[bool]) -> list[StatedVerdict]:
+    """Every verdict of a review in its order; one for each scope and meaning.
+
+    `inside` says of each line whether it belongs to a finding, where a recommendation is a suggestion.
+    """
+    subject = _subject(layout)
+    found = sorted([*_in_lines(layout, inside), *_in_tables(layout)], key=lambda each: each[0])
+    stated: dict[tuple[str, Verdict], StatedVerdict] = {}
+    for index, words, verdict in found:
+        scope = _scope(words, layout.where[index]) or subject
+        line = layout.lines[index]
+        raw = _raw(words)
+        stated.setdefault((scope, verdict), StatedVerdict(scope, raw, verdict, line.number, index))
+    return list(stated.values())
+
+
+def _raw(words: str) -> str:
+    """The words of a verdict without marks and without the gap before them."""
+    plain = words.strip().lstrip(" \t:*_`").rstrip(" \t_`#")
+    if match := GAP.match(plain):
+        plain = plain[match.end() :].lstrip(" :-–—*")
+    if plain.endswith("**") and plain.count("*") % 2 == 0:
+        plain = plain.rstrip("*").rstrip()
+    return plain[:MAX_RAW]
+
+
+def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Verdict]]:
+    awaited = ""  # the label of a heading or a line whose verdict stands below it
+    for index, line in enumerate(layout.lines):
+        text = line.text
+        if not text.strip():
+            continue
+        stated = line.mode is Mode.STATED
+        heading = line.heading is not None
+        match = _label(text) if stated else None
+        if match is not None:
+            label, words = match
+            awaited = label if not words.strip(" \t:*#_") else ""
+            verdict = _read(label, words, layout, index, inside[index])
+        elif stated and _no_issues_alone(text):
+            words, verdict, awaited = text, Verdict.NO_ISSUES_FOUND, ""
+        elif awaited:
+            words = text if stated and not heading else ""
+            verdict = _read(awaited, words, layout, index, inside=False) if words else None
+            item = list_item(text)
+            # Below a heading each gap may have a line of its own.
+            awaited = awaited if item and verdict is not None and gaps_in(text) else ""
+        else:
+            continue
+        if verdict is not None:
+            yield index, words, verdict
+
+
+def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> Verdict | None:
+    section = layout.where[index]
+    if section.purpose is Purpose.HISTORY:
+        return None
+    if label.endswith("verdict"):
+        return _stated(words)
+    if section.purpose is Purpose.PRIOR:
+        return None
+    if inside:
+        text = layout.lines[index].text
+        if text[:1] in (" ", "\t", "#") or list_item(text) or not re.search(r"[A-Z]{5}", words):
+            return None
+    plain = words
+    if scoped := GAP.match(plain.lstrip("*` ")):
+        plain = plain.lstrip("*` ")[scoped.end() :].lstrip(" :-–—*")
+    if lead := bold_lead(plain.strip()):
+        plain = f"{lead[0]} {lead[1]}"
+    return verdict_alone(plain)
+
+
+def _label(text: str) -> tuple[str, str] | None:
+    """The label of a verdict at the beginning of a line, and the words behind it."""
+    plain = text.lstrip(" \t#*_-+`>")[:MAX_STATEMENT]
+    first = plain[:1]
+    if first.isdigit():
+        plain = NUMBERING.sub("", plain, count=1).lstrip("*_ ")
+        first = plain[:1]
+    if first not in "VvRrDdAaSsOoCcFfMm" or not first:
+        return None
+    match = LABEL.match(plain) or VERDICT.match(plain)
+    if match is None:
+        return None
+    label = match["label"].lower() if "label" in match.re.groupindex else "verdict"
+    return label, plain[match.end() :].rstrip("#").rstrip()
+
+
+def _no_issues_alone(text: str) -> bool:
+    """Whether a line is the marker NO_ISSUES_FOUND and nothing else (§6)."""
+    return "NO_ISSUES_FOUND" in text and text.strip(" \t#*_`.:-") == "NO_ISSUES_FOUND"
+
+
+def _in_tables(layout: Layout) -> Iterator[tuple[int, str, Verdict]]:
+    for table in layout.tables:
+        section = layout.where[table.start]
+        if section.purpose in (Purpose.HISTORY, Purpose.PRIOR):
+            continue
+        names = [cell.strip("*` ").lower() for cell in table.header]
+        column = next((i for i, name in enumerate(names) if name in VERDICT_COLUMNS), None)
+        for row in table.rows:
+            index = row.line - 1
+            if len(row.cells) == 2 and (match := _label(row.cells[0])) and not match[1]:
+                words = row.cells[1]
+            elif column and column < len(row.cells) and not VERSIONS & set(names):
+                words = row.cells[column]
+                if names[column] != "verdict" and not gaps_in(row.cells[0]):
+                    continue
+            else:
+                continue
+            verdict = verdict_alone(words)
+            if verdict is not None:
+                gap = next(iter(gaps_in(row.cells[0])), "")
+                yield index, f"{gap} - {words}" if gap else words, verdict
+
+
+# --- Scopes -----------------------------------------------------------------------------------------------
+
+ROUND = "ROUND"
+SUBJECT = re.compile(
+    r"[\s*_-]*(?:gaps?|focus|reviewing|proposal|subject|scope|resolution|engineer(?:'s)? proposal)\b[\s*_]*:",
+    re.IGNORECASE,
+)
+
+
+def _scope(words: str, section: Section) -> str:
+    return next(iter(gaps_in(words[:120])), "") or section.gap
+
+
+def _subject(layout: Layout) -> str:
+    """The one gap that a review is about, as its title, its headings or its first lines say; else ROUND."""
+    for candidates in (_title_gaps(layout), _heading_gaps(layout), _front_gaps(layout)):
+        if len(candidates) == 1:
+            return candidates.pop()
+        if candidates:
+            break
+    return ROUND
+
+
+def _title_gaps(layout: Layout) -> set[str]:
+    titles = [section.title for section in layout.sections.values() if section.level == 1]
+    return {gap for title in titles for gap in gaps_in(title)}
+
+
+def _heading_gaps(layout: Layout) -> set[str]:
+    return {
+        gap
+        for section in layout.sections.values()
+        if section.title.lower().lstrip("* ").startswith("review")
+        for gap in gaps_in(section.title)
+    }
+
+
+def _front_gaps(layout: Layout) -> set[str]:
+    return {
+        gap
+        for line in layout.lines[:25]
+        if line.mode is Mode.STATED and SUBJECT.match(line.text)
+        for gap in gaps_in(line.text)
+    }
