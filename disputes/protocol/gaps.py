@@ -231,6 +231,19 @@ def move(state: GapState, target: GapState, actor: Actor, facts: Facts) -> Move:
     raise IllegalMove(f"The {actor} cannot take a gap from {state} to {target}.")
 
 
+def reviewed(facts: Facts) -> Move | None:
+    """Where a review takes a proposed gap: back (L3), to acceptance (L4), or nowhere, which is None.
+
+    What counts are the issues: an approval that lists a high one goes back (vector 44).
+    """
+    for target in (GapState.NEEDS_REVISION, GapState.ACCEPTED):
+        try:
+            return move(GapState.PROPOSED, target, Actor.REVIEWER, facts)
+        except IllegalMove:
+            continue
+    return None
+
+
 # --- Counting ---------------------------------------------------------------------------------------------
 
 

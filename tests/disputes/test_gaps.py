@@ -32,7 +32,10 @@ from disputes.protocol.gaps import (
     is_worrying,
     move,
     open_count,
+    reviewed,
 )
+from disputes.protocol.reviews import Verdict, read_review
+from disputes.protocol.severity import is_grave
 from tasks.states import Severity, Status
 
 G = GapState
@@ -198,6 +201,35 @@ def test_a_gap_about_which_nothing_is_known_goes_nowhere_that_needs_a_fact(targe
                 continue
 
     assert made == free.get(target, set())
+
+
+@pytest.mark.parametrize(
+    ("facts", "rule"),
+    [
+        (Facts(grave_issues=1, signed_off=True), "L3"),
+        (Facts(grave_issues=1), "L3"),
+        (Facts(signed_off=True), "L4"),
+        (Facts(), None),  # nobody signed it off
+        (Facts(signed_off=True, open_conflicts=1), None),  # DEC-7
+    ],
+)
+def test_a_review_takes_a_gap_back_to_acceptance_or_nowhere(facts: Facts, rule: str | None) -> None:
+    found = reviewed(facts)
+
+    assert (found.rule if found else None) == rule
+
+
+def test_vector_44_an_approval_that_lists_a_high_issue_takes_its_gap_back() -> None:
+    # §21, 44; §19.3, L3
+    review = read_review(
+        "## Review: GAP-AUTH-001\n\n### High Priority\n\n- **ISSUE-R1-001**: No limit is given\n\n"
+        "## Verdict: APPROVED\n"
+    )
+    found = reviewed(Facts(grave_issues=sum(is_grave(each.severity) for each in review.findings)))
+
+    assert review.verdict is Verdict.APPROVED_WITH_CONDITIONS
+    assert found is not None
+    assert found.rule == "L3"
 
 
 # --- Counting ---------------------------------------------------------------------------------------------
