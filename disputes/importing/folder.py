@@ -1,0 +1,164 @@
+"""Reading a folder of rounds: `round_NNN/{engineer,reviewer}.md`, and `_v2` files beside them. No Django."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from disputes.protocol.documents import MAX_BYTES
+
+ENGINEER, REVIEWER = "engineer", "reviewer"
+ROUND_MAX, VERSION_MAX = 999, 99
+SESSIONS_DEEP = 3  # how many folders below the given one a session may lie
+_ROUND = re.compile(r"round[_-]?(?P<number>\d{1,4})", re.IGNORECASE)
+_FILE = re.compile(r"(?P<role>engineer|coder|reviewer)(?:_v(?P<version>\d{1,3}))?\.md", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file of a round. `path` is relative to the folder that was given, `version` 1 without a `_v`."""
+
+    role: str
+    round: int
+    version: int
+    path: str
+    text: str
+    sha256: str
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Its place in the session: what the engineer writes comes before its review, v2 after both."""
+        return self.round, self.version, (ENGINEER, REVIEWER).index(self.role)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A file or folder that could not be read, or was passed over, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Session:
+    """The rounds of one folder, in the order in which they were written.
+
+    With an `unreadable` file it cannot be imported: what came after hangs on what came before.
+    """
+
+    name: str
+    documents: list[Document] = field(default_factory=list)
+    decisions: Document | None = None
+    unreadable: list[Trouble] = field(default_factory=list)
+    passed_over: list[Trouble] = field(default_factory=list)
+
+
+class FolderError(ValueError):
+    """The folder holds no rounds, or is none."""
+
+
+def read_folder(root: Path) -> list[Session]:
+    """The sessions in a folder: itself, where it holds rounds, else the folders below that do.
+
+    Links are never followed. Raises FolderError where there is nothing to read.
+    """
+    if not root.is_dir():
+        raise FolderError(f"{root} is not a folder.")
+    try:
+        sessions = [_read_session(root, folder) for folder in _session_folders(root, SESSIONS_DEEP)]
+    except OSError as error:
+        raise FolderError(f"{error.filename or root} cannot be read: {error.strerror}.") from error
+    if not sessions:
+        raise FolderError(f"{root} holds no folder round_001, round_002, and so on.")
+    return sessions
+
+
+def _session_folders(folder: Path, deep: int) -> Iterator[Path]:
+    below = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.is_symlink()]
+    if any(_ROUND.fullmatch(path.name) for path in below):
+        yield folder
+    elif deep:
+        for path in below:
+            yield from _session_folders(path, deep - 1)
+
+
+def _read_session(root: Path, folder: Path) -> Session:
+    session = Session(folder.name if folder == root else folder.relative_to(root).as_posix())
+    numbers: dict[int, str] = {}
+    for path in sorted(folder.iterdir()):
+        match = _ROUND.fullmatch(path.name)
+        name = path.relative_to(root).as_posix()
+        if match and path.is_dir() and not path.is_symlink():
+            number = int(match["number"])
+            if not 1 <= number <= ROUND_MAX:
+                reason = f"rounds are numbered from 1 to {ROUND_MAX}"
+                session.passed_over.append(Trouble(name, reason))
+            elif number in numbers:
+                session.unreadable.append(Trouble(name, f"round {number} is {numbers[number]} already"))
+            else:
+                numbers[number] = name
+                _read_round(session, root, path, number)
+        elif path.name.lower() == "decisions.md":
+            session.decisions = _read_document(session, root, path, "", 0, 0)
+        else:
+            session.passed_over.append(Trouble(name, "it is no folder round_NNN"))
+    session.documents.sort(key=lambda document: document.place)
+    return session
+
+
+def _read_round(session: Session, root: Path, folder: Path, number: int) -> None:
+    seen: dict[tuple[str, int], str] = {}
+    for path in sorted(folder.iterdir()):
+        name = path.relative_to(root).as_posix()
+        match = _FILE.fullmatch(path.name)
+        if not match:
+            reason = "it is neither engineer.md nor reviewer.md, with or without _v2"
+            session.passed_over.append(Trouble(name, reason))
+            continue
+        role = REVIEWER if match["role"].lower() == REVIEWER else ENGINEER
+        version = int(match["version"] or 1)
+        if not 1 <= version <= VERSION_MAX:
+            session.passed_over.append(Trouble(name, f"versions go from 1 to {VERSION_MAX}"))
+        elif (role, version) in seen:
+            reason = f"{seen[role, version]} stands for the same part of the round"
+            session.unreadable.append(Trouble(name, reason))
+        elif document := _read_document(session, root, path, role, number, version):
+            seen[role, version] = name
+            session.documents.append(document)
+
+
+def _read_document(
+    session: Session, root: Path, path: Path, role: str, number: int, version: int
+) -> Document | None:
+    """The file; None where it cannot be read, and the session says why."""
+    name = path.relative_to(root).as_posix()
+    raw = b""
+    try:
+        reason, raw = _read_bytes(path)
+        text = raw.decode("utf-8-sig")
+        if not reason and "\0" in text:
+            reason = f"it is no text: byte {raw.index(0)} is NUL"
+        elif not reason and not text.strip():
+            reason = "it is empty"
+    except OSError as error:
+        reason = f"{error.strerror}"
+    except UnicodeDecodeError as error:
+        reason = f"it is not UTF-8: {error.reason} at byte {error.start}"
+    if reason:
+        session.unreadable.append(Trouble(name, reason))
+        return None
+    return Document(role, number, version, name, text, sha256(raw).hexdigest())
+
+
+def _read_bytes(path: Path) -> tuple[str, bytes]:
+    """Why the file is not read, or its bytes. A link, a pipe or a device is never opened for reading."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        return "it is no plain file", b""
+    if found.st_size > MAX_BYTES:
+        return f"it has {found.st_size} bytes; {MAX_BYTES} are the limit", b""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        return "", file.read(MAX_BYTES + 1)

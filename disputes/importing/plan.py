@@ -1,0 +1,217 @@
+"""What a session's documents say, gap by gap, before any row is written. No Django."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from disputes.importing.folder import ENGINEER, Document, Session, Trouble
+from disputes.protocol.decided import ReadDecisions, read_decisions
+from disputes.protocol.documents import scan
+from disputes.protocol.identifiers import gaps_in
+from disputes.protocol.linking import Links
+from disputes.protocol.proposals import GapSection, Proposal, label_of, read_proposal
+from disputes.protocol.quotes import one_line
+from disputes.protocol.responses import ReadResponse, read_response
+from disputes.protocol.reviews import Found, ReadReview, Status, Verdict, read_review
+from disputes.protocol.sessions import Left, ResponseTurn, ReviewTurn, walk_session
+from disputes.protocol.sessions import Session as Walked
+from disputes.protocol.severity import GRAVE
+from disputes.protocol.suspicion import DEFAULTS, SilenceSettings, Watched
+
+TITLE_MAX = 300
+APPROVALS = {Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NO_ISSUES_FOUND}
+DONE = {Status.RESOLVED, Status.WITHDRAWN}
+WHOLE = ""  # what names no gap is about the session as a whole
+_NAMING = re.compile(r"(?:gap\s+)?(?:resolutions?|revisions?|proposals?)\s*:?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An engineer's document: what it says on each gap that it proposes, and what it answers."""
+
+    document: Document
+    sections: dict[str, str]
+    response: ReadResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A reviewer's document: its findings with their gaps, and the gaps it looked at."""
+
+    document: Document
+    read: ReadReview
+    findings: tuple[tuple[str, Found], ...]
+    gaps: tuple[str, ...]
+
+    @property
+    def confirmed(self) -> tuple[str, ...]:
+        """The codes of earlier findings that it calls done, or takes back (§19.4)."""
+        return tuple(each.code for each in self.read.prior if each.status in DONE)
+
+    def verdict_on(self, gap: str) -> Verdict | None:
+        """What it says of a gap: its verdict on that, else the one on the whole document."""
+        own = [
+            stated.verdict
+            for stated in self.read.verdicts
+            if stated.verdict and gap and gap in gaps_in(stated.scope)
+        ]
+        return max(own, key=list(Verdict).index) if own else self.read.verdict
+
+    def approves(self, gap: str) -> bool:
+        """Whether it approves a gap, with nothing grave beside the word."""
+        grave = [f for on, f in self.findings if on == gap and f.severity in GRAVE and not f.withdrawn]
+        return self.verdict_on(gap) in APPROVALS and not grave
+
+
+@dataclass(slots=True)
+class Plan:
+    """A session as it will be written: its gaps with titles, its documents in their order, and its silences.
+
+    `silence` has a step for each of `steps`; in it findings are numbered, from 1, as they were raised.
+    """
+
+    name: str
+    titles: dict[str, str] = field(default_factory=dict)
+    steps: list[Work | Judged] = field(default_factory=list)
+    decisions: ReadDecisions | None = None
+    notes: list[Trouble] = field(default_factory=list)
+    silence: Walked | None = None
+
+    @property
+    def decided(self) -> set[str]:
+        """The codes of findings that people have decided, by the session's decisions.md."""
+        read = self.decisions.decisions if self.decisions else ()
+        return {code for each in read for code in each.codes}
+
+    @property
+    def never_answered(self) -> list[Left]:
+        """The sweep at the end of the session, the gravest first (H1-b)."""
+        left = self.silence.never_answered if self.silence else ()
+        return [each for each in left if each.finding.code not in self.decided]
+
+    def is_accepted(self, gap: str) -> bool:
+        """Whether the last word on the gap is an approval, and nothing about it waits for anybody."""
+        about = [s for s in self.steps if gap in (s.sections if isinstance(s, Work) else s.gaps)]
+        last = about[-1] if about else None
+        return (
+            gap != WHOLE
+            and isinstance(last, Judged)
+            and last.approves(gap)
+            and not self._declined(gap)
+            and not any(each.finding.gap == gap and each.finding.is_grave for each in self.never_answered)
+        )
+
+    def _declined(self, gap: str) -> bool:
+        """Whether the engineer declined a finding of the gap: that waits for a human."""
+        judged = [step for step in self.steps if isinstance(step, Judged)]
+        codes = {found.code.upper() for step in judged for about, found in step.findings if about == gap}
+        works = [step for step in self.steps if isinstance(step, Work)]
+        return any(block.code.upper() in codes for work in works for block in work.response.disagreements)
+
+
+def plan_session(session: Session, settings: SilenceSettings = DEFAULTS) -> Plan:
+    """The plan of a readable session. What a parser could not make out is among its notes."""
+    plan = Plan(session.name)
+    codes: dict[str, None] = {}
+    proposed: tuple[str, ...] = ()
+    for document in session.documents:
+        if document.role == ENGINEER:
+            work = _work(plan, document, list(codes))
+            proposed = tuple(work.sections)
+            plan.steps.append(work)
+        else:
+            judged = _judged(plan, document, proposed)
+            codes |= dict.fromkeys(found.code for _, found in judged.findings if found.code)
+            plan.steps.append(judged)
+    if session.decisions:
+        plan.decisions = read_decisions(session.decisions.text)
+        _note(plan, session.decisions, plan.decisions.warnings)
+    plan.silence = walk_session(_turns(plan), settings=settings)
+    return plan
+
+
+def _turns(plan: Plan) -> Iterator[ReviewTurn | ResponseTurn]:
+    """The session as the judge of silence walks through it (H1-a, H1-b)."""
+    raised, proposed, decided = 0, (), tuple(plan.decided)
+    for step in plan.steps:
+        document = step.document
+        if isinstance(step, Work):
+            proposed = tuple(gap for gap in step.sections if gap)
+            yield ResponseTurn(document.round, document.text, name=document.path)
+            continue
+        watched = [
+            Watched(
+                code=found.code, ordinal=raised + number, severity=found.severity, title=found.title,
+                location=found.location, impact=found.impact, text=found.text, gap=gap,
+            )
+            for number, (gap, found) in enumerate(step.findings, start=1)
+            if not found.withdrawn
+        ]  # fmt: skip
+        raised += len(step.findings)
+        yield ReviewTurn(
+            document.round, tuple(watched), proposed,
+            closed=tuple(gap for gap in step.gaps if gap and step.approves(gap)),
+            confirmed=step.confirmed, settled=decided, name=document.path,
+        )  # fmt: skip
+
+
+def _note(plan: Plan, document: Document, problems: Iterable) -> None:
+    plan.notes += [
+        Trouble(f"{document.path}:{problem.line}" if problem.line else document.path, problem.reason)
+        for problem in problems
+    ]
+
+
+def _work(plan: Plan, document: Document, codes: list[str]) -> Work:
+    proposal = read_proposal(document.text)
+    response = read_response(document.text, codes)
+    _note(plan, document, response.warnings)
+    if not proposal.sections:
+        reason = "no section proposes a gap; it counts for the session as a whole"
+        plan.notes.append(Trouble(document.path, reason))
+    for section in proposal.sections:
+        plan.titles.setdefault(section.gap, _title(section))
+    return Work(document, _texts(plan, document, proposal), response)
+
+
+def _texts(plan: Plan, document: Document, proposal: Proposal) -> dict[str, str]:
+    """What the document says on each gap. On its only one, or as a whole, that is all of it."""
+    if len(proposal.sections) == 1:
+        return {proposal.sections[0].gap: document.text}
+    if not proposal.sections:
+        plan.titles.setdefault(WHOLE, _whole(plan))
+        return {WHOLE: document.text}
+    return {section.gap: f"## {section.heading}\n\n{section.text}" for section in proposal.sections}
+
+
+def _title(section: GapSection) -> str:
+    """`GAP-FLOW-006: No conflict resolution`, by the label **Gap:** or else the heading."""
+    told = (label_of(line) for line in section.lines[:20])
+    said = next((text for each in told if each and each[0] == "gap" for text in each[1:]), "")
+    words = (said or _NAMING.sub("", section.heading, count=1)).replace(section.gap, " ").strip(" -:()*—–")
+    return one_line(f"{section.gap}: {words}" if words else section.gap, TITLE_MAX - 40)
+
+
+def _whole(plan: Plan) -> str:
+    return one_line(f"{plan.name}: the session as a whole", TITLE_MAX - 40)
+
+
+def _judged(plan: Plan, document: Document, proposed: tuple[str, ...]) -> Judged:
+    read = read_review(document.text)
+    _note(plan, document, read.warnings)
+    if read.verdict is None:
+        plan.notes.append(Trouble(document.path, "no verdict could be read; it counts as no approval"))
+    links = Links(scan(document.text), [gap for gap in proposed if gap])
+    findings = [(links.gap_of(scan(found.text), found.line), found) for found in read.findings]
+    plan.titles |= {gap: plan.titles.get(gap, gap) for gap, _ in findings if gap}
+    loose = [found.code or f"line {found.line}" for gap, found in findings if not gap]
+    if loose:
+        plan.titles.setdefault(WHOLE, _whole(plan))
+    if loose and WHOLE not in proposed:
+        reason = f"nothing tells which gap these are about: {', '.join(loose)}"
+        plan.notes.append(Trouble(document.path, reason))
+    scopes = [gap for stated in read.verdicts for gap in gaps_in(stated.scope)]
+    gaps = dict.fromkeys([*proposed, *(gap for gap, _ in findings), *(g for g in scopes if g in plan.titles)])
+    if not gaps:
+        plan.titles.setdefault(WHOLE, _whole(plan))
+    return Judged(document, read, tuple(findings), tuple(gaps) or (WHOLE,))

@@ -1,0 +1,385 @@
+"""A session's plan becomes rows: tasks, submissions, reviews, findings, answers, conflicts (MODELS S15).
+
+Importing the same files again writes nothing. A file that has changed becomes a new version of its review;
+its findings are known again, so that rulings stay; those that it no longer holds are withdrawn.
+"""
+
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.db.models import Max
+
+from disputes import flags, intake
+from disputes.importing.folder import ENGINEER, REVIEWER, Session, Trouble
+from disputes.importing.plan import Judged, Plan, Work, plan_session
+from disputes.models import Conflict
+from disputes.protocol.identity import Raised, same_finding
+from disputes.protocol.quotes import one_line
+from disputes.protocol.responses import Answered
+from disputes.protocol.reviews import Found, Verdict, place
+from disputes.protocol.sessions import Left
+from disputes.protocol.settings import part_of
+from disputes.protocol.suspicion import Judgement, SilenceSettings
+from disputes.stuck import earlier_finding
+from tasks.events import Actor, record
+from tasks.models import Answer, Comment, Finding, Project, Review, Section, Submission, Task
+from tasks.models.task import RANK_STEP
+from tasks.states import Severity, Status, worst
+
+VERDICTS = {
+    Verdict.APPROVED: Review.Verdict.APPROVED,
+    Verdict.APPROVED_WITH_CONDITIONS: Review.Verdict.APPROVED_WITH_CONDITIONS,
+    Verdict.NEEDS_REVISION: Review.Verdict.NEEDS_REVISION,
+}
+DECISIONS_LABEL = "decisions.md (imported)"
+
+
+@dataclass(slots=True)
+class Report:
+    """What the import of one session did, and what could not be read."""
+
+    session: str
+    counts: dict[str, int] = field(default_factory=dict)
+    changes: list[str] = field(default_factory=list)
+    notes: list[Trouble] = field(default_factory=list)
+    never_answered: list[str] = field(default_factory=list)
+
+    def count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    @property
+    def summary(self) -> str:
+        """What is new, in words: 2 tasks, 1 conflict."""
+        return ", ".join(f"{number} {what}{'s' * (number != 1)}" for what, number in self.counts.items())
+
+
+def import_session(project: Project, session: Session, *, actor: Actor) -> Report:
+    """Write a session, all of it or nothing. Raises ValueError for one with unreadable files."""
+    if session.unreadable:
+        raise ValueError(f"{session.name} has unreadable files")
+    plan = plan_session(session, part_of(project.config, SilenceSettings))
+    with transaction.atomic():
+        Project.objects.select_for_update().get(pk=project.pk)  # two imports would give out the same numbers
+        return _Import(project, plan, actor).run()
+
+
+class _Import:
+    """One session. `findings` holds, by the code that was printed, what was raised so far."""
+
+    def __init__(self, project: Project, plan: Plan, actor: Actor) -> None:
+        self.project, self.plan, self.actor = project, plan, actor
+        self.report = Report(plan.name, notes=plan.notes)
+        self.tasks: dict[str, Task] = {}
+        self.findings: dict[str, Finding] = {}
+        self.by_number: dict[int, Finding] = {}  # as the plan's silence numbers them
+        self.raised = 0
+
+    def run(self) -> Report:
+        self._tasks()
+        walked = self.plan.silence.steps if self.plan.silence else ()
+        for step, silence in zip(self.plan.steps, walked, strict=True):
+            if isinstance(step, Work):
+                self._work(step)
+                self._flags(step, silence.judgement)
+            else:
+                self._flags(step, silence.judgement)  # what an approval leaves behind (H1-b)
+                self._judged(step)
+        self._decisions()
+        self.report.never_answered = [_left(each) for each in self.plan.never_answered]
+        if self.report.counts:
+            note = f"{self.plan.name}: {self.report.summary}"
+            record(self.project, "rounds_imported", actor=self.actor, note=note)
+        return self.report
+
+    # --- Tasks ---
+
+    def _tasks(self) -> None:
+        """One for each gap. A known one keeps its status, whatever the files say by now."""
+        sources = {self._source(gap): gap for gap in self.plan.titles}
+        known = Task.objects.filter(project=self.project, origin=Task.Origin.IMPORT, source__in=sources)
+        self.tasks = {sources[task.source]: task for task in known.select_related("project")}
+        missing = [gap for gap in self.plan.titles if gap not in self.tasks]
+        if not missing:
+            return
+        last = Task.objects.filter(project=self.project).aggregate(n=Max("number"), r=Max("rank"))
+        number, rank = last["n"] or 0, last["r"] or 0
+        section = self._section()
+        for gap in missing:
+            number, rank = number + 1, rank + RANK_STEP
+            is_done = self.plan.is_accepted(gap)
+            self.tasks[gap] = task = Task.objects.create(
+                project=self.project, section=section, number=number, rank=rank,
+                title=self.plan.titles[gap], source=self._source(gap), origin=Task.Origin.IMPORT,
+                severity=self._severity(gap), round=self._last_round(gap),
+                status=Status.COMPLETED if is_done else Status.DEFERRED,
+                finished_by="import" if is_done else "",
+            )  # fmt: skip
+            record(self.project, "created", actor=self.actor, task=task, new=task.status, note="Imported.")
+            self.report.count("task")
+
+    def _source(self, gap: str) -> str:
+        """What the task is known by: the session and its gap."""
+        return f"{self.plan.name[:200]}#{gap or 'session'}"
+
+    def _section(self) -> Section:
+        title = one_line(self.plan.name, 180)
+        section = Section.objects.filter(project=self.project, parent=None, title=title).first()
+        last = Section.objects.filter(project=self.project).aggregate(r=Max("rank"))["r"] or 0
+        return section or Section.objects.create(project=self.project, title=title, rank=last + RANK_STEP)
+
+    def _about(self, gap: str) -> list[Work | Judged]:
+        return [s for s in self.plan.steps if gap in (s.sections if isinstance(s, Work) else s.gaps)]
+
+    def _last_round(self, gap: str) -> int:
+        return max((step.document.round for step in self._about(gap)), default=0)
+
+    def _severity(self, gap: str) -> Severity:
+        judged = [step for step in self.plan.steps if isinstance(step, Judged)]
+        found = [f for step in judged for about, f in step.findings if about == gap and not f.withdrawn]
+        return worst(each.severity or Severity.MEDIUM for each in found)
+
+    def _is_mandatory(self, found: Found) -> bool:
+        """Without a severity it never blocks (SEV-9)."""
+        return found.severity is not None and found.severity in self.project.config.mandatory
+
+    # --- What the engineer wrote ---
+
+    def _work(self, work: Work) -> None:
+        for gap, text in work.sections.items():
+            self._submission(gap, work, text)
+        given = {
+            finding.origin.pk: (finding, answer)
+            for answer in work.response.answers
+            if (finding := self.findings.get(answer.code.upper()))
+        }
+        for finding, answer in given.values():
+            submission = self._submission_for(finding, work)
+            if self._answer(submission, finding, answer):
+                flags.answered(submission, [finding.origin.pk], actor=self.actor)
+        self._drop_answers(work, set(given))
+        for block in work.response.disagreements:
+            finding = self.findings.get(block.code.upper())
+            if finding is None or not finding.mandatory:
+                continue
+            conflicts = Conflict.objects.filter(finding=finding.origin, kind=Conflict.Kind.DISAGREEMENT)
+            if not conflicts.exists():
+                intake.disagree(self._submission_for(finding, work), finding, block, actor=self.actor)
+                self.report.count("conflict")
+
+    def _answer(self, submission: Submission, finding: Finding, answer: Answered) -> bool:
+        """Write an answer; whether there was none before."""
+        values = {"kind": answer.kind.value, "text": answer.text, "line": answer.line or None}
+        row, is_new = Answer.objects.get_or_create(
+            submission=submission, finding=finding.origin, defaults=values
+        )
+        if is_new:
+            self.report.count("answer")
+        elif any(getattr(row, name) != value for name, value in values.items()):
+            Answer.objects.filter(pk=row.pk).update(**values)
+        return is_new
+
+    def _drop_answers(self, work: Work, given: set[int]) -> None:
+        """The answers that a document gave before it was changed, and no longer gives."""
+        document = work.document
+        rows = Answer.objects.filter(
+            submission__task__in=self.tasks.values(), submission__round=document.round,
+            submission__attempt=document.version, submission__kind=Submission.Kind.DOCUMENT,
+        ).exclude(finding__in=given)  # fmt: skip
+        for row in rows.select_related("finding"):
+            self.report.changes.append(f"{document.path} no longer answers {row.finding.code}.")
+            row.delete()
+
+    def _submission_for(self, finding: Finding, work: Work) -> Submission:
+        """The submission of the finding's task in this document, which may answer it without a section."""
+        gap = self._gap_of(finding)
+        return self._submission(gap, work, work.sections.get(gap, ""))
+
+    def _gap_of(self, finding: Finding) -> str:
+        return next(gap for gap, task in self.tasks.items() if task.pk == finding.task_id)
+
+    def _submission(self, gap: str, step: Work | Judged, text: str) -> Submission:
+        """The document as it concerns one gap; made where a review or an answer needs it."""
+        document, task = step.document, self.tasks[gap]
+        key = {"task": task, "round": document.round, "attempt": document.version, "rolled_back": None}
+        submission = Submission.objects.filter(**key).first()
+        is_work = document.role == ENGINEER
+        content = document.sha256 if is_work else ""
+        if submission is None:
+            self.report.count("submission")
+            return Submission.objects.create(
+                **key, kind=Submission.Kind.DOCUMENT, response=text, by_agent=ENGINEER,
+                origin_path=document.path[:300] if is_work else "", content_sha256=content,
+            )  # fmt: skip
+        if is_work and submission.content_sha256 != content:
+            if submission.content_sha256:
+                self.report.changes.append(f"{document.path} has changed: {task.ref} has its new text.")
+            submission.response, submission.content_sha256 = text, content
+            submission.origin_path = document.path[:300]
+            submission.save(update_fields=["response", "content_sha256", "origin_path"])
+        return submission
+
+    # --- What nobody answered ---
+
+    def _flags(self, step: Work | Judged, judgement: Judgement | None) -> None:
+        """The suspicions of one document, each on the submission of its finding's task (§13)."""
+        for suspicion in judgement.flags if judgement else ():
+            finding = self.by_number.get(suspicion.ordinal)
+            if finding is None:
+                continue
+            gap = self._gap_of(finding)
+            text = step.sections.get(gap, "") if isinstance(step, Work) else ""
+            submission = self._submission(gap, step, text)
+            for _ in flags.raise_flags(submission, [(finding, suspicion)], actor=self.actor):
+                self.report.count("flag")
+
+    # --- What the reviewer wrote ---
+
+    def _judged(self, step: Judged) -> None:
+        for gap in step.gaps:
+            found = [
+                (number, each) for number, (about, each) in enumerate(step.findings, self.raised + 1)
+                if about == gap
+            ]  # fmt: skip
+            self._review(gap, step, found)
+        self.raised += len(step.findings)
+        self._withdraw(step, self._elsewhere(step))
+        done = [self.findings[code.upper()] for code in step.confirmed if code.upper() in self.findings]
+        for finding in done:
+            submission = self._submission(self._gap_of(finding), step, "")
+            flags.answered(submission, [finding.origin.pk], actor=self.actor)
+
+    def _review(self, gap: str, step: Judged, found: list[tuple[int, Found]]) -> None:
+        submission = self._submission(gap, step, "")
+        old = submission.reviews.filter(by_agent=REVIEWER).order_by("-version").first()
+        if old and old.content_sha256 == step.document.sha256:
+            rows = {row.ordinal: row for row in old.findings.select_related("first")}
+            for ordinal, (number, _) in enumerate(found, start=1):
+                if row := rows.get(ordinal):
+                    self._remember(number, row)
+            return
+        review = Review.objects.create(
+            submission=submission, version=old.version + 1 if old else 1, verdict=self._verdict(gap, step),
+            raw_verdict=step.read.raw_verdict[:80], text=step.document.text, by_agent=REVIEWER,
+            origin_path=step.document.path[:300], content_sha256=step.document.sha256,
+        )  # fmt: skip
+        self.report.count("review")
+        known = list(old.findings.select_related("first")) if old else []
+        if old:
+            old.superseded_by = review
+            old.save(update_fields=["superseded_by"])
+            self.report.changes.append(
+                f"{step.document.path} has changed: it is version {review.version} for {submission.task.ref}."
+            )
+        for ordinal, (number, each) in enumerate(found, start=1):
+            same = _again(each, known)
+            if same:
+                known.remove(same)
+            self._remember(number, self._finding(review, ordinal, each, same))
+        self._withdraw(step, known)
+
+    def _verdict(self, gap: str, step: Judged) -> Review.Verdict:
+        """§19.3: what is not read as an approval is none, and a mandatory finding takes one back."""
+        found = [each for about, each in step.findings if about == gap and not each.withdrawn]
+        stated = VERDICTS.get(step.verdict_on(gap) or Verdict.NEEDS_REVISION, Review.Verdict.APPROVED)
+        if stated == Review.Verdict.NEEDS_REVISION or any(self._is_mandatory(each) for each in found):
+            return Review.Verdict.NEEDS_REVISION
+        return Review.Verdict.APPROVED_WITH_CONDITIONS if found else stated
+
+    def _finding(self, review: Review, ordinal: int, found: Found, same: Finding | None) -> Finding:
+        task = review.submission.task
+        path, line = place(found.location)
+        severity = found.severity or Severity.MEDIUM
+        values = {
+            "review": review, "ordinal": ordinal, "raw_code": found.code[:60], "severity": severity,
+            "raw_severity": found.raw_severity[:40], "mandatory": self._is_mandatory(found),
+            "title": found.title[:500], "path": path or found.location[:300], "line": line,
+            "impact": found.impact, "suggestion": found.suggestion, "text": found.text or found.title,
+            "is_withdrawn": found.withdrawn,
+        }  # fmt: skip
+        if same:
+            if same.lowered_by_id:  # a person's word is final (SEV-7)
+                values = {name: values[name] for name in values if name not in {"severity", "mandatory"}}
+            for name, value in values.items():
+                setattr(same, name, value)
+            same.save(update_fields=list(values))
+            return same
+        origin, possibly, score = earlier_finding(review, found)
+        self.report.count("finding")
+        return Finding.objects.create(
+            task=task, round=review.submission.round, first=origin, possibly=possibly, same_as_score=score,
+            code=intake.allot_code(task, review.submission.round, found.code), **values,
+        )  # fmt: skip
+
+    def _remember(self, number: int, finding: Finding) -> None:
+        self.by_number[number] = finding
+        if finding.raw_code:  # documents name what was printed; our own codes mean nothing to them
+            self.findings[finding.raw_code.upper()] = finding
+
+    def _elsewhere(self, step: Judged) -> list[Finding]:
+        """Findings that an earlier version of the document raised on gaps which it no longer looks at."""
+        looked_at = [self.tasks[gap] for gap in step.gaps]
+        document = step.document
+        rows = Finding.objects.filter(
+            task__project=self.project, task__origin=Task.Origin.IMPORT,
+            task__source__startswith=self._source("").removesuffix("session"), is_withdrawn=False,
+            review__submission__round=document.round, review__submission__attempt=document.version,
+        ).exclude(task__in=looked_at)  # fmt: skip
+        return list(rows)
+
+    def _withdraw(self, step: Judged, vanished: list[Finding]) -> None:
+        for finding in vanished:
+            if finding.is_withdrawn:
+                continue
+            finding.is_withdrawn = True
+            finding.save(update_fields=["is_withdrawn"])
+            self.report.count("withdrawn finding")
+            self.report.changes.append(
+                f"{step.document.path} no longer holds {finding.code}: {one_line(finding.title, 80)}. "
+                "It is withdrawn."
+            )
+
+    # --- What people decided ---
+
+    def _decisions(self) -> None:
+        """Recorded decisions become comments on the tasks whose findings they settle."""
+        for decided in self.plan.decisions.decisions if self.plan.decisions else ():
+            named = [self.findings[code] for code in decided.codes if code in self.findings]
+            for finding in named:
+                body = "\n\n".join(filter(None, [decided.title, decided.text, decided.rationale]))
+                _, is_new = Comment.objects.get_or_create(
+                    project=self.project, task_id=finding.task_id, target=finding.code,
+                    by_label=DECISIONS_LABEL, body=body,
+                )  # fmt: skip
+                if is_new:
+                    self.report.count("decision")
+            if not named and decided.codes:
+                path = "decisions.md"
+                reason = f"{', '.join(decided.codes)}: no finding of this session"
+                self.report.notes.append(Trouble(f"{path}:{decided.line}", reason))
+
+
+def _left(left: Left) -> str:
+    finding = left.finding
+    severity = (finding.severity or "unknown").upper()
+    name = finding.code or "no id"
+    return f"{severity} {name} ({finding.gap or 'no gap'}): {one_line(finding.title, 100)} [{left.review}]"
+
+
+def _raised(found: Found) -> Raised:
+    return Raised(found.title, found.location, code=found.code, text=found.text)
+
+
+def _as_raised(finding: Finding) -> Raised:
+    return Raised(
+        finding.title, finding.location, code=finding.code, raw_code=finding.raw_code, text=finding.text
+    )
+
+
+def _again(found: Found, known: list[Finding]) -> Finding | None:
+    """The finding of the version before that this is: by the code that was printed, else by its words."""
+    if found.code:
+        for finding in known:
+            if finding.raw_code.upper() == found.code.upper():
+                return finding
+    match = same_finding(_raised(found), [_as_raised(finding) for finding in known])
+    return known[match.index] if match else None

@@ -1,0 +1,63 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from disputes.importing.folder import FolderError, Session, read_folder
+from disputes.importing.rows import Report, import_session
+from tasks.events import Actor
+from tasks.models import Project
+
+ACTOR = Actor("system", "import_rounds")
+
+
+class Command(BaseCommand):
+    help = (
+        "Imports rounds that were written elsewhere: a folder of round_NNN/{engineer,reviewer}.md, or of "
+        "several such folders. Each gap becomes a task that nothing starts by itself. Importing again is "
+        "harmless."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", metavar="DIR", help="The folder to read.")
+        parser.add_argument("--project", metavar="SLUG", required=True)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        slug = options["project"]
+        try:
+            project = Project.objects.get(slug=slug)
+            sessions = read_folder(Path(options["folder"]))
+        except Project.DoesNotExist as error:
+            raise CommandError(f"There is no project {slug}.") from error
+        except FolderError as error:
+            raise CommandError(f"{error} Nothing was imported.") from error
+        refused = [session for session in sessions if not self._imported(project, session)]
+        if refused:
+            names = ", ".join(session.name for session in refused)
+            raise CommandError(
+                f"Not imported: {names}. Nothing of it was written; mend the files named above."
+            )
+
+    def _imported(self, project: Project, session: Session) -> bool:
+        """Import one session and tell of it; False where it cannot be."""
+        number = len(session.documents)
+        self.stdout.write(f"{session.name}: {number} document{'s' * (number != 1)}")
+        for trouble in session.passed_over:
+            self.stdout.write(f"  {trouble.path}: passed over, {trouble.reason}.")
+        for trouble in session.unreadable:
+            self.stdout.write(f"  {trouble.path}: cannot be read, {trouble.reason}.")
+        if session.unreadable or not session.documents:
+            return not session.unreadable
+        self._tell(import_session(project, session, actor=ACTOR))
+        return True
+
+    def _tell(self, report: Report) -> None:
+        for trouble in report.notes:
+            self.stdout.write(f"  {trouble.path}: {trouble.reason}.")
+        for change in report.changes:
+            self.stdout.write(f"  {change}")
+        self.stdout.write(f"  New: {report.summary}." if report.counts else "  Nothing is new.")
+        if report.never_answered:
+            self.stdout.write(f"  Never answered, {len(report.never_answered)}:")
+            for line in report.never_answered:
+                self.stdout.write(f"    {line}")
