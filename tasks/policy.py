@@ -46,7 +46,7 @@ _SECONDS = Number(1, 3600, "seconds")
 _COUNT = Whole(1, 100)
 _SEVERITIES = tuple(severity.value for severity in Severity)
 _CONVERGENCE = "the project's convergence report"
-_SILENT = "the flags for findings nobody answered"
+_SILENT = "counting which flags were false alarms"
 _JUDGE = "the judge"
 _GATE = "the check of hand-ins and its retries"
 _ROLLBACK = "taking rounds back"
@@ -92,7 +92,6 @@ class ProjectSettings:
     )  # fmt: skip
     rounds_to_human: int = setting(
         3, _COUNT, RULES, "A task whose findings repeat over so many rounds goes to a human.",
-        kept_for="finding out why a task is stuck",
     )  # fmt: skip
     rejections_max: int = setting(
         15, Whole(1, 10_000), RULES, "After so many rejections the task fails and asks for hands."
@@ -162,37 +161,29 @@ class ProjectSettings:
     same_finding_minimum: float = setting(
         0.3, _SHARE, DISAGREEMENT,
         "Likeness from which a finding at the same place counts as an earlier one raised again.",
-        kept_for="knowing findings again without their id",
     )  # fmt: skip
 
     # --- Silence
     unaddressed_high_threshold: int = setting(
         2, _COUNT, SILENCE, "From so many unanswered high findings in a round on, people are warned.",
-        kept_for=_SILENT,
     )  # fmt: skip
     unaddressed_critical_threshold: int = setting(
         1, _COUNT, SILENCE, "From so many unanswered critical findings on, people are warned.",
-        kept_for=_SILENT,
     )  # fmt: skip
     critical_block: int = setting(
         2, _COUNT, SILENCE, "From so many unanswered critical findings on, the round waits for a human.",
-        kept_for=_SILENT,
     )  # fmt: skip
     pattern_threshold: int = setting(
         3, _COUNT, SILENCE, "A concern unanswered in so many rounds is systematic, whatever its severity.",
-        kept_for=_SILENT,
     )  # fmt: skip
     enable_semantic_check: bool = setting(
         True, Flag(), SILENCE, "Whether the words of a finding are looked for in what changed.",
-        kept_for=_SILENT,
     )  # fmt: skip
     semantic_overlap_minimum: float = setting(
         0.3, _SHARE, SILENCE, "Share of a finding's words that a change must hold to count as an answer.",
-        kept_for=_SILENT,
     )  # fmt: skip
     soft_match_overlap: float = setting(
         0.5, _SHARE, SILENCE, "Share of its words from which a finding may be answered without its id.",
-        kept_for=_SILENT,
     )  # fmt: skip
     false_positive_penalty: float = setting(
         0.1, _SHARE, SILENCE, "What a heuristic's weight loses when a human calls its flag wrong.",
