@@ -17,9 +17,8 @@ from agents.models import Run
 from agents.runtime.detect import Commands
 from agents.runtime.git import Mirror
 from disputes import intake, rulings
-from disputes.models import Conflict, Decision
+from disputes.models import Decision
 from disputes.protocol.documents import MAX_BYTES, scan
-from disputes.protocol.options import letter
 from disputes.protocol.wording import ruling_lines
 from tasks.models import Submission, Verification
 
@@ -152,7 +151,7 @@ def _for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     clash = task.landings.filter(status="conflict").order_by("-pk").first()
     findings = intake.findings_to_answer(task)
     return {
-        "rulings": "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in decisions)),
+        "rulings": "\n".join(rulings.lines_for_coder(decisions)),
         "back": back if back and (not last or back.at > last.at) else None,
         "back_reason": fenced(cut(back.reason, GUIDE_MAX, "reason")) if back else "",
         "red": red,
@@ -192,22 +191,7 @@ def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     task = run.task
     submission = task.submissions.standing().filter(sha=run.sha).order_by("-pk").first()
     result = Verification.objects.filter(project=task.project, sha=run.sha).order_by("-at").first()
-    settled = []
-    for conflict in (
-        Conflict.objects.filter(dispute__task=task)
-        .exclude(status__in=[Conflict.Status.OPEN, Conflict.Status.MOOT])
-        .select_related("finding", "dispute__task__project")
-    ):
-        decision = conflict.standing_decision()
-        if conflict.kind != Conflict.Kind.DISAGREEMENT:
-            continue
-        if decision is None or not decision.expects_change:
-            word = (
-                f"{letter(decision.option)}, {decision.option}"
-                if decision
-                else "logged, the coder's way stands"
-            )
-            settled.append(f"- {conflict.name}: {one_line(conflict.question)} ({word})")
+    settled = rulings.settled_lines(task)
     ruled = [decision for decision in decisions if decision.expects_change]
     given = submission.answers.select_related("finding") if submission else []
     answers = [f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}" for answer in given]

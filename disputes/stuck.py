@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from hashlib import sha256
+from typing import Any
 
 from django.db import transaction
 
@@ -11,7 +12,9 @@ from disputes.protocol.diffs import Changes, read_diff
 from disputes.protocol.identity import Raised, same_finding
 from disputes.protocol.reviews import Found
 from disputes.protocol.stuck import SILENT, Diagnosis, Step, Stuck, Turn, diagnose, needs_human
-from tasks.events import SYSTEM, Actor
+from tasks.access import RULE, may
+from tasks.errors import Refused
+from tasks.events import SYSTEM, Actor, record
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.states import Status
 
@@ -57,6 +60,36 @@ def earlier_finding(review: Review, found: Found) -> tuple[Finding | None, Findi
 
 def _said(*texts: str) -> str:
     return "\n".join(text for text in texts if text)
+
+
+def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
+    """A person says whether a finding is the earlier one that it reads like.
+
+    Raises Refused: no_right, unchanged (nothing was asked of it), already_open (both are in dispute).
+    """
+    if not may(user, finding.task.project, RULE):
+        raise Refused("no_right", f"You may not rule in {finding.task.project.name}.", status=403)
+    with transaction.atomic():
+        Task.objects.select_for_update().get(pk=finding.task_id)
+        finding = Finding.objects.select_related("possibly__first", "task__project").get(pk=finding.pk)
+        earlier = finding.possibly
+        if earlier is None:
+            raise Refused("unchanged", f"{finding.code} is compared with no other.", "Reload the page.")
+        if same and Conflict.objects.filter(finding=finding).exists():
+            raise Refused(
+                "already_open", f"{finding.code} has a conflict of its own.", "Rule on both, each as it is."
+            )
+        finding.possibly = None
+        if same:
+            finding.first = earlier.origin
+            Finding.objects.filter(first=finding).update(first=earlier.origin)
+        finding.save(update_fields=["possibly", "first"])
+        word = "the same as" if same else "another than"
+        record(
+            finding.task.project, "findings_compared", actor=Actor.person(user), task=finding.task,
+            note=f"{finding.code} is {word} {earlier.code}.",
+        )  # fmt: skip
+    return finding
 
 
 # --- Goalposts --------------------------------------------------------------------------------------------

@@ -9,17 +9,17 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from disputes import rulings
+from disputes import lowering, rulings, stuck
 from disputes.forms import RulingForm
 from disputes.models import Conflict, Decision, Dispute
 from disputes.pages import queue
 from disputes.pages.case import Case
 from disputes.pages.code import parse_diff
 from disputes.pages.words import plain
-from disputes.protocol.options import Option
+from disputes.protocol.options import NOT_FOR_THE_CODER
 from tasks.access import projects_for
 from tasks.errors import Refused
-from tasks.models import StaleTask
+from tasks.models import Finding, StaleTask
 from tasks.states import IllegalMove
 
 PER_PAGE = 50
@@ -166,14 +166,14 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid() or form.cleaned_data["option"] not in _offered(conflict):
         return JsonResponse({"error": "Choose an option first."}, status=422)
     chosen = form.chosen(conflict)
-    if chosen["option"] in {Option.DEFER, Option.CANCEL}:
+    if chosen["option"] in NOT_FOR_THE_CODER:
         return JsonResponse({"lines": []})
     chosen["text"] = chosen["text"] or rulings.text_of(conflict, chosen["option"])
     return JsonResponse({"lines": [plain(line) for line in rulings.preview(conflict, **chosen)]})
 
 
 def _offered(conflict: Conflict) -> set[str]:
-    return {option.option for option in rulings.options_of(conflict)} if conflict.dispute.task else set()
+    return {option.option for option in rulings.options_of(conflict)}
 
 
 @staff_only
@@ -187,18 +187,17 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         if not form.is_valid():
             raise Refused("incomplete", _first_error(form), "What you typed is kept.", status=422)
-        if not _offered(conflict):
-            raise Refused("unknown_option", f"Nothing can be chosen on {conflict.ref}.", status=422)
         decision = rulings.decide(
             conflict, user=request.user, shown=form.cleaned_data["shown"], **form.chosen(conflict)
         )
     except (Refused, IllegalMove, StaleTask) as error:
         return _refusal(request, conflict, form, error)
+    about = plain(dispute.task.title) if dispute.task else dispute.project.name
+    undoable = "You may undo it until a prompt uses it." if dispute.task else "It is carried out."
     messages.success(
         request,
-        f"You ruled {queue.word_of(decision)} on {dispute.ref}, {plain(conflict.task.title)}. "
-        "You may undo it until a prompt uses it.",
-        extra_tags=f"ruling-{decision.pk}",
+        f"You ruled {queue.word_of(decision)} on {dispute.ref}, {about}. {undoable}",
+        extra_tags=f"ruling-{decision.pk}" if dispute.task else "",
     )
     following = queue.next_after(dispute, order, request.user)
     return redirect("dispute", following.pk) if following else redirect("queue")
@@ -248,6 +247,46 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 def _reopened(conflict: Conflict) -> Conflict | None:
     """The open conflict that names this one."""
     return conflict.reopened_as.filter(status=Conflict.Status.OPEN).first()
+
+
+def _finding(request: HttpRequest, dispute: Dispute) -> Finding:
+    """The finding of the dispute's task that the form names."""
+    code = request.POST.get("finding", "")
+    return get_object_or_404(Finding.objects.standing(), task=dispute.task, code=code)
+
+
+@staff_only
+@require_POST
+def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lower or raise a finding. What need not be settled any more is no conflict."""
+    dispute = _dispute(request, pk)
+    conflict = _conflict(dispute, request.POST.get("conflict", ""))
+    finding = get_object_or_404(
+        Finding, task=dispute.task, code=request.POST.get("finding", ""), rolled_back=None
+    )
+    severity, reason = request.POST.get("severity", ""), request.POST.get("reason", "")
+    try:
+        lowering.change_severity(finding, severity, user=request.user, reason=reason)
+    except (Refused, IllegalMove, StaleTask) as error:
+        return _refusal(request, conflict, RulingForm(), error, reason)
+    messages.success(request, f"{finding.code} is {severity} now.")
+    return redirect(_url(conflict))
+
+
+@staff_only
+@require_POST
+def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
+    """Say whether a finding is an earlier one, raised again."""
+    dispute = _dispute(request, pk)
+    conflict = _conflict(dispute, request.POST.get("conflict", ""))
+    finding = get_object_or_404(
+        Finding, task=dispute.task, code=request.POST.get("finding", ""), rolled_back=None
+    )
+    try:
+        stuck.confirm_same(finding, user=request.user, same=request.POST.get("same") == "yes")
+    except Refused as error:
+        return _refusal(request, conflict, RulingForm(), error)
+    return redirect(_url(conflict))
 
 
 def _draft_key(conflict: Conflict) -> str:

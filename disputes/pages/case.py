@@ -12,7 +12,7 @@ from disputes.pages import queue, rounds
 from disputes.pages.code import Line, code_at
 from disputes.protocol.options import Option, choice
 from tasks.access import RULE, may
-from tasks.models import Answer, Comment, Event, Finding, Review, Submission, Task
+from tasks.models import SEVERITY_CHOICES, Answer, Comment, Event, Finding, Review, Submission, Task
 
 EVENTS, COMMENTS, DECISIONS, FILES = 8, 8, 5, 12
 
@@ -83,7 +83,7 @@ class Case:
         if finding is None:
             return []
         chain = Finding.objects.filter(pk=finding.pk) | Finding.objects.filter(first=finding)
-        return list(chain.select_related("review__submission").order_by("pk"))
+        return list(chain.select_related("review__submission", "possibly").order_by("pk"))
 
     @cached_property
     def finding(self) -> Finding | None:
@@ -170,6 +170,25 @@ class Case:
     @property
     def shown_files(self) -> list[list[Any]]:
         return self.files[:FILES]
+
+    # --- The findings behind it ---
+
+    severities = SEVERITY_CHOICES
+
+    @cached_property
+    def weighed(self) -> list[Finding]:
+        """The findings whose severity may be changed here: the disputed one, or all that were declined."""
+        if not self.is_open:
+            return []
+        if self.conflict.origin != Conflict.Origin.RATE:
+            return [self.finding] if self.finding else []
+        answered = Answer.objects.filter(submission=self.conflict.submission, kind=Answer.Kind.DECLINED)
+        return [answer.finding for answer in answered.select_related("finding")]
+
+    @property
+    def compared(self) -> Finding | None:
+        """The finding, where a person has to say whether it is an earlier one."""
+        return self.finding if self.finding and self.finding.possibly else None
 
     # --- Ruling ---
 

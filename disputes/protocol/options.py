@@ -88,6 +88,14 @@ PROJECT_OPTIONS = (
 )
 PROJECT_ALERTS = frozenset({"divergence", "stall"})
 
+# What these do is done at once, or told to the reviewer; the coder's prompt says nothing of them.
+NOT_FOR_THE_CODER = frozenset(
+    {
+        Option.CONVERT, Option.WAIVE, Option.FALSE_POSITIVE, Option.ACCEPT, Option.CHECK_REVIEW,
+        Option.NARROW, Option.PRIORITISE, Option.PAUSE, Option.DEFER, Option.CANCEL,
+    }
+)  # fmt: skip
+
 WORDS: dict[str, Option] = {
     **{option.value: option for option in Option},
     "a": Option.UPHOLD_REVIEWER,

@@ -30,8 +30,8 @@ DEMANDS = {
         "Answer it in your response: do it and say how, or write a DISAGREE block, or quote the place that "
         "covers it already."
     ),
-    Option.ASK_DISAGREE: "Say in your response whether you disagree: a DISAGREE block with a rationale, or do it.",
-    Option.REDUCE: "Answer each finding anew: withdraw what is no more than taste, give evidence for the rest.",
+    Option.ASK_DISAGREE: "Say whether you disagree: write a DISAGREE block with a rationale, or do it.",
+    Option.REDUCE: "Answer each finding anew: withdraw what is mere taste, give evidence for the rest.",
     Option.CLARIFY: "Read the open findings in this light, and answer each of them anew.",
 }
 

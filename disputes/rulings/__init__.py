@@ -11,7 +11,7 @@ from disputes.rulings.offers import (
     shown_hash,
     text_of,
 )
-from disputes.rulings.prompting import mark_used, rulings_for_prompt
+from disputes.rulings.prompting import lines_for_coder, mark_used, rulings_for_prompt, settled_lines
 from disputes.rulings.undoing import reopen, undo
 
 __all__ = [
@@ -19,12 +19,14 @@ __all__ = [
     "OptionView",
     "blockers_of",
     "decide",
+    "lines_for_coder",
     "mark_used",
     "options_of",
     "preview",
     "reopen",
     "ruling_of",
     "rulings_for_prompt",
+    "settled_lines",
     "shown_hash",
     "text_of",
     "undo",

@@ -41,7 +41,9 @@ def act(decision: Decision, actor: Actor) -> None:
             action = _rate_alert(decision)
         case _:
             action = ""
-    decision.action = action or _ruled(task, decision, actor, note)
+    decision.action = action or go_on(
+        task, conflict.submission, actor=actor, note=note, not_before=decision.effective_at
+    )
     if decision.action != "wait":
         decision.before = {name: _plain(value) for name, value in before.items()} | {"turn": task.version}
     decision.save(update_fields=["action", "before"])
@@ -127,28 +129,28 @@ def _may_land_again(conflict: Conflict) -> bool:
     return last is None or last.status != Landing.Status.CONFLICT
 
 
-def _ruled(task: Task, decision: Decision, actor: Actor, note: str) -> str:
+def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, not_before: Any) -> str:
+    """Where the task goes once nothing holds it any more: revise, review, accept, or wait where it stays."""
     waiting_for_others = cases.open_conflicts(task)
     if any(conflict.effect == HOLD for conflict in waiting_for_others):
         return "wait"
-    effective = decision.effective_at
     if _coder_must_act(task):
         landed = task.status == Status.COMPLETED and task.landed_at
         if task.status not in MOVES["rule_revise"].sources or landed:
             return "wait"
-        task.rule_revise(actor=actor, note=note, not_before=effective)
+        task.rule_revise(actor=actor, note=note, not_before=not_before)
         return "revise"
     shipped = waiting_for_others and (task.accepted_id or task.landed_at)
     if task.status != Status.DISPUTED or shipped:
         return "wait"
-    submission = task.last_submission() or decision.conflict.submission
+    submission = task.last_submission() or disputed
     if submission is None or submission.kind == Submission.Kind.DOCUMENT:  # there is no commit to go on with
-        task.rule_revise(actor=actor, note=note, not_before=effective)
+        task.rule_revise(actor=actor, note=note, not_before=not_before)
         return "revise"
     if blockers_of(submission) == set() and not waiting_for_others:
-        task.rule_accept(submission, actor=actor, note=note, not_before=effective)
+        task.rule_accept(submission, actor=actor, note=note, not_before=not_before)
         return "accept"
-    task.rule_review(actor=actor, note=note, not_before=effective)
+    task.rule_review(actor=actor, note=note, not_before=not_before)
     return "review"
 
 
