@@ -143,8 +143,10 @@ def _minor_notes(conflict: Conflict) -> str:
 
 def _sides(conflict: Conflict) -> Iterable[Side]:
     if conflict.kind != Conflict.Kind.DISAGREEMENT:
-        happened = "\n".join([conflict.coder_position, *map(str, conflict.evidence)]).strip()
-        yield Side("What Happened", "", happened or conflict.question)
+        told = [heard(conflict.coder_position), *map(str, conflict.evidence)]
+        yield Side("What Happened", "", "\n".join(filter(None, told)) or conflict.question)
+        if heard(conflict.reviewer_position):
+            yield Side("Reviewer Position", conflict.reviewer_label, conflict.reviewer_position)
         return
     yield Side(
         "Coder Position", conflict.coder_label, heard(conflict.coder_position),

@@ -71,6 +71,11 @@ def present(conflict: Presented) -> str:
         blocks += [_reviewer(conflict), _coder(conflict)]
         if conflict.synthesis.strip():
             blocks.append(_synthesis(conflict))
+    elif conflict.kind is Kind.SILENCE:
+        blocks += [
+            _reviewer(conflict),
+            ["**Engineer:** nothing was said of it.", *_evidence(conflict.evidence)],
+        ]
     else:
         blocks.append(_happened(conflict))
     return "\n\n---\n\n".join("\n".join(block) for block in [*blocks, _summary(conflict)])

@@ -132,7 +132,19 @@ def test_what_nobody_said_has_no_label(label: str) -> None:
     assert not any(words in line for line in lines(**{label: "  \n"}))
 
 
-@pytest.mark.parametrize("kind", [Kind.HANDS, Kind.SILENCE, Kind.ALERT])
+def test_a_hint_at_silence_shows_what_was_asked_and_what_speaks_for_it() -> None:
+    """§13.4: evidence, never a verdict."""
+    ask = Offer(Option.ASK, "1", "Ask to address", consequence="The coder must answer it.")
+    shown = lines(kind=Kind.SILENCE, coder="", offers=(ask,), evidence=("Round 2 does not name it.",))
+    assert shown[shown.index("**Reviewer Position:**") + 1] == "> Wait 1, 2, 4 seconds."
+    assert "**Impact if ignored:** A dead server is hammered." in shown
+    assert shown[shown.index("**Engineer:** nothing was said of it.") :][:4] == [
+        "**Engineer:** nothing was said of it.", "", "**Evidence:**", "- Round 2 does not name it.",
+    ]  # fmt: skip
+    assert "| 1 | Ask to address |" in shown
+
+
+@pytest.mark.parametrize("kind", [Kind.HANDS, Kind.ALERT])
 def test_other_cards_tell_what_happened_and_what_may_be_chosen(kind: Kind) -> None:
     retry = Offer(Option.RETRY, "1", "Instruct and retry", consequence="It starts again.")
     shown = lines(kind=kind, coder="The vault is closed.", offers=(retry,))
