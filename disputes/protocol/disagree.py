@@ -135,7 +135,7 @@ def _starts(lines: list[Line], names: Names) -> Iterator[_Start]:
                 codes = spans[0].codes if spans else _foreign(match["rest"], names)
                 yield _Start(index, codes, heading[0], _behind(match["rest"], spans))
             elif (spans := names.spans(heading[1])) and _declines(lines, index, heading[1], spans[0]):
-                yield _Start(index, spans[0].codes, heading[0])
+                yield _Start(index, spans[0].codes, heading[0], _behind(heading[1], spans))
         elif "DISAGREE" in text and (match := INLINE.search(text)):
             spans = [span for span in names.spans(text) if span.start == match.end()]
             foreign = () if spans else _foreign(text[match.end() :], names)
@@ -150,7 +150,7 @@ def _foreign(text: str, names: Names) -> tuple[str, ...]:
 
 
 def _behind(text: str, spans: list[Span]) -> str:
-    return text[spans[0].end :].strip(" \t*_`])|:–—-.,") if spans else ""
+    return text[spans[0].end :].lstrip(" \t*_`])|:–—-.,").rstrip(" \t*_|") if spans else ""
 
 
 def _declines(lines: list[Line], index: int, heading: str, span: Span) -> bool:
@@ -212,7 +212,7 @@ def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
     texts = {name: joined(_without_rule(block)).strip() for name, block in parts.items()}
     concern = re.sub(r"^[ \t]*> ?", "", texts.get("concern", ""), flags=re.MULTILINE).strip()
     position = _without_word(texts.get("position", ""))
-    whole = start.rest or ("" if parts else joined(_without_rule(body)).strip())
+    whole = "" if parts else joined(_without_rule(body)).strip() or start.rest
     if not parts and not start.level:
         whole = "\n".join(filter(None, [start.rest, _paragraph(body)]))
     problems = [] if texts.get("rationale") and concern else [MALFORMED]

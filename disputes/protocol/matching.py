@@ -23,10 +23,16 @@ class SoftMatch:
 
 
 class Haystack:
-    """What a document states, read once for all findings that are looked for in it."""
+    """What a document states, read once for all findings that are looked for in it.
 
-    def __init__(self, document: str) -> None:
+    Lines of the `previous` document are left out: what stood there before a finding does not treat it.
+    """
+
+    def __init__(self, document: str, previous: str = "") -> None:
         text = stated_text(document)
+        if previous:
+            known = {line.strip() for line in previous.splitlines()}
+            text = "\n".join(line for line in text.splitlines() if line.strip() not in known)
         self._plain = _plain(text)
         self._words = keywords(text)
 

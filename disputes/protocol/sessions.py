@@ -80,6 +80,7 @@ class _Open:
     finding: Watched
     index: int
     turn: ReviewTurn
+    document: str  # that it was raised against
     silent: list[int] = field(default_factory=list)  # rounds in which it was due and found no answer
     earlier: tuple[int, ...] = ()  # the same of earlier findings with this concern
     is_answered: bool = False
@@ -140,11 +141,14 @@ class _Walk:
         closing = frozenset(turn.closed)
         due = [each for each in self.all if each.is_open and each.finding.gap in closing]
         nothing = ReadResponse((), (), "")
-        judgement = self._judge(due, nothing, "", Subject(closing)) if due else None
+        judgement = self._judge(due, nothing, "", Subject(closing), turn.round) if due else None
         self._note_silence(due, turn.round)
         raised = []
         for finding in turn.findings:
-            opened = _Open(finding, len(self.all), turn, earlier=self._earlier(finding, turn))
+            opened = _Open(
+                finding, len(self.all), turn, self._document,
+                earlier=self._earlier(finding, turn), is_settled=finding.is_settled,
+            )  # fmt: skip
             self.all.append(opened)
             raised.append(opened)
         for opened in raised:
@@ -175,7 +179,7 @@ class _Walk:
         ]
         due_places = {each.index for each in due}
         judged = sorted([*answered, *due], key=lambda each: each.index)
-        judgement = self._judge(judged, response, turn.document, subject)
+        judgement = self._judge(judged, response, turn.document, subject, turn.round)
         for each in answered:
             each.is_answered = True
         self._note_silence(due, turn.round)
@@ -193,7 +197,12 @@ class _Walk:
         )
 
     def _judge(
-        self, findings: Sequence[_Open], response: ReadResponse, document: str, subject: Subject
+        self,
+        findings: Sequence[_Open],
+        response: ReadResponse,
+        document: str,
+        subject: Subject,
+        round_: int,
     ) -> Judgement:
         solutions = gap_texts(document) if document and subject.resolved else {}
         watched = [
@@ -203,16 +212,17 @@ class _Walk:
                 is_settled=each.is_settled,
                 is_claimed_resolved=each.finding.gap in subject.resolved,
                 solution=solutions.get(each.finding.gap, ""),
-                silent_rounds=(*each.earlier, *each.silent),
+                silent_rounds=tuple(sorted({*each.earlier, *each.silent} - {round_})),
+                reviewed=each.document if document else "",
             )
             for each in findings
         ]
-        previous = self._document if document else ""
-        return judge_silence(watched, response, document, previous, settings=self.settings)
+        return judge_silence(watched, response, document, settings=self.settings)
 
     def _note_silence(self, due: Iterable[_Open], round_: int) -> None:
         for each in due:
-            each.silent.append(round_)
+            if round_ not in each.silent:
+                each.silent.append(round_)
 
     def _earlier(self, finding: Watched, turn: ReviewTurn) -> tuple[int, ...]:
         """The rounds in which the same concern found no answer before (§13.3)."""

@@ -64,12 +64,9 @@ class _Judge:
         self.document = document
         self.lines = scan(document)
         self.declined = {block.code for block in response.disagreements}
-        self.comparison = (
-            Comparison(previous, document, minimum=settings.semantic_overlap_minimum)
-            if previous.strip()
-            else None
-        )
-        self._haystack: Haystack | None = None
+        self.previous = previous
+        self._comparisons: dict[str, Comparison] = {}
+        self._haystacks: dict[str, Haystack] = {}
         self._looked = 0
         self._by_line: dict[int, list[str]] = {}
         answers = {answer.code: answer for answer in response.answers}
@@ -113,17 +110,24 @@ class _Judge:
         finding = case.finding
         if finding.touched is False:
             case.change = Change(Substance.NO, finding.location, 0.0)
-        elif self.comparison:
-            case.change = self.comparison.change(finding.location, finding.impact)
         elif finding.touched:
             case.change = Change(Substance.YES, finding.location)
+        elif (finding.reviewed or self.previous).strip() and finding.location.strip():
+            comparison = self._comparison(finding.reviewed or self.previous)
+            case.change = comparison.change(finding.location, finding.impact)
+
+    def _comparison(self, previous: str) -> Comparison:
+        if previous not in self._comparisons:
+            minimum = self.settings.semantic_overlap_minimum
+            self._comparisons[previous] = Comparison(previous, self.document, minimum=minimum)
+        return self._comparisons[previous]
 
     def _apply(self, case: Case) -> None:
         """Which heuristics fire."""
         finding, answer = case.finding, case.answer
         if finding.is_settled or not (answer or finding.is_due):
             return
-        rounds = len(finding.silent_rounds) + 1
+        rounds = len(set(finding.silent_rounds)) + 1
         if not finding.is_grave and (answer or rounds < self.settings.pattern_threshold):
             return
         if answer is None:
@@ -159,12 +163,13 @@ class _Judge:
         return share is not None and share < self.settings.semantic_overlap_minimum
 
     def _soft_match(self, finding: Watched) -> SoftMatch | None:
-        if self._haystack is None:
-            self._haystack = Haystack(self.document)
         self._looked += 1
         if self._looked > SOFT_MATCHES_MAX:
             return None
-        return self._haystack.match(
+        previous = finding.reviewed or self.previous
+        if previous not in self._haystacks:
+            self._haystacks[previous] = Haystack(self.document, previous)
+        return self._haystacks[previous].match(
             finding.title, finding.text, finding.location, minimum=self.settings.soft_match_overlap
         )
 
@@ -184,7 +189,7 @@ class _Judge:
         if Heuristic.DEFLECTION in case.heuristics:
             level = max(level, Level.REVIEW, key=LEVELS.index)
         unanswered = Heuristic.NO_REFERENCE in case.heuristics
-        if unanswered and len(case.finding.silent_rounds) + 1 >= self.settings.pattern_threshold:
+        if unanswered and len(set(case.finding.silent_rounds)) + 1 >= self.settings.pattern_threshold:
             level = Level.SYSTEMATIC
         return level
 

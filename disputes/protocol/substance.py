@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 
 from disputes.protocol.documents import Line, scan
 from disputes.protocol.identifiers import GAP, gaps_in
@@ -33,6 +34,12 @@ KINDS = frozenset(
 )
 NUMBERED = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
 PARENTHESES = re.compile(r"\([^()]*\)")
+NUMBER = re.compile(r"(?:section\s+|§\s?)?(\d+(?:\.\d+)+)\b", re.IGNORECASE)
+# What a location lists: `Keybinding Summary table, Tab key`, `Formula and Definitions`.
+PARTS = re.compile(r"[,;/:]|\s[-–—]\s|\s(?:and|vs\.?|versus)\s", re.IGNORECASE)
+QUOTED = re.compile(r"[\"“`]([^\"“”`\n]{8,200})[\"”`]")
+LOCATION_MAX = 400
+MAX_QUOTES = 3
 MAX_CANDIDATES = 60  # sections that share a word with a location
 MAX_WORDS = 12  # words of a location that are looked up
 
@@ -68,6 +75,7 @@ class _Section:
     title: str
     gap: str  # that its heading names, or one above it
     words: frozenset[str]
+    number: str  # 2.1 of `2.1 Limits`; of one level alone it may be any number
     start: int  # index of its heading
     end: int  # index behind its last line, its subsections included
     parent: int  # -1: none
@@ -79,6 +87,9 @@ class Outline:
     def __init__(self, document: str) -> None:
         self.lines = scan(document)
         self.sections = list(_sections(self.lines))
+        bodies = [" ".join(line.text.split()).lower() for line in self.lines]
+        self._text = "\n".join(bodies)
+        self._offsets = list(accumulate((len(body) + 1 for body in bodies), initial=0))
         self._starts = [section.start for section in self.sections]
         self._by_word: dict[str, list[int]] = {}
         self._by_title: dict[tuple[str, str], int] = {}
@@ -92,10 +103,27 @@ class Outline:
                 self._by_word.setdefault(word, []).append(index)
 
     def find(self, location: str) -> int | None:
-        """The section that a location names: by its heading's words, its gap or a line; None without one."""
-        gap = next((gap for gap in gaps_in(location[:300]) if gap in self._by_gap), "")
-        words = _words(location)
-        title = self._by_title.get((gap, plain_title(location))) if words else None
+        """The section that a location names: by a heading, its number, a quote, a line, or its gap."""
+        location = location[:LOCATION_MAX]
+        gap = next((gap for gap in gaps_in(location) if gap in self._by_gap), "")
+        for part in (location, *PARTS.split(QUOTED.sub(" ", location))[:MAX_WORDS]):
+            if (found := self._named(part, gap)) is not None:
+                return found
+        for quote in QUOTED.findall(location)[:MAX_QUOTES]:
+            at = self._text.find(" ".join(quote.split()).lower())
+            if at >= 0 and (found := self._at(bisect_right(self._offsets, at) - 1)) is not None:
+                return found
+        match = LINES.search(location)
+        if match and (found := self._at(int(match["first"]) - 1)) is not None:
+            return found
+        return self._by_gap[gap] if gap else None
+
+    def _named(self, part: str, gap: str) -> int | None:
+        """The section whose heading these words name."""
+        words = _words(part)
+        if not words:
+            return None
+        title = self._by_title.get((gap, plain_title(part)))
         if title is not None:
             return title
         best: tuple[int, int, int] | None = None
@@ -103,21 +131,18 @@ class Outline:
             section = self.sections[index]
             if gap and section.gap != gap:
                 continue
-            if section.words <= words or words <= section.words:
-                rank = (len(section.words & words), -len(section.words - words), -index)
+            numbered = bool(section.number) and section.number in words
+            if numbered or section.words <= words or words <= section.words:
+                rank = (len(section.words & words) + 9 * numbered, -len(section.words - words), -index)
                 best = max(best, rank) if best else rank
-        if best:
-            return -best[2]
-        match = LINES.search(location[:500])
-        if match and (found := self._at(int(match["first"]) - 1)) is not None:
-            return found
-        return self._by_gap[gap] if gap else None
+        return -best[2] if best else None
 
     def like(self, section: _Section) -> int | None:
         """The section with the same heading, below the same gap if there is one."""
         title = plain_title(section.title)
-        found = self._by_title.get((section.gap, title))
-        return found if found is not None else self._by_title.get(("", title))
+        if section.gap and any(self._by_gap):
+            return self._by_title.get((section.gap, title))
+        return self._by_title.get(("", title))
 
     def body(self, index: int) -> list[str]:
         """The lines of a section below its heading, blanks of every kind as one, empty ones left out."""
@@ -167,7 +192,8 @@ def _sections(lines: Sequence[Line]) -> Iterator[_Section]:
         gaps[at] = named[0] if named else gaps[parents[at]] if above else ""
         above.append(at)
     for (index, _, title), gap, end, parent in zip(headings, gaps, ends, parents, strict=True):
-        yield _Section(title, gap, _words(title), index, end, parent)
+        number = NUMBER.match(title)
+        yield _Section(title, gap, _words(title), number[1] if number else "", index, end, parent)
 
 
 class Comparison:

@@ -87,6 +87,7 @@ class Watched:
     rollbacks: tuple[str, ...] = ()
     silent_rounds: tuple[int, ...] = ()
     touched: bool | None = None
+    reviewed: str = ""  # the document it was raised against, where that is not the last one
 
     @property
     def is_grave(self) -> bool:
