@@ -9,7 +9,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from disputes.models import Conflict, Decision, Dispute
+from disputes.models import Conflict, Decision, Dispute, Flag, HeuristicScore
+from disputes.protocol.scores import Score, heuristic_weight
 from tasks.admin.base import (
     ProjectFilter,
     ProjectScopedAdmin,
@@ -122,3 +123,44 @@ class DecisionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     def task(self, decision: Decision) -> str:
         task = decision.conflict.dispute.task
         return task.ref if task else "-"
+
+
+@admin.register(Flag)
+class FlagAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """Hints at silent disagreement: what the rules saw, and what a person made of it."""
+
+    project_path = "submission__task__project"
+    list_display = ("finding", "task", "seen", "level", "confidence", "status", "at")
+    list_filter = (ProjectFilter, "level", "status")
+    list_select_related = ("finding", "submission__task__project")
+    search_fields = ("finding__code", "finding__title", "submission__task__title")
+    ordering = ("-pk",)
+
+    @display(description="task", ordering="submission__task")
+    def task(self, flag: Flag) -> str:
+        return flag.submission.task.ref
+
+    @display(description="heuristics")
+    def seen(self, flag: Flag) -> str:
+        return ", ".join(flag.heuristics)
+
+
+@admin.register(HeuristicScore)
+class HeuristicScoreAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """How far each kind of hint may be trusted in a project."""
+
+    list_display = ("heuristic", "project", "confirmed", "refused", "missed", "precision", "weight")
+    list_filter = (ProjectFilter, "heuristic")
+    list_select_related = ("project",)
+    search_fields = ("heuristic",)
+
+    @display(description="precision")
+    def precision(self, score: HeuristicScore) -> str:
+        """The share of its hints that people confirmed, with how many they judged."""
+        judged = Score(score.confirmed, score.refused, score.missed)
+        return "-" if judged.precision is None else f"{judged.precision:.0%} of {judged.flags}"
+
+    @display(description="weight")
+    def weight(self, score: HeuristicScore) -> str:
+        penalty = score.project.config.false_positive_penalty
+        return f"{heuristic_weight(score.refused, penalty):.1f}"

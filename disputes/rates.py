@@ -69,8 +69,13 @@ def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
         task, kind=Conflict.Kind.ALERT, origin=Conflict.Origin.RATE, opened_as="system",
         question=rates.hits[0].message, submission=submission, severity=Severity.HIGH, actor=actor,
         effect=HOLD if rates.action is Action.BLOCK_ROUND else LOG,
-        evidence=[line for line in alert_lines(rates, rated) if line],
+        evidence=_told(alert_lines(rates, rated)),
     )  # fmt: skip
+
+
+def _told(lines: list[str]) -> list[str]:
+    """The card's text without its title and its options, which the page shows as such."""
+    return [line for line in lines[1 : lines.index("Options:")] if line]
 
 
 def tallies(task: Task) -> list[Tally]:

@@ -124,7 +124,7 @@ def test_a_card_that_needs_hands_has_other_keys(open_page: Open, scene: Scene, s
     page = open_page(f"/queue/{scene.hands.dispute.ref}/")
     page.keyboard.press("2")
     expect(page.locator("#option-2")).to_be_checked()
-    expect(page.locator("[data-lines]")).to_contain_text("No prompt follows")
+    expect(page.locator("[data-lines]")).to_contain_text("Nothing of this reaches")
     shoot(page, "hands")
 
 

@@ -17,10 +17,11 @@ from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
 from agents.models import Output, Prompt, Run, Token, token_hash
-from disputes.models import Conflict, Decision, Dispute
+from disputes.models import Conflict, Decision, Dispute, Flag, HeuristicScore
 from tasks.models import (
     Answer,
     Bundle,
+    Checkpoint,
     Comment,
     Dependency,
     Event,
@@ -28,6 +29,7 @@ from tasks.models import (
     Landing,
     Membership,
     Project,
+    Rollback,
     Section,
     Submission,
     Task,
@@ -79,6 +81,8 @@ def fill(project: Project, seed: int, user: User) -> None:
     )
     review = create_review(submission, text="See below.")
     finding = create_finding(review)
+    Rollback.objects.create(task=task, from_round=1, to_round=0, reason="Wrong way.", by_label="Lea")
+    Checkpoint.objects.create(project=project, number=seed)
     Answer.objects.create(submission=submission, finding=finding, kind="declined", text="It is bounded.")
     Comment.objects.create(
         project=project, task=task, body="Look here.", by_label="Lea", by_kind="person", by_user=user
@@ -98,6 +102,8 @@ def fill(project: Project, seed: int, user: User) -> None:
     Decision.objects.create(
         conflict=conflict, option="uphold_reviewer", action="revise", expects_change=True, user=user
     )
+    Flag.objects.create(finding=finding, submission=submission, level="warn", heuristics=["H1", "H4"])
+    HeuristicScore.objects.create(project=project, heuristic=f"H{seed}", confirmed=3, refused=1)
     host = create_host(f"host-{seed}")
     run = create_run(task, agent=create_agent(), host=host, submission=submission, started_at=timezone.now())
     Prompt.objects.create(run=run, text="Do it.\n")
@@ -120,8 +126,9 @@ def fill(project: Project, seed: int, user: User) -> None:
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 READ_ONLY = [
     "tasks.membership", "tasks.dependency", "tasks.submission", "tasks.bundle", "tasks.verification",
-    "tasks.landing", "tasks.review", "tasks.finding", "tasks.answer", "tasks.event", "disputes.dispute",
-    "disputes.conflict", "disputes.decision", "agents.run", "agents.output", "tasks.idempotency",
+    "tasks.rollback", "tasks.checkpoint", "tasks.landing", "tasks.review", "tasks.finding", "tasks.answer",
+    "tasks.event", "disputes.dispute",
+    "disputes.conflict", "disputes.decision", "disputes.flag", "disputes.heuristicscore", "agents.run", "agents.output", "tasks.idempotency",
 ]  # fmt: skip
 SYSTEM = [
     "agents.agent", "agents.host", "tasks.idempotency", "auth.user", "auth.group", "django_q.schedule",

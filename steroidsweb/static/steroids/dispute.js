@@ -54,7 +54,7 @@ if (form) {
                 signal: request.signal,
             });
             const { lines } = await answer.json();
-            fill(lines.length ? lines : ["No prompt follows: the task stops."]);
+            fill(lines.length ? lines : ["Nothing of this reaches the coder's prompt."]);
         } catch (error) {
             if (error.name !== "AbortError") {
                 fill(["The preview cannot be reached just now. Ruling works without it."]);
