@@ -59,7 +59,8 @@ def evidence(case: Case, answered: int, others: int) -> Iterable[str]:
         share = f"{case.change.overlap:.0%} of its impact's words"
         yield f"{share} are in what changed in {_section(case.change)}"
     if finding.silent_rounds:
-        yield f"the same concern found no answer in rounds {', '.join(map(str, finding.silent_rounds))}"
+        rounds = ", ".join(map(str, finding.silent_rounds))
+        yield f"the same concern found no answer in rounds: {rounds}"
     yield from (f'phrase: "{phrase}"' for phrase in case.deflections)
 
 
