@@ -107,21 +107,32 @@ def scan(text: str) -> list[Line]:
         problem = Problem(1, f"the document has {size} bytes; {MAX_BYTES} are the limit")
         raise DocumentError("too_large", [problem])
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return list(map(Line, range(1, len(lines) + 1), lines, _modes(text, lines)))
+    return list(map(Line, range(1, len(lines) + 1), lines, _modes(text, lines)[0]))
 
 
-def _modes(text: str, lines: list[str]) -> list[Mode]:
-    """How each line is meant."""
+def unclosed_fence(lines: Sequence[Line]) -> int:
+    """The number of the line that opens a fence which nothing closes; 0 where there is none."""
+    start = len(lines)
+    while start and lines[start - 1].mode is Mode.FENCED:
+        start -= 1
+    last = [line.text for line in lines[start:]]
+    opened = _modes("\n".join(last), last)[1]
+    return start + opened + 1 if opened >= 0 else 0
+
+
+def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
+    """How each line is meant, and the index of the line whose fence is still open at the end, or -1."""
     fences, quotes = "```" in text or "~~~" in text, ">" in text
     modes = [Mode.STATED] * len(lines)
     if not fences and not quotes:
-        return modes
+        return modes, -1
     opened: _Fence | None = None
+    opened_at = -1
     for index, raw in enumerate(lines):
         if fences and (mark := _fence(raw, may_open=opened is None)):
             modes[index] = Mode.FENCED
             if opened is None:
-                opened = mark
+                opened, opened_at = mark, index
             elif (
                 mark.mark.startswith(opened.mark)
                 and not mark.info.strip()
@@ -132,7 +143,7 @@ def _modes(text: str, lines: list[str]) -> list[Mode]:
             modes[index] = Mode.FENCED
         elif quotes and raw.lstrip()[:1] == ">":
             modes[index] = Mode.QUOTED
-    return modes
+    return modes, opened_at if opened else -1
 
 
 def _fence(raw: str, *, may_open: bool) -> _Fence | None:

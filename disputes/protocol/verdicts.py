@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.documents import Mode, bold_lead, list_item
+from disputes.protocol.documents import Mode, bold_lead, list_item, unclosed_fence
+from disputes.protocol.doubts import is_conditional, is_denied, is_put_off, shown
 from disputes.protocol.headings import NUMBERING, Purpose, Section
 from disputes.protocol.identifiers import GAP, gaps_in
 from disputes.protocol.layout import Layout
@@ -59,15 +60,25 @@ _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
 PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
 # At the beginning of a statement, so that nothing but a mark or a comment follows.
 ALONE = re.compile(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
-SENTENCE_END = re.compile(r"[.!?][*_`)]*(?:\s|$)")
+SENTENCE_END = re.compile(r"([.!?])[*_`)]*(?:\s|$)")
 DENIALS = {"no", "not", "never", "cannot"}
+_EITHER, _OR = (
+    "|".join(phrase for phrase in _ALL if (VERDICT_WORDS[phrase] is Verdict.NEEDS_REVISION) is refusing)
+    for refusing in (False, True)
+)
+_AND_OR = r"\b ?(?:[|/,]|\bor\b) ?\b"
+# An approval and a refusal to choose from: a form that nobody filled in.
+OFFER = re.compile(rf"\b(?:(?:{_EITHER}){_AND_OR}(?:{_OR})|(?:{_OR}){_AND_OR}(?:{_EITHER}))\b")
 
 LABEL = re.compile(
     r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
-    r"(?:verdict|recommendation|decision|assessment|status|outcome|conclusion))"
+    r"(?:verdict|recommendation|decision|assessment|status|outcome|conclusion|result)|overall)"
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
+# A verdict in code, with words behind it, is an example.
+CODE_SPAN = re.compile(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
+LABEL_STARTS = frozenset(["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my"])
 # The word alone opens a verdict even without a colon; the other labels need one.
 VERDICT = re.compile(r"verdict\b[\s:*_]*", re.IGNORECASE)
 # What a reviewer writes behind **Verdict:** about an earlier finding (§19.4).
@@ -89,6 +100,7 @@ VERDICT_COLUMNS = frozenset(
     ]
 )
 VERSIONS = frozenset(["version", "round", "date", "revision", "reviewer", "iteration"])
+BEFORE, AFTER = 160, 60  # letters around an approval that may take it back
 MAX_RAW = 80
 MAX_STATEMENT = 400
 
@@ -116,22 +128,44 @@ def worst_verdict(stated: list[StatedVerdict]) -> StatedVerdict | None:
 def read_verdict(words: str) -> Verdict | None:
     """The verdict that these words state, or None. The last verdict word counts (ARB-2).
 
-    A denied approval is none and takes back the approval before it; a denied rejection is passed over.
+    A denied approval is none and takes back the approval before it; one that is only awaited, and a denied
+    rejection, are passed over. A question states nothing, nor does a choice between an approval and its
+    contrary.
     """
+    words = shown(words)
+    if OFFER.search(re.sub(r"[^a-z|/,]+", " ", words.lower())):
+        return None
     found: Verdict | None = None
-    for sentence in SENTENCE_END.split(_with_conditions(words.lower())):
-        plain = re.sub(r"[^a-z]+", " ", re.sub(r"n['’]t\b", " not", sentence))
-        # "no issues found" denies nothing that stands behind it.
-        denying = plain.replace(NO_ISSUES, "ok issues found")
-        for match in PHRASE.finditer(plain):
-            verdict, start = VERDICT_WORDS[match[0]], match.start()
-            before = denying[max(start - 60, 0) : start].split()
-            if verdict is Verdict.NEEDS_REVISION:
-                found = found if DENIALS & set(before[-1:]) else verdict
-            elif not DENIALS & set(before[-3:]):
-                found = verdict
-            elif found is not Verdict.NEEDS_REVISION:
-                found = None
+    for sentence in _sentences(words):
+        found = _in_sentence(sentence, found)
+    return found
+
+
+def _sentences(words: str) -> list[str]:
+    """The sentences but for questions."""
+    parts = [*SENTENCE_END.split(words), ""]
+    return [sentence for sentence, end in zip(parts[::2], parts[1::2], strict=True) if end != "?"]
+
+
+def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
+    """The last verdict of a sentence; the one found before it where it states none."""
+    plain = re.sub(r"[^a-z]+", " ", re.sub(r"n['’]t\b", " not", _with_conditions(sentence.lower())))
+    # "no issues found" denies nothing that stands behind it.
+    denying = plain.replace(NO_ISSUES, "ok issues found")
+    for match in PHRASE.finditer(plain):
+        verdict, end = VERDICT_WORDS[match[0]], match.end()
+        before = denying[max(match.start() - BEFORE, 0) : match.start()].split()
+        after = plain[end : end + AFTER].split()
+        if verdict is Verdict.NEEDS_REVISION:
+            found = found if DENIALS & set(before[-1:]) else verdict
+        elif is_denied(match[0], before, after):
+            found = found if found is Verdict.NEEDS_REVISION else None
+        elif is_put_off(before):
+            continue
+        elif is_conditional(after):
+            found = found or Verdict.APPROVED_WITH_CONDITIONS
+        else:
+            found = verdict
     return found
 
 
@@ -144,7 +178,7 @@ def _with_conditions(words: str) -> str:
 
 def verdict_alone(words: str) -> Verdict | None:
     """The verdict of words that begin with one and are no sentence: ACCEPT, but not "Accept the flag"."""
-    head = words.strip()[:120]
+    head = shown(words).strip()[:120]
     plain = re.sub(r"[^a-z*()]+", " ", _with_conditions(head.lower()).replace("**", "")).strip(" *")
     match = ALONE.match(plain)
     if match is None:
@@ -155,7 +189,11 @@ def verdict_alone(words: str) -> Verdict | None:
     written = letters[: len(match["phrase"])] if spelled else ""
     behind = letters[len(written) :].lstrip("*_` ✓✔✅")
     if not behind or not behind[0].isalpha() or written.isupper() or plain[match.end() :].startswith(" with"):
-        return read_verdict(words) or VERDICT_WORDS[match["phrase"]]
+        found = read_verdict(words)
+        if found is None and match["phrase"] in ONLY_ALONE:
+            after = plain[match.end() :].split()
+            return None if is_denied(match["phrase"], (), after) else VERDICT_WORDS[match["phrase"]]
+        return found
     return None
 
 
@@ -166,7 +204,7 @@ def _stated(words: str) -> Verdict | None:
         return None
     found: Verdict | None = None
     order = list(Verdict)
-    for sentence in SENTENCE_END.split(words):
+    for sentence in _sentences(words):
         verdict = read_verdict(sentence)
         if verdict is None:
             continue
@@ -182,12 +220,16 @@ def _stated(words: str) -> Verdict | None:
 def stated_verdicts(layout: Layout, inside: list[bool]) -> list[StatedVerdict]:
     """Every verdict of a review in its order; one for each scope and meaning.
 
-    `inside` says of each line whether it belongs to a finding, where a recommendation is a suggestion.
+    `inside` says of each line whether it belongs to a finding, where a recommendation is a suggestion. Where a
+    fence is never closed nobody knows what it hides, or what stands outside by mistake: nothing is approved.
     """
+    is_cut = unclosed_fence(layout.lines) > 0
     subject = _subject(layout)
     found = sorted([*_in_lines(layout, inside), *_in_tables(layout)], key=lambda each: each[0])
     stated: dict[tuple[str, Verdict], StatedVerdict] = {}
     for index, words, verdict in found:
+        if is_cut and verdict is not Verdict.NEEDS_REVISION:
+            continue
         scope = _scope(words, layout.where[index]) or subject
         line = layout.lines[index]
         raw = _raw(words)
@@ -212,8 +254,7 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
         if not text.strip():
             continue
         stated = line.mode is Mode.STATED
-        heading = line.heading is not None
-        match = _label(text) if stated else None
+        match = verdict_label(text) if stated else None
         if match is not None:
             label, words = match
             awaited = label if not words.strip(" \t:*#_") else ""
@@ -221,7 +262,7 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
         elif stated and _no_issues_alone(text):
             words, verdict, awaited = text, Verdict.NO_ISSUES_FOUND, ""
         elif awaited:
-            words = text if stated and not heading else ""
+            words = text if stated and line.heading is None else ""
             verdict = _read(awaited, words, layout, index, inside=False) if words else None
             item = list_item(text)
             # Below a heading each gap may have a line of its own.
@@ -252,14 +293,14 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
     return verdict_alone(plain)
 
 
-def _label(text: str) -> tuple[str, str] | None:
+def verdict_label(text: str) -> tuple[str, str] | None:
     """The label of a verdict at the beginning of a line, and the words behind it."""
+    if CODE_SPAN.match(text):
+        return None
     plain = text.lstrip(" \t#*_-+`>")[:MAX_STATEMENT]
-    first = plain[:1]
-    if first.isdigit():
+    if plain[:1].isdigit():
         plain = NUMBERING.sub("", plain, count=1).lstrip("*_ ")
-        first = plain[:1]
-    if first not in "VvRrDdAaSsOoCcFfMm" or not first:
+    if plain[:2].lower() not in LABEL_STARTS:
         return None
     match = LABEL.match(plain) or VERDICT.match(plain)
     if match is None:
@@ -282,7 +323,7 @@ def _in_tables(layout: Layout) -> Iterator[tuple[int, str, Verdict]]:
         column = next((i for i, name in enumerate(names) if name in VERDICT_COLUMNS), None)
         for row in table.rows:
             index = row.line - 1
-            if len(row.cells) == 2 and (match := _label(row.cells[0])) and not match[1]:
+            if len(row.cells) == 2 and (match := verdict_label(row.cells[0])) and not match[1]:
                 words = row.cells[1]
             elif column and column < len(row.cells) and not VERSIONS & set(names):
                 words = row.cells[column]

@@ -212,7 +212,7 @@ WORDS = [
     ("was NEEDS_REVISION, now APPROVED", A),
     ("APPROVED in round 1; REJECTED in round 2", N),
     ("REJECTED in round 1; APPROVED in round 2", A),
-    ("NEEDS_CHANGES or APPROVED WITH NOTES", C),
+    ("NEEDS_CHANGES or APPROVED WITH NOTES", None),  # a choice that nobody made
     # ARB-2: a denied word is none.
     ("no NEEDS_CHANGES found", None),
     ("APPROVED: no NEEDS_CHANGES found", A),

@@ -1,0 +1,57 @@
+"""What takes an approval back: words that deny it, await it, strike it out or bind it (§19.3, ARB-2)."""
+
+import re
+from collections.abc import Sequence
+
+# Not to be seen, or seen to be taken back.
+STRUCK = re.compile(r"~~.*?~~|<!--.*?(?:-->|$)", re.DOTALL)
+UNTICKED = re.compile(r"\[ ?\][^\[]*")
+DENYING = frozenset([
+    "no", "not", "never", "cannot", "cant", "nobody", "none", "neither", "nor", "without", "refuse",
+    "refused", "refuses", "refusing", "decline", "declined", "declines", "unable", "fail", "failed",
+    "fails", "failing", "far", "nowhere", "hardly", "un", "non", "dis", "false", "withhold", "withheld",
+])  # fmt: skip
+NEAR = 3  # words before an approval among which one that denies counts
+# "cannot, after all that was said, approve": a verb may stand far behind what denies it.
+VERBS = frozenset(["approve", "accept"])
+# Right behind an approval, one word or two.
+TAKING_BACK = frozenset(
+    ["denied", "withheld", "refused", "rejected", "declined", "false", "impossible", "cannot", "not yet"]
+    + ["not really", "not given", "not possible", "not granted", "is not", "is denied", "is withheld"]
+    + ["was not", "by nobody", "by none"]
+)
+AWAITING = frozenset([
+    "to", "until", "unless", "before", "pending", "awaiting", "awaits", "once", "if", "when",
+])  # fmt: skip
+WISHES = frozenset([
+    "will", "would", "should", "could", "may", "might", "must",
+])  # fmt: skip
+BINDING = frozenset([
+    "if", "once", "when", "until", "unless", "after", "only", "provided", "providing", "assuming",
+    "subject", "pending", "contingent",
+])  # fmt: skip
+
+
+def shown(words: str) -> str:
+    """The words without what is struck out, in a comment or left unticked: `~~APPROVED~~`, `[ ] APPROVED`."""
+    if "~~" in words or "<!--" in words:
+        words = STRUCK.sub(" ", words)
+    return UNTICKED.sub(" ", words) if "[ ]" in words or "[]" in words else words
+
+
+def is_denied(phrase: str, before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the words around an approval deny it: "cannot approve", "approval withheld", "approved: no"."""
+    near = before if phrase in VERBS else before[-NEAR:]
+    behind = {*after[:1], " ".join(after[:2])}
+    return bool(DENYING & set(near) or TAKING_BACK & behind) or list(after) in (["no"], ["not"])
+
+
+def is_put_off(before: Sequence[str]) -> bool:
+    """Whether the words before an approval only await it: "until approved", "will be approved"."""
+    last = before[-1] if before else ""
+    return last in AWAITING or (last == "be" and bool({*WISHES, "to"} & set(before[-2:-1])))
+
+
+def is_conditional(after: Sequence[str]) -> bool:
+    """Whether the words behind an approval bind it to something: "approve once the tests are green"."""
+    return bool(BINDING & set(after[:1]))

@@ -1,0 +1,67 @@
+"""Words that take an approval back, and words around one that do not (§19.3, ARB-2)."""
+
+import pytest
+
+from disputes.protocol.verdicts import Verdict, read_verdict
+from tests.fuzz_lines import DENIALS
+
+A, C, N = Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NEEDS_REVISION
+
+STANDING = [
+    "APPROVED: nothing blocks",
+    "APPROVED, no changes requested",
+    "APPROVED - not a single issue is left",
+    "Approved. No further rounds are needed.",
+    "APPROVED (no blocking issues)",
+    "APPROVED; not blocking: the naming",
+    "Ready to merge? APPROVED",
+    "All three issues are fixed, so this is approved",
+    "was NEEDS_REVISION, now APPROVED",
+    "I approve this.",
+    "Approve as is",
+    "[x] APPROVED",
+    "[x] APPROVED [ ] NEEDS_REVISION",
+    "~~NEEDS_REVISION~~ APPROVED",
+    "APPROVED <!-- NEEDS_REVISION -->",
+]
+
+
+@pytest.mark.parametrize("words", STANDING)
+def test_an_approval_stands_among_other_words(words: str) -> None:
+    assert read_verdict(words) is A
+
+
+@pytest.mark.parametrize("words", DENIALS)
+def test_an_approval_that_is_taken_back_is_none(words: str) -> None:
+    assert read_verdict(words) in {None, N}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "NEEDS_REVISION, will be approved once fixed",
+        "NEEDS_REVISION until approved",
+        "NEEDS_REVISION; approve after the fix",
+        "NEEDS_REVISION ~~APPROVED~~",
+        "[ ] APPROVED [x] NEEDS_REVISION",
+        "not approved: rejected",
+    ],
+)
+def test_a_rejection_stands_before_an_approval_that_is_awaited(words: str) -> None:
+    assert read_verdict(words) is N
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["approve once the tests are green", "APPROVED if the hash is compared", "approved subject to a rename"],
+)
+def test_an_approval_that_is_bound_to_something_has_conditions(words: str) -> None:
+    assert read_verdict(words) is C
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["APPROVED | NEEDS_REVISION", "APPROVED / APPROVED_WITH_CONDITIONS / REJECTED", "reject or approve"],
+)
+def test_a_choice_that_nobody_made_is_no_verdict(words: str) -> None:
+    assert read_verdict(words) is None
