@@ -1,0 +1,254 @@
+"""How fast the parsers read, how their time grows, and what a million documents do to them.
+
+    python bench/parsers.py [--json] [--only NAME] [--quick]
+    python bench/parsers.py --fuzz 1000000 [--seed 1] [--first 0]
+
+Speed is in MB (10^6 bytes) per second of one core; growth is time(2n) / time(n), the worse of the last two
+doublings up to 256 KiB.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from disputes.protocol.documents import MAX_BYTES  # noqa: E402
+from disputes.protocol.responses import read_response  # noqa: E402
+from disputes.protocol.reviews import read_review  # noqa: E402
+from tests.adversarial import FAMILIES  # noqa: E402
+from tests.fuzzing import document  # noqa: E402
+from tests.oracles import faults  # noqa: E402
+
+CORPUS = ROOT.parent / "shared" / "corpus" / "rounds"
+KIB = 1024
+SIZES = (4 * KIB, 64 * KIB, 256 * KIB)
+WANTED_SPEED, WANTED_GROWTH = 5.0, 2.5  # MB/s, time(2n) / time(n)
+
+Parser = Callable[[str], object]
+REVIEW_PARSERS: dict[str, Parser] = {"read_review": read_review}
+RESPONSE_PARSERS: dict[str, Parser] = {"read_response": read_response}
+PARSERS = REVIEW_PARSERS | RESPONSE_PARSERS
+
+
+# --- Documents as people write them -----------------------------------------------------------------------
+
+PROSE = [
+    "The",
+    "job",
+    "takes",
+    "the",
+    "next",
+    "row",
+    "and",
+    "asks",
+    "whether",
+    "its",
+    "lease",
+    "has",
+    "ended.",
+    "Where",
+    "two",
+    "of",
+    "them",
+    "ask",
+    "at",
+    "the",
+    "same",
+    "moment",
+    "both",
+    "may",
+    "get",
+    "it,",
+    "because",
+    "the",
+    "status",
+    "is",
+    "read",
+    "before",
+    "the",
+    "row",
+    "is",
+    "locked.",
+    "`claim()`",
+    "should",
+    "compare",
+    "and",
+    "set.",
+    "",
+]
+
+
+def prose(chance: Random, words: int) -> str:
+    start = chance.randrange(len(PROSE))
+    return " ".join((PROSE * (words // len(PROSE) + 2))[start : start + words])
+
+
+def review_text(size: int) -> str:
+    """A review of about so many bytes: findings under severities, with fields, code and a verdict."""
+    chance, parts, length, number = Random(size), ["## Review: Retry a claim\n"], 0, 0
+    while length < size - 200:
+        number += 1
+        code = f"ISSUE-R{number // 900 + 1}-{number % 900 + 1:03d}"
+        part = (
+            f"### {chance.choice(['Critical Issues', 'High Priority', 'Low Priority'])}\n\n"
+            f"- **{code}**: {prose(chance, 9)}\n  - **Location:** src/jobs.py:{number}\n"
+            f"  - **Impact:** {prose(chance, 25)}\n  - **Suggestion:** {prose(chance, 20)}\n\n"
+            f"{prose(chance, 60)}\n\n```python\ndef claim(row):\n    return {number}  # {code}\n```\n\n"
+        )
+        parts.append(part)
+        length += len(part)
+    return ("\n".join(parts))[: size - 40] + "\n```\n\n## Verdict: NEEDS_REVISION\n"
+
+
+def response_text(size: int) -> str:
+    """A response of about so many bytes: a table of answers, sections with prose and code, a disagreement."""
+    chance, parts, length, number = Random(size), ["## Response to Reviewer Issues\n"], 0, 0
+    while length < size - 200:
+        number += 1
+        code = f"ISSUE-R{number // 900 + 1}-{number % 900 + 1:03d}"
+        part = (
+            f"### Change {number} (Addressing {code})\n\n{prose(chance, 80)}\n\n"
+            f"| Issue | Answer | Change |\n|---|---|---|\n| {code} | addressed | {prose(chance, 8)} |\n\n"
+            f"```python\ndef claim(row):\n    return {number}  # {code} fix\n```\n\n{prose(chance, 60)}\n\n"
+        )
+        if number % 9 == 0:
+            part += (
+                f"## DISAGREE: {code}\n\n**Reviewer Concern:**\n> {prose(chance, 12)}\n\n"
+                f"**Engineer Position:** {prose(chance, 12)}\n\n**Rationale:** {prose(chance, 30)}\n\n---\n\n"
+            )
+        parts.append(part)
+        length += len(part)
+    return "\n".join(parts)[:size]
+
+
+def corpus(name: str) -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in sorted(CORPUS.rglob(f"{name}*.md"))]
+
+
+# --- Measuring --------------------------------------------------------------------------------------------
+
+
+def seconds(read: Parser, text: str, tries: int = 3) -> float:
+    """The shortest time of this process over some tries."""
+    found = float("inf")
+    for _ in range(tries):
+        start = time.process_time()
+        read(text)
+        found = min(found, time.process_time() - start)
+        if found > 5:
+            break
+    return max(found, 1e-6)
+
+
+def speed(read: Parser, texts: list[str]) -> float:
+    """MB per second over these documents."""
+    size = sum(len(text.encode()) for text in texts)
+    return size / sum(seconds(read, text) for text in texts) / 1e6
+
+
+def speeds() -> Iterator[dict[str, object]]:
+    for name, read in PARSERS.items():
+        made = review_text if name in REVIEW_PARSERS else response_text
+        texts = [made(size) for size in SIZES]
+        own = corpus("reviewer" if name in REVIEW_PARSERS else "engineer")
+        yield {
+            "parser": name,
+            **{
+                f"{size // KIB} KiB": round(speed(read, [text]), 1)
+                for size, text in zip(SIZES, texts, strict=True)
+            },
+            "corpus": round(speed(read, own), 1) if own else None,
+        }
+
+
+def growth(read: Parser, make: Callable[[int], str], largest: int) -> tuple[float, float]:
+    """The worst of the last two doublings up to a size, and the speed there in MB per second."""
+    times = [seconds(read, make(largest // part)) for part in (4, 2, 1)]
+    # Below a millisecond the clock says more about the machine than about the parser.
+    worst = max(late / max(early, 0.001) for early, late in zip(times, times[1:], strict=False))
+    return worst, largest / times[-1] / 1e6
+
+
+def growths(largest: int) -> Iterator[dict[str, object]]:
+    for family, make in FAMILIES.items():
+        for name, read in PARSERS.items():
+            ratio, rate = growth(read, make, largest)
+            yield {"family": family, "parser": name, "growth": round(ratio, 2), "MB/s": round(rate, 1)}
+
+
+def fuzz(count: int, seed: int, first: int) -> dict[str, object]:
+    """Read so many documents; what does not hold is printed as it is found."""
+    started, size, wrong = time.process_time(), 0, 0
+    for number in range(first, first + count):
+        made = document(seed, number)
+        size += len(made.text.encode("utf-8", "replace"))
+        try:
+            found = faults(made, number)
+        except Exception as error:  # noqa: BLE001 - a crash is what is looked for
+            found = [f"{type(error).__name__}: {error}"]
+        for fault in found:
+            wrong += 1
+            print(f"seed {seed}, document {number} ({made.kind}): {fault:.600}\n    {made.text!r:.900}")
+    took = time.process_time() - started
+    return {
+        "documents": count, "seed": seed, "mean bytes": round(size / count), "faults": wrong,
+        "seconds": round(took, 1), "documents/s": round(count / took),
+    }  # fmt: skip
+
+
+def table(rows: list[dict[str, object]]) -> None:
+    columns = list(rows[0])
+    widths = [
+        max(len(str(row[column])) for row in [*rows, dict(zip(columns, columns, strict=True))])
+        for column in columns
+    ]
+    for row in [dict(zip(columns, columns, strict=True)), *rows]:
+        print("  ".join(str(row[column]).ljust(width) for column, width in zip(columns, widths, strict=True)))
+    print()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    parser.add_argument("--only", metavar="NAME", help="measure only this parser")
+    parser.add_argument("--quick", action="store_true", help="grow only up to 32 KiB")
+    parser.add_argument("--fuzz", type=int, metavar="N", help="read N documents instead of measuring")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, metavar="NUMBER")
+    args = parser.parse_args()
+    if args.fuzz:
+        told = fuzz(args.fuzz, args.seed, args.first)
+        print(json.dumps(told))
+        return 1 if told["faults"] else 0
+    if args.only:
+        for name in set(PARSERS) - {args.only}:
+            del PARSERS[name]
+    fast = list(speeds())
+    grown = list(growths(32 * KIB if args.quick else MAX_BYTES))
+    slow = [row for row in grown if float(str(row["growth"])) > WANTED_GROWTH]
+    if args.json:
+        print(json.dumps({"speed": fast, "growth": grown, "corpus": CORPUS.is_dir()}, indent=1))
+        return 1 if slow else 0
+    if not CORPUS.is_dir():
+        print(f"The corpus is not at {CORPUS}, so its column is empty.\n")
+    print(f"MB/s on one core (wanted: {WANTED_SPEED})")
+    table(fast)
+    print(
+        f"time(2n) / time(n), the worst doubling up to {MAX_BYTES // KIB} KiB (wanted: below {WANTED_GROWTH})"
+    )
+    table(sorted(grown, key=lambda row: -float(str(row["growth"])))[:20])
+    print("the slowest")
+    table(sorted(grown, key=lambda row: float(str(row["MB/s"])))[:20])
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

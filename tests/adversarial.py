@@ -1,0 +1,108 @@
+"""Makers of documents of a given size that a careless parser reads again and again."""
+
+from collections.abc import Callable
+
+
+def filled(sign: str, before: str = "", after: str = "") -> Callable[[int], str]:
+    """A maker of a document of so many bytes out of one sign, again and again."""
+
+    def make(size: int) -> str:
+        room = size - len(before.encode()) - len(after.encode())
+        return before + sign * (room // len(sign.encode())) + after
+
+    return make
+
+
+def deepening(template: str) -> Callable[[int], str]:
+    """A maker of lines that each stand one blank deeper than the one before."""
+
+    def make(size: int) -> str:
+        lines, length, depth = [], 0, 0
+        while length < size - depth - len(template) - 1:
+            lines.append(" " * depth + template)
+            depth += 1
+            length += len(lines[-1]) + 1
+        return "\n".join(lines)
+
+    return make
+
+
+FAMILIES: dict[str, Callable[[int], str]] = {
+    "stars": filled("*"),
+    "bars": filled("|"),
+    "opening brackets": filled("["),
+    "closing brackets": filled("]"),
+    "parentheses": filled("("),
+    "backticks": filled("`"),
+    "tildes": filled("~"),
+    "number signs": filled("#"),
+    "underscores": filled("_"),
+    "dashes": filled("-"),
+    "colons": filled(":"),
+    "full stops": filled("."),
+    "slashes": filled("a/"),
+    "digits": filled("7"),
+    "letters": filled("a"),
+    "capitals": filled("A"),
+    "words": filled("word "),
+    "blanks": filled(" "),
+    "tabs": filled("\t"),
+    "blank lines": filled("\n"),
+    "returns": filled("\r"),
+    "blanks in a finding": filled(" ", "- **ISSUE-R1-001**: a", "b"),
+    "blanks in a heading": filled(" ", "## a", "#"),
+    "blanks below a finding": filled(" \n", "- **ISSUE-R1-001**: a\n"),
+    "ids": filled("ISSUE-R1-001 "),
+    "short ids": filled("R1-001,"),
+    "ranges": filled("R1-001 through R1-050, "),
+    "ranges in a finding": filled("R1-001 through R1-050, ", "- **ISSUE-R1-001**, "),
+    "ids in a row": filled("| ISSUE-R1-001 "),
+    "own ids": filled("H1 CRIT-001 CONCERN #1 "),
+    "bold labels": filled("**a**: "),
+    "bold marks": filled("**a"),
+    "bold lines": filled("**a**: b\n"),
+    "code spans": filled("`a` "),
+    "links": filled("[a](b) "),
+    "severities": filled("(HIGH) "),
+    "severity lines": filled("**Severity:** HIGH\n", "- **ISSUE-R1-001**: a\n"),
+    "tags": filled("[MUST] "),
+    "tagged lines": filled("[MUST] a.py:1 b - c\n"),
+    "detail": filled(" - ", "[MUST] a"),
+    "verdicts": filled("Verdict: APPROVED\n"),
+    "words of a verdict": filled("approved not ", "Verdict: "),
+    "places": filled("a.py:1,"),
+    "fields": filled("Location: a\nImpact: b\n", "- **ISSUE-R1-001**: a\n"),
+    "headings": filled("### High Priority\n"),
+    "findings": filled("- **ISSUE-R1-001**: a\n"),
+    "findings without id": filled("1. **a** (HIGH)\n", "### High Priority\n\n"),
+    "one long finding": filled("words\n", "- **ISSUE-R1-001**: a\n"),
+    "a long list": filled("- a\n"),
+    "list markers on a line": filled("- "),
+    "list markers before a fence": filled("- ", after="```"),
+    "numbers before a fence": filled("1. ", after="~~~"),
+    "deep lists": deepening("- a"),
+    "deep findings": deepening("- **ISSUE-R1-001**: a"),
+    "fences": filled("```\na\n```\n"),
+    "fences in fences": filled("```\n~~~\n````\n"),
+    "fences never closed": filled("```a\n"),
+    "quotes": filled("> a\n"),
+    "deep quotes": filled("> "),
+    "quotes below a block": filled("> a\n", "## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:**\n"),
+    "rows": filled("| ISSUE-R1-001 | fixed | a |\n", "| Issue | Answer | Change |\n|---|---|---|\n"),
+    "a wide row": filled("a | ", "| ISSUE-R1-001 | "),
+    "tables": filled("| a | b |\n|---|---|\n"),
+    "separators": filled("|-"),
+    "escaped bars": filled("\\|", "| ", " |"),
+    "checkboxes": filled("- [x] ISSUE-R1-001\n"),
+    "claims": filled("fixes ISSUE-R1-001 "),
+    "addressing": filled("Addressing "),
+    "disagree headings": filled("## DISAGREE: ISSUE-R1-001\n"),
+    "disagree": filled("DISAGREE: "),
+    "rationales": filled("**Rationale:** a\n", "## DISAGREE: ISSUE-R1-001\n"),
+    "rules": filled("---\n"),
+    "comments": filled("<!-- "),
+    "emoji": filled("\u2705"),
+    "nul": filled("\x00"),
+    "dashes of all kinds": filled("\u2013\u2014- "),
+    "deflections": filled("Reviewer misunderstands. Not a real issue. ", "## Response to ISSUE-R1-001\n"),
+}  # fmt: skip

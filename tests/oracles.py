@@ -1,0 +1,221 @@
+"""What must hold of a document however it was made, and what of one whose making is known.
+
+Nothing here asks the scanner or a parser what a line means: the claims come with the document.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
+from disputes.protocol.responses import ReadResponse, read_response
+from disputes.protocol.reviews import Found, ReadReview, read_review
+from tests.fuzz_lines import ROUND_OF_EXAMPLES
+from tests.fuzzing import LINE_END, Fuzzed, Kind, documents
+
+# No word of an approval does without one of these (§19.3).
+APPROVING = re.compile(r"approv|accept|no[\W_]*issues", re.IGNORECASE)
+EXAMPLE = re.compile(rf"R{ROUND_OF_EXAMPLES}-", re.IGNORECASE)
+WORD = re.compile(r"[^\W_]+")
+CODE = re.compile(r"R(\d+)(?:-V\d+)?-0*(\d+)", re.IGNORECASE)
+RANGE_SIGN = re.compile(r"through|thru|until|to|–|—|\.\.|-", re.IGNORECASE)
+FENCE = "`" * 99
+COLUMN_MAX = 500
+# One line may name several ranges of findings; each fills in at most this many, and its own ends.
+CODES_OF_A_RANGE = 52
+
+
+def approves(review: ReadReview) -> bool:
+    """Whether a review lets a task pass, with conditions or without."""
+    return review.verdict is not None and review.verdict.value != "NEEDS_REVISION"
+
+
+def faults(document: Fuzzed, relation: int) -> list[str]:
+    """What does not hold for a document; `relation` chooses which variant of it is compared with it."""
+    review, response = read_review(document.text), read_response(document.text)
+    return [
+        *unjustified(document, review),
+        *_named_examples(document, review, response),
+        *unbounded(document.text, review, response),
+        *misplaced(document.text, review, response),
+        *RELATIONS[relation % len(RELATIONS)](document.text, review, response),
+    ]
+
+
+def faults_of_series(seed: int, numbers: range) -> list[str]:
+    """The faults of the documents of these numbers, each with what is needed to make its document again."""
+    found = []
+    for made in documents(seed, numbers):
+        try:
+            wrong = faults(made, made.number)
+        except Exception as error:
+            error.add_note(f"seed {seed}, document {made.number} ({made.kind}): {made.text!r}")
+            raise
+        found += [f"seed {seed}, document {made.number} ({made.kind}): {fault}" for fault in wrong]
+    return found
+
+
+# --- No approval out of garbage ---------------------------------------------------------------------------
+
+
+def unjustified(document: Fuzzed, review: ReadReview) -> Iterator[str]:
+    """Approvals of a document that holds none (§19.3, ARB-2, ID-3), and rejections that were lost."""
+    if approves(review) and (
+        document.kind in {Kind.DENIED, Kind.PROSE} or not APPROVING.search(document.stated)
+    ):
+        yield f"approved, by {review.raw_verdict!r}"
+    if document.kind is Kind.REJECTING and (review.verdict is None or approves(review)):
+        yield f"the rejection is lost to {review.raw_verdict!r}"
+
+
+def _named_examples(document: Fuzzed, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """Findings, states, answers and disagreements that only an example names (ID-3)."""
+    if document.kind is not Kind.SEALED:
+        return
+    for what in (review.findings, review.prior, response.answers, response.disagreements):
+        for one in what:
+            if EXAMPLE.search(one.code):
+                yield f"an example is read as {one!r:.200}"
+
+
+# --- Bounds -----------------------------------------------------------------------------------------------
+
+
+def unbounded(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """More findings, answers or words than the document can hold."""
+    lines = len(LINE_END.split(text))
+    most = lines + CODES_OF_A_RANGE * len(CODE.findall(text))
+    for name, what in (("findings", review.findings), ("answers", response.answers)):
+        if len(what) > most:
+            yield f"{len(what)} {name} on {lines} lines"
+    longest = max(len(text), 32)
+    for found in review.findings:
+        texts = (found.title, found.location, found.impact, found.suggestion, found.text, found.code)
+        if len(found.title) > COLUMN_MAX or any(len(each) > longest for each in texts):
+            yield f"longer than its document: {found!r:.200}"
+    for block in response.disagreements:
+        texts = (block.position, block.rationale, block.concern, block.alternative)
+        if any(len(each) > longest for each in texts):
+            yield f"longer than its document: {block!r:.200}"
+    if any(len(answer.text) > longest for answer in response.answers):
+        yield "an answer is longer than its document"
+
+
+# --- Places -----------------------------------------------------------------------------------------------
+
+
+def misplaced(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """Findings and answers whose line is not where they stand."""
+    lines = LINE_END.split(text)
+    for found in review.findings:
+        if not 1 <= found.line <= len(lines) or not lines[found.line - 1].strip():
+            yield f"line {found.line} has no finding"
+        elif lines[found.line - 1].strip() not in found.text:
+            yield f"line {found.line} is not of the finding {found.text!r:.200}"
+    ordinals = [found.ordinal for found in review.findings]
+    if ordinals != list(range(1, len(ordinals) + 1)):
+        yield f"ordinals {ordinals}"
+    for answer in response.answers:
+        if not 1 <= answer.line <= len(lines) or not _names(lines[answer.line - 1], answer.code):
+            yield f"line {answer.line} does not name {answer.code}"
+    for block in response.disagreements:
+        if not 1 <= block.line <= len(lines) or (not block.problems and "disagree" not in text.lower()):
+            yield f"line {block.line} has no DISAGREE"
+
+
+def _names(line: str, code: str) -> bool:
+    """Whether a line prints a code, short or padded, or a range that may hold it."""
+    match = CODE.search(code)
+    if not match:
+        return code.casefold() in line.casefold()
+    printed = {(int(round_), int(number)) for round_, number in CODE.findall(line)}
+    return (int(match[1]), int(match[2])) in printed or (
+        any(round_ == int(match[1]) for round_, _ in printed) and RANGE_SIGN.search(line) is not None
+    )
+
+
+# --- Variants that must be read the same (ID-3, §19) --------------------------------------------------------
+
+
+def _again(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """The same document is read the same again."""
+    if read_review(text) != review or read_response(text) != response:
+        yield "read twice, it is read in two ways"
+
+
+def _windows(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """Line ends of another system say nothing."""
+    if "\r" in text:
+        return
+    windows = text.replace("\n", "\r\n")
+    yield from _differences(
+        "with CRLF", (replace(read_review(windows), text=text), replace(read_response(windows), text=text)),
+        (review, response),
+    )  # fmt: skip
+
+
+def _with_a_copy(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """A copy of the document in a fence before it only moves its lines."""
+    before = f"{FENCE}markdown\n{text}\n{FENCE}\n\n"
+    moved = len(LINE_END.split(before)) - 1
+    yield from _differences(
+        "below a copy in a fence",
+        (
+            _without_lines(read_review(before + text), moved),
+            _without_lines(read_response(before + text), moved),
+        ),
+        (_without_lines(review, 0), _without_lines(response, 0)),
+    )
+
+
+def _without_lines(read: ReadReview | ReadResponse, moved: int) -> dict[str, Any]:
+    """What was read, with its lines counted from `moved` on; without what names whatever is shown."""
+    told = asdict(read)
+    for name in ("text", "mentions", "warnings"):
+        told.pop(name, None)
+    for values in told.values():
+        for each in values if isinstance(values, tuple) else ():
+            each["line"] -= moved
+            each.pop("index", None)
+    return told
+
+
+HEADING = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
+
+
+def _indented(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """Up to three blanks before a heading say nothing."""
+    other = HEADING.sub(" " * (1 + len(text) % 3), text)
+    if other == text or "\r" in text:
+        return
+    yield from _differences(
+        "with indented headings",
+        (_outline(read_review(other)), [replace(each, text="") for each in read_response(other).answers]),
+        (_outline(review), [replace(each, text="") for each in response.answers]),
+    )
+
+
+def _outline(review: ReadReview) -> Any:
+    """A review without the words in which a heading may stand."""
+    plain: list[Found] = [replace(found, text="", suggestion="", impact="") for found in review.findings]
+    states = [replace(state, text="") for state in review.prior]
+    return review.verdict, review.raw_verdict, states, plain
+
+
+def _differences(how: str, one: tuple[Any, Any], other: tuple[Any, Any]) -> Iterator[str]:
+    for name, left, right in zip(("review", "response"), one, other, strict=True):
+        if left != right:
+            yield f"{how} the {name} is read in another way:\n{left!r}\nand not\n{right!r}"
+
+
+def _words(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """What is returned was in the document."""
+    words = set(WORD.findall(text.casefold())) | {"finding"}
+    for found in review.findings:
+        told = " ".join((found.title, found.location, found.impact, found.suggestion))
+        if not found.code and (new := set(WORD.findall(told.casefold())) - words):
+            yield f"words that nobody wrote: {new}"
+
+
+Relation = Callable[[str, ReadReview, ReadResponse], Iterator[str]]
+RELATIONS: list[Relation] = [_again, _windows, _with_a_copy, _indented, _words]
