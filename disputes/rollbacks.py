@@ -13,7 +13,9 @@ from django.db.models import Max, Q, QuerySet
 
 from disputes import cases, rulings
 from disputes.models import Conflict, Decision, Dispute, Flag
-from disputes.protocol import options
+from disputes.protocol import options, rollback
+from disputes.protocol.rollback import RollbackSettings, Trigger, Wanted
+from disputes.protocol.settings import part_of
 from tasks.access import MAINTAIN, RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record
@@ -22,6 +24,7 @@ from tasks.models.task import RANK_STEP
 from tasks.states import MOVES
 
 TEXT_MAX = 20_000
+NOTE = "(re-applied from"
 PUSHED = (Landing.Status.PUSHING, Landing.Status.LANDED)
 # Flags that say how people dealt with a hint; a false alarm stays one.
 UNDER_WAY = (Flag.Status.OPEN, Flag.Status.ASKED, Flag.Status.CONVERTED, Flag.Status.WAIVED)
@@ -38,8 +41,11 @@ def last_round(task: Task) -> int:
 
 def choices(task: Task) -> list[int]:
     """The rounds after which the task may begin again, newest first (RB-4)."""
-    last = last_round(task)
-    return list(range(last - 1, max(last - task.project.config.backup_rounds, 0) - 1, -1))
+    return [round_ - 1 for round_ in rollback.offered(last_round(task), _settings(task))]
+
+
+def _settings(task: Task) -> RollbackSettings:
+    return part_of(task.project.config, RollbackSettings)
 
 
 def left(task: Task) -> int:
@@ -50,6 +56,19 @@ def left(task: Task) -> int:
 def times_taken_back(task: Task, round_: int) -> int:
     """How often this round of the task was rolled back so far (RB-6)."""
     return task.rollbacks.filter(to_round__lt=round_, from_round__gte=round_).count()
+
+
+def judge(task: Task, to_round: int) -> rollback.Answer:
+    """Whether the rounds after `to_round` may be taken back, and whether their failures are analysed first.
+
+    Raises ValueError where there are none.
+    """
+    wanted = Wanted(
+        round=to_round + 1, current=last_round(task), trigger=Trigger.USER,
+        of_round=times_taken_back(task, to_round + 1), of_session=task.rollbacks.count(),
+        landed=bool(landed_in(task, to_round) or task.landed_at),
+    )  # fmt: skip
+    return rollback.may_roll_back(wanted, _settings(task))
 
 
 def landed_in(task: Task, to_round: int) -> Landing | None:
@@ -71,27 +90,23 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
             "wrong_status", f"{task.ref} is {task.status}; no round of it can be taken back.",
             "Reopen or resume it first.", status_now=task.status,
         )  # fmt: skip
-    if landed_in(task, to_round) or task.landed_at:
-        raise Refused(
-            "landed", f"A commit of {task.ref} is on {task.project.target_branch} or being pushed there.",
-            "What has landed is taken back by new work: make a revert task.",
-        )  # fmt: skip
     last = last_round(task)
     if not 0 <= to_round < last:
         raise Refused(
             "nothing_to_roll_back", f"{task.ref} has nothing handed in after round {to_round}.",
             f"Rounds with submissions: 1 to {last}." if last else "Nothing was handed in yet.", status=422,
         )  # fmt: skip
+    answer = judge(task, to_round)
+    if not answer.allowed:
+        landed = rollback.Option.REVERT_TASK in answer.options
+        what = "; ".join(rollback.TITLES[option].lower() for option in answer.options)
+        raise Refused(
+            "landed" if landed else "budget_spent", f"{task.ref}: {answer.why}", f"What is left: {what}."
+        )
     if to_round not in choices(task):
         raise Refused(
             "too_deep", f"At most {task.project.config.backup_rounds} rounds are taken back at once.",
             "Choose a later round, or raise backup_rounds in the project's settings.", status=422,
-        )  # fmt: skip
-    if not left(task):
-        raise Refused(
-            "budget_spent", f"{task.ref} was rolled back {task.rollbacks.count()} times already.",
-            "Rule on what is left as it is, cancel the task, or rewrite its text and make a new one. "
-            "max_rollbacks_session in the project's settings is the limit.",
         )  # fmt: skip
 
 
@@ -222,7 +237,7 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
     back = Decision.objects.select_related("archived_by").get(pk=decision.pk).archived_by
     _check_again(task, decision, back)
     actor = Actor.person(user)
-    note = f"Re-applied from rolled-back round {_round_of(decision, back)}."
+    note = rollback.reapplied("", _round_of(decision, back)).strip()
     conflict = cases.open_conflict(
         task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
         finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,
@@ -234,8 +249,8 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
     conflict.dispute.refresh_from_db()
     return rulings.decide(
         conflict, decision.option, user=user, text=decision.text if text is None else text,
-        rationale=f"{note} {decision.rationale}".strip(), constraints=decision.constraints_text,
-        expects_change=decision.expects_change, undo_seconds=0,
+        rationale=f"{decision.rationale.partition(NOTE)[0].strip()} {note}".strip(),
+        constraints=decision.constraints_text, expects_change=decision.expects_change, undo_seconds=0,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from rest_framework.routers import DefaultRouter
 
 from disputes.api import DisputeViewSet
+from disputes.work_urls import api_urlpatterns
 from steroidsweb.errors import not_found
 from steroidsweb.health import healthz
 from tasks.api import TaskViewSet
@@ -18,10 +19,20 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("healthz", healthz, name="healthz"),
     path("admin/", admin.site.urls),
-    path("api/v1/", include([path("", include("agents.api.urls")), path("", include(router.urls))])),
+    path(
+        "api/v1/",
+        include(
+            [
+                path("", include("agents.api.urls")),
+                path("", include(api_urlpatterns)),
+                path("", include(router.urls)),
+            ]
+        ),
+    ),
     path("api/v1/<path:path>", not_found),
     path("api/v1/", not_found),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="api-docs"),
     path("queue/", include("disputes.urls")),
+    path("", include("disputes.work_urls")),
 ]

@@ -49,7 +49,6 @@ _CONVERGENCE = "the project's convergence report"
 _SILENT = "counting which flags were false alarms"
 _JUDGE = "the judge"
 _GATE = "the check of hand-ins and its retries"
-_ROLLBACK = "taking rounds back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +186,6 @@ class ProjectSettings:
     )  # fmt: skip
     false_positive_penalty: float = setting(
         0.1, _SHARE, SILENCE, "What a heuristic's weight loses when a human calls its flag wrong.",
-        kept_for=_SILENT,
     )  # fmt: skip
 
     # --- Convergence
@@ -252,15 +250,15 @@ class ProjectSettings:
     rollback_mode: str = setting(
         "interactive", Choice(ROLLBACK_MODES), ROLLBACK,
         "Ask every time (interactive), repair the first failure silently (auto_retry), or ask every time "
-        "with an analysis after the first (strict).", kept_for=_ROLLBACK,
+        "with an analysis after the first (strict). Only people take rounds back today, so interactive and "
+        "auto_retry do the same.",
     )  # fmt: skip
     max_rollbacks_session: int = setting(
         7, Whole(0, 10), ROLLBACK, "How often rounds of one task may be taken back."
     )
     analysis_after: int = setting(
-        2, _COUNT, ROLLBACK, "Times the same round is taken back before its causes are analysed.",
-        kept_for=_ROLLBACK,
-    )  # fmt: skip
+        2, _COUNT, ROLLBACK, "Failed attempts at one round after which their causes are analysed."
+    )
     backup_rounds: int = setting(3, Whole(1, 5), ROLLBACK, "How many rounds back the choice reaches.")
 
     # --- Agents

@@ -25,11 +25,13 @@ from tasks.admin.base import (
 from tasks.models import (
     Answer,
     Bundle,
+    Checkpoint,
     Event,
     Finding,
     Idempotency,
     Landing,
     Review,
+    Rollback,
     Submission,
     Verification,
 )
@@ -39,11 +41,67 @@ class RecordAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     """A read-only row of a project."""
 
 
+class StandingFilter(admin.SimpleListFilter):
+    """Rows of rounds that stand, or of those that were taken back."""
+
+    title = "round"
+    parameter_name = "back"
+    path = "rolled_back"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("no", "Stands"), ("yes", "Taken back")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() not in {"no", "yes"}:
+            return queryset
+        return queryset.filter(**{f"{self.path}__isnull": self.value() == "no"})
+
+
+@admin.register(Rollback)
+class RollbackAdmin(RecordAdmin):
+    """Which rounds of a task were taken back, and why."""
+
+    project_path = "task__project"
+    list_display = (task_ref, "from_round", "to_round", shortened("reason"), "by_label", "at")
+    list_filter = (ProjectFilter,)
+    list_select_related = ("task__project",)
+    search_fields = ("reason", "task__title", "by_label")
+
+
+@admin.register(Checkpoint)
+class CheckpointAdmin(RecordAdmin):
+    """The turns of a project: what was resolved, what came up, and whether it converges."""
+
+    list_display = (
+        "project",
+        "number",
+        "resolved",
+        "opened",
+        "net",
+        "weighted_net",
+        "state_label",
+        "flat",
+        "at",
+    )
+    list_filter = (ProjectFilter, "state")
+    list_select_related = ("project",)
+
+    @display(
+        description="state",
+        ordering="state",
+        label={"CONVERGING": "success", "FLAT": "neutral", "DIVERGENCE_WARNING": "warning"},
+    )
+    def state_label(self, checkpoint: Checkpoint) -> tuple[str, str]:
+        return checkpoint.state, checkpoint.get_state_display()
+
+
 @admin.register(Submission)
 class SubmissionAdmin(RecordAdmin):
     project_path = "task__project"
-    list_display = (short_sha, task_ref, "round", "attempt", "state_label", "by_agent", "by_model", "at")
-    list_filter = (ProjectFilter, "state")
+    list_display = (
+        short_sha, task_ref, "round", "attempt", "state_label", "stands", "by_agent", "by_model", "at",
+    )  # fmt: skip
+    list_filter = (ProjectFilter, "state", StandingFilter)
     list_select_related = ("task__project",)
     search_fields = ("sha", "task__title", "by_agent", "by_model")
     exclude = ("diff", "patch_id")
@@ -65,6 +123,10 @@ class SubmissionAdmin(RecordAdmin):
     )
     def state_label(self, submission: Submission) -> tuple[str, str]:
         return submission.state, submission.get_state_display()
+
+    @display(description="stands", boolean=True)
+    def stands(self, submission: Submission) -> bool:
+        return submission.rolled_back_id is None
 
     @display(description="diff")
     def diff_text(self, submission: Submission) -> SafeString:
@@ -153,7 +215,7 @@ class FindingAdmin(RecordAdmin):
     project_path = "task__project"
     list_display = ("code", severity_label, shortened("title"), task_ref, "round", "mandatory", "location")
     list_display_links = ("code", "title")
-    list_filter = (ProjectFilter, "severity", "mandatory")
+    list_filter = (ProjectFilter, "severity", "mandatory", StandingFilter)
     list_select_related = ("task__project",)
     search_fields = ("code", "title", "path", "task__title")
     exclude = ("excerpt",)

@@ -10,12 +10,13 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import Max, QuerySet
 from django.forms import BaseInlineFormSet
-from django.http import HttpRequest
-from unfold.decorators import display
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from unfold.decorators import action, display
 from unfold.forms import ActionForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from tasks.access import MAINTAIN, RULE
+from tasks.access import MAINTAIN, RULE, tasks_for
 from tasks.admin.base import (
     STATUS_LABELS,
     ProjectFilter,
@@ -135,6 +136,7 @@ class TaskAdmin(ProjectScopedAdmin):
     form = TaskForm
     action_form = VerbForm
     actions = tuple(VERBS)
+    actions_detail = ("rounds_page",)
     inlines = (DependencyInline,)
     list_display = (
         "ref", "title_begin", "status_label", severity_label, "section", "round", "waits_for", "status_at",
@@ -222,6 +224,17 @@ class TaskAdmin(ProjectScopedAdmin):
                 moved = copy.copy(task)
                 moved.section = section
                 recount_dependants(moved)
+
+    # --- Rounds ---------------------------------------------------------------------------------------------
+
+    def has_rounds_permission(self, request: HttpRequest, object_id: Any) -> bool:
+        return str(object_id).isdigit() and tasks_for(request.user, RULE).filter(pk=object_id).exists()
+
+    # The page is made where disputes are known; here only its address is.
+    @action(description="Rounds", url_path="rounds", icon="history", permissions=["rounds"])
+    def rounds_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Where rounds are taken back."""
+        return redirect("task-rollback", self.get_object(request, object_id).ref)
 
     # --- Verbs ---------------------------------------------------------------------------------------------
 

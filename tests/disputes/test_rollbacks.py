@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from agents import orchestrator, prompts
-from agents.models import Run
+from agents.models import Run, Token, new_token, token_hash
 from agents.runtime import starting
-from disputes import cases, followup, intake, rollbacks, rulings
+from disputes import cases, followup, intake, rollbacks, root_causes, rulings
 from disputes.models import Conflict, Decision, Flag
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import read_review
@@ -18,7 +21,14 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Landing, Project, Review, Rollback, Submission, Task
 from tests.agents.world import World, make_world  # noqa: F401  (the fixture)
-from tests.factories import create_run, create_submission, create_task, sha
+from tests.factories import (
+    create_finding,
+    create_review,
+    create_run,
+    create_submission,
+    create_task,
+    sha,
+)
 
 CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
 RAISED = [
@@ -403,13 +413,13 @@ def test_a_ruling_made_again_may_have_other_words(archived: Decision, tom: User)
 
 def test_a_ruling_made_again_says_where_it_comes_from(archived: Decision, tom: User) -> None:
     again = rollbacks.reapply(archived, user=tom)
-    assert again.rationale == "Re-applied from rolled-back round 2. Servers die."
+    assert again.rationale == "Servers die. (re-applied from rolled-back round 2)"
     assert again.conflict.previous == archived.conflict
     lines = rulings.preview(
         again.conflict, again.option, text=again.text, rationale=again.rationale, constraints="",
         expects_change=True,
     )  # fmt: skip
-    assert any("Re-applied from rolled-back round 2" in line for line in lines)
+    assert any("re-applied from rolled-back round 2" in line for line in lines)
 
 
 def test_the_task_goes_on_where_it_is(archived: Decision, tom: User) -> None:
@@ -482,7 +492,9 @@ def test_a_ruling_made_again_goes_with_the_next_rollback(archived: Decision, lea
     back_to(task, 1, lea)
     again.refresh_from_db()
     assert not again.stands
-    assert rollbacks.reapply(again, user=lea).stands
+    third = rollbacks.reapply(again, user=lea)
+    assert third.stands
+    assert third.rationale.count("re-applied") == 1
 
 
 # --- What has landed --------------------------------------------------------------------------------------
@@ -612,3 +624,281 @@ def test_rolled_back_ruled_again_and_landed(disputed: Task, lea: User) -> None:
     again.conflict.refresh_from_db()
     assert again.conflict.followed in {"applied", "cannot_tell"}
     assert again.conflict.dispute.status == "closed"
+
+
+# --- Why it goes wrong again (RB-6) -----------------------------------------------------------------------
+
+
+def fail(task: Task, *titles: str) -> None:
+    hand_in(task, DONE)
+    review(task, [{"title": title, "severity": "high"} for title in titles])
+
+
+def test_once_is_no_reason_to_analyse(task: Task, lea: User) -> None:
+    fail(task, "It blocks")
+    assert root_causes.of(task) is None
+    back_to(task, 1, lea)
+    assert root_causes.of(task) is None
+
+
+def test_after_the_second_rollback_the_attempts_are_compared(task: Task, lea: User) -> None:
+    for titles in (["It blocks", "No test"], ["It blocks"]):
+        fail(task, *titles)
+        back_to(task, 1, lea)
+    analysis = root_causes.of(task)
+    assert analysis is not None
+    assert [attempt.marks for attempt in analysis.attempts] == [{"It blocks", "No test"}, {"It blocks"}]
+    assert (analysis.cause, analysis.evidence) == ("The task is ambiguous.", "the same each time: It blocks")
+
+
+def test_another_failure_each_time_says_that_it_is_too_large(task: Task, lea: User) -> None:
+    for title in ("It blocks", "No test", "No limit"):
+        fail(task, title)
+        back_to(task, 1, lea)
+    analysis = root_causes.of(task)
+    assert analysis is not None
+    assert analysis.cause == "The task is too large."
+
+
+def test_attempts_that_show_nothing_have_no_cause(task: Task, lea: User) -> None:
+    for _ in range(2):
+        hand_in(task, DONE)
+        back_to(task, 1, lea)
+    analysis = root_causes.of(task)
+    assert analysis is not None
+    assert (len(analysis.attempts), analysis.cause) == (2, "")
+
+
+def test_a_document_of_a_specification_is_read_for_its_patterns(task: Task, lea: User) -> None:
+    vague = "might be reasonable, could be adequate, may be sufficient, certain, various"
+    for _ in range(2):
+        hand_in(task, DONE, response=f"## Gap Resolution: GAP-CALL-001\n\n{vague}\n")
+        back_to(task, 1, lea)
+    analysis = root_causes.of(task)
+    assert analysis is not None
+    assert "ABSTRACT_OUTPUT" in [seen.pattern for seen in analysis.attempts[0].seen]
+    assert analysis.cause
+
+
+# --- The page ---------------------------------------------------------------------------------------------
+
+
+def page_of(task: Task) -> str:
+    return f"/tasks/{task.ref}/rollback/"
+
+
+def sent(client: Client, task: Task, user: User, **changes: Any) -> Any:
+    client.force_login(user)
+    body = {"to_round": "1", "reason": "It hammers the server.", "version": str(task.version)} | changes
+    return client.post(page_of(task), body)
+
+
+def test_the_page_says_what_each_round_held_and_what_becomes_of_it(
+    client: Client, disputed: Task, lea: User
+) -> None:
+    client.force_login(lea)
+    page = client.get(page_of(disputed)).content.decode()
+    for words in (
+        "Round 2", "Round 1", "ISSUE-R1-001", conflict_of(disputed).ref, "Take back round 2",
+        "1 submission and 1 open conflict stay listed", "Take back rounds 1 to 2", "0 of 7 rollbacks used",
+        "Round 1 begins again from the target branch",
+    ):  # fmt: skip
+        assert words in page
+
+
+def test_the_button_takes_the_rounds_back(client: Client, disputed: Task, lea: User) -> None:
+    reply = sent(client, disputed, lea)
+    assert (reply.status_code, reply.url) == (302, page_of(disputed))
+    disputed.refresh_from_db()
+    assert (disputed.status, disputed.rollbacks.get().reason) == ("in_progress", "It hammers the server.")
+    assert "begins round 2 again" in client.get(page_of(disputed)).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        ({"to_round": ""}, 422, "Choose what to take back"),
+        ({"reason": "  "}, 422, "A reason is needed"),
+        ({"version": "0"}, 409, "has moved on"),
+        ({"to_round": "7"}, 422, "nothing handed in after round 7"),
+    ],
+)
+def test_a_refusal_keeps_what_was_typed(
+    client: Client, disputed: Task, lea: User, changes: dict[str, str], status: int, words: str
+) -> None:
+    reply = sent(client, disputed, lea, **changes)
+    page = reply.content.decode()
+    assert reply.status_code == status
+    assert words in page
+    assert changes.get("reason", "It hammers the server.") in page
+    assert not disputed.rollbacks.exists()
+
+
+@pytest.mark.parametrize(("who", "status"), [("tom", 403), ("vera", 403), ("otto", 404)])
+def test_others_cannot_press_it(client: Client, disputed: Task, who: str, status: int, request: Any) -> None:
+    assert sent(client, disputed, request.getfixturevalue(who)).status_code == status
+    assert not disputed.rollbacks.exists()
+
+
+@pytest.mark.parametrize(("who", "status"), [("lea", 200), ("tom", 200), ("vera", 403), ("otto", 404)])
+def test_who_sees_the_page(client: Client, disputed: Task, who: str, status: int, request: Any) -> None:
+    client.force_login(request.getfixturevalue(who))
+    reply = client.get(page_of(disputed))
+    assert reply.status_code == status
+    assert ("Take back" in reply.content.decode()) == (who == "lea")
+
+
+def test_whoever_is_not_signed_in_is_sent_to_the_login(client: Client, disputed: Task) -> None:
+    assert "/login/" in client.get(page_of(disputed)).url
+
+
+def test_an_archived_ruling_is_made_again_on_the_page(client: Client, archived: Decision, tom: User) -> None:
+    task = archived.conflict.task
+    client.force_login(tom)
+    assert "Archived rulings" in client.get(page_of(task)).content.decode()
+    reply = client.post(f"/tasks/{task.ref}/rulings/{archived.pk}/again/", {"text": "Wait a second."})
+    assert reply.status_code == 302
+    assert rulings.rulings_for_prompt(task)[0].text == "Wait a second."
+    assert "Ruled again" in client.get(page_of(task)).content.decode()
+
+
+def test_a_second_try_keeps_the_words(client: Client, archived: Decision, tom: User) -> None:
+    task = archived.conflict.task
+    hand_in(task, REFUSED)
+    client.force_login(tom)
+    reply = client.post(f"/tasks/{task.ref}/rulings/{archived.pk}/again/", {"text": "Wait a second."})
+    assert reply.status_code == 409
+    assert "Wait a second." in reply.content.decode()
+
+
+def test_a_ruling_of_another_task_is_not_found(client: Client, archived: Decision, tom: User) -> None:
+    other = create_task(archived.conflict.task.project)
+    client.force_login(tom)
+    assert client.post(f"/tasks/{other.ref}/rulings/{archived.pk}/again/").status_code == 404
+
+
+def test_what_has_landed_is_reverted_from_the_page(client: Client, disputed: Task, lea: User) -> None:
+    last = disputed.last_submission()
+    assert last is not None
+    landing(last, "landed")
+    client.force_login(lea)
+    page = client.get(page_of(disputed)).content.decode()
+    assert "Make a revert task" in page
+    assert "Take back round" not in page
+    reply = client.post(f"/tasks/{disputed.ref}/revert/", {"reason": "It hammers the server."})
+    made = Task.objects.latest("pk")
+    assert reply.url == f"/admin/tasks/task/{made.pk}/change/"
+    assert made.title == f"Revert {disputed.ref}: Call politely"
+
+
+def test_the_page_shows_why_it_goes_wrong_again(client: Client, task: Task, lea: User) -> None:
+    for _ in range(2):
+        fail(task, "It blocks")
+        back_to(task, 1, lea)
+    client.force_login(lea)
+    page = client.get(page_of(task)).content.decode()
+    assert "Round 2 went wrong 2 times" in page
+    assert "Split the gap" in page
+
+
+def test_the_page_costs_the_same_for_one_round_and_for_many(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    costs = []
+    client.force_login(lea)
+    for number in (1, 9):
+        task = create_task(ledger, status="in_progress", round=number + 1)
+        for round_ in range(1, number + 1):
+            submission = create_submission(task, round=round_)
+            create_finding(create_review(submission), code=f"ISSUE-R{round_}-001")
+        client.get(page_of(task))
+        with CaptureQueriesContext(connection) as asked:
+            client.get(page_of(task))
+        costs.append(len(asked))
+    assert costs[1] <= costs[0] + 3  # more choices are offered
+
+
+def test_the_admin_leads_there(client: Client, disputed: Task, lea: User, vera: User) -> None:
+    path = f"/admin/tasks/task/{disputed.pk}/change/"
+    client.force_login(lea)
+    assert f"/admin/tasks/task/{disputed.pk}/rounds" in client.get(path).content.decode()
+    assert client.get(f"/admin/tasks/task/{disputed.pk}/rounds/").url == page_of(disputed)
+    client.force_login(vera)
+    assert f"/admin/tasks/task/{disputed.pk}/rounds" not in client.get(path).content.decode()
+
+
+# --- Over REST --------------------------------------------------------------------------------------------
+
+
+def ask(task: Task, user: User, verb: str, **body: Any) -> Any:
+    _, secret = Token.mint(user, "laptop")
+    return Client().post(
+        f"/api/v1/tasks/{task.ref}/{verb}/", body, content_type="application/json",
+        headers={"Authorization": f"Bearer {secret}", "Idempotency-Key": f"{user.pk}-{verb}"},
+    )  # fmt: skip
+
+
+def test_a_script_takes_rounds_back(disputed: Task, lea: User) -> None:
+    decision = ruled(disputed, "uphold_reviewer", lea)
+    reply = ask(disputed, lea, "rollback", to_round=1, reason="It hammers the server.")
+    assert reply.status_code == 200
+    told = reply.json()
+    assert (told["status"], told["round"]) == ("in_progress", 2)
+    assert told["message"] == f"{disputed.ref} begins round 2 again."
+    assert [row["ruling"] for row in told["archived"]] == [decision.pk]
+
+
+def test_a_script_makes_a_ruling_again(archived: Decision, tom: User) -> None:
+    task = archived.conflict.task
+    reply = ask(task, tom, "reapply", ruling=archived.pk, text="Wait a second.")
+    assert reply.status_code == 200
+    assert rulings.rulings_for_prompt(task)[0].text == "Wait a second."
+
+
+def test_a_script_asks_for_a_revert(disputed: Task, lea: User) -> None:
+    reply = ask(disputed, lea, "revert", reason="Because.")
+    assert (reply.status_code, reply.json()["code"]) == (409, "not_landed")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"to_round": 1}, 422, "invalid"),
+        ({"to_round": -1, "reason": "x"}, 422, "invalid"),
+        ({"to_round": 2, "reason": "x"}, 422, "nothing_to_roll_back"),
+    ],
+)
+def test_a_wrong_request_says_what_is_wrong(
+    disputed: Task, lea: User, body: dict[str, Any], status: int, code: str
+) -> None:
+    reply = ask(disputed, lea, "rollback", **body)
+    assert (reply.status_code, reply.json()["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(("who", "status"), [("tom", 403), ("vera", 403), ("otto", 404)])
+def test_a_script_of_somebody_else_takes_nothing_back(
+    disputed: Task, who: str, status: int, request: Any
+) -> None:
+    reply = ask(disputed, request.getfixturevalue(who), "rollback", to_round=1, reason="Because.")
+    assert reply.status_code == status
+    assert not disputed.rollbacks.exists()
+
+
+@pytest.mark.parametrize("verb", ["rollback", "reapply", "revert"])
+def test_no_run_takes_rounds_back(task: Task, verb: str) -> None:
+    secret = new_token()
+    create_run(task, token_hash=token_hash(secret))
+    body = {"to_round": 0, "reason": "I started badly.", "ruling": 1}
+    reply = Client().post(
+        f"/api/v1/tasks/{task.ref}/{verb}/", body, content_type="application/json",
+        headers={"Authorization": f"Bearer {secret}"},
+    )  # fmt: skip
+    assert (reply.status_code, reply.json()["code"]) == (403, "wrong_role")
+
+
+@pytest.mark.parametrize("verb", ["rollback", "reapply", "revert"])
+def test_the_schema_documents_it(client: Client, db: None, verb: str) -> None:
+    schema = client.get("/api/schema/?format=json").json()
+    entry = schema["paths"][f"/api/v1/tasks/{{ref}}/{verb}/"]["post"]
+    assert entry["operationId"] == f"task_{verb}"
+    assert entry["requestBody"]

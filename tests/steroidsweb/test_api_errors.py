@@ -266,6 +266,7 @@ def test_the_schema_has_no_warning() -> None:
 def test_the_schema_names_every_address() -> None:
     schema = yaml.safe_load(Client().get("/api/schema/").content)
     verbs = ["submit", "approve", "reject", "dispute", "log", "blocked", "comment", "status"]
+    verbs += ["rollback", "reapply", "revert"]
     assert set(schema["paths"]) == {
         "/api/v1/me/",
         "/api/v1/tasks/",

@@ -1,0 +1,16 @@
+"""Pages about a task's rounds and a project's end."""
+
+from django.urls import path
+
+from disputes import rollback_api, rollback_views
+
+api_urlpatterns = [
+    path("tasks/<str:ref>/rollback/", rollback_api.RollbackView.as_view()),
+    path("tasks/<str:ref>/reapply/", rollback_api.ReapplyView.as_view()),
+    path("tasks/<str:ref>/revert/", rollback_api.RevertView.as_view()),
+]
+urlpatterns = [
+    path("tasks/<str:ref>/rollback/", rollback_views.rollback, name="task-rollback"),
+    path("tasks/<str:ref>/rulings/<int:pk>/again/", rollback_views.reapply, name="task-reapply"),
+    path("tasks/<str:ref>/revert/", rollback_views.revert, name="task-revert"),
+]
