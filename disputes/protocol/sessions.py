@@ -129,9 +129,11 @@ class _Walk:
         self.steps: list[Step] = []
         self._by_code: dict[str, _Open] = {}
         self._document = document  # the last one, which the next review is about
+        self._last: ReviewTurn | None = None
 
     def review(self, turn: ReviewTurn) -> None:
         """Findings are raised, others confirmed or settled; a gap that closes makes its older ones due."""
+        self._last = turn
         for code in turn.confirmed:
             if (found := self._by_code.get(code)) is not None:
                 found.is_answered = True
@@ -159,10 +161,7 @@ class _Walk:
         )
 
     def respond(self, turn: ResponseTurn) -> None:
-        """A document answers some findings and passes over others that it should treat (H1-a).
-
-        A finding of which nothing tells the gap is due where its review is answered at all.
-        """
+        """A document answers some findings and passes over others that it should treat (H1-a)."""
         response = read_response(turn.document, self._by_code.keys())
         said = subject_of(turn.document)
         subject = Subject(said.gaps | set(turn.assigned), said.resolved)
@@ -171,11 +170,12 @@ class _Walk:
         places = {each.index for each in answered}
         waiting = [each for each in self.all if each.is_open and each.index not in places]
         treated = {id(each.turn) for each in answered}
+        if not subject.gaps:  # it goes on with what was reviewed last
+            treated.add(id(self._last))
         due = [
             each
             for each in waiting
-            if subject.is_about(each.finding.gap, each.turn.proposed)
-            or (not each.finding.gap and not each.turn.proposed and id(each.turn) in treated)
+            if subject.expects(each.finding.gap, each.turn.proposed, answers=id(each.turn) in treated)
         ]
         due_places = {each.index for each in due}
         judged = sorted([*answered, *due], key=lambda each: each.index)

@@ -31,14 +31,16 @@ class Subject:
     gaps: frozenset[str]
     resolved: frozenset[str] = frozenset()
 
-    def is_about(self, gap: str, candidates: Collection[str] = ()) -> bool:
-        """Whether it is about a gap; of an unknown one, about every gap that it may be (§1).
+    def expects(self, gap: str, candidates: Collection[str] = (), *, answers: bool = False) -> bool:
+        """Whether the document should treat a finding on this gap (H1-a).
 
-        Where neither side names any gap, all is about the one thing there is.
+        A finding of unknown gap it should treat if it works on every one of the `candidates` that were
+        reviewed (§1). Where one side names no gap, it goes by whether the document `answers` that review at
+        all; where neither does, all is about the one thing there is.
         """
-        if gap:
-            return gap in self.gaps
-        return set(candidates) <= self.gaps if candidates else not self.gaps
+        if self.gaps and (gap or candidates):
+            return gap in self.gaps if gap else set(candidates) <= self.gaps
+        return answers or not (self.gaps or gap or candidates)
 
 
 def subject_of(document: str) -> Subject:

@@ -174,6 +174,16 @@ def test_without_any_gap_a_finding_is_due_where_its_review_is_answered() -> None
     assert told(walk(review(*two), ResponseTurn(2, "Some words.")), 1)["due"] == (*ONE, "ISSUE-R1-002")
 
 
+def test_a_document_that_names_no_gap_goes_on_with_the_last_review() -> None:
+    session = walk(
+        review(finding(1)), review(finding(1, B, round_=2), round_=2), ResponseTurn(3, "Some words.")
+    )
+
+    assert told(session, 2) == {
+        "due": ("ISSUE-R2-001",), "pending": ONE, "answered": (), "flags": ("ISSUE-R2-001",),
+    }  # fmt: skip
+
+
 def test_a_change_is_held_against_the_document_that_was_reviewed() -> None:
     """H4: not against the one in between, which was about another gap."""
     placed = Watched("ISSUE-R1-001", 1, HIGH, location="Limits", impact="Uploads exhaust memory", gap=A)

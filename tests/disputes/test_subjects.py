@@ -56,22 +56,26 @@ ONE = frozenset({"GAP-FLOW-001"})
 
 
 @pytest.mark.parametrize(
-    ("gaps", "gap", "candidates", "about"),
+    ("gaps", "gap", "candidates", "answers", "expected"),
     [
-        (ONE, "GAP-FLOW-001", (), True),
-        (ONE, "GAP-FLOW-002", (), False),
-        (frozenset(), "GAP-FLOW-001", (), False),
-        # an unknown gap: it must be about every gap that it may be (§1)
-        (ONE, "", ("GAP-FLOW-001",), True),
-        (ONE, "", ("GAP-FLOW-001", "GAP-FLOW-002"), False),
-        (ONE, "", (), False),
-        (frozenset(), "", (), True),  # neither side knows of gaps
+        (ONE, "GAP-FLOW-001", (), False, True),
+        (ONE, "GAP-FLOW-002", (), True, False),  # it answers another finding of that review
+        # an unknown gap: it must work on every gap that it may be (§1)
+        (ONE, "", ("GAP-FLOW-001",), False, True),
+        (ONE, "", ("GAP-FLOW-001", "GAP-FLOW-002"), True, False),
+        # one side names no gap
+        (ONE, "", (), False, False),
+        (ONE, "", (), True, True),
+        (frozenset(), "GAP-FLOW-001", (), False, False),
+        (frozenset(), "GAP-FLOW-001", (), True, True),
+        (frozenset(), "", ("GAP-FLOW-001",), False, False),
+        (frozenset(), "", (), False, True),  # neither does
     ],
 )
-def test_a_document_is_about_a_gap_only_where_that_is_certain(
-    gaps: frozenset[str], gap: str, candidates: tuple[str, ...], about: bool
+def test_a_document_should_treat_the_findings_on_the_gaps_that_it_works_on(
+    gaps: frozenset[str], gap: str, candidates: tuple[str, ...], answers: bool, expected: bool
 ) -> None:
-    assert Subject(gaps).is_about(gap, candidates) is about
+    assert Subject(gaps).expects(gap, candidates, answers=answers) is expected
 
 
 def test_what_is_said_of_each_gap_goes_to_the_next_section() -> None:
