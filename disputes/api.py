@@ -17,9 +17,11 @@ from disputes import rulings
 from disputes.models import Conflict, Decision, Dispute
 from disputes.presenting import presentation
 from disputes.protocol.options import WORDS, choice
+from disputes.protocol.synthesis import Source
 from tasks import idempotency
 from tasks.access import projects_for, tasks_for
 from tasks.errors import Refused
+from tasks.events import Actor
 from tasks.models import SEVERITY_CHOICES
 
 STALE_AFTER_DAYS = 7
@@ -102,7 +104,8 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
         fields = [
             "ref", "code", "kind", "origin", "opened_as", "reason", "status", "followed", "severity",
             "effect", "question", "reviewer_position", "reviewer_label", "coder_position",
-            "coder_rationale", "coder_label", "alternative", "options", "decision", "presentation",
+            "coder_rationale", "coder_label", "alternative", "synthesis", "synthesis_by",
+            "synthesis_trade_off", "synthesis_covers_both", "options", "decision", "presentation",
         ]  # fmt: skip
 
     @extend_schema_field(OptionSerializer(many=True))
@@ -176,6 +179,19 @@ class ResolveSerializer(serializers.Serializer[Any]):
     all = serializers.BooleanField(required=False, default=False)
 
 
+class SynthesisSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField(
+        max_length=TEXT_MAX, help_text="What both sides could live with: option C from then on"
+    )
+    trade_off = serializers.CharField(
+        required=False, allow_blank=True, max_length=TEXT_MAX, default="", help_text="What each side gives up"
+    )
+    covers_both = serializers.BooleanField(
+        required=False, default=False, help_text="Whether it meets both concerns"
+    )
+    conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+
+
 class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Dispute]):
     """Disputes of the projects that you are a member of."""
 
@@ -237,11 +253,28 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         earlier = idempotency.earlier_reply(request)
         return earlier or idempotency.once(request, lambda: (self._resolve(request, ref), 200))
 
+    @extend_schema(request=SynthesisSerializer, responses=DisputeDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def synthesis(self, request: Request, ref: str) -> Response:
+        """Propose a middle way on an open conflict: option C, marked by whom. Only people may."""
+        earlier = idempotency.earlier_reply(request)
+        return earlier or idempotency.once(request, lambda: (self._propose(request, ref), 200))
+
+    def _propose(self, request: Request, ref: str) -> dict[str, Any]:
+        _refuse_runs(request, "propose a synthesis", "does")
+        body = SynthesisSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        data = body.validated_data
+        [conflict] = _chosen(self.get_object(), ref, data["conflict"], take_all=False)
+        rulings.propose_synthesis(
+            conflict, data["text"], by=Source.HUMAN, actor=Actor.person(request.user),
+            trade_off=data["trade_off"], covers_both=data["covers_both"],
+        )  # fmt: skip
+        told = DisputeDetailSerializer(self.get_object()).data
+        return {**told, "message": f"Option C of {conflict.ref} is proposed by {conflict.synthesis_by}."}
+
     def _resolve(self, request: Request, ref: str) -> dict[str, Any]:
-        if getattr(request.user, "task_pk", None) is not None:
-            raise Refused(
-                "wrong_role", "No agent may rule on a dispute.", "A human of the project rules.", status=403
-            )
+        _refuse_runs(request, "rule on a dispute", "rules")
         body = ResolveSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         data = body.validated_data
@@ -265,6 +298,12 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
         task = f"; {dispute.task.ref} is {dispute.task.status} now" if dispute.task else ""
         return {**DisputeDetailSerializer(dispute).data, "message": f"Ruled {named}{task}."}
+
+
+def _refuse_runs(request: Request, what: str, verb: str) -> None:
+    """Raises Refused: wrong_role."""
+    if getattr(request.user, "task_pk", None) is not None:
+        raise Refused("wrong_role", f"No agent may {what}.", f"A human of the project {verb}.", status=403)
 
 
 def _own_words(conflict: Conflict, option: str, notes: str) -> str:

@@ -22,6 +22,14 @@ class _Words(forms.CharField):
         return super().to_python(value).replace("\r\n", "\n")
 
 
+class SynthesisForm(forms.Form):
+    """A middle way as a person proposes it. `rulings.propose_synthesis` says whether it is taken."""
+
+    synthesis = _Words(label="What both sides could live with", rows=3)
+    trade_off = _Words(label="What each side gives up", rows=2)
+    covers_both = forms.BooleanField(label="It meets both concerns", required=False)
+
+
 class RulingForm(forms.Form):
     """A ruling as it was typed. `rulings.decide` says whether it is one."""
 

@@ -17,6 +17,7 @@ urlpatterns = [
     path("D-<int:pk>/decide/", views.decide, name="dispute-decide"),
     path("D-<int:pk>/severity/", views.change_severity, name="dispute-severity"),
     path("D-<int:pk>/same/", views.confirm_same, name="dispute-same"),
+    path("D-<int:pk>/synthesis/", views.propose, name="dispute-synthesis"),
     path("decisions/<int:pk>/undo/", views.undo, name="decision-undo"),
     path("decisions/<int:pk>/reopen/", views.reopen, name="decision-reopen"),
     *(path(f"D-<int:pk>/{f}", downloads.of_dispute, {"file": f}, name=f"dispute-{f}") for f in FILES),

@@ -4,21 +4,24 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.paginator import Paginator
+from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from disputes import lowering, rulings, stuck
-from disputes.forms import RulingForm
+from disputes.forms import RulingForm, SynthesisForm
 from disputes.models import Conflict, Decision, Dispute
 from disputes.pages import queue
 from disputes.pages.case import Case
 from disputes.pages.code import parse_diff
 from disputes.pages.words import plain
 from disputes.protocol.options import NOT_FOR_THE_CODER
+from disputes.protocol.synthesis import Source
 from tasks.access import projects_for
 from tasks.errors import Refused
+from tasks.events import Actor
 from tasks.models import Finding, StaleTask
 from tasks.states import IllegalMove
 
@@ -107,9 +110,12 @@ def _case(
     form: RulingForm,
     *,
     refused: Refused | None = None,
-    reason: str = "",
+    **typed: Any,
 ) -> HttpResponse:
-    """The page of a conflict; after a refusal with what was typed, and the refusal's status."""
+    """The page of a conflict; after a refusal with what was typed, and the refusal's status.
+
+    `typed` is what another form than the ruling's held: reason, finding, severity, synthesis.
+    """
     case = Case(dispute, conflict, request.user)
     order = queue.order_for(request.user)
     place = order.index(dispute.pk) if dispute.pk in order else None
@@ -126,7 +132,9 @@ def _case(
         "typed": form.is_bound and bool(option) and not case.is_open,
         "typed_letter": next((each.letter for each in case.options if each.option == option), ""),
         "refused": refused,
-        "reason": reason,
+        "synthesis": SynthesisForm(),
+        "reason": "",
+        **typed,
         "place": None if place is None else place + 1,
         "places": len(order),
         "previous": order[place - 1] if place else None,
@@ -203,12 +211,12 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("dispute", following.pk) if following else redirect("queue")
 
 
-def _first_error(form: RulingForm) -> str:
+def _first_error(form: Form) -> str:
     return next(str(error) for errors in form.errors.values() for error in errors)
 
 
 def _refusal(
-    request: HttpRequest, conflict: Conflict, form: RulingForm, error: Exception, reason: str = ""
+    request: HttpRequest, conflict: Conflict, form: RulingForm, error: Exception, **typed: Any
 ) -> HttpResponse:
     """Say why nothing was done: on the conflict's page as it is now, or on a page of its own."""
     if not isinstance(error, Refused):
@@ -216,7 +224,7 @@ def _refusal(
     if error.status == 403:
         return _page(request, "disputes/refused.html", {"title": "Not allowed", "refused": error}, 403)
     dispute = _dispute(request, conflict.dispute_id)
-    return _case(request, dispute, _conflict(dispute, conflict.ref), form, refused=error, reason=reason)
+    return _case(request, dispute, _conflict(dispute, conflict.ref), form, refused=error, **typed)
 
 
 def _decision(request: HttpRequest, pk: int) -> Decision:
@@ -261,14 +269,13 @@ def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
     """Lower or raise a finding. What need not be settled any more is no conflict."""
     dispute = _dispute(request, pk)
     conflict = _conflict(dispute, request.POST.get("conflict", ""))
-    finding = get_object_or_404(
-        Finding, task=dispute.task, code=request.POST.get("finding", ""), rolled_back=None
-    )
+    finding = _finding(request, dispute)
     severity, reason = request.POST.get("severity", ""), request.POST.get("reason", "")
     try:
         lowering.change_severity(finding, severity, user=request.user, reason=reason)
     except (Refused, IllegalMove, StaleTask) as error:
-        return _refusal(request, conflict, RulingForm(), error, reason)
+        typed = {"weighing": finding.code, "severity": severity, "why": reason}
+        return _refusal(request, conflict, RulingForm(), error, **typed)
     messages.success(request, f"{finding.code} is {severity} now.")
     return redirect(_url(conflict))
 
@@ -279,13 +286,37 @@ def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
     """Say whether a finding is an earlier one, raised again."""
     dispute = _dispute(request, pk)
     conflict = _conflict(dispute, request.POST.get("conflict", ""))
-    finding = get_object_or_404(
-        Finding, task=dispute.task, code=request.POST.get("finding", ""), rolled_back=None
-    )
+    finding = _finding(request, dispute)
+    said = request.POST.get("same", "")
     try:
-        stuck.confirm_same(finding, user=request.user, same=request.POST.get("same") == "yes")
-    except Refused as error:
+        if said not in {"yes", "no"}:
+            raise Refused("incomplete", "Say whether it is the same.", "Press one of the two.", status=422)
+        stuck.confirm_same(finding, user=request.user, same=said == "yes")
+    except (Refused, IllegalMove, StaleTask) as error:
         return _refusal(request, conflict, RulingForm(), error)
+    told = "is that point, raised again" if said == "yes" else "is a point of its own"
+    messages.success(request, f"{finding.code} {told}.")
+    return redirect(_url(conflict))
+
+
+@staff_only
+@require_POST
+def propose(request: HttpRequest, pk: int) -> HttpResponse:
+    """Hand in a synthesis, which is option C from then on."""
+    dispute = _dispute(request, pk)
+    conflict = _conflict(dispute, request.POST.get("conflict", ""))
+    form = SynthesisForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise Refused("incomplete", _first_error(form), "What you typed is kept.", status=422)
+        given = form.cleaned_data
+        rulings.propose_synthesis(
+            conflict, given["synthesis"], by=Source.HUMAN, actor=Actor.person(request.user),
+            trade_off=given["trade_off"], covers_both=given["covers_both"],
+        )  # fmt: skip
+    except Refused as error:
+        return _refusal(request, conflict, RulingForm(), error, synthesis=form)
+    messages.success(request, f"Option C of {conflict.ref} is yours now.")
     return redirect(_url(conflict))
 
 
@@ -306,7 +337,7 @@ def reopen(request: HttpRequest, pk: int) -> HttpResponse:
         try:
             again = rulings.reopen(decision, user=request.user, reason=reason)
         except (Refused, IllegalMove, StaleTask) as error:
-            return _refusal(request, old, form, error, reason)
+            return _refusal(request, old, form, error, reason=reason)
     if form.is_valid():
         request.session[_draft_key(again)] = {**form.cleaned_data, "shown": ""}
     return redirect(_url(again))

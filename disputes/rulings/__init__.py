@@ -12,6 +12,7 @@ from disputes.rulings.offers import (
     text_of,
 )
 from disputes.rulings.prompting import lines_for_coder, mark_used, rulings_for_prompt, settled_lines
+from disputes.rulings.proposing import propose_synthesis
 from disputes.rulings.undoing import reopen, undo
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "mark_used",
     "options_of",
     "preview",
+    "propose_synthesis",
     "reopen",
     "ruling_of",
     "rulings_for_prompt",

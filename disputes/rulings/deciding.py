@@ -17,7 +17,7 @@ from tasks.events import Actor, record
 from tasks.models import Project, Task
 
 
-def _refuse_second(conflict: Conflict) -> Refused:
+def refuse_second(conflict: Conflict) -> Refused:
     """The loser of a race learns what was ruled, by whom and when."""
     decision = conflict.standing_decision()
     if decision is None:
@@ -70,7 +70,7 @@ def decide(
             status=422,
         )  # fmt: skip
     if conflict.status != Conflict.Status.OPEN:
-        raise _refuse_second(conflict)
+        raise refuse_second(conflict)
     if shown and shown != shown_hash(conflict):
         raise Refused(
             "stale_view", f"{conflict.ref} has changed since you opened it.",
@@ -104,7 +104,7 @@ def decide(
             cases.refresh(conflict.dispute)
     except (IntegrityError, _Lost):
         conflict.refresh_from_db()
-        raise _refuse_second(conflict) from None
+        raise refuse_second(conflict) from None
     return decision
 
 

@@ -111,7 +111,8 @@ def shown_hash(conflict: Conflict) -> str:
     task = conflict.dispute.task
     shown = [
         conflict.pk, conflict.reviewer_position, conflict.coder_position, conflict.coder_rationale,
-        conflict.alternative, conflict.synthesis, conflict.question, conflict.severity,
+        conflict.alternative, conflict.synthesis, conflict.synthesis_by, conflict.synthesis_trade_off,
+        conflict.synthesis_covers_both, conflict.question, conflict.severity,
         (task.title, task.body) if task else "",
         conflict.submission.sha if conflict.submission else "",
     ]  # fmt: skip
@@ -150,10 +151,13 @@ def preview(
 def draft(
     conflict: Conflict, option: str, text: str, rationale: str, constraints: str, expects_change: bool | None
 ) -> Decision:
-    """The decision as it would be stored: an empty text is the side's own, A always changes code, B never."""
+    """The decision as it would be stored: an empty text is the side's own.
+
+    A and C always change code, B never; for own words the person says it.
+    """
     choice = options.choice(conflict.kind, option, conflict.origin)
     changes = bool(choice and choice.expects_change)
-    if option in {Option.OTHER, Option.COMPROMISE} and expects_change is not None:
+    if option == Option.OTHER and expects_change is not None:
         changes = expects_change
     return Decision(
         conflict=conflict,

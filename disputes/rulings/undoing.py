@@ -9,6 +9,7 @@ from django.utils.dateparse import parse_datetime
 
 from disputes import cases, flags
 from disputes.models import Conflict, Decision
+from disputes.rulings.proposing import synthesis_kept
 from tasks.access import RULE, may
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
@@ -40,6 +41,9 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
                 "used", "A prompt has already used this ruling.",
                 "Reopen the conflict with a reason: that opens a new one which names this.",
             )  # fmt: skip
+        _refuse_answered(decision, task)
+        if decision.option == Option.CONVERT:
+            flags.unconvert(conflict)
         newer = cases.live_dispute(task)
         stale = newer is not None and newer.pk != conflict.dispute_id
         waits = _newer(conflict).filter(status=Conflict.Status.OPEN).exists()
@@ -49,13 +53,37 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
             flags.unsettle(conflict, decision.option)
         if moved := _that_moved(task, decision):
             _restore(task, moved, Actor.person(user))
-        elif conflict.effect == HOLD and task.status in MOVES["hold"].sources:
-            task.hold(actor=Actor.person(user), note=f"The ruling on {conflict.ref} was taken back.")
         Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
+        if decision.option == Option.REDUCE:
+            cases.withdrawn_by(conflict).update(status=Conflict.Status.OPEN)
+        _hold_or_let_go(task, decision, Actor.person(user))
         record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
         conflict.refresh_from_db()
         cases.refresh(conflict.dispute)
     return conflict
+
+
+def _refuse_answered(decision: Decision, task: Task) -> None:
+    """Raise Refused where the coder has answered already what the ruling asked."""
+    conflict = decision.conflict
+    asks = options.asks(decision.option)
+    if asks and task.submissions.standing().filter(at__gt=decision.at).exists():
+        raise Refused("moved_on", f"The coder has answered since {conflict.ref} was ruled on.", "Look at it.")
+    if decision.option == Option.REDUCE:
+        again = cases.withdrawn_by(conflict).values("finding")
+        if Conflict.objects.filter(finding__in=again, status=Conflict.Status.OPEN).exists():
+            raise Refused("already_open", "A newer card asks about what was declined.", "Rule on that one.")
+
+
+def _hold_or_let_go(task: Task, decision: Decision, actor: Actor) -> None:
+    """An open conflict that holds takes the task out of the loop; without one nothing keeps it there."""
+    conflict = decision.conflict
+    holds = any(each.effect == HOLD for each in cases.open_conflicts(task))
+    note = f"The ruling on {conflict.ref} was taken back."
+    if holds and task.status in MOVES["hold"].sources:
+        task.hold(actor=actor, note=note)
+    elif decision.option == Option.CONVERT and task.status == Status.DISPUTED:
+        go_on(task, conflict.submission, actor=actor, note=note, not_before=timezone.now())
 
 
 def _refuse_archived(decision: Decision) -> None:
@@ -112,7 +140,8 @@ def _newer(conflict: Conflict) -> QuerySet[Conflict]:
     """Later cards on the same point that wait for a ruling or have one."""
     same = Q(previous=conflict)
     if conflict.finding_id:
-        same |= Q(finding=conflict.finding_id, kind=conflict.kind)
+        kinds = {Conflict.Kind.DISAGREEMENT, Conflict.Kind(conflict.kind)}
+        same |= Q(finding=conflict.finding_id, kind__in=kinds)
     counted = (Conflict.Status.OPEN, Conflict.Status.DECIDED)
     return Conflict.objects.filter(same, pk__gt=conflict.pk, status__in=counted)
 
@@ -143,9 +172,12 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
             reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
             coder_position=old.coder_position, coder_rationale=old.coder_rationale,
             coder_label=old.coder_label, alternative=old.alternative, previous=old, actor=actor,
+            **synthesis_kept(old),
             effect=old.effect if old.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT} else "",
             evidence=old.evidence,
         )  # fmt: skip
+        if old.kind == Conflict.Kind.SILENCE:
+            flags.carry_over(old, decision.option, conflict)
         record(task.project, "ruling_reopened", actor=actor, task=task, note=reason.strip())
         task.refresh_from_db()
         if task.status in MOVES["hold"].sources and conflict.effect == HOLD:

@@ -275,6 +275,7 @@ def test_the_schema_names_every_address() -> None:
         "/api/v1/disputes/",
         "/api/v1/disputes/{ref}/",
         "/api/v1/disputes/{ref}/resolve/",
+        "/api/v1/disputes/{ref}/synthesis/",
     }
 
 

@@ -1,0 +1,86 @@
+"""Handing in a middle way on an open conflict: option C, marked by whom (§14)."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from disputes.models import Conflict
+from disputes.protocol.synthesis import Source, handed_in
+from disputes.rulings.deciding import refuse_second
+from disputes.rulings.offers import TEXT_MAX
+from tasks.access import RULE, may
+from tasks.errors import Refused
+from tasks.events import Actor, record
+from tasks.models import Project, Task
+
+LABEL_MAX = 120
+
+
+def propose_synthesis(
+    conflict: Conflict,
+    text: str,
+    *,
+    by: Source,
+    actor: Actor,
+    trade_off: str = "",
+    covers_both: bool = False,
+) -> Conflict:
+    """Make the text option C of an open disagreement, in place of a rule's or an earlier one.
+
+    A person needs the right to rule. Whoever looks at the conflict meanwhile is asked to look again.
+    Raises Refused: no_right, no_synthesis, text_missing, too_long, not_open, already_decided.
+    """
+    project = conflict.dispute.project
+    if by is Source.HUMAN:
+        _check(project, actor)
+    if conflict.kind != Conflict.Kind.DISAGREEMENT:
+        raise Refused(
+            "no_synthesis", f"{conflict.ref} has no option C: no two sides disagree there.",
+            "Choose one of its options.", status=422,
+        )  # fmt: skip
+    found = handed_in(text, source=by, trade_off=trade_off, covers_both=covers_both)
+    if found is None:
+        raise Refused(
+            "text_missing", "The synthesis has no words.", "Say what both sides could live with.", status=422
+        )
+    if max(len(found.proposal), len(found.trade_off)) > TEXT_MAX:
+        raise Refused("too_long", f"It is longer than {TEXT_MAX} characters.", "Say it shorter.", status=422)
+    with transaction.atomic():
+        Task.objects.select_for_update().get(pk=conflict.task.pk)
+        conflict.refresh_from_db()
+        if conflict.status != Conflict.Status.OPEN:
+            raise refuse_second(conflict)
+        before = conflict.synthesis_by
+        conflict.synthesis, conflict.synthesis_by = found.proposal, f"{by} {actor.label}"[:LABEL_MAX]
+        conflict.synthesis_trade_off = found.trade_off
+        conflict.synthesis_covers_both = found.covers_both
+        conflict.save(
+            update_fields=["synthesis", "synthesis_by", "synthesis_trade_off", "synthesis_covers_both"]
+        )
+        record(
+            project, "synthesis_proposed", actor=actor, task=conflict.task, note=found.proposal,
+            data={"conflict": conflict.ref, "by": conflict.synthesis_by, "before": before},
+        )  # fmt: skip
+    return conflict
+
+
+def synthesis_kept(conflict: Conflict) -> dict[str, Any]:
+    """Option C of a conflict, for the one that follows it; empty where it had none."""
+    if not conflict.synthesis:
+        return {}
+    return {
+        "synthesis": conflict.synthesis,
+        "synthesis_by": conflict.synthesis_by,
+        "synthesis_trade_off": conflict.synthesis_trade_off,
+        "synthesis_covers_both": conflict.synthesis_covers_both,
+    }
+
+
+def _check(project: Project, actor: Actor) -> None:
+    user = get_user_model().objects.filter(pk=actor.user_id).first()
+    if user is None or not may(user, project, RULE):
+        raise Refused(
+            "no_right", f"You may not rule in {project.name}.",
+            "A maintainer can make you a triager.", status=403,
+        )  # fmt: skip
