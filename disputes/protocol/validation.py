@@ -270,7 +270,7 @@ def parser_alarm(lines: Sequence[Line], review: ReadReview) -> str:
 def _line_with_severity(lines: Sequence[Line]) -> int:
     """The first line that states a severity for something that is there, or 0."""
     told = [line for line in lines if line.text.strip()]
-    for line, following in zip(told, [*told[1:], None], strict=True):
+    for line, following in zip(told, [*told[1:], None], strict=False):
         if line.mode is not Mode.STATED:
             continue
         if heading := line.heading:

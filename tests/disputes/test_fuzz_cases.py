@@ -4,6 +4,7 @@ import pytest
 
 from disputes.protocol.documents import scan, tables, unclosed_fence
 from disputes.protocol.reviews import Verdict, read_review
+from disputes.protocol.validation import parser_alarm
 
 
 def test_a_bar_alone_is_no_row_of_a_table() -> None:
@@ -45,3 +46,8 @@ def test_a_rejection_stands_where_a_fence_is_never_closed() -> None:
 )
 def test_a_verdict_in_code_with_words_behind_it_is_an_example(line: str) -> None:
     assert read_review(line).verdict is None
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\n\n", "\t"], ids=repr)
+def test_a_blank_review_raises_the_alarm(text: str) -> None:
+    assert "neither a verdict nor a finding" in parser_alarm(scan(text), read_review(text))
