@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from disputes.protocol import leads
 from disputes.protocol.disagree import STATUS, STATUS_LABELS, is_heading, section_kind
 from disputes.protocol.documents import Line, Mode
-from disputes.protocol.kinds import ANSWER_WORDS, AnswerKind, is_answer, stated_kind
+from disputes.protocol.kinds import ANSWER_WORDS, AnswerKind, is_answer, is_open, stated_kind
 from disputes.protocol.naming import FULL, Names, Span
 from disputes.protocol.sections import Outline, Place, Role, is_row, row_cells
 
@@ -110,7 +110,8 @@ def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> It
     """A heading that names a finding: `### Response to <id>`, `#### Limits (Addressing <id>)`."""
     for span in names.spans(heading):
         led = leads.led(heading, 0, span)
-        if span.weak and not led and not leads.CLAIM_BEFORE.search(heading[: span.start]):
+        numbers = not heading[: span.start].strip(leads.MARKS) and heading.startswith(". ", span.end)
+        if span.weak and not (led or numbers or leads.CLAIM_BEFORE.search(heading[: span.start])):
             continue
         rest = heading[led:].strip(leads.MARKS) if led else ""
         kind = stated_kind(rest) if rest else None
@@ -136,7 +137,7 @@ def _in_row(text: str, place: Place, names: Names) -> Iterator[_Read]:
     ]
     rest = cell[spans[-1].end :].strip(" *`")
     alone = next((other for other in [*others, rest] if is_answer(other)), "")
-    if place.describes and not alone:
+    if not alone and (place.describes or any(is_open(other) for other in others)):
         return
     if not is_first and (span.weak or not place.head):
         return
@@ -144,7 +145,7 @@ def _in_row(text: str, place: Place, names: Names) -> Iterator[_Read]:
         return
     # The cell that holds nothing but an answer, wherever it is, or else how the second one begins.
     kind = stated_kind(alone or "".join(told[:1])) or stated_kind(rest.lstrip(" (:-–—"))
-    words = " ".join(other for other in told if other and other.lower() not in ANSWER_WORDS)
+    words = " ".join(other for other in told if other and not (other == alone and not _told(other)))
     for each in spans:
         yield _Read(each, "row", kind, words if told else rest.lstrip(" :-–—*").strip())
 
@@ -174,8 +175,12 @@ def _in_line(lines: list[Line], index: int, spans: list[Span], place: Place) -> 
     elif label := leads.labelled(text, start, first):
         yield from line.labelled(spans if label[1] else spans[:1], label[1])
     else:
+        before: tuple[int, AnswerKind | None] = (0, None)
         for span in spans:
-            yield from line.said(span, place)
+            carried = before[1] if leads.JOINED.fullmatch(text, before[0], span.start) else None
+            for read in line.said(span, place, carried):
+                yield read
+                before = (span.end, read.kind if read.place == "claim" else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +207,7 @@ class _Entry:
         """The line begins with the finding; behind `end` stands what is said of it."""
         rest = self.text[end:].strip(" *_`")
         kind = stated_kind(rest) or _kind_below(self.lines, self.index)
-        if kind or not self.waiting:
+        if kind or not (self.waiting or is_open(rest)):
             words = _told(rest) if rest else _paragraph(self.lines, self.index)
             yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, words)
 
@@ -213,12 +218,12 @@ class _Entry:
             said = kind or stated_kind(behind) or _kind_below(self.lines, self.index)
             yield _Read(span, "lead-in", said, behind)
 
-    def said(self, span: Span, place: Place) -> Iterator[_Read]:
-        """The finding is named inside the line."""
+    def said(self, span: Span, place: Place, carried: AnswerKind | None) -> Iterator[_Read]:
+        """The finding is named inside the line; a claim of the one before it may be `carried` on to it."""
         words = self.text[self.start :].strip()
         if self.ticked and not span.weak:
             yield _Read(span, "checkbox", AnswerKind.ADDRESSED, words)
-        elif (kind := leads.claimed(self.text, self.start, span)) and not self.waiting:
+        elif (kind := carried or leads.claimed(self.text, self.start, span)) and not self.waiting:
             yield _Read(span, "claim", kind, words)
         elif self.start and place.role is Role.RESPONSE and leads.closes(self.text, self.start, span):
             yield _Read(span, "list", None, words)

@@ -48,7 +48,8 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
          r"|overtaken by", AnswerKind.MOOTED),
         (r"(?:accepted|kept|left|leave|keep|works|remains|stays|unchanged) as (?:it )?is|as is|as intended"
          r"|no (?:code |spec |further )?changes?(?: (?:needed|required|made|necessary)|$)|by design"
-         r"|works? as (?:intended|designed)|working as intended|known limitation|acknowledged$",
+         r"|works? as (?:intended|designed)|working as intended|known limitation|acknowledged$"
+         r"|accept(?:ed|s)? (?:the |as (?:a )?)?(?:known )?(?:risk|limitation)|risk accepted",
          AnswerKind.ACCEPTED_AS_IS),
         (r"(?:user|human)(?: s)? (?:decision|decided|decides|choice|chose|ruled|ruling|must decide)"
          r"|(?:decided|ruled|settled) by (?:the |a )?(?:user|human)"
@@ -86,11 +87,19 @@ TAKING_OBJECTS = frozenset({"declined", "decline", "disagree", "disagreed", "rej
 # "Added" alone is an answer; "Added a table" is what was done.
 DEEDS = frozenset({"added", "changed", "updated", "clarified", "corrected", "applied", "complete", "closed"})
 MAX_ANSWER = 80
+# Underscores around words; the one in user_decision is a letter.
+MARKUP = re.compile(r"(?<![a-z0-9])_+|_+(?![a-z0-9])")
+OPEN = re.compile(
+    r"\W*(?:(?:is|still|remains?|yet)\s+){0,3}(?:open|to[ -]?do|tbd|in[ -]progress|pending|wip|not started"
+    r"|unresolved|outstanding|under (?:review|discussion|consideration))\W*",
+    re.IGNORECASE,
+)
 
 
 def _plain(text: str) -> str:
     """The beginning of a text in lower case, without marks, "won't" and "didn't" as "not"."""
-    return re.sub(r"\b[a-z]*n['’]t\b", "not", text[:160].lower()).lstrip(" *_`~\"'“”([{<>→-–—:")
+    plain = re.sub(r"\b[a-z]*n['’]t\b", "not", text[:160].lower())
+    return MARKUP.sub("", plain).lstrip(" *_`~\"'“”([{<>→-–—:")
 
 
 def _words(text: str) -> list[str]:
@@ -120,6 +129,11 @@ def is_answer(cell: str) -> bool:
         return any(word in ANSWER_WORDS for word in words)
     phrase = _phrase(words, _plain(cell))
     return any((match := pattern.match(phrase)) and match.end() == len(phrase) for pattern, _ in PHRASES)
+
+
+def is_open(text: str) -> bool:
+    """Whether a text says only that nothing has been done yet."""
+    return len(text) <= MAX_ANSWER and OPEN.fullmatch(text) is not None
 
 
 def stated_kind(text: str) -> AnswerKind | None:

@@ -48,6 +48,10 @@ UNDONE = re.compile(
     re.IGNORECASE,
 )
 LATE = re.compile(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
+# What may stand between two findings of one claim: resolves <id> (limits) and <id>.
+JOINED = re.compile(
+    r"[*_`\])]{0,4}\s{0,2}(?:\([^()]{0,80}\))?\s{0,2}(?:,\s?(?:and\s)?|and\s|&\s?|\+\s?)\s?[*_`\[(]{0,4}"
+)
 QUOTES = frozenset("\"'“”")
 CLOSED = re.compile(r"[^()\[\]]{0,60}[)\]]")
 UNRELATED = re.compile(

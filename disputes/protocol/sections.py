@@ -28,7 +28,7 @@ def _about(words: str) -> str:
     """These words as what a heading says of findings, and not as part of the subject: "Deferred issues"."""
     return (
         rf"^(?:{words})(?:$| (?:{NOUN}|to|until|till|for|from|in|this|since|made|after|based|history|log)\b)"
-        rf"|\b{NOUN} (?:\w+ )?(?:{words})\b|\b(?:{words}) (?:\w+ )?{NOUN}\b"
+        rf"|\b{NOUN} (?:\w+ )?(?:{words})\b|\b(?:{words}) (?:\w+ ){{0,2}}{NOUN}\b"
     )
 
 
@@ -43,7 +43,7 @@ ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
          Role.RESPONSE, AnswerKind.PARTLY),
         (_about("disagree\\w*|declined|disputed|rejected"), Role.RESPONSE, AnswerKind.DECLINED),
         (_about("moot(?:ed)?|no longer (?:applicable|relevant)|obsolete"), Role.RESPONSE, AnswerKind.MOOTED),
-        (_about("accepted as is|as is|no changes? (?:needed|required|made)|by design"),
+        (_about("accepted as is|as is|no changes? (?:needed|required|made)|by design|known limitations?"),
          Role.RESPONSE, AnswerKind.ACCEPTED_AS_IS),
         (_about("(?:user|human) decisions?(?: applied)?"), Role.RESPONSE, AnswerKind.USER_DECISION),
         (_about("(?:still )?open|remaining|outstanding|unresolved|unanswered|pending|to ?do|next steps?"
@@ -51,7 +51,7 @@ ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
          Role.OPEN, None),
         (_about("(?:(?:summary|list|overview) of )?(?:all )?(?:the )?(?:changes?|revisions?|fixes|updates)"
                 "|revision history|change ?log|what (?:has )?changed|respon(?:se|ses|ding)|repl(?:y|ies)"
-                "|answers?|address(?:ed|es|ing)|resolved|resolutions|fixed|closed|incorporated|disposition"),
+                "|answers?|address(?:ed|es|ing)?|resolved|resolutions|fixed|closed|incorporated|disposition"),
          Role.RESPONSE, None),
         (_about("background|context|recap|references?|related|see also|inputs?|raised|glossary|prior art"
                 "|dependenc(?:y|ies)") + r"|\bproblem statement\b|\bwhat the reviewer\b", Role.RECAP, None),
@@ -126,6 +126,12 @@ class Place:
         return any(TELLING.search(cell.lower()) for cell in self.head)
 
 
+# A line that ends with a colon is a heading to the list below it: "Issues addressed:".
+LABEL_LEVEL = 7
+OF_A_LIST = "-*+ \t|0123456789"  # how a line of a list or a table begins; an empty one ends neither
+BOLD = frozenset({"**", "__"})
+
+
 class Outline:
     """Follows a document line by line and knows where it stands."""
 
@@ -144,9 +150,19 @@ class Outline:
         else:
             self._before = text
         if (heading := line.heading) is not None:
-            while self._headings and self._headings[-1][0] >= heading[0]:
-                self._headings.pop()
-            self._headings.append(heading)
+            self._open(*heading)
+        elif line.mode is Mode.STATED and (text[:1] not in OF_A_LIST or text[:2] in BOLD):
+            self._close(LABEL_LEVEL)
+            if text.rstrip(" *_")[-1:] == ":":
+                self._open(LABEL_LEVEL, text.strip(" *_:"))
+
+    def _open(self, level: int, words: str) -> None:
+        self._close(level)
+        self._headings.append((level, words))
+
+    def _close(self, level: int) -> None:
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
 
     @property
     def place(self) -> Place:

@@ -82,6 +82,7 @@ HEADINGS = [
     ("### H1: limits are vague", {"H1": "addressed"}),
     ("### CRIT-001", {"CRIT-001": "addressed"}),
     ("### The H1 tag", {}),  # an ordinary word
+    ("### H1. Limits", {"H1": "addressed"}),
     ("### ISSUE-R1-001: limits\n\n**Status:** Deferred until the next round", {"001": "deferred"}),
     ("### ISSUE-R1-001\n- **Response:** Partially addressed", {"001": "partly"}),
     ("### ISSUE-R1-001\nDecision: left to the user", {"001": "user_decision"}),
@@ -147,6 +148,8 @@ def test_a_box_answers_once_it_is_ticked(text: str, expected: dict[str, str]) ->
     ("text", "expected"),
     [
         ("This also addresses ISSUE-R1-001.", ADDRESSED),
+        ("It resolves ISSUE-R1-001 (limits) and ISSUE-R1-002.", {"001": "addressed", "002": "addressed"}),
+        ("It resolves ISSUE-R1-001, which ISSUE-R1-002 needs.", ADDRESSED),
         ("To address ISSUE-R1-001, there is a table.", ADDRESSED),
         ("The limits are a table now (ISSUE-R1-001 fix).", ADDRESSED),
         ("The wording is clearer, as suggested in ISSUE-R1-001.", ADDRESSED),
@@ -182,6 +185,7 @@ def test_a_sentence_answers_only_where_it_claims_that_something_was_done(
         ("Partially addressed", "partly"),
         ("No longer applicable", "mooted"),
         ("Accepted as is", "accepted_as_is"),
+        ("Known Limitations", "accepted_as_is"),
         ("User Decisions Applied", "user_decision"),
         ("Changes", "addressed"),
     ],
@@ -212,6 +216,33 @@ def test_a_list_of_changes_answers_what_it_names_in_parentheses() -> None:
 def test_a_section_about_deferred_work_is_no_section_of_deferred_findings() -> None:
     assert role_of("Handling of deferred jobs") == (Role.PLAIN, None)
     assert role_of("Gap Resolution: GAP-FLOW-001") == (Role.PLAIN, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Issues addressed:\n- ISSUE-R1-001\n- ISSUE-R1-002", {"001": "addressed", "002": "addressed"}),
+        ("**Deferred issues:**\n\n1. ISSUE-R1-001: limits", {"001": "deferred"}),
+        ("We address the following issues:\n\n- ISSUE-R1-001", ADDRESSED),
+        ("The reviewer raised:\n\n- **ISSUE-R1-001**: limits", {}),
+        ("Remaining issues:\n- ISSUE-R1-001: limits\n\nMore text.\n\n- ISSUE-R1-002: limits",
+         {"002": "addressed"}),
+        ("**Remaining issues:**\n- ISSUE-R1-001: limits\n\n**Limits** are\n- ISSUE-R1-002: limits",
+         {"002": "addressed"}),
+    ],
+)  # fmt: skip
+def test_a_line_with_a_colon_is_a_heading_to_the_list_below(text: str, expected: dict[str, str]) -> None:
+    assert kinds(text) == expected
+
+
+@pytest.mark.parametrize(
+    "word", ["open", "TODO", "In progress", "still open", "**Pending**", "remains unresolved."]
+)
+def test_what_is_only_called_open_is_not_answered(word: str) -> None:
+    text = f"| ISSUE-R1-001 | {word} |\n\n- ISSUE-R1-002: {word}"
+
+    assert kinds(text) == {}
+    assert [each.code for each in read(text).mentions] == ["ISSUE-R1-001", "ISSUE-R1-002"]
 
 
 # --- Which finding ----------------------------------------------------------------------------------------
@@ -280,6 +311,8 @@ def test_a_row_of_its_own_goes_before_a_range() -> None:
 WORDS = [
     ("Accepted as-is", "accepted_as_is"),
     ("No change needed", "accepted_as_is"),
+    ("Accepted risk", "accepted_as_is"),
+    ("_Deferred_ to round 4", "deferred"),
     ("by design", "accepted_as_is"),
     ("User decision: keep it", "user_decision"),
     ("Decided by the user", "user_decision"),
