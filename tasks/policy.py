@@ -214,18 +214,14 @@ class ProjectSettings:
     )  # fmt: skip
     max_rounds: int | None = setting(
         None, Whole(1, 1000, none="six rounds for ten tasks, at least ten"), ROUNDS,
-        "Rounds after which a human chooses to go on or to end.", kept_for=_CONVERGENCE,
+        "Rounds after which a human chooses to go on or to end.",
     )  # fmt: skip
-    extend_by: int = setting(
-        5, _COUNT, ROUNDS, "Rounds that are added when somebody chooses to go on.", kept_for=_CONVERGENCE
-    )
+    extend_by: int = setting(5, _COUNT, ROUNDS, "Rounds that are added when somebody chooses to go on.")
     hard_limit: int = setting(
         50, Whole(1, 1000), ROUNDS, "Rounds beyond which nobody can extend; max_rounds is not more.",
-        kept_for=_CONVERGENCE,
     )  # fmt: skip
     complete_deferred_weight_max: int = setting(
         4, Whole(0, 10_000), ROUNDS, "Weight of deferred work with which a project still counts as complete.",
-        kept_for=_CONVERGENCE,
     )  # fmt: skip
 
     # --- Hand-ins

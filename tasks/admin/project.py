@@ -68,8 +68,8 @@ class ProjectAdmin(ProjectScopedAdmin):
     prepopulated_fields = {"slug": ("name",)}
     inlines = (MembershipInline,)
     form = ProjectForm
-    form = ProjectForm
     actions_detail = (
+        "end_page",
         {"title": "Download", "icon": "download", "items": ["disputes_file", "decisions_file"]},
     )
     fieldsets = (
@@ -90,6 +90,8 @@ class ProjectAdmin(ProjectScopedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """Names and the repository's address are the superusers': hosts fetch with their own rights."""
         always = ("trouble_now", "settings_now")
+        if obj and obj.status == Project.Status.FINISHED:  # ended and taken up again on a page of its own
+            always = (*always, "status")
         return always if self.has_add_permission(request) else (*always, "slug", "repo_url")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -124,6 +126,18 @@ class ProjectAdmin(ProjectScopedAdmin):
     )
     def status_label(self, project: Project) -> tuple[str, str]:
         return project.status, project.get_status_display()
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "status":
+            kwargs["choices"] = [
+                choice for choice in Project.Status.choices if choice[0] != Project.Status.FINISHED
+            ]
+        return super().formfield_for_choice_field(db_field, request, **kwargs)
+
+    @action(description="End", url_path="end", icon="flag")
+    def end_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Where it is ended, and taken up again."""
+        return redirect("project-end", self.get_object(request, object_id).slug)
 
     # The files are made where disputes are known; here only their addresses are.
     @action(description="dispute.md", url_path="dispute-record")
