@@ -76,7 +76,7 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
             for code in span.codes:
                 if (code, line.mode) not in mentions:
                     mentions[code, line.mode] = Mention(code, line.number, line.mode)
-        if line.mode is not Mode.STATED or is_heading(line):
+        if line.mode is not Mode.STATED or is_heading(line, names):
             continue
         for read in _answers_of(lines, index, spans, place, names):
             kind = read.kind or place.kind or AnswerKind.ADDRESSED

@@ -19,7 +19,13 @@ HEADING = re.compile(
     re.IGNORECASE,
 )
 # `DISAGREE: <id>` in a line; in backticks it is only named.
-INLINE = re.compile(r"(?<![\w`*#])[*_]{0,3}DISAGREE[*_]{0,3}\s?:[*_]{0,3}\s{0,3}[*_`\[(]{0,4}")
+INLINE = re.compile(r"(?<![\w`*#\"“'])[*_]{0,3}DISAGREE[*_]{0,3}\s?:[*_]{0,3}\s{0,3}[*_`\[(]{0,4}")
+# Right before an id in a heading: "I disagree with <id>", "Disagreement on <id>".
+DECLINING = re.compile(
+    r"\bdisagree(?:ments?|s|d|ing)?[*_]{0,3}\s{0,3}(?:with|on|about|[:–—-])?\s{0,3}(?:the\s)?(?:issue\s|finding\s)?"
+    r"[*_`\[(]{0,4}$",
+    re.IGNORECASE,
+)
 FOREIGN = re.compile(r"[\s:*`\[(]{0,8}(?P<code>[A-Z][A-Z0-9-]{0,30}\d)\b")
 LABEL = re.compile(r"^\s*(?:[-*+]\s+)?(?:\*\*|__)(?P<label>[^*:]{3,40}):?(?:\*\*|__):?\s*(?P<text>.*)$")
 LABELS = {
@@ -77,19 +83,20 @@ class _Start:
     rest: str = ""  # what stands behind the id on the line
 
 
-def is_heading(line: Line) -> bool:
+def is_heading(line: Line, names: Names) -> bool:
     """Whether a line is a heading that opens a block."""
-    return _heading(line) is not None
+    return _heading(line, names) is not None
 
 
-def _heading(line: Line) -> re.Match[str] | None:
+def _heading(line: Line, names: Names) -> re.Match[str] | None:
     if line.mode is not Mode.STATED or "#" not in line.text[:4]:
         return None
     match = HEADING.match(line.text)
-    # "Disagree with the schema" is the title of a section like any other.
-    if match and not match["colon"] and match["rest"].strip(" *_]") and "DISAGREE" not in line.text:
-        return None
-    return match
+    if match is None or match["colon"] or not match["rest"].strip(" *_]"):
+        return match
+    # "Disagree with the schema" is the title of a section like any other; "Disagree <id>" is none.
+    spans = names.spans(match["rest"])
+    return match if spans and not match["rest"][: spans[0].start].strip(" \t*_`[(") else None
 
 
 def read_blocks(
@@ -130,7 +137,7 @@ def _starts(lines: list[Line], names: Names) -> Iterator[_Start]:
             heading = line.heading
             if heading is None:
                 continue
-            if (match := _heading(line)) is not None:
+            if (match := _heading(line, names)) is not None:
                 spans = names.spans(match["rest"])
                 codes = spans[0].codes if spans else _foreign(match["rest"], names)
                 yield _Start(index, codes, heading[0], _behind(match["rest"], spans))
@@ -155,7 +162,7 @@ def _behind(text: str, spans: list[Span]) -> str:
 
 def _declines(lines: list[Line], index: int, heading: str, span: Span) -> bool:
     """Whether a section on a finding declines it: by its heading, or by its position (round 1's form)."""
-    if re.search(r"\bdisagree\w*", heading, re.IGNORECASE):
+    if DECLINING.search(heading[: span.start]):
         return True
     if stated_kind(heading[span.end :]) is AnswerKind.DECLINED:
         return True

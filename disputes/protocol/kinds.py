@@ -25,7 +25,8 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
         AnswerKind.ADDRESSED,
     ),
     **dict.fromkeys(
-        ["declined", "decline", "disagree", "disagreed", "disputed", "rejected"], AnswerKind.DECLINED
+        ["declined", "decline", "disagree", "disagreed", "disagreement", "disputed", "rejected"],
+        AnswerKind.DECLINED,
     ),
     **dict.fromkeys(["discarded", "dropped", "wontfix", "ignored", "unaddressed"], AnswerKind.DISCARDED),
     **dict.fromkeys(
@@ -40,27 +41,26 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
 HAND_IN_KINDS = (
     AnswerKind.ADDRESSED, AnswerKind.DECLINED, AnswerKind.DISCARDED, AnswerKind.DEFERRED, AnswerKind.PARTLY,
 )  # fmt: skip
-# Several words, at the beginning of a text whose fillers are taken out. The first one that fits counts.
+# Several words at the beginning of a text, behind fillers. The first one that fits counts.
 PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
     (re.compile(rf"(?:{pattern})\b"), kind)
     for pattern, kind in [
-        (r"no longer (?:applies|applicable|relevant|needed|exists|present)|not applicable|n a$|made moot"
+        (r"no longer (?:applies|applicable|relevant|needed|exists|present)|not applicable|n/a|made moot"
          r"|overtaken by", AnswerKind.MOOTED),
         (r"(?:accepted|kept|left|leave|keep|works|remains|stays|unchanged) as (?:it )?is|as is|as intended"
-         r"|no (?:code |spec |further )?changes?(?: (?:needed|required|made|necessary)|$)|by design"
-         r"|works? as (?:intended|designed)|working as intended|known limitation|acknowledged$"
+         r"|no (?:code |spec |further )?changes?(?: (?:needed|required|made|necessary))?|by design"
+         r"|works? as (?:intended|designed)|working as intended|known limitation|acknowledged"
          r"|accept(?:ed|s)? (?:the |as (?:a )?)?(?:known )?(?:risk|limitation)|risk accepted",
          AnswerKind.ACCEPTED_AS_IS),
-        (r"(?:user|human)(?: s)? (?:decision|decided|decides|choice|chose|ruled|ruling|must decide)"
+        (r"(?:user|human)(?:['’]s)? (?:decision|decided|decides|choice|chose|ruled|ruling|must decide)"
          r"|(?:decided|ruled|settled) by (?:the |a )?(?:user|human)"
          r"|(?:escalated|left|deferred|up|put) to (?:the |a )?(?:user|human)"
-         r"|(?:per|needs|awaiting|pending) (?:the |a )?(?:user|human)(?: s)? (?:decision|input|ruling)",
+         r"|(?:per|needs|awaiting|pending) (?:the |a )?(?:user|human)(?:['’]s)? (?:decision|input|ruling)",
          AnswerKind.USER_DECISION),
         (r"out of scope|future work"
          r"|(?:(?:in|for|to) (?:the |a )?)?(?:next|later|future) (?:round|release|version|iteration|phase)"
          r"|not (?:now|this round|in this)", AnswerKind.DEFERRED),
         (r"in part|partly|half", AnswerKind.PARTLY),
-        (r"disagree\w*", AnswerKind.DECLINED),
     ]
 )  # fmt: skip
 SYMBOLS = {
@@ -72,13 +72,13 @@ SYMBOLS = {
 FILLERS = frozenset(
     ["i", "we", "is", "was", "are", "were", "has", "have", "had", "been", "be", "did", "do", "will",
      "now", "yet", "this", "it", "that", "fully", "all", "already", "also", "the", "issue", "finding",
-     "point", "status", "answer", "response", "strongly", "respectfully", "completely"]
+     "point", "status", "answer", "response", "strongly", "respectfully", "completely", "being", "currently"]
 )  # fmt: skip
 DENIALS = frozenset({"not", "never", "cannot", "no", "un"})
 # What may follow an answer that is one word, so that "Later calls raise" and "Dropped the column" are none.
 AFTER = re.compile(
     r"\s*(?:$|[.,;:!?()/|*_\[\]–—&+→]|-+(?:\s|>)|(?:to|in|until|till|by|because|as|since|for|with|per|via|and"
-    r"|but|on|at|from|after|before|here|now|already|today|again|this)\b)"
+    r"|but|on|at|from|after|before|here|now|already|today|again|this|that|so|we)\b)"
 )
 # These take an object: "Deferred the migration", "Rejected the proposal".
 WITH_OBJECT = re.compile(r"\s+(?:the|this|that|your|reviewer|it|these|those|a|an|any)\b")
@@ -107,12 +107,14 @@ def _words(text: str) -> list[str]:
     return [word for word in re.split(r"[^a-z_]+", _plain(text)[:MAX_ANSWER]) if word and word not in FILLERS]
 
 
-def _phrase(words: list[str], plain: str) -> str:
-    """The words from the first that is no filler on, fillers inside kept: accepted as is."""
-    if not words:
-        return ""
-    start = re.search(rf"\b{re.escape(words[0])}\b", plain)
-    return " ".join(re.findall(r"[a-z_]+", plain[start.start() :])[:9]) if start else ""
+def _phrase(plain: str, word: str) -> tuple[AnswerKind, bool] | None:
+    """The kind of the phrase with which a text begins at this word, and whether nothing else follows."""
+    start = re.search(rf"\b{re.escape(word)}\b", plain)
+    text = " ".join(re.sub(r"[*`~-]+", " ", plain[start.start() :]).split()) if start else ""
+    for pattern, kind in PHRASES:
+        if (match := pattern.match(text)) and AFTER.match(text, match.end()):
+            return kind, not text[match.end() :].strip(" .!")
+    return None
 
 
 def is_answer(cell: str) -> bool:
@@ -123,12 +125,12 @@ def is_answer(cell: str) -> bool:
     if stripped and all(sign in SYMBOLS or sign == "\ufe0f" for sign in stripped):
         return True
     words = _words(cell)
-    if words == ["no"]:
-        return True
+    if not words or words == ["no"]:
+        return bool(words)
     if all(word in ANSWER_WORDS or word in DENIALS for word in words):
         return any(word in ANSWER_WORDS for word in words)
-    phrase = _phrase(words, _plain(cell))
-    return any((match := pattern.match(phrase)) and match.end() == len(phrase) for pattern, _ in PHRASES)
+    phrase = _phrase(_plain(cell), words[0])
+    return phrase is not None and phrase[1]
 
 
 def is_open(text: str) -> bool:
@@ -144,17 +146,13 @@ def stated_kind(text: str) -> AnswerKind | None:
     if plain[0] in SYMBOLS:
         return stated_kind(plain[1:].lstrip("\ufe0f")) or SYMBOLS[plain[0]]
     words = _words(text)
-    phrase = _phrase(words, plain)
-    for pattern, kind in PHRASES:
-        if pattern.match(phrase):
-            return kind
     if not words:
         return None
+    if phrase := _phrase(plain, words[0]):
+        return phrase[0]
     if words[0] in DENIALS:
-        denied = words[1:3]
-        if words == ["no"] or any(word in ANSWER_WORDS for word in denied):
-            return AnswerKind.DISCARDED
-        return None
+        denies = words == ["no"] or words[1:2] == ["yet"] or any(word in ANSWER_WORDS for word in words[1:2])
+        return AnswerKind.DISCARDED if denies else None
     first = words[0]
     found = ANSWER_WORDS.get(first)
     if found is None:

@@ -312,6 +312,9 @@ WORDS = [
     ("Accepted as-is", "accepted_as_is"),
     ("No change needed", "accepted_as_is"),
     ("Accepted risk", "accepted_as_is"),
+    ("No changes.", "accepted_as_is"),
+    ("Not being fixed", "discarded"),
+    ("User's choice: keep it", "user_decision"),
     ("_Deferred_ to round 4", "deferred"),
     ("by design", "accepted_as_is"),
     ("User decision: keep it", "user_decision"),
@@ -330,6 +333,13 @@ WORDS = [
     ("Later calls raise", None),
     ("Added a table", None),
     ("Not null is checked", None),
+    ("No lock was added", None),
+    # the title of a finding that begins with such words
+    ("User decision tree is undefined", None),
+    ("Disagree rate too high", None),
+    ("No change detection", None),
+    ("Partial failures", None),
+    ("Deferred jobs are lost", None),
     ("", None),
 ]
 
