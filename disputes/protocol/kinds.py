@@ -89,6 +89,9 @@ DEEDS = frozenset({"added", "changed", "updated", "clarified", "corrected", "app
 MAX_ANSWER = 80
 # Underscores around words; the one in user_decision is a letter.
 MARKUP = re.compile(r"(?<![a-z0-9])_+|_+(?![a-z0-9])")
+MARKS = str.maketrans("*`~-", "    ")
+NOT = re.compile(r"\b[a-z]*n['’]t\b")
+WORD = re.compile(r"[a-z_]+")
 OPEN = re.compile(
     r"\W*(?:(?:is|still|remains?|yet)\s+){0,3}(?:open|to[ -]?do|tbd|in[ -]progress|pending|wip|not started"
     r"|unresolved|outstanding|under (?:review|discussion|consideration))\W*",
@@ -98,19 +101,23 @@ OPEN = re.compile(
 
 def _plain(text: str) -> str:
     """The beginning of a text in lower case, without marks, "won't" and "didn't" as "not"."""
-    plain = re.sub(r"\b[a-z]*n['’]t\b", "not", text[:160].lower())
-    return MARKUP.sub("", plain).lstrip(" *_`~\"'“”([{<>→-–—:")
+    plain = text[:160].lower()
+    if "'" in plain or "’" in plain:
+        plain = NOT.sub("not", plain)
+    if "_" in plain:
+        plain = MARKUP.sub("", plain)
+    return plain.lstrip(" *_`~\"'“”([{<>→-–—:")
 
 
 def _words(text: str) -> list[str]:
     """The words with which a text begins, but for fillers."""
-    return [word for word in re.split(r"[^a-z_]+", _plain(text)[:MAX_ANSWER]) if word and word not in FILLERS]
+    return [word for word in WORD.findall(_plain(text)[:MAX_ANSWER]) if word not in FILLERS]
 
 
 def _phrase(plain: str, word: str) -> tuple[AnswerKind, bool] | None:
     """The kind of the phrase with which a text begins at this word, and whether nothing else follows."""
     start = re.search(rf"\b{re.escape(word)}\b", plain)
-    text = " ".join(re.sub(r"[*`~-]+", " ", plain[start.start() :]).split()) if start else ""
+    text = " ".join(plain[start.start() :].translate(MARKS).split()) if start else ""
     for pattern, kind in PHRASES:
         if (match := pattern.match(text)) and AFTER.match(text, match.end()):
             return kind, not text[match.end() :].strip(" .!")
