@@ -29,7 +29,10 @@ def _page(
 ) -> HttpResponse:
     """The page; after a refusal with what was typed, and the refusal's status."""
     page = EndingPage(project, request.user, typed or Typed())
-    context = {"title": f"End {project.name}", "page": page, "project": project, "refused": refused}
+    context = {
+        "title": f"End {project.name}", "is_nav_sidebar_enabled": False, "page": page, "project": project,
+        "refused": refused,
+    }  # fmt: skip
     return render(
         request,
         "disputes/ending.html",

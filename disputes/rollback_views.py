@@ -39,7 +39,10 @@ def _page(
             status=403,
         )
         return _show(request, "disputes/refused.html", {"title": "Not allowed", "refused": refused}, 403)
-    context = {"title": f"{task.ref} rounds", "page": page, "task": task, "typed": typed or {}}
+    context = {
+        "title": f"{task.ref} rounds", "is_nav_sidebar_enabled": False, "page": page, "task": task,
+        "typed": typed or {},
+    }  # fmt: skip
     return _show(
         request, "disputes/rollback.html", context | {"refused": refused}, refused.status if refused else 200
     )

@@ -10,6 +10,7 @@ from disputes import alerts, exits
 from disputes.models import Conflict
 from disputes.protocol.acknowledgement import DEMANDS, Gate, Left, gate_of, gates_for
 from disputes.protocol.closing import JUDGED, FinalReview, matrix
+from disputes.protocol.convergence import State
 from disputes.protocol.gaps import GapState
 from disputes.protocol.termination import Standing, left_over
 from tasks.access import MAINTAIN, may
@@ -76,6 +77,10 @@ class EndingPage:
     @cached_property
     def offers(self) -> list[exits.Offer]:
         return exits.offers(self.project, self.standing)
+
+    @property
+    def convergence(self) -> str:
+        return state_words(self.standing.convergence)
 
     @property
     def severities(self) -> list[str]:
@@ -160,6 +165,6 @@ def _all_judged() -> list[str]:
     return [check.name for check in JUDGED]
 
 
-def state_words(state: GapState) -> str:
+def state_words(state: GapState | State) -> str:
     """A state as people read it."""
     return state.value.replace("_", " ").capitalize()

@@ -132,7 +132,7 @@ class RollbackPage:
         start = f"from commit {left.last.sha[:10]}" if left and left.last.sha else "from the target branch"
         return Choice(
             to_round, f"Take back {span}",
-            f"{_counted(taken)} stay listed and count no more. Round {to_round + 1} begins again {start}; "
+            f"Listed, but no longer counted: {_counted(taken)}. Round {to_round + 1} begins again {start}; "
             "runs under way are stopped.",
         )  # fmt: skip
 

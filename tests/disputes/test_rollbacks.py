@@ -700,7 +700,7 @@ def test_the_page_says_what_each_round_held_and_what_becomes_of_it(
     page = client.get(page_of(disputed)).content.decode()
     for words in (
         "Round 2", "Round 1", "ISSUE-R1-001", conflict_of(disputed).ref, "Take back round 2",
-        "1 submission and 1 open conflict stay listed", "Take back rounds 1 to 2", "0 of 7 rollbacks used",
+        "no longer counted: 1 submission and 1 open conflict.", "Take back rounds 1 to 2", "0 of 7 rollbacks used",
         "Round 1 begins again from the target branch",
     ):  # fmt: skip
         assert words in page
