@@ -3,9 +3,10 @@
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from disputes.models import NOT_STATED, Conflict, Dispute
+from disputes.models import NOT_STATED, Conflict, Dispute, Flag
 from disputes.protocol.gate import OpenConflict
 from disputes.protocol.synthesis import Views, synthesise
 from tasks.dependencies import blocked_by
@@ -94,6 +95,8 @@ def open_conflict(
         heard=not {coder_position, reviewer_position} & {"", NOT_STATED},
     )  # fmt: skip
     logged = effect == LOG and kind == Conflict.Kind.DISAGREEMENT
+    if kind == Conflict.Kind.DISAGREEMENT and finding and not logged:
+        more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as)]
     if kind == Conflict.Kind.DISAGREEMENT and "synthesis" not in more:
         views = Views(question, reviewer_position, coder_position, more.get("coder_rationale", ""))
         more |= _synthesis(views)
@@ -121,6 +124,28 @@ def open_conflict(
         note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},
     )  # fmt: skip
     return conflict
+
+
+def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
+    """What asking to reduce makes moot: the conflicts over what the alert's round declined.
+
+    Not those that are none any more, because a person lowered the finding.
+    """
+    return Conflict.objects.filter(
+        dispute__task=alert.dispute.task_id, origin=Conflict.Origin.DISAGREE, status=Conflict.Status.MOOT,
+        submission__rolled_back__isnull=True,
+        submission__round=alert.submission.round if alert.submission else 0,
+    ).exclude(finding__mandatory=False, finding__lowered_by__isnull=False)  # fmt: skip
+
+
+def _absorb_hints(finding: Finding, opened_as: str) -> list[str]:
+    """The point is in dispute now: open hints at silence about it are moot, and what they say is returned."""
+    hints = Conflict.objects.filter(finding=finding, kind=Conflict.Kind.SILENCE, status=Conflict.Status.OPEN)
+    evidence = [line for hint in hints for line in hint.evidence]
+    status = Flag.Status.ANSWERED if opened_as == "coder" else Flag.Status.MOOT
+    Flag.objects.filter(conflict__in=hints, status=Flag.Status.OPEN).update(status=status)
+    hints.update(status=Conflict.Status.MOOT)
+    return evidence
 
 
 def _synthesis(views: Views) -> dict[str, Any]:
@@ -175,6 +200,7 @@ def refresh(dispute: Dispute) -> None:
 
 def close(dispute: Dispute, reason: str) -> None:
     """Nothing of it waits for anybody any more."""
+    Flag.objects.filter(conflict__dispute=dispute, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
     dispute.conflicts.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
     dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, timezone.now(), reason
     dispute.save()

@@ -8,7 +8,8 @@ from django.db.models import F
 
 from disputes import cases
 from disputes.models import NOT_STATED, Conflict, Flag, HeuristicScore
-from disputes.protocol.options import Option
+from disputes.protocol.options import Option, asks
+from disputes.protocol.suspicion import Heuristic
 from tasks.events import SYSTEM, Actor, record
 from tasks.models import Finding, Submission
 from tasks.policy import HOLD, LOG
@@ -23,6 +24,8 @@ EFFECTS = {
     Flag.Level.BLOCK: HOLD,
     Flag.Level.SYSTEMATIC: HOLD,
 }
+# What says that nothing was done; a phrase alone (H5) says how it was answered.
+PASSED_OVER = {Heuristic.NO_REFERENCE, Heuristic.NO_CHANGE}
 SETTLED_AS = {
     Option.ASK: Flag.Status.ASKED,
     Option.ASK_DISAGREE: Flag.Status.ASKED,
@@ -46,7 +49,7 @@ def raise_flags(
                 "heuristics": list(suspicion.heuristics),
                 "confidence": suspicion.confidence,
                 "level": suspicion.level,
-                "evidence": list(suspicion.evidence),
+                "evidence": [*suspicion.evidence, *suspicion.hints],
                 "overlap": suspicion.overlap,
             },
         )
@@ -65,9 +68,12 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
     if effect is None:
         return
     cards = Conflict.objects.filter(finding=flag.finding, kind=Conflict.Kind.SILENCE)
-    if Conflict.objects.filter(finding=flag.finding, status=Conflict.Status.OPEN).exists():
-        flag.conflict = cards.filter(status=Conflict.Status.OPEN).first()
-    else:
+    waiting = Conflict.objects.filter(finding=flag.finding, status=Conflict.Status.OPEN)
+    card = waiting.filter(kind=Conflict.Kind.SILENCE).first()
+    if card:
+        _strengthen(card, flag, effect)
+        flag.conflict = card
+    elif not waiting.exists():
         task = flag.submission.task
         flag.conflict = cases.open_conflict(
             task, kind=Conflict.Kind.SILENCE, origin=Conflict.Origin.FLAGGED, opened_as="system",
@@ -78,6 +84,15 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
             previous=cards.order_by("-pk").first(),
         )  # fmt: skip
     flag.save(update_fields=["conflict"])
+
+
+def _strengthen(card: Conflict, flag: Flag, effect: str) -> None:
+    """What was found since is on the card too; it holds the task from the first hint on that does."""
+    card.evidence = [*card.evidence, *(line for line in flag.evidence if line not in card.evidence)]
+    card.submission = flag.submission
+    if effect == HOLD:
+        card.effect = HOLD
+    card.save(update_fields=["evidence", "submission", "effect"])
 
 
 def settle(conflict: Conflict, option: str) -> None:
@@ -103,12 +118,24 @@ def _count(flag: Flag, *, refused: bool, by: int) -> None:
         HeuristicScore.objects.filter(pk=score.pk).update(**{column: F(column) + by})
 
 
+def carry_over(old: Conflict, option: str, new: Conflict) -> None:
+    """The ruling on a card is open again on another card: so are its flags."""
+    unsettle(old, option)
+    old.flags.filter(status=Flag.Status.OPEN).update(conflict=new)
+
+
 def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
-    """A silent finding becomes a conflict that a human rules on; the coder's side is not stated (A2)."""
+    """A silent finding becomes a conflict that a human rules on; the coder's side is not stated (A2).
+
+    Where the point is in dispute already, that conflict is the one.
+    """
     finding = conflict.finding
     if finding is None:
         raise ValueError(f"{conflict.ref} is about no finding.")
-    return cases.open_conflict(
+    disputed = Conflict.objects.filter(
+        finding=finding, kind=Conflict.Kind.DISAGREEMENT, status=Conflict.Status.OPEN
+    ).first()
+    return disputed or cases.open_conflict(
         conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.CONVERTED, opened_as="system",
         question=conflict.question, finding=finding, submission=conflict.submission,
         severity=conflict.severity, reviewer_position=conflict.reviewer_position,
@@ -117,20 +144,25 @@ def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
     )  # fmt: skip
 
 
+def unconvert(conflict: Conflict) -> None:
+    """The conflict that a card was converted into, as long as nobody has ruled on it, is moot."""
+    made = Conflict.objects.filter(previous=conflict, origin=Conflict.Origin.CONVERTED)
+    made.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
+
+
 def answered(submission: Submission, findings: Iterable[int], *, actor: Actor) -> None:
     """A later submission treats these findings, as first raised: hints about them wait for nobody."""
-    for flag in Flag.objects.filter(finding__in=findings, finding__task=submission.task_id).exclude(
-        submission=submission
-    ):
-        if flag.status in {Flag.Status.OPEN, Flag.Status.ASKED}:
-            flag.status = Flag.Status.ANSWERED
-            flag.save(update_fields=["status"])
-        card = flag.conflict
-        if card is None:
-            continue
+    about = {"finding__in": list(findings), "finding__task": submission.task_id}
+    unsettled = Flag.objects.filter(**about, status__in=[Flag.Status.OPEN, Flag.Status.ASKED])
+    unsettled.exclude(submission=submission).update(status=Flag.Status.ANSWERED)
+    for card in Conflict.objects.filter(**about, kind=Conflict.Kind.SILENCE).select_related("dispute"):
+        ruling = card.standing_decision()
         if card.status == Conflict.Status.OPEN:
-            Conflict.objects.filter(pk=card.pk).update(status=Conflict.Status.MOOT)
-        asked = Conflict.objects.filter(pk=card.pk, followed=Conflict.Followed.WAITING)
-        if card.status == Conflict.Status.OPEN or asked.update(followed=Conflict.Followed.APPLIED):
-            card.dispute.refresh_from_db()
-            cases.refresh(card.dispute)
+            card.status = Conflict.Status.MOOT
+        elif card.followed == Conflict.Followed.WAITING and ruling and asks(ruling.option):
+            card.followed = Conflict.Followed.APPLIED
+        else:
+            continue
+        card.save(update_fields=["status", "followed"])
+        card.dispute.refresh_from_db()
+        cases.refresh(card.dispute)

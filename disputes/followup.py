@@ -3,14 +3,13 @@
 from django.db.models import Q
 
 from disputes import cases
+from disputes.changes import changes_since_last_round
 from disputes.models import Conflict, Decision, Dispute
+from disputes.protocol import options
 from disputes.protocol.compliance import Order, Seen, judge
-from disputes.protocol.diffs import read_diff
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
 from tasks.states import Status
-
-CUT_AT = 256 * 1024  # where the host cuts what changed since the last round
 
 
 def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Actor) -> None:
@@ -44,11 +43,10 @@ def _order(conflict: Conflict, decision: Decision) -> Order:
 def _seen(conflict: Conflict, decision: Decision, submission: Submission, raised: set[int]) -> Seen:
     """What the review and the commits say of a ruling. The disputed commit itself carries nothing out."""
     again = conflict.finding_id in raised
-    diff = submission.since_last_round
     return Seen(
         reviewed=not decision.expects_change or submission.pk != conflict.submission_id or again,
         raised_again=again,
-        changes=read_diff(diff, is_cut=len(diff) >= CUT_AT) if diff else None,
+        changes=changes_since_last_round(submission),
         files=[path for path, *_ in submission.diff_stat.get("files", [])],
     )
 
@@ -84,7 +82,10 @@ def sweep() -> int:
     )
     for dispute in landed:
         waiting = dispute.conflicts.filter(followed=Conflict.Followed.WAITING)
-        ignored = Decision.objects.standing().filter(expects_change=True, action="wait")
+        asked = [option for option in options.Option if options.asks(option)]
+        ignored = Decision.objects.standing().filter(
+            Q(expects_change=True) | Q(option__in=asked), action="wait", used_at__isnull=True
+        )
         waiting.filter(pk__in=ignored.values("conflict")).update(followed=Conflict.Followed.CANNOT_TELL)
         waiting.update(followed=Conflict.Followed.APPLIED)
         cases.close(dispute, "followed")

@@ -4,10 +4,11 @@ The callers hold the transaction in which the task moves, so that rows and statu
 """
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from disputes import cases, flags, rates, stuck
 from disputes.followup import follow_up
@@ -21,6 +22,9 @@ from tasks.errors import Refused
 from tasks.events import Actor, record
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.states import Severity
+
+# Work that was not taken has answered nothing.
+UNTAKEN = (Submission.State.LOST, Submission.State.RED)
 
 
 def settled_findings(task: Task) -> dict[int, Conflict]:
@@ -50,7 +54,10 @@ def last_review(task: Task) -> Review | None:
 
 
 def findings_to_answer(task: Task) -> list[Finding]:
-    """What the next submission must answer: the last review's findings but the settled and ruled ones."""
+    """What the next submission must answer: the last review's findings but the settled and ruled ones.
+
+    Follow-ups wait for another task (§24).
+    """
     review = last_review(task)
     if review is None:
         return []
@@ -61,30 +68,42 @@ def findings_to_answer(task: Task) -> list[Finding]:
     undecided = conflicts.filter(status=Conflict.Status.OPEN)
     underway = conflicts.filter(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
     ruled = {*(undecided | underway).values_list("finding", flat=True), *settled_findings(task)}
-    answered = review.submission.round
-    later = task.submissions.standing().filter(round__gt=answered)
-    if later.exclude(state="lost").exists():
-        handed_in = set(
-            Answer.objects.filter(submission__in=later.exclude(state__in=["lost", "red"]))
-            .exclude(finding__in=asked)
-            .values_list("finding", flat=True)
-        )
-    else:
-        handed_in = set()
-    return [
-        finding
-        for finding in review.findings.select_related("first")
-        if finding.origin.pk not in ruled | handed_in
-    ]
+    later = task.submissions.standing().filter(round__gt=review.submission.round)
+    taken = later.exclude(state__in=UNTAKEN)
+    handed_in = set(Answer.objects.filter(submission__in=taken).values_list("finding", flat=True)) - asked
+    findings = list(review.findings.filter(is_follow_up=False).select_related("first"))
+    besides = asked - ruled - {finding.origin.pk for finding in findings}
+    due = [finding for finding in findings if finding.origin.pk not in ruled | handed_in]
+    return [*newest_of(task, besides), *due]
+
+
+def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
+    """Points, named by the findings as first raised, as they were raised last."""
+    if not origins:
+        return []
+    raised = task.findings.standing().filter(Q(pk__in=origins) | Q(first__in=origins))
+    newest = {
+        finding.origin.pk: finding for finding in raised.select_related("first", "review").order_by("pk")
+    }
+    return list(newest.values())
 
 
 def asked_findings(task: Task) -> set[int]:
-    """Findings, as first raised, that a human told the coder to answer, and nothing handed in since has."""
-    asked = Decision.objects.standing().filter(
-        conflict__dispute__task=task, conflict__kind=Conflict.Kind.SILENCE,
-        conflict__followed=Conflict.Followed.WAITING, option__in=[Option.ASK, Option.ASK_DISAGREE],
+    """Findings, as first raised, that a human told the coder to answer, and nothing taken since has."""
+    rulings = Decision.objects.standing().filter(
+        conflict__dispute__task=task, option__in=[Option.ASK, Option.ASK_DISAGREE, Option.REDUCE],
+        conflict__followed__in=[Conflict.Followed.WAITING, Conflict.Followed.APPLIED],
     )  # fmt: skip
-    return set(asked.values_list("conflict__finding", flat=True))
+    asked = set()
+    for ruling in rulings.select_related("conflict__submission"):
+        since = task.submissions.standing().filter(at__gt=ruling.at).exclude(state__in=UNTAKEN)
+        if ruling.option == Option.REDUCE:
+            told = set(cases.withdrawn_by(ruling.conflict).values_list("finding", flat=True))
+        else:
+            told = {ruling.conflict.finding_id}
+        answers = Answer.objects.filter(submission__in=since, finding__in=told)
+        asked |= told - set(answers.exclude(kind=Answer.Kind.SILENT).values_list("finding", flat=True))
+    return asked
 
 
 # --- Submissions ------------------------------------------------------------------------------------------
@@ -136,7 +155,7 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
             status=422,
             details=[{"line": 0, "reason": f"{f.code} ({f.severity}): {f.title}"} for f in silent],
         )
-    rates.demand_justification(task, response, due)
+    rates.demand_justification(task, response, due, known)
     return known
 
 
@@ -287,8 +306,11 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
         return
     submission = taken.review.submission
     path, line = place(found.location)
+    is_weighed = origin is not None and bool(origin.first_severity)  # a person's word is final (SEV-7)
+    severity = Severity(origin.severity) if origin and is_weighed else found.severity
     late = is_follow_up(
-        is_new=origin is None, severity=found.severity, text=found.text, location=found.location,
+        is_new=stuck.may_be_follow_up(origin, possibly), severity=found.severity, text=found.text,
+        location=found.location,
         since_last_review=stuck.changes_since_last_review(submission),
     )  # fmt: skip
     finding = Finding.objects.create(
@@ -298,9 +320,10 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
         round=submission.round,
         code=allot_code(task, submission.round, found.code),
         raw_code=found.code,
-        severity=found.severity or Severity.MEDIUM,  # SEV-9
+        severity=severity or Severity.MEDIUM,  # SEV-9
+        first_severity=(found.severity or Severity.MEDIUM) if is_weighed else "",
         raw_severity=found.raw_severity,
-        mandatory=found.severity in task.project.config.mandatory and not late,
+        mandatory=severity in task.project.config.mandatory and not late,
         is_follow_up=late,
         possibly=possibly,
         same_as_score=score,

@@ -1,6 +1,8 @@
 """A coder that declines too much: asked once to justify it, then a card for a human (§12)."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from disputes import cases
 from disputes.models import Conflict
@@ -26,13 +28,15 @@ from tasks.states import Severity
 JUSTIFICATION = re.compile(r"justification\b", re.IGNORECASE)
 
 
-def demand_justification(task: Task, response: ReadResponse, due: list[Finding]) -> None:
+def demand_justification(
+    task: Task, response: ReadResponse, due: list[Finding], known: Mapping[str, Finding]
+) -> None:
     """Refuse more DISAGREE blocks than the limit once, unless the response justifies them (RL-1).
 
     Raises Refused: too_many_disagreements.
     """
-    declined = {block.code for block in response.disagreements}
-    rated = [_rated(finding, finding.code in declined) for finding in due]
+    declined = {known[block.code].origin.pk for block in response.disagreements}
+    rated = [_rated(finding, finding.severity, finding.origin.pk in declined) for finding in due]
     current = tally(task.round, rated)
     lines = justify_lines(check_rates(current, [], _settings(task)), rated)
     if not lines or _is_justified(response.text):
@@ -41,7 +45,8 @@ def demand_justification(task: Task, response: ReadResponse, due: list[Finding])
         "too_many_disagreements", lines[0],
         f"{lines[1]} Put the evidence under a heading `## Justification`.", status=422,
         details=[
-            {"line": block.line, "reason": f"{block.code} is declined"} for block in response.disagreements
+            {"line": block.line, "reason": f"{block.code}: withdraw the disagreement, or justify it"}
+            for block in response.disagreements
         ],
     )  # fmt: skip
 
@@ -52,7 +57,7 @@ def _is_justified(text: str) -> bool:
 
 
 def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
-    """Open a card where the coder's disagreements pass a limit; at most one waits for a task."""
+    """Open a card where the coder's disagreements pass a limit; one that waits is brought up to date."""
     task = submission.task
     by_round = _rounds(task)
     if submission.round not in by_round:
@@ -60,22 +65,27 @@ def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
     rated = by_round.pop(submission.round)
     earlier = [tally(number, by_round[number]) for number in sorted(by_round) if number < submission.round]
     rates = check_rates(tally(submission.round, rated), earlier, _settings(task))
+    if rates.action is Action.ALLOW:
+        return None
+    told: dict[str, Any] = {
+        "question": rates.hits[0].message,
+        "submission": submission,
+        "effect": HOLD if rates.action is Action.BLOCK_ROUND else LOG,
+        "evidence": [line for line in alert_lines(rates, rated) if line],
+    }
     waiting = Conflict.objects.filter(
         dispute__task=task, origin=Conflict.Origin.RATE, status=Conflict.Status.OPEN
-    )
-    if rates.action is Action.ALLOW or waiting.exists():
-        return None
-    return cases.open_conflict(
-        task, kind=Conflict.Kind.ALERT, origin=Conflict.Origin.RATE, opened_as="system",
-        question=rates.hits[0].message, submission=submission, severity=Severity.HIGH, actor=actor,
-        effect=HOLD if rates.action is Action.BLOCK_ROUND else LOG,
-        evidence=_told(alert_lines(rates, rated)),
-    )  # fmt: skip
-
-
-def _told(lines: list[str]) -> list[str]:
-    """The card's text without its title and its options, which the page shows as such."""
-    return [line for line in lines[1 : lines.index("Options:")] if line]
+    ).first()
+    if waiting is None:
+        return cases.open_conflict(
+            task, kind=Conflict.Kind.ALERT, origin=Conflict.Origin.RATE, opened_as="system",
+            severity=Severity.HIGH, actor=actor, **told,
+        )  # fmt: skip
+    for name, value in told.items():
+        setattr(waiting, name, value)
+    waiting.save(update_fields=list(told))
+    cases.refresh(waiting.dispute)
+    return waiting
 
 
 def tallies(task: Task) -> list[Tally]:
@@ -95,27 +105,39 @@ def _rounds(task: Task) -> dict[int, list[Rated]]:
     kinds: dict[int, dict[int, str]] = {}
     for round_, finding, kind in answers:
         kinds.setdefault(round_, {})[finding] = kind
-    findings = {finding.pk: finding for finding in Finding.objects.filter(task=task, first__isnull=True)}
+    raised: dict[int, list[Finding]] = {}
+    for finding in Finding.objects.standing().filter(task=task).select_related("first").order_by("pk"):
+        raised.setdefault(finding.origin.pk, []).append(finding)
     converted = set(
         Conflict.objects.filter(dispute__task=task, origin=Conflict.Origin.CONVERTED)
         .exclude(status=Conflict.Status.MOOT)
-        .values_list("finding", flat=True)
+        .values_list("finding", "submission__round")
     )
     return {
         round_: [
-            _rated(findings[pk], kind == Answer.Kind.DECLINED, converted=pk in converted)
+            _rated(
+                raised[pk][0], _severity(raised[pk], round_), kind == Answer.Kind.DECLINED,
+                converted=(pk, round_) in converted,
+            )
             for pk, kind in answered.items()
-            if pk in findings
+            if pk in raised
         ]
         for round_, answered in kinds.items()
-    }
+    }  # fmt: skip
 
 
-def _rated(finding: Finding, disagreed: bool, *, converted: bool = False) -> Rated:
-    """Below the mandatory severities a finding is no conflict, so its disagreement does not count."""
+def _severity(raised: list[Finding], round_: int) -> Severity:
+    """The severity that the point had when that round answered it."""
+    before = [finding.severity for finding in raised if finding.round < round_]
+    return Severity([raised[0].severity, *before][-1])
+
+
+def _rated(finding: Finding, severity: str, disagreed: bool, *, converted: bool = False) -> Rated:
+    """A DISAGREE counts whatever the severity (RL-1), but not on what a person lowered so far."""
+    is_none = finding.lowered_by_id is not None and not finding.mandatory
     return Rated(
-        finding.code, finding.title, Severity(finding.severity),
-        disagreed=disagreed and finding.mandatory, converted=converted,
+        finding.code, finding.title, Severity(severity), disagreed=disagreed and not is_none,
+        converted=converted,
     )  # fmt: skip
 
 

@@ -3,22 +3,28 @@
 from collections.abc import Iterator
 
 from django.db import transaction
+from django.db.models import Q
 
-from disputes import cases, flags, stuck
-from disputes.intake import settled_findings
+from disputes import cases, flags, root_causes
+from disputes.changes import changes_since_last_round
+from disputes.intake import newest_of, settled_findings
 from disputes.models import Conflict, Flag
 from disputes.protocol.compliance import place_changed
-from disputes.protocol.diffs import Changes, read_diff
+from disputes.protocol.diffs import Changes
 from disputes.protocol.disagree import Disagreement
+from disputes.protocol.documents import MAX_BYTES
 from disputes.protocol.kinds import AnswerKind
 from disputes.protocol.locations import read_place
-from disputes.protocol.responses import Answered, ReadResponse
+from disputes.protocol.responses import Answered, ReadResponse, read_response
 from disputes.protocol.settings import part_of
 from disputes.protocol.silence import SilenceSettings, Suspicion, Watched, judge_silence
 from tasks.events import SYSTEM
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.policy import HOLD
 from tasks.states import MOVES, Severity
+
+ANSWER_MAX = 2_000  # characters of an answer in JSON that are looked at
+UNTAKEN = (Submission.State.LOST, Submission.State.RED)
 
 
 @transaction.atomic
@@ -29,10 +35,9 @@ def look_for_silence(submission: Submission) -> list[Flag]:
     """
     task = Task.objects.select_for_update().select_related("project").get(pk=submission.task_id)
     review = reviewed_before(submission)
-    if review is None:
+    if review is None or submission.rolled_back_id:
         return []
-    findings = [finding for finding in review.findings.select_related("first", "review") if finding.mandatory]
-    found = list(suspicions(submission, task, findings))
+    found = list(suspicions(submission, task, watched_findings(submission, review)))
     raised = flags.raise_flags(submission, found, actor=SYSTEM)
     holds = [conflict for conflict in cases.open_conflicts(task) if conflict.effect == HOLD]
     if raised and holds and task.status in MOVES["hold"].sources:
@@ -43,11 +48,32 @@ def look_for_silence(submission: Submission) -> list[Flag]:
 
 def reviewed_before(submission: Submission) -> Review | None:
     """The review that this submission answers."""
-    before = Review.objects.filter(
-        submission__task=submission.task_id, submission__rolled_back__isnull=True,
-        submission__round__lt=submission.round,
-    )  # fmt: skip
+    before = Review.objects.standing().filter(
+        submission__task=submission.task_id, submission__round__lt=submission.round
+    )
     return before.order_by("-pk").first()
+
+
+def watched_findings(submission: Submission, review: Review) -> list[Finding]:
+    """What had to be answered: the review's findings that are no follow-ups, and what was answered besides.
+
+    What an earlier submission since that review has answered was judged with it.
+    """
+    since = Submission.objects.standing().filter(
+        task=submission.task_id, round__gt=review.submission.round, round__lt=submission.round
+    )
+    answers = Answer.objects.exclude(kind=Answer.Kind.SILENT)
+    now = set(answers.filter(submission=submission).values_list("finding", flat=True))
+    before = set(
+        answers.filter(submission__in=since.exclude(state__in=UNTAKEN)).values_list("finding", flat=True)
+    )
+    findings = list(review.findings.select_related("first", "review"))
+    asked_besides = now - {finding.origin.pk for finding in findings}
+    return [
+        finding
+        for finding in [*findings, *newest_of(submission.task, asked_besides)]
+        if not (finding.is_follow_up or finding.is_withdrawn) and finding.origin.pk not in before - now
+    ]
 
 
 def suspicions(
@@ -55,26 +81,41 @@ def suspicions(
 ) -> Iterator[tuple[Finding, Suspicion]]:
     """What the heuristics say of each finding that had to be answered."""
     by_code = {finding.code: finding for finding in findings}
-    text = submission.since_last_round
-    changes = read_diff(text, is_cut=len(text) >= stuck.CUT_AT) if text else None
-    settled = settled_findings(task)
-    disputed = set(
-        Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN).values_list(
-            "finding", flat=True
-        )
+    changes = changes_since_last_round(submission)
+    ruled = Conflict.objects.filter(dispute__task=task, kind=Conflict.Kind.DISAGREEMENT).filter(
+        Q(status=Conflict.Status.OPEN) | Q(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
     )
+    settled = {*settled_findings(task), *ruled.values_list("finding", flat=True)}
+    rolled_back = _rolled_back(task, submission.round)
     watched = [
-        _watched(finding, changes, is_settled=finding.origin.pk in {*settled, *disputed})
+        _watched(finding, submission, changes, rolled_back, is_settled=finding.origin.pk in settled)
         for finding in findings
     ]
     settings = part_of(task.project.config, SilenceSettings)
-    judgement = judge_silence(watched, _as_read(submission, findings), submission.response, settings=settings)
+    response, document = as_read(submission, findings)
+    judgement = judge_silence(watched, response, document, settings=settings)
     for suspicion in judgement.flags:
         yield by_code[suspicion.code], suspicion
 
 
-def _watched(finding: Finding, changes: Changes | None, *, is_settled: bool) -> Watched:
-    silent = Flag.objects.filter(finding=finding.origin).exclude(status=Flag.Status.FALSE_POSITIVE)
+def _rolled_back(task: Task, round_: int) -> tuple[str, ...]:
+    """How each attempt at this round failed that was taken back, oldest first (H2)."""
+    attempts = root_causes.analyse(task, round_).attempts if task.rollbacks.count() > 1 else ()
+    return tuple(
+        ", ".join(sorted({*attempt.marks, *(each.pattern for each in attempt.seen)}))
+        for attempt in attempts
+        if attempt.submission.rolled_back_id
+    )
+
+
+def _watched(
+    finding: Finding,
+    submission: Submission,
+    changes: Changes | None,
+    rolled_back: tuple[str, ...],
+    *,
+    is_settled: bool,
+) -> Watched:
     return Watched(
         code=finding.code,
         ordinal=finding.ordinal,
@@ -84,27 +125,56 @@ def _watched(finding: Finding, changes: Changes | None, *, is_settled: bool) -> 
         impact=finding.impact,
         text=finding.text,
         is_settled=is_settled,
-        silent_rounds=tuple(sorted(set(silent.values_list("submission__round", flat=True)))),
+        rollbacks=rolled_back,
+        silent_rounds=silent_rounds(finding.origin, submission.round),
         touched=place_changed(read_place(finding.location), changes),
     )
 
 
-def _as_read(submission: Submission, findings: list[Finding]) -> ReadResponse:
-    """The answers as they were taken, under the codes of the last review."""
+def silent_rounds(origin: Finding, before: int) -> tuple[int, ...]:
+    """The earlier rounds in which the point was passed over, since people last called that a false alarm."""
+    raised = Flag.objects.filter(
+        finding=origin, submission__rolled_back__isnull=True, submission__round__lt=before
+    )
+    rounds, refused = set(), 0
+    for round_, status, heuristics in raised.values_list("submission__round", "status", "heuristics"):
+        if status == Flag.Status.FALSE_POSITIVE:
+            refused = max(refused, round_)
+        elif flags.PASSED_OVER & {*heuristics}:
+            rounds.add(round_)
+    silent = Answer.objects.standing().filter(finding=origin, kind=Answer.Kind.SILENT)
+    silent = silent.filter(submission__round__lt=before).exclude(submission__state__in=UNTAKEN)
+    rounds.update(silent.values_list("submission__round", flat=True))
+    return tuple(sorted(round_ for round_ in rounds if round_ > refused))
+
+
+def as_read(submission: Submission, findings: list[Finding]) -> tuple[ReadResponse, str]:
+    """The answers as they were taken, under the codes of the findings, and the text that holds them.
+
+    Answers that were handed in as JSON stand nowhere in the text; they are written below it.
+    """
     codes = {finding.origin.pk: finding.code for finding in findings}
     given = [
         (codes[answer.finding_id], answer)
         for answer in submission.answers.exclude(kind=Answer.Kind.SILENT)
         if answer.finding_id in codes
     ]
-    return ReadResponse(
-        answers=tuple(
-            Answered(code, AnswerKind(answer.kind), answer.text, answer.line or 0) for code, answer in given
-        ),
-        disagreements=tuple(
-            Disagreement(code, answer.text, "", "", "", answer.line or 0)
-            for code, answer in given
-            if answer.kind == Answer.Kind.DECLINED
-        ),
-        text=submission.response,
+    lines = submission.response.split("\n")
+    stated = {answer.line: answer.place for answer in read_response(submission.response).answers}
+    apart = [answer for _, answer in given if answer.line not in stated]
+    room = min(ANSWER_MAX, MAX_BYTES // (8 * max(len(apart), 1)))
+    if apart and len(submission.response.encode()) > MAX_BYTES // 2:
+        lines = []
+    answers = []
+    for code, answer in given:
+        line, where = answer.line or 0, stated.get(answer.line or 0, "")
+        if answer.line not in stated:
+            lines += ["", f"- {code}: {' '.join(answer.text[:room].split())}"]
+            line = len(lines)
+        answers.append(Answered(code, AnswerKind(answer.kind), answer.text, line, where))
+    declined = tuple(
+        Disagreement(answer.code, answer.text, "", "", "", answer.line)
+        for answer in answers
+        if answer.kind is AnswerKind.DECLINED
     )
+    return ReadResponse(tuple(answers), declined, submission.response), "\n".join(lines)

@@ -5,11 +5,16 @@ from hashlib import sha256
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from disputes import cases
+from disputes.changes import changes_since_last_round, round_before
+from disputes.flags import PASSED_OVER
 from disputes.models import NOT_STATED, Conflict, Flag
-from disputes.protocol.diffs import Changes, read_diff
+from disputes.protocol.compliance import place_changed
+from disputes.protocol.diffs import Changes
 from disputes.protocol.identity import Raised, same_finding
+from disputes.protocol.locations import read_place
 from disputes.protocol.reviews import Found
 from disputes.protocol.stuck import SILENT, Diagnosis, Step, Stuck, Turn, diagnose, needs_human
 from tasks.access import RULE, may
@@ -19,7 +24,6 @@ from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.states import Status
 
 EARLIER_MAX = 300  # findings that a new one is compared with
-CUT_AT = 256 * 1024  # where the host cuts what changed since the last round
 ORIGINS = {
     Stuck.TRUE_DISPUTE: Conflict.Origin.REPEATED,
     Stuck.OSCILLATION: Conflict.Origin.OSCILLATION,
@@ -97,17 +101,18 @@ def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
 
 def changes_since_last_review(submission: Submission) -> Changes | None:
     """What changed since the last review; None for a first review, or where what lies between had none."""
-    before = (
-        submission.task.submissions.standing()
-        .filter(round__lt=submission.round)
-        .exclude(state=Submission.State.LOST)
-        .order_by("-round", "-attempt")
-        .first()
-    )
-    if before is None or not before.reviews.exists() or not submission.since_last_round:
+    before = round_before(submission)
+    if before is None or not before.reviews.exists():
         return None
-    text = submission.since_last_round
-    return read_diff(text, is_cut=len(text) >= CUT_AT)
+    return changes_since_last_round(submission)
+
+
+def may_be_follow_up(origin: Finding | None, possibly: Finding | None) -> bool:
+    """Whether a finding is new as far as anybody can tell, or was never more than a follow-up."""
+    if origin is None:
+        return possibly is None
+    chain = Finding.objects.standing().filter(Q(pk=origin.pk) | Q(first=origin.pk))
+    return not chain.filter(is_follow_up=False).exists()
 
 
 # --- Going round in circles -------------------------------------------------------------------------------
@@ -153,20 +158,23 @@ def turns_of(finding: Finding) -> list[Turn]:
     ]
     answers = {
         answer.submission.round: answer
-        for answer in Answer.objects.filter(finding=finding.origin, submission__rolled_back__isnull=True)
-        .select_related("submission")
+        for answer in Answer.objects.standing()
+        .filter(finding=finding.origin)
+        .exclude(submission__state=Submission.State.LOST)
+        .select_related("submission__task")
         .order_by("submission__round", "submission__attempt")
     }
-    untouched = set(
-        Flag.objects.filter(finding=finding.origin)
+    hinted = (
+        Flag.objects.filter(finding=finding.origin, submission__rolled_back__isnull=True)
         .exclude(status=Flag.Status.FALSE_POSITIVE)
-        .values_list("submission__round", flat=True)
+        .values_list("submission__round", "heuristics")
     )
+    untouched = {round_ for round_, heuristics in hinted if PASSED_OVER & {*heuristics}}
     turns = []
     for index, one in enumerate(raised):
         until = raised[index + 1].round if index + 1 < len(raised) else None
         given = [n for n in answers if n > one.round and (until is None or n <= until)]
-        answer = answers[min(given)] if given else None
+        answer = answers[max(given)] if given else None
         flagged = answer is not None and answer.submission.round in untouched
         turns.append(
             Turn(
@@ -175,11 +183,18 @@ def turns_of(finding: Finding) -> list[Turn]:
                 answer=(SILENT if flagged else answer.kind) if answer else "",
                 answer_text=answer.text if answer else "",
                 content=_content(one),
-                touched=False if flagged else None,
+                touched=False if flagged else _touched(one, answer),
                 request=_said(one.title, one.suggestion),
             )
         )
     return turns
+
+
+def _touched(finding: Finding, answer: Answer | None) -> bool | None:
+    """Whether the commit of an answer changed the place; None where nobody can tell."""
+    if answer is None:
+        return None
+    return place_changed(read_place(finding.location), changes_since_last_round(answer.submission))
 
 
 def _content(finding: Finding) -> str:
@@ -206,8 +221,8 @@ def _was_disputed(finding: Finding) -> bool:
 def _repeats_too_often(review: Review) -> bool:
     """Whether the last rejections repeat their findings over as many rounds as the project bears."""
     task: Task = review.submission.task
-    rejections = Review.objects.filter(
-        submission__task=task, submission__rolled_back__isnull=True, verdict=Review.Verdict.NEEDS_REVISION
+    rejections = Review.objects.standing().filter(
+        Q(pk=review.pk) | Q(verdict=Review.Verdict.NEEDS_REVISION), submission__task=task
     )
     if task.counts_since:
         rejections = rejections.filter(at__gt=task.counts_since)
@@ -219,7 +234,7 @@ def _repeats_too_often(review: Review) -> bool:
 
 
 def _open(review: Review, finding: Finding, origin: str, why: str, actor: Actor) -> Conflict:
-    answer = Answer.objects.filter(finding=finding.origin).exclude(text="").order_by("pk").last()
+    answer = Answer.objects.standing().filter(finding=finding.origin).exclude(text="").order_by("pk").last()
     return cases.open_conflict(
         review.submission.task, kind=Conflict.Kind.DISAGREEMENT, origin=origin,
         opened_as="reviewer" if origin == Conflict.Origin.REPEATED else "system",
@@ -233,10 +248,14 @@ def _open(review: Review, finding: Finding, origin: str, why: str, actor: Actor)
 
 def lacks_what_it_takes(submission: Submission) -> Diagnosis | None:
     """The first mandatory finding that the coder says it cannot do anything about."""
-    answers = submission.answers.filter(finding__mandatory=True).select_related("finding")
-    for answer in answers:
-        turn = Turn(submission.round, True, answer=answer.kind, answer_text=answer.text)
-        found = diagnose([turn])
-        if found and found.kind is Stuck.CANNOT_DO:
+    for answer in submission.answers.select_related("finding").order_by("pk"):
+        found = diagnose([Turn(submission.round, True, answer=answer.kind, answer_text=answer.text)])
+        if found and found.kind is Stuck.CANNOT_DO and _is_mandatory(answer.finding):
             return found
     return None
+
+
+def _is_mandatory(origin: Finding) -> bool:
+    """Whether the point was mandatory when it was raised last."""
+    newest = Finding.objects.standing().filter(Q(pk=origin.pk) | Q(first=origin.pk)).order_by("pk").last()
+    return bool(newest and newest.mandatory)

@@ -108,7 +108,7 @@ MOVES: dict[str, Move] = {
     "rule_revise": _move({D, R, C}, I),
     "rule_review": _move({D}, R),
     "rule_accept": _move({D}, C),
-    "undo": _move({I, P, R, C, V, X}, D, F, R, C, V),
+    "undo": _move({I, P, R, C, D, V, X}, D, F, I, R, C, V),
     "clash": _move({C}, I),
     "retry": _move({D, F}, I, P, R),
     "defer": _move(UNFINISHED, V),

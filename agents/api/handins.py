@@ -147,7 +147,7 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     task.submit(actor=caller.actor, note=data["notes"] or f"commit {submission.sha[:12]}")
     intake.take_submission(submission, response, known, actor=caller.actor)
     held = [c for c in _open(task) if c.effect == "hold"]
-    if held:
+    if held and task.status == Status.REVIEW:  # it may be parked already
         task.hold(actor=caller.actor, note=", ".join(f"{c.ref} {c.question}" for c in held)[:500])
     message = f"{task.ref} is handed in at {submission.sha[:12]}."
     if held:
@@ -275,10 +275,13 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
 
 def _may_be_disputed(finding: Finding) -> None:
     """Not what a human has decided (DEC-2), nor what waits for a ruling already."""
-    conflicts = Conflict.objects.filter(finding=finding.origin).exclude(followed=Conflict.Followed.REOPENED)
+    conflicts = Conflict.objects.filter(finding=finding.origin, kind=Conflict.Kind.DISAGREEMENT).exclude(
+        followed=Conflict.Followed.REOPENED
+    )
     if conflicts.filter(status=Conflict.Status.OPEN).exists():
         raise Refused("already_open", f"{finding.code} is in dispute already.", "Wait for the ruling.")
-    if conflicts.filter(status=Conflict.Status.DECIDED).exists():
+    decided = conflicts.filter(status=Conflict.Status.DECIDED).exists()
+    if decided or finding.origin.pk in intake.settled_findings(finding.task):
         raise Refused(
             "RE_ARGUED_CONFLICT",
             f"{finding.code} was decided by a human and cannot be argued again.",

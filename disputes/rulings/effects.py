@@ -8,6 +8,7 @@ from disputes.models import Conflict, Decision
 from disputes.protocol import options
 from disputes.protocol.options import Kind, Option
 from disputes.rulings.offers import blockers_of
+from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task
 from tasks.policy import HOLD
@@ -76,13 +77,24 @@ def _rate_alert(decision: Decision) -> str:
     """What was ruled on a coder that declines too much (§12)."""
     conflict = decision.conflict
     if decision.option == Option.REDUCE:
-        declined = Conflict.objects.filter(
-            dispute=conflict.dispute, status=Conflict.Status.OPEN, origin=Conflict.Origin.DISAGREE
-        )
-        declined.update(status=Conflict.Status.MOOT)
+        _withdraw(conflict)
     if not options.asks(decision.option):
         _followed(conflict)
     return ""
+
+
+def _withdraw(alert: Conflict) -> None:
+    """What the alert's round declined is open again. Raises Refused: landed."""
+    if alert.task.landed_at or alert.task.landings.filter(status=Landing.Status.PUSHING).exists():
+        raise Refused(
+            "landed", f"{alert.task.ref} has landed; its coder is not asked again.",
+            "Rule on each conflict instead.",
+        )  # fmt: skip
+    declined = Conflict.objects.filter(
+        dispute__task=alert.task, status=Conflict.Status.OPEN, origin=Conflict.Origin.DISAGREE,
+        submission__round=alert.submission.round if alert.submission else 0,
+    )  # fmt: skip
+    declined.update(status=Conflict.Status.MOOT)
 
 
 def _plain(value: Any) -> Any:
@@ -155,12 +167,16 @@ def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, n
 
 
 def _coder_must_act(task: Task) -> bool:
-    """Whether a ruling asks for a change or an answer that no submission since could have carried out."""
+    """Whether a ruling asks for a change or an answer that no submission since could have carried out.
+
+    What has landed, or is being pushed, comes back for a change, not for an answer.
+    """
+    is_landing = task.landed_at or task.landings.filter(status=Landing.Status.PUSHING).exists()
     waiting = Decision.objects.standing().filter(
         conflict__dispute__task=task, conflict__followed=Conflict.Followed.WAITING
     )
     return any(
         ruling.used_at is None or not task.submissions.standing().filter(at__gt=ruling.used_at).exists()
         for ruling in waiting
-        if ruling.expects_change or options.asks(ruling.option)
+        if ruling.expects_change or (options.asks(ruling.option) and not is_landing)
     )

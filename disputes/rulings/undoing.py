@@ -9,6 +9,9 @@ from django.utils.dateparse import parse_datetime
 
 from disputes import cases, flags
 from disputes.models import Conflict, Decision
+from disputes.protocol import options
+from disputes.protocol.options import Option
+from disputes.rulings.effects import go_on
 from disputes.rulings.proposing import synthesis_kept
 from tasks.access import RULE, may
 from tasks.dependencies import recount, recount_dependants

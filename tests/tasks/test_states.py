@@ -47,7 +47,7 @@ TABLE = [
     ("rule_revise", "DRC", "I"),  # a ruling asks for a change
     ("rule_review", "D", "R"),  # a ruling asks for none, and the commit was not reviewed to its end
     ("rule_accept", "D", "C"),  # a ruling asks for none, and the commit is reviewed and green
-    ("undo", "IPRCVX", "DFRCV"),  # a ruling is taken back: to wherever the task was
+    ("undo", "IPRCDVX", "DFIRCV"),  # a ruling is taken back: to wherever the task was
     ("clash", "C", "I"),  # the approved commit no longer fits onto the target branch
     ("retry", "DF", "IPR"),  # a human sends it on
     ("defer", "PIRDFV", "V"),  # any unfinished one
@@ -135,13 +135,17 @@ def test_a_move_with_several_goals_must_name_one(verb: str) -> None:
         ("C", "I"),  # a ruling that asks for a change of a completed task
         ("F", "P"),  # retry of a failed task
         ("V", "X"),  # cancel, ruled on a task that was deferred meanwhile
+        ("I", "D"),  # a hint on a task under way was made a conflict
+        ("R", "D"),  # or on one under review
     ],
 )
 def test_a_ruling_can_be_undone_to_where_the_task_was(source: str, moved_to: str) -> None:
     assert target("undo", LETTERS[moved_to], LETTERS[source]) is LETTERS[source]
 
 
-@pytest.mark.parametrize("verb", ["rule_revise", "rule_review", "rule_accept", "retry", "defer", "cancel"])
+@pytest.mark.parametrize(
+    "verb", ["rule_revise", "rule_review", "rule_accept", "retry", "defer", "cancel", "hold"]
+)
 def test_undo_starts_from_wherever_a_ruling_can_have_led(verb: str) -> None:
     assert MOVES[verb].targets <= MOVES["undo"].sources
 

@@ -1,0 +1,844 @@
+"""Silent disagreement in what is handed in: what is flagged, what a card asks, what becomes of it (§13)."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from disputes import cases, followup, intake, rollbacks, rulings, silences
+from disputes.models import Conflict, Decision, Flag
+from disputes.protocol.responses import read_response
+from disputes.protocol.reviews import read_review
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models import Answer, Event, Finding, Project, Submission, Task
+from tests.factories import create_submission, create_task
+
+pytestmark = pytest.mark.django_db
+
+CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
+CRITICAL = {"title": "Keys lie in the log", "severity": "critical", "location": "src/log.py:8"}
+SECOND = {"title": "Anybody may read the backup", "severity": "critical", "location": "src/backup.py:30"}
+HIGH = {"title": "Failed calls are retried at once", "severity": "high", "location": "src/calls.py:12"}
+OTHER = {"title": "The tests wait for seconds", "severity": "high", "location": "tests/test_calls.py:3"}
+LOW = {"title": "A name is vague", "severity": "low", "location": "src/names.py:1"}
+ELSEWHERE = "README.md"
+NEW = {"title": "The text is out of date", "severity": "high", "location": "README.md:12"}
+
+
+# --- Scenes -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def task(ledger: Project) -> Task:
+    return create_task(ledger, status="in_progress", round=1)
+
+
+def diff_of(*paths: str, line: int = 12) -> str:
+    """What git prints, without context, where one line of each file changed."""
+    return "".join(
+        f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -{line} +{line} @@\n-old\n+new\n"
+        for path in paths
+    )
+
+
+def addressed(*codes: str, words: str = "Done.") -> str:
+    return "".join(f"- {code}: addressed. {words}\n" for code in codes)
+
+
+def hand_in(task: Task, response: Any = "", *changed: str, **kwargs: Any) -> Submission:
+    """A coder reads its prompt and hands in as over the API; the host keeps the commit and looks at it."""
+    task = fresh(task)
+    if kwargs.pop("reads", True):
+        rulings.mark_used(rulings.rulings_for_prompt(task), 7)
+    read = read_response(response)
+    known = intake.check_response(task, read)
+    values = {"state": "verified", "response": read.text, "since_last_round": diff_of(*changed)} | kwargs
+    submission = create_submission(task, **values)
+    task.submit(actor=CODER)
+    intake.take_submission(submission, read, known, actor=CODER)
+    if task.status == "review" and any(c.effect == "hold" for c in cases.open_conflicts(task)):
+        task.hold(actor=CODER, note="held")
+    silences.look_for_silence(submission)
+    return submission
+
+
+def review(submission: Submission, *findings: dict[str, Any], approves: bool = False) -> intake.Taken:
+    submission.refresh_from_db()
+    read = read_review({"findings": list(findings)})
+    return intake.take_review(submission, read, approves=approves, actor=REVIEWER)
+
+
+def rejected(task: Task, *findings: dict[str, Any]) -> Task:
+    """Round 1 was handed in and reviewed; the coder works on round 2."""
+    review(hand_in(task), *findings)
+    return fresh(task)
+
+
+def rule(conflict: Conflict, option: str, user: User, **kwargs: Any) -> Decision:
+    values = {"undo_seconds": 0, "text": "It is so."} | kwargs
+    return rulings.decide(Conflict.objects.get(pk=conflict.pk), option, user=user, **values)
+
+
+def fresh(task: Task) -> Task:
+    return Task.objects.get(pk=task.pk)
+
+
+def card() -> Conflict:
+    return Conflict.objects.get(kind="silence", status="open")
+
+
+def state(conflict: Conflict) -> tuple[str, str, str]:
+    stored = Conflict.objects.select_related("dispute").get(pk=conflict.pk)
+    return stored.status, stored.followed, stored.dispute.status
+
+
+def due(task: Task) -> list[str]:
+    return [finding.code for finding in intake.findings_to_answer(fresh(task))]
+
+
+def levels() -> dict[str, str]:
+    return dict(Flag.objects.order_by("pk").values_list("finding__code", "level"))
+
+
+def kinds(task: Task) -> list[str]:
+    return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
+
+
+def told(task: Task) -> str:
+    """What the next coder's prompt begins with."""
+    return "\n".join(rulings.lines_for_coder(rulings.rulings_for_prompt(fresh(task))))
+
+
+def asked(task: Task, tom: User, option: str = "ask") -> Conflict:
+    """A critical finding was said to be done, its place is untouched; a human asks while it is reviewed."""
+    rejected(task, CRITICAL)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    conflict = card()
+    rule(conflict, option, tom)
+    return Conflict.objects.get(pk=conflict.pk)
+
+
+# --- What is flagged --------------------------------------------------------------------------------------
+
+
+def test_an_untouched_place_that_is_said_to_be_done_is_flagged(task: Task) -> None:
+    """H4"""
+    rejected(task, HIGH)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    flag = Flag.objects.get()
+    assert (flag.finding.code, flag.submission, flag.status) == ("ISSUE-R1-001", submission, "open")
+    assert (flag.heuristics, flag.level) == (["H4"], "log")
+    assert 'section "src/calls.py:12" is unchanged' in flag.evidence
+    assert kinds(task)[-1] == "flagged"
+
+
+@pytest.mark.parametrize("changed", [("src/calls.py",), (ELSEWHERE, "src/calls.py")])
+def test_a_place_that_changed_is_not(task: Task, changed: tuple[str, ...]) -> None:
+    rejected(task, HIGH)
+    hand_in(task, addressed("ISSUE-R1-001"), *changed)
+    assert not Flag.objects.exists()
+
+
+def test_nothing_is_said_where_the_changes_are_not_known(task: Task) -> None:
+    rejected(task, HIGH)
+    hand_in(task, addressed("ISSUE-R1-001"))
+    assert not Flag.objects.exists()
+
+
+@pytest.mark.parametrize("same", ["sha", "diff"])
+def test_the_same_work_handed_in_again_changed_nothing(task: Task, same: str) -> None:
+    """An empty comparison is no missing one."""
+    first = hand_in(task, diff="diff --git a/a b/a\n")
+    review(first, HIGH)
+    hand_in(task, addressed("ISSUE-R1-001"), **{same: getattr(first, same)})
+    assert levels() == {"ISSUE-R1-001": "log"}
+
+
+def test_looking_twice_flags_once(task: Task) -> None:
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    assert silences.look_for_silence(submission) == []
+    assert (Flag.objects.count(), Conflict.objects.count()) == (1, 1)
+
+
+def test_a_round_that_was_taken_back_is_not_looked_at(task: Task, lea: User) -> None:
+    rejected(task, HIGH)
+    submission = hand_in(task, addressed("ISSUE-R1-001"))
+    rollbacks.roll_back(fresh(task), 1, user=lea, reason="Again.")
+    Submission.objects.filter(pk=submission.pk).update(since_last_round=diff_of(ELSEWHERE))
+    submission.refresh_from_db()
+    assert silences.look_for_silence(submission) == []
+
+
+@pytest.mark.parametrize(
+    ("findings", "found"),
+    [
+        ((HIGH,), ["log"]),
+        ((HIGH, OTHER), ["warn", "warn"]),
+        ((CRITICAL,), ["warn"]),
+        ((CRITICAL, HIGH), ["warn", "log"]),
+        ((CRITICAL, SECOND), ["block", "block"]),
+        ((LOW,), []),
+    ],
+    ids=["high", "two high", "critical", "both", "two critical", "low"],
+)
+def test_levels_follow_from_how_many_are_passed_over(
+    task: Task, findings: tuple[dict[str, Any], ...], found: list[str]
+) -> None:
+    """§13.3"""
+    rejected(task, *findings)
+    hand_in(task, addressed(*due(task)), ELSEWHERE)
+    assert list(levels().values()) == found
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({"unaddressed_high_threshold": 1}, "warn"),
+        ({"unaddressed_high_threshold": 3}, "log"),
+        ({"critical_block": 1}, "log"),
+    ],
+)
+def test_the_projects_thresholds_count(task: Task, settings: dict[str, Any], found: str) -> None:
+    Project.objects.update(settings=settings)
+    rejected(Task.objects.get(pk=task.pk), HIGH)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    assert levels() == {"ISSUE-R1-001": found}
+
+
+def test_the_project_says_how_many_critical_ones_hold(task: Task) -> None:
+    Project.objects.update(settings={"critical_block": 1})
+    rejected(fresh(task), CRITICAL)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    assert (card().effect, fresh(task).status) == ("hold", "disputed")
+
+
+def test_a_deflection_is_flagged_for_a_look(task: Task) -> None:
+    """H5"""
+    rejected(task, HIGH)
+    hand_in(task, "## Response to ISSUE-R1-001\n\nAddressed. The reviewer misunderstands the pool.\n")
+    flag = Flag.objects.get()
+    assert (flag.heuristics, flag.level, card().effect) == (["H5"], "review", "log")
+
+
+def test_a_deflection_in_an_answer_of_a_form_is_found_too(task: Task) -> None:
+    """Its words stand in no document."""
+    rejected(task, HIGH)
+    words = "This is not a real issue."
+    hand_in(task, {"answers": [{"finding": "ISSUE-R1-001", "kind": "addressed", "text": words}]})
+    assert Flag.objects.get().heuristics == ["H5"]
+
+
+def test_the_text_beside_a_form_is_no_answer_to_the_finding_of_its_line(task: Task) -> None:
+    rejected(task, HIGH)
+    entry = {"finding": "ISSUE-R1-001", "kind": "addressed", "text": "Waits now."}
+    hand_in(task, {"answers": [entry], "text": "The warning of the linter is not a real issue."}, "src/x.py")
+    assert [flag.heuristics for flag in Flag.objects.all()] == [["H4"]]
+
+
+def test_a_large_form_is_looked_at_without_trouble(task: Task) -> None:
+    """What cannot be looked at could not be kept either."""
+    findings = [HIGH | {"title": f"Point {n}", "location": f"src/{n}.py:1"} for n in range(40)]
+    rejected(task, *findings)
+    answers = [{"finding": code, "kind": "addressed", "text": "ä" * 20_000} for code in due(task)]
+    hand_in(task, {"answers": answers, "text": "ö" * 120_000}, ELSEWHERE)
+    assert Flag.objects.count() == 40
+
+
+def test_a_round_in_which_only_a_phrase_was_found_was_no_silent_one(task: Task) -> None:
+    rejected(task, HIGH)
+    hand_in(task, addressed("ISSUE-R1-001", words="This is not a real issue."))
+    assert Flag.objects.get().heuristics == ["H5"]
+    assert silences.silent_rounds(Finding.objects.get(), 3) == ()
+
+
+# --- What is not --------------------------------------------------------------------------------------------
+
+
+def test_what_an_earlier_hand_in_answered_is_not_silence_in_the_next(task: Task, tom: User) -> None:
+    """One point was declined and ruled on, the other was answered in that same held round."""
+    rejected(task, CRITICAL, SECOND, HIGH)
+    response = "## DISAGREE: ISSUE-R1-003\n\n**Reviewer Concern:** At once.\n\n**Rationale:** Documented.\n\n"
+    hand_in(task, addressed("ISSUE-R1-001", "ISSUE-R1-002") + response, "src/log.py", "src/backup.py",
+            since_last_round=diff_of("src/log.py", line=8) + diff_of("src/backup.py", line=30))  # fmt: skip
+    rule(Conflict.objects.get(), "uphold_reviewer", tom)
+    hand_in(task, "It waits between tries now.", "src/calls.py")
+    assert not Flag.objects.exists()
+    assert fresh(task).status == "review"
+
+
+def test_what_a_human_ruled_for_the_reviewer_is_followed_up_not_flagged(task: Task, tom: User) -> None:
+    """§25 says whether a ruling was carried out; a hint beside it would ask twice."""
+    rejected(task, HIGH)
+    decline = "## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:** At once.\n\n**Rationale:** Documented.\n"
+    hand_in(task, decline, ELSEWHERE)
+    rule(Conflict.objects.get(), "uphold_reviewer", tom)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    assert not Flag.objects.exists()
+
+
+def test_what_was_waived_is_not_flagged(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL, HIGH)
+    hand_in(task, addressed("ISSUE-R1-001", "ISSUE-R1-002"), ELSEWHERE)
+    rule(card(), "waive", tom)
+    review(fresh(task).last_submission(), NEW)
+    before = Flag.objects.count()
+    hand_in(task, addressed("ISSUE-R2-001", "ISSUE-R1-001"), ELSEWHERE)
+    assert Flag.objects.count() == before
+
+
+def test_a_follow_up_need_not_be_answered(task: Task) -> None:
+    rejected(task, HIGH)
+    first = Finding.objects.get()
+    Finding.objects.filter(pk=first.pk).update(is_follow_up=True, mandatory=False)
+    hand_in(task, "Nothing more.", ELSEWHERE)
+    assert not Flag.objects.exists()
+
+
+def test_where_high_findings_are_optional_passing_over_two_warns(task: Task) -> None:
+    """§13.1: critical and high ones are watched; to drop one the coder must say so (ARB-1)."""
+    Project.objects.update(settings={"mandatory": ["critical"]})
+    rejected(fresh(task), HIGH, OTHER)
+    hand_in(task, "I did something else.", ELSEWHERE)
+    assert levels() == {"ISSUE-R1-001": "warn", "ISSUE-R1-002": "warn"}
+    assert Flag.objects.first().heuristics == ["H1", "H4"]
+    assert fresh(task).status == "review"
+
+
+def test_one_that_is_dropped_aloud_is_not_flagged(task: Task) -> None:
+    Project.objects.update(settings={"mandatory": ["critical"]})
+    rejected(fresh(task), HIGH)
+    hand_in(task, "- ISSUE-R1-001: deferred to the next task\n", ELSEWHERE)
+    assert not Flag.objects.exists()
+
+
+def passed_over(task: Task, times: int) -> None:
+    """An optional finding is raised and passed over so often, while others are answered."""
+    rejected(task, LOW, HIGH)
+    for round_ in range(2, 2 + times):
+        codes = [finding.code for finding in intake.findings_to_answer(fresh(task)) if finding.mandatory]
+        submission = hand_in(task, addressed(*codes), "src/calls.py", ELSEWHERE)
+        if fresh(task).status == "review" and round_ < 1 + times:
+            review(
+                submission,
+                LOW | {"code": f"ISSUE-R{round_ - 1}-001"},
+                HIGH | {"title": f"New point {round_}"},
+            )
+
+
+@pytest.mark.parametrize(("times", "found"), [(2, []), (3, ["systematic"])])
+def test_the_same_concern_passed_over_in_three_rounds_is_systematic(
+    task: Task, times: int, found: list[str]
+) -> None:
+    """§13.3, vector 31: any severity"""
+    Project.objects.update(settings={"rounds_to_human": 9})
+    passed_over(fresh(task), times)
+    assert list(Flag.objects.values_list("level", flat=True)) == found
+    assert fresh(task).status == ("disputed" if found else "review")
+
+
+def test_the_project_says_in_how_many(task: Task) -> None:
+    Project.objects.update(settings={"rounds_to_human": 9, "pattern_threshold": 2})
+    passed_over(fresh(task), 2)
+    assert list(Flag.objects.values_list("level", flat=True)) == ["systematic"]
+
+
+def test_after_a_false_alarm_the_rounds_are_counted_anew(task: Task, tom: User) -> None:
+    Project.objects.update(settings={"rounds_to_human": 9})
+    passed_over(fresh(task), 3)
+    rule(card(), "false_positive", tom)
+    submission = fresh(task).last_submission()
+    review(submission, LOW | {"code": "ISSUE-R3-001"}, NEW | {"title": "Yet another"})
+    codes = [finding.code for finding in intake.findings_to_answer(fresh(task)) if finding.mandatory]
+    hand_in(task, addressed(*codes), ELSEWHERE)
+    assert not Flag.objects.filter(status="open").exists()
+
+
+@pytest.mark.parametrize("state", ["red", "lost"])
+def test_silence_in_an_attempt_that_was_not_taken_is_none(task: Task, state: str) -> None:
+    rejected(task, LOW)
+    submission = hand_in(task)
+    Submission.objects.filter(pk=submission.pk).update(state=state)
+    assert silences.silent_rounds(Finding.objects.get(), 3) == ()
+
+
+def test_nor_is_silence_in_rounds_that_were_taken_back(task: Task, lea: User) -> None:
+    rejected(task, HIGH)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    first = Finding.objects.get()
+    assert silences.silent_rounds(first, 3) == (2,)
+    rollbacks.roll_back(fresh(task), 1, user=lea, reason="Again.")
+    assert silences.silent_rounds(first, 3) == ()
+
+
+# --- Cards ------------------------------------------------------------------------------------------------
+
+
+def test_a_hint_that_is_only_listed_asks_nobody(task: Task) -> None:
+    rejected(task, HIGH)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    assert not Conflict.objects.exists()
+    assert fresh(task).status == "review"
+
+
+def test_a_warning_asks_and_holds_nothing(task: Task) -> None:
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    hint = card()
+    assert (hint.origin, hint.opened_as, hint.effect, hint.severity) == (
+        "flagged",
+        "system",
+        "log",
+        "critical",
+    )
+    assert (hint.finding, hint.submission) == (Finding.objects.get(), submission)
+    assert hint.coder_position == "not stated"
+    assert fresh(task).status == "review"
+
+
+def test_two_critical_ones_hold_the_task(task: Task) -> None:
+    """Vector 30"""
+    rejected(task, CRITICAL, SECOND)
+    hand_in(task, addressed("ISSUE-R1-001", "ISSUE-R1-002"), ELSEWHERE)
+    assert list(Conflict.objects.values_list("effect", flat=True)) == ["hold", "hold"]
+    assert (fresh(task).status, kinds(task)[-1]) == ("disputed", "hold")
+
+
+def test_signs_of_forgetting_stand_on_the_card(task: Task) -> None:
+    """§13.4"""
+    Project.objects.update(settings={"mandatory": ["critical"], "unaddressed_high_threshold": 1})
+    rejected(fresh(task), HIGH, CRITICAL)
+    hand_in(task, addressed("ISSUE-R1-002"), "src/log.py", since_last_round=diff_of("src/log.py", line=8))
+    assert "forgot? the output is short" in card().evidence
+    assert "forgot? it was never passed over before" in card().evidence
+
+
+def test_a_review_passes_a_task_by_an_open_hint(task: Task) -> None:
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), approves=True)
+    assert fresh(task).status == "completed"
+    assert state(card()) == ("open", "", "open")
+
+
+def test_what_the_coder_answers_later_waits_for_nobody(task: Task) -> None:
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
+    hint = card()
+    hand_in(task, addressed("ISSUE-R2-001"), "src/log.py", since_last_round=diff_of("src/log.py", line=8))
+    assert state(hint) == ("moot", "", "closed")
+    assert Flag.objects.get().status == "answered"
+
+
+def test_a_new_silence_names_the_card_before_it(task: Task) -> None:
+    """MODELS 32"""
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
+    old = card()
+    hand_in(task, addressed("ISSUE-R2-001"), ELSEWHERE)
+    assert (card().previous, card().finding) == (old, old.finding)
+    assert state(old)[0] == "moot"
+
+
+def test_a_disagreement_takes_the_hint_in(task: Task) -> None:
+    """§24: one open conflict for each finding; what the hint says stays to be read."""
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
+    hint = card()
+    conflict = cases.open_conflict(
+        fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Really?",
+        finding=hint.finding, reviewer_position="Yes.", coder_position="No.", evidence=["Look at it."],
+    )  # fmt: skip
+    assert conflict.evidence == ["Look at it.", *hint.evidence]
+    assert (state(hint)[0], Flag.objects.get().status) == ("moot", "moot")
+
+
+def test_a_disagreement_of_the_coder_answers_it(task: Task) -> None:
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
+    hint = card()
+    hand_in(task, "## DISAGREE: ISSUE-R2-001\n\n**Reviewer Concern:** Keys.\n\n**Rationale:** Redacted.\n")
+    assert (state(hint)[0], Flag.objects.get().status) == ("moot", "answered")
+    assert Conflict.objects.get(status="open").kind == "disagreement"
+
+
+@pytest.mark.parametrize("how", ["cancel", "finish"])
+def test_the_hints_of_a_task_that_ended_are_moot(task: Task, how: str) -> None:
+    rejected(task, CRITICAL)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    hint = card()
+    if how == "cancel":
+        fresh(task).cancel(actor=CODER)
+    else:
+        Task.objects.update(status="completed", finished_by="hand")
+    followup.sweep()
+    assert state(hint) == ("moot", "", "closed")
+    assert Flag.objects.get().status == "moot"
+
+
+# --- To ask -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["ask", "ask_disagree"])
+def test_to_ask_sends_the_task_back_with_the_demand_first(task: Task, tom: User, option: str) -> None:
+    conflict = asked(task, tom, option)
+    stored = fresh(task)
+    assert (stored.status, stored.round, stored.rejections) == ("in_progress", 3, 1)
+    assert (conflict.status, conflict.followed, Flag.objects.get().status) == ("decided", "waiting", "asked")
+    assert "ISSUE-R1-001" in told(task)
+    assert "DISAGREE block" in told(task)
+
+
+def test_what_was_asked_must_be_answered(task: Task, tom: User) -> None:
+    """A1: it was answered in the round before, and that counts no more."""
+    asked(task, tom)
+    assert due(task) == ["ISSUE-R1-001"]
+    with pytest.raises(Refused) as refusal:
+        hand_in(task, "I looked at it.")
+    assert refusal.value.code == "unanswered_findings"
+
+
+def test_an_answer_closes_the_card_as_applied(task: Task, tom: User) -> None:
+    conflict = asked(task, tom)
+    hand_in(task, addressed("ISSUE-R1-001"), "src/log.py", since_last_round=diff_of("src/log.py", line=8))
+    assert state(conflict) == ("decided", "applied", "closed")
+    assert (Flag.objects.get().status, due(task)) == ("answered", [])
+
+
+def test_an_answer_that_is_no_answer_again_opens_the_next_card(task: Task, tom: User) -> None:
+    """MODELS 32"""
+    conflict = asked(task, tom)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    assert state(conflict)[:2] == ("decided", "applied")
+    assert (card().previous, card().pk > conflict.pk) == (conflict, True)
+
+
+def test_the_coder_may_disagree_when_asked(task: Task, tom: User) -> None:
+    conflict = asked(task, tom, "ask_disagree")
+    hand_in(task, "## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:** Keys.\n\n**Rationale:** Redacted.\n")
+    assert state(conflict)[:2] == ("decided", "applied")
+    assert Conflict.objects.get(status="open").origin == "disagree"
+    assert fresh(task).status == "disputed"
+
+
+def test_what_was_asked_is_asked_though_a_later_review_did_not_raise_it(task: Task, tom: User) -> None:
+    """The human asks about round 2 while the coder works on round 3; its review forgot the point."""
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), NEW)
+    before = fresh(task)
+    rule(card(), "ask", tom)
+    stored = fresh(task)
+    assert (stored.status, stored.version, stored.round) == ("in_progress", before.version, 3)
+    assert due(task) == ["ISSUE-R1-001", "ISSUE-R2-001"]
+
+
+def test_to_ask_while_the_coder_works_leaves_its_run_alone(task: Task, tom: User) -> None:
+    """MODELS 33: no other status, no other turn. The hand-in is told what is missing; the next prompt too."""
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), NEW)
+    hint = card()
+    decision = rule(hint, "ask", tom)
+    assert decision.action == "wait"
+    with pytest.raises(Refused) as refusal:
+        hand_in(task, addressed("ISSUE-R2-001"), reads=False)
+    assert [detail["reason"] for detail in refusal.value.details] == [
+        "ISSUE-R1-001 (critical): Keys lie in the log"
+    ]
+    assert "ISSUE-R1-001" in told(task)
+    response = addressed("ISSUE-R2-001") + "- ISSUE-R1-001: addressed in log.py\n"
+    since = diff_of("src/log.py", line=8) + diff_of(ELSEWHERE)
+    hand_in(task, response, reads=False, since_last_round=since)
+    assert state(hint) == ("decided", "applied", "closed")
+    assert told(task) == ""
+
+
+@pytest.mark.parametrize("lost", ["red", "lost"])
+def test_an_answer_in_work_that_was_not_taken_is_asked_for_again(task: Task, tom: User, lost: str) -> None:
+    asked(task, tom)
+    submission = hand_in(task, addressed("ISSUE-R1-001"))
+    Submission.objects.filter(pk=submission.pk).update(state=lost)
+    fresh(task).bounce(note="Red.")
+    assert due(task) == ["ISSUE-R1-001"]
+
+
+def test_to_ask_about_what_is_approved_takes_it_back_before_it_lands(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), approves=True)
+    rule(card(), "ask", tom)
+    stored = fresh(task)
+    assert (stored.status, stored.accepted, stored.round) == ("in_progress", None, 3)
+
+
+@pytest.mark.parametrize("option", ["ask", "ask_disagree", "convert", "waive", "false_positive"])
+def test_no_ruling_on_a_hint_moves_what_has_landed(task: Task, tom: User, option: str) -> None:
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    review(submission, approves=True)
+    hint = card()
+    fresh(task).landed(submission.sha)
+    before = fresh(task)
+    rule(hint, option, tom)
+    stored = fresh(task)
+    assert (stored.status, stored.version, stored.landed_at) == (
+        "completed",
+        before.version,
+        before.landed_at,
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "became"),
+    [
+        ("ask", "cannot_tell"),
+        ("ask_disagree", "cannot_tell"),
+        ("waive", "applied"),
+        ("false_positive", "applied"),
+    ],
+)
+def test_a_ruling_on_what_has_landed_waits_for_nobody(
+    task: Task, tom: User, option: str, became: str
+) -> None:
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    review(submission, approves=True)
+    hint = card()
+    fresh(task).landed(submission.sha)
+    rule(hint, option, tom)
+    followup.sweep()
+    assert state(hint) == ("decided", became, "closed")
+
+
+def test_what_is_being_pushed_is_not_called_back_for_an_answer(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    review(submission, approves=True)
+    submission.landings.create(
+        project=task.project, task=task, sha=submission.sha, target="main", status="pushing"
+    )
+    rule(card(), "ask", tom)
+    assert (fresh(task).status, fresh(task).accepted) == ("completed", submission)
+    fresh(task).landed(submission.sha)
+    followup.sweep()
+    assert Conflict.objects.get().followed == "cannot_tell"
+
+
+def test_a_question_is_not_answered_by_the_review_of_what_it_is_about(task: Task, tom: User) -> None:
+    """Two cards hold the task; one asks, the other is a false alarm."""
+    rejected(task, CRITICAL, SECOND)
+    hand_in(task, addressed("ISSUE-R1-001", "ISSUE-R1-002"), ELSEWHERE)
+    first, second = Conflict.objects.order_by("pk")
+    rule(first, "ask", tom)
+    assert fresh(task).status == "disputed"
+    rule(second, "false_positive", tom)
+    assert (fresh(task).status, fresh(task).round) == ("in_progress", 3)
+    assert due(task) == ["ISSUE-R1-001"]
+
+
+# --- To waive, to call it a false alarm ---------------------------------------------------------------------
+
+
+def test_what_is_waived_is_dropped_when_it_comes_back(task: Task, tom: User) -> None:
+    """A4, DEC-5"""
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    hint = card()
+    rule(hint, "waive", tom, text="The log is ours alone.")
+    taken = review(submission, CRITICAL | {"code": "ISSUE-R1-001"}, approves=True)
+    assert (taken.dropped, fresh(task).status) == (["ISSUE-R1-001"], "completed")
+    assert Event.objects.get(kind="findings_dropped").note == "ISSUE-R1-001"
+    assert state(hint) == ("decided", "applied", "closed")
+    assert rulings.settled_lines(task) == [
+        "- ISSUE-R1-001: Keys lie in the log (waived: The log is ours alone.)"
+    ]
+
+
+def test_it_is_dropped_in_later_rounds_too(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    rule(card(), "waive", tom)
+    review(submission, NEW)
+    taken = review(
+        hand_in(task, addressed("ISSUE-R2-001")), CRITICAL | {"code": "ISSUE-R1-001"}, approves=True
+    )
+    assert (taken.dropped, fresh(task).status) == (["ISSUE-R1-001"], "completed")
+
+
+def test_it_is_not_to_be_answered(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL, HIGH)
+    submission = hand_in(task, addressed("ISSUE-R1-001", "ISSUE-R1-002"), ELSEWHERE)
+    rule(card(), "waive", tom)
+    review(submission, HIGH | {"code": "ISSUE-R1-002"})
+    assert due(task) == ["ISSUE-R2-001"]
+
+
+def test_a_false_alarm_settles_nothing(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    rule(card(), "false_positive", tom)
+    assert Flag.objects.get().status == "false_positive"
+    taken = review(submission, CRITICAL | {"code": "ISSUE-R1-001"})
+    assert (taken.dropped, due(task)) == ([], ["ISSUE-R2-001"])
+
+
+@pytest.mark.parametrize("option", ["waive", "false_positive"])
+def test_both_take_a_reason(task: Task, tom: User, option: str) -> None:
+    rejected(task, CRITICAL)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    with pytest.raises(Refused) as refusal:
+        rule(card(), option, tom, text="")
+    assert refusal.value.code == "text_missing"
+
+
+@pytest.mark.parametrize("option", ["waive", "false_positive"])
+def test_a_held_task_goes_to_its_review_once_both_cards_are_ruled(task: Task, tom: User, option: str) -> None:
+    rejected(task, CRITICAL, SECOND)
+    hand_in(task, addressed("ISSUE-R1-001", "ISSUE-R1-002"), ELSEWHERE)
+    first, second = Conflict.objects.order_by("pk")
+    rule(first, option, tom)
+    assert fresh(task).status == "disputed"
+    rule(second, option, tom)
+    assert (fresh(task).status, fresh(task).round) == ("review", 2)
+
+
+# --- To convert ---------------------------------------------------------------------------------------------
+
+
+def test_a_converted_hint_is_a_conflict_that_holds(task: Task, tom: User) -> None:
+    """A2"""
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    hint = card()
+    rule(hint, "convert", tom)
+    made = Conflict.objects.get(status="open")
+    assert (made.kind, made.origin, made.previous, made.effect) == ("disagreement", "converted", hint, "hold")
+    assert (made.coder_position, made.evidence) == ("not stated", hint.evidence)
+    assert (made.finding, made.submission) == (hint.finding, submission)
+    assert (fresh(task).status, Flag.objects.get().status) == ("disputed", "converted")
+    rule(made, "uphold_reviewer", tom)
+    assert (fresh(task).status, fresh(task).round) == ("in_progress", 3)
+
+
+def test_converting_ends_a_run_under_way(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), NEW)
+    before = fresh(task)
+    rule(card(), "convert", tom)
+    assert (fresh(task).status, fresh(task).version) == ("disputed", before.version + 1)
+
+
+def test_a_hint_on_a_point_in_dispute_joins_that_conflict(task: Task, tom: User) -> None:
+    """Nobody is asked twice about one point, nor stopped from ruling."""
+    rejected(task, CRITICAL)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    hint = card()
+    dispute = cases.open_conflict(
+        fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Really?",
+        finding=hint.finding, reviewer_position="Yes.", coder_position="No.",
+    )  # fmt: skip
+    Conflict.objects.filter(pk=hint.pk).update(status="open")
+    fresh(task).hold(actor=CODER, note="held")
+    rule(hint, "convert", tom)
+    assert list(Conflict.objects.filter(status="open")) == [dispute]
+
+
+def test_a_ruling_on_what_was_converted_after_landing_is_recorded(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    review(submission, approves=True)
+    hint = card()
+    fresh(task).landed(submission.sha)
+    rule(hint, "convert", tom)
+    rule(Conflict.objects.get(status="open"), "uphold_reviewer", tom)
+    followup.sweep()
+    assert fresh(task).status == "completed"
+    assert Conflict.objects.get(origin="converted").followed == "cannot_tell"
+    assert state(hint) == ("decided", "applied", "closed")
+
+
+# --- Taking back --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["ask", "ask_disagree", "convert", "waive", "false_positive"])
+@pytest.mark.parametrize("holds", [True, False], ids=["held", "shown"])
+def test_undo_puts_a_ruling_on_a_hint_back(task: Task, tom: User, option: str, holds: bool) -> None:
+    Project.objects.update(settings={"critical_block": 1 if holds else 2})
+    rejected(fresh(task), CRITICAL)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    hint, before = card(), fresh(task)
+    decision = rule(hint, option, tom)
+    rulings.undo(decision, user=tom)
+    stored = fresh(task)
+    for name in ("status", "round", "rejections", "accepted", "not_before"):
+        assert getattr(stored, name) == getattr(before, name), name
+    assert state(hint) == ("open", "", "open")
+    assert list(Conflict.objects.filter(status="open")) == [hint]
+    assert Flag.objects.get().status == "open"
+
+
+def test_a_conversion_that_was_ruled_on_is_not_taken_back(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    decision = rule(card(), "convert", tom)
+    rule(Conflict.objects.get(status="open"), "uphold_coder", tom)
+    with pytest.raises(Refused):
+        rulings.undo(decision, user=tom)
+    assert Conflict.objects.filter(status="decided").count() == 2
+
+
+def test_taking_a_conversion_back_lets_go_what_it_alone_held(task: Task, tom: User) -> None:
+    """Another conflict was ruled on meanwhile; nobody would ask about the task any more."""
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    other = cases.open_conflict(
+        fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Ours?",
+        severity="high", submission=submission, reviewer_position="Yes.", coder_position="No.",
+    )  # fmt: skip
+    fresh(task).hold(actor=CODER, note="held")
+    decision = rule(card(), "convert", tom)
+    rule(other, "uphold_coder", tom)
+    assert fresh(task).status == "disputed"
+    rulings.undo(decision, user=tom)
+    assert fresh(task).status == "review"
+
+
+def test_an_answered_question_is_not_taken_back(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
+    hint = card()
+    decision = rule(hint, "ask", tom)
+    hand_in(task, addressed("ISSUE-R2-001"), reads=False)
+    with pytest.raises(Refused) as refusal:
+        rulings.undo(decision, user=tom)
+    assert refusal.value.code == "moved_on"
+    assert state(hint)[:2] == ("decided", "applied")
+
+
+def test_a_hint_that_was_reopened_is_closed_by_an_answer(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
+    decision = rule(card(), "false_positive", tom)
+    newer = rulings.reopen(decision, user=tom, reason="It was none.")
+    assert (newer.kind, newer.effect, newer.previous) == ("silence", "log", decision.conflict)
+    assert (Flag.objects.get().status, Flag.objects.get().conflict) == ("open", newer)
+    hand_in(task, addressed("ISSUE-R2-001"), "src/log.py", since_last_round=diff_of("src/log.py", line=8))
+    assert state(newer) == ("moot", "", "closed")
+
+
+def test_a_waived_point_that_is_reopened_may_be_raised_again(task: Task, tom: User) -> None:
+    rejected(task, CRITICAL)
+    submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    decision = rule(card(), "waive", tom)
+    rulings.reopen(decision, user=tom, reason="Others read the log too.")
+    taken = review(submission, CRITICAL | {"code": "ISSUE-R1-001"})
+    assert (taken.dropped, due(task)) == ([], ["ISSUE-R2-001"])
+
+
+def test_rounds_that_are_taken_back_take_their_hints_along(task: Task, lea: User) -> None:
+    rejected(task, CRITICAL)
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    hint = card()
+    rollbacks.roll_back(fresh(task), 1, user=lea, reason="Again.")
+    assert state(hint) == ("moot", "", "closed")
+    hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
+    assert card().pk != hint.pk
+    assert Answer.objects.standing().count() == 1
