@@ -19,6 +19,7 @@ from agents.runtime.git import Mirror
 from disputes import intake, rulings
 from disputes.models import Decision
 from disputes.protocol.documents import MAX_BYTES, scan
+from disputes.protocol.options import Option
 from disputes.protocol.wording import ruling_lines
 from tasks.models import Submission, Verification
 
@@ -193,6 +194,7 @@ def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     result = Verification.objects.filter(project=task.project, sha=run.sha).order_by("-at").first()
     settled = rulings.settled_lines(task)
     ruled = [decision for decision in decisions if decision.expects_change]
+    clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
     given = submission.answers.select_related("finding") if submission else []
     answers = [f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}" for answer in given]
     return {
@@ -205,5 +207,6 @@ def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "answers": fenced(cut("\n".join(answers), GUIDE_MAX, "answers")) if answers else "",
         "settled": fenced(cut("\n".join(settled), FINDINGS_MAX, "settled points")) if settled else "",
         "ruled": "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in ruled)[2:]),
+        "clarified": "\n\n".join(clarified),
         "again": submission is not None and submission.reviews.exists(),
     }

@@ -3,16 +3,22 @@
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from disputes import cases
-from disputes.models import Conflict
+from disputes import cases, rates
+from disputes.models import NOT_STATED, Conflict, Flag
+from disputes.protocol.options import Option
 from disputes.rulings.effects import go_on
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record
-from tasks.models import Finding, Task
-from tasks.states import Severity
+from tasks.models import Finding, Submission, Task
+from tasks.policy import HOLD
+from tasks.states import MOVES, Severity
+
+REASON_MAX = 2_000
+ON_FINDINGS = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
 
 
 def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) -> Finding:
@@ -34,15 +40,14 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
         finding = Finding.objects.select_related("first", "review").get(pk=finding.pk)
         if finding.severity == severity:
             raise Refused("unchanged", f"{finding.code} is {severity} already.", "Choose another one.")
-        ruled = Conflict.objects.filter(finding=finding.origin, status=Conflict.Status.DECIDED)
-        if ruled.exclude(followed=Conflict.Followed.REOPENED).exists():
+        if _is_ruled(finding.origin):
             raise Refused("decided", f"{finding.code} has been ruled on.", "Reopen that ruling instead.")
-        old, mandatory = finding.severity, severity in task.project.config.mandatory
-        chain = Finding.objects.filter(pk=finding.origin.pk) | Finding.objects.filter(first=finding.origin)
-        for one in chain:
+        old, was_mandatory = finding.severity, finding.mandatory
+        for one in Finding.objects.filter(Q(pk=finding.origin.pk) | Q(first=finding.origin)):
             one.first_severity = one.first_severity or one.severity
-            one.severity, one.mandatory = severity, mandatory and not one.is_follow_up
-            one.lowered_by, one.lowered_reason = user, reason.strip()
+            one.severity = severity
+            one.mandatory = severity in task.project.config.mandatory and not one.is_follow_up
+            one.lowered_by, one.lowered_reason = user, reason.strip()[:REASON_MAX]
             one.save(
                 update_fields=["severity", "mandatory", "first_severity", "lowered_by", "lowered_reason"]
             )
@@ -50,25 +55,78 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
             task.project, "severity_changed", actor=actor, task=task, note=reason.strip(),
             data={"finding": finding.code, "from": old, "to": severity},
         )  # fmt: skip
-        _settle(finding, severity, task, actor, is_conflict=mandatory)
-    finding.refresh_from_db()
+        finding.refresh_from_db()
+        if was_mandatory and not finding.mandatory:
+            _drop(finding, task, actor)
+        else:
+            _weigh_anew(finding, task, actor)
     return finding
 
 
-def _settle(finding: Finding, severity: str, task: Task, actor: Actor, *, is_conflict: bool) -> None:
-    """The open cards on the finding: closed where it need not be settled, else as severe as it is now."""
-    opened = Conflict.objects.filter(
-        finding=finding.origin, status=Conflict.Status.OPEN,
-        kind__in=[Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE],
-    )  # fmt: skip
-    disputes = {conflict.dispute for conflict in opened.select_related("dispute")}
-    submission = next((conflict.submission for conflict in opened.select_related("submission")), None)
-    if is_conflict:
-        opened.update(severity=severity)
-    else:
-        opened.update(status=Conflict.Status.MOOT)
-    for dispute in disputes:
+def _is_ruled(origin: Finding) -> bool:
+    """Whether a ruling on the matter itself stands, and no newer card asks again."""
+    about = Conflict.objects.filter(finding=origin, kind__in=ON_FINDINGS)
+    if about.filter(status=Conflict.Status.OPEN, kind=Conflict.Kind.DISAGREEMENT).exists():
+        return False
+    ruled = about.filter(status=Conflict.Status.DECIDED).exclude(followed=Conflict.Followed.REOPENED)
+    return (
+        ruled.filter(Q(kind=Conflict.Kind.DISAGREEMENT) | Q(decisions__option=Option.WAIVE))
+        .filter(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
+        .exists()
+    )
+
+
+def _open_on(finding: Finding) -> QuerySet[Conflict]:
+    return Conflict.objects.filter(
+        finding=finding.origin, status=Conflict.Status.OPEN, kind__in=ON_FINDINGS
+    ).select_related("dispute__project", "submission")
+
+
+def _drop(finding: Finding, task: Task, actor: Actor) -> None:
+    """It need not be settled: what is open about it is no conflict, the rate is taken anew, work goes on."""
+    dropped = list(_open_on(finding))
+    Conflict.objects.filter(pk__in=[conflict.pk for conflict in dropped]).update(status=Conflict.Status.MOOT)
+    Flag.objects.filter(finding=finding.origin, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
+    alerts = _take_rate_anew(task, actor)
+    for dispute in {conflict.dispute for conflict in [*dropped, *alerts]}:
+        dispute.refresh_from_db()
         cases.refresh(dispute)
-    if disputes and not is_conflict:
-        note = f"{finding.code} need not be settled: {severity} now."
+    if dropped or alerts:
+        submission: Submission | None = next((c.submission for c in dropped if c.submission), None)
+        note = f"{finding.code} need not be settled: {finding.severity} now."
         go_on(task, submission, actor=actor, note=note, not_before=timezone.now())
+
+
+def _take_rate_anew(task: Task, actor: Actor) -> list[Conflict]:
+    """The open alerts of the task: brought up to date, or closed where the limits are kept now (§12)."""
+    alerts = Conflict.objects.filter(
+        dispute__task=task, origin=Conflict.Origin.RATE, status=Conflict.Status.OPEN
+    ).select_related("dispute__project", "submission__task__project")
+    for alert in alerts:
+        if alert.submission and rates.watch(alert.submission, actor=actor) is None:
+            Conflict.objects.filter(pk=alert.pk).update(status=Conflict.Status.MOOT)
+    return list(alerts)
+
+
+def _weigh_anew(finding: Finding, task: Task, actor: Actor) -> None:
+    """The open cards are as severe as the finding is now, and hold the task where that asks for it."""
+    opened = list(_open_on(finding))
+    for conflict in opened:
+        conflict.severity = finding.severity
+        if conflict.kind == Conflict.Kind.DISAGREEMENT:
+            conflict.effect = cases.effect_of(
+                task.project, severity=finding.severity, reason=conflict.reason,
+                opened_as=conflict.opened_as,
+                heard=NOT_STATED not in {conflict.reviewer_position, conflict.coder_position},
+            )  # fmt: skip
+        conflict.save(update_fields=["severity", "effect"])
+        conflict.dispute.refresh_from_db()
+        cases.refresh(conflict.dispute)
+    if not opened:
+        return
+    note = f"{finding.code} is {finding.severity} now."
+    holds = any(conflict.effect == HOLD for conflict in cases.open_conflicts(task))
+    if holds and task.status in MOVES["hold"].sources:
+        task.hold(actor=actor, note=note)
+    else:
+        go_on(task, opened[0].submission, actor=actor, note=note, not_before=timezone.now())

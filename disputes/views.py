@@ -10,14 +10,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from disputes import lowering, rulings, stuck
+from disputes import comparing, lowering, rulings
 from disputes.forms import RulingForm, SynthesisForm
 from disputes.models import Conflict, Decision, Dispute
 from disputes.pages import queue
 from disputes.pages.case import Case
 from disputes.pages.code import parse_diff
 from disputes.pages.words import plain
-from disputes.protocol.options import NOT_FOR_THE_CODER
+from disputes.protocol.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.synthesis import Source
 from tasks.access import projects_for
 from tasks.errors import Refused
@@ -207,6 +207,8 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         f"You ruled {queue.word_of(decision)} on {dispute.ref}, {about}. {undoable}",
         extra_tags=f"ruling-{decision.pk}" if dispute.task else "",
     )
+    if decision.option == Option.CHECK_REVIEW:  # whose findings are to be weighed on this very page
+        return redirect(_url(conflict))
     following = queue.next_after(dispute, order, request.user)
     return redirect("dispute", following.pk) if following else redirect("queue")
 
@@ -291,7 +293,7 @@ def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         if said not in {"yes", "no"}:
             raise Refused("incomplete", "Say whether it is the same.", "Press one of the two.", status=422)
-        stuck.confirm_same(finding, user=request.user, same=said == "yes")
+        comparing.confirm_same(finding, user=request.user, same=said == "yes")
     except (Refused, IllegalMove, StaleTask) as error:
         return _refusal(request, conflict, RulingForm(), error)
     told = "is that point, raised again" if said == "yes" else "is a point of its own"

@@ -14,7 +14,7 @@ from disputes.protocol.options import Option, choice
 from tasks.access import RULE, may
 from tasks.models import SEVERITY_CHOICES, Answer, Comment, Event, Finding, Review, Submission, Task
 
-EVENTS, COMMENTS, DECISIONS, FILES = 8, 8, 5, 12
+EVENTS, COMMENTS, DECISIONS, FILES, COMPARED = 8, 8, 5, 12, 5
 
 STATES = {
     Conflict.Followed.WAITING: ("Waiting for agents", "No prompt has used it yet."),
@@ -83,7 +83,7 @@ class Case:
         if finding is None:
             return []
         chain = Finding.objects.filter(pk=finding.pk) | Finding.objects.filter(first=finding)
-        return list(chain.select_related("review__submission", "possibly").order_by("pk"))
+        return list(chain.select_related("review__submission").order_by("pk"))
 
     @cached_property
     def finding(self) -> Finding | None:
@@ -178,17 +178,20 @@ class Case:
     @cached_property
     def weighed(self) -> list[Finding]:
         """The findings whose severity may be changed here: the disputed one, or all that were declined."""
-        if not self.is_open:
-            return []
         if self.conflict.origin != Conflict.Origin.RATE:
-            return [self.finding] if self.finding else []
+            return [self.finding] if self.finding and self.is_open else []
+        if not self.is_open and not (self.ruling and self.ruling.option == Option.CHECK_REVIEW):
+            return []
         answered = Answer.objects.filter(submission=self.conflict.submission, kind=Answer.Kind.DECLINED)
         return [answer.finding for answer in answered.select_related("finding")]
 
-    @property
-    def compared(self) -> Finding | None:
-        """The finding, where a person has to say whether it is an earlier one."""
-        return self.finding if self.finding and self.finding.possibly else None
+    @cached_property
+    def compared(self) -> list[Finding]:
+        """The task's findings of which a person has to say whether they are earlier ones."""
+        if self.task is None:
+            return []
+        unsure = self.task.findings.standing().filter(possibly__isnull=False, is_withdrawn=False)
+        return list(unsure.select_related("possibly").order_by("pk")[:COMPARED])
 
     # --- Ruling ---
 

@@ -1,5 +1,8 @@
-"""Which rulings the next prompt begins with."""
+"""Which rulings the next prompt begins with, and what the reviewer is told of them."""
 
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from disputes.models import Conflict, Decision
@@ -7,7 +10,7 @@ from disputes.protocol.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.quotes import one_line
 from disputes.protocol.wording import ruling_lines
 from disputes.rulings.offers import ruling_of
-from tasks.models import Answer, Task
+from tasks.models import Answer, Finding, Submission, Task
 
 LINE_MAX, REASON_MAX = 300, 300
 
@@ -33,46 +36,74 @@ def lines_for_coder(decisions: list[Decision]) -> list[str]:
 
 
 def settled_lines(task: Task) -> list[str]:
-    """What the reviewer is told not to raise again, a line each, with the reason (DEC-5)."""
-    lines = []
-    for conflict in (
+    """What the reviewer is told not to raise again, a line for each point, with the reason (DEC-5)."""
+    lines: dict[int | None, str] = {}
+    conflicts = (
         Conflict.objects.filter(dispute__task=task, submission__rolled_back__isnull=True)
         .exclude(status__in=[Conflict.Status.OPEN, Conflict.Status.MOOT])
         .exclude(followed=Conflict.Followed.REOPENED)
         .select_related("finding", "dispute__task__project")
         .prefetch_related("decisions")
         .order_by("pk")
-    ):
+    )
+    for conflict in conflicts:
         decision = next((each for each in conflict.decisions.all() if each.stands), None)
         if word := _settled_as(conflict, decision):
-            lines.append(f"- {conflict.name}: {one_line(conflict.question, LINE_MAX)} ({word})")
-    late = task.findings.filter(is_follow_up=True, rolled_back__isnull=True).order_by("pk")
-    lines += [f"- {one.code}: {one_line(one.title, LINE_MAX)} (noted as a follow-up)" for one in late]
-    put_off = (
-        Answer.objects.filter(
-            submission__task=task, submission__rolled_back__isnull=True, kind=Answer.Kind.DEFERRED,
-            finding__mandatory=False,
-        )
-        .select_related("finding")
-        .order_by("pk")
-    )  # fmt: skip
-    deferred = {answer.finding.code: answer for answer in put_off}
-    lines += [
-        f"- {code}: {one_line(answer.finding.title, LINE_MAX)} (put off: {one_line(answer.text, REASON_MAX)})"
-        for code, answer in deferred.items()
-    ]
-    return lines
+            key = conflict.finding_id or -conflict.pk
+            lines[key] = _line(conflict.name, conflict.question, word)
+    for finding, word in [*_lowered(task), *_noted(task), *_put_off(task)]:
+        lines.setdefault(finding.origin.pk, _line(finding.code, finding.title, word))
+    return list(lines.values())
+
+
+def _line(name: str, title: str, word: str) -> str:
+    return f"- {name}: {one_line(title, LINE_MAX)} ({word})"
 
 
 def _settled_as(conflict: Conflict, decision: Decision | None) -> str:
     """The words behind a settled point; empty for what is not settled."""
-    if conflict.kind == Conflict.Kind.DISAGREEMENT:
-        if decision is None:
-            return "logged, the coder's way stands"
-        return "" if decision.expects_change else f"{decision.letter}, {decision.option}"
-    if conflict.kind == Conflict.Kind.SILENCE and decision and decision.option == Option.WAIVE:
+    if conflict.status == Conflict.Status.LOGGED:
+        return "logged, the coder's way stands"
+    if decision is None:
+        return ""
+    if conflict.kind == Conflict.Kind.DISAGREEMENT and not decision.expects_change:
+        return f"{decision.letter}, {decision.option}"
+    if conflict.kind == Conflict.Kind.SILENCE and decision.option == Option.WAIVE:
         return f"waived: {one_line(decision.text, REASON_MAX)}"
     return ""
+
+
+def _standing(task: Task) -> QuerySet[Finding]:
+    return task.findings.standing().filter(is_withdrawn=False).select_related("first").order_by("pk")
+
+
+def _lowered(task: Task) -> Iterable[tuple[Finding, str]]:
+    """What a person made optional (SEV-7)."""
+    for finding in _standing(task).filter(first__isnull=True, mandatory=False).exclude(first_severity=""):
+        reason = one_line(finding.lowered_reason, REASON_MAX)
+        yield finding, f"a human made it {finding.severity.upper()}: {reason}"
+
+
+def _noted(task: Task) -> Iterable[tuple[Finding, str]]:
+    """What came up on lines that the last review had before it (§24)."""
+    for finding in _standing(task).filter(is_follow_up=True):
+        yield finding, "noted as a follow-up"
+
+
+def _put_off(task: Task) -> Iterable[tuple[Finding, str]]:
+    """Optional points that the coder deferred and has not taken up since."""
+    answers = (
+        Answer.objects.standing()
+        .filter(submission__task=task, finding__mandatory=False, finding__is_withdrawn=False)
+        .exclude(submission__state=Submission.State.LOST)
+        .exclude(kind=Answer.Kind.SILENT)
+        .select_related("finding__first")
+        .order_by("submission__round", "submission__attempt", "pk")
+    )
+    last = {answer.finding_id: answer for answer in answers}
+    for answer in last.values():
+        if answer.kind == Answer.Kind.DEFERRED:
+            yield answer.finding, f"put off: {one_line(answer.text, REASON_MAX)}"
 
 
 def mark_used(decisions: list[Decision], run_number: int | None) -> int:
