@@ -27,6 +27,28 @@ def deepening(template: str) -> Callable[[int], str]:
     return make
 
 
+def counted(template: str, before: str = "") -> Callable[[int], str]:
+    """A maker of lines that count on: {n} is the number of a line, {r} and {i} its round and its issue."""
+
+    def make(size: int) -> str:
+        parts, length, number = [before], len(before), 0
+        while True:
+            part = template.format(n=number, r=number // 999 + 1, i=number % 999 + 1, w=word_of(number))
+            length += len(part)
+            if length > size:
+                return "".join(parts)
+            parts.append(part)
+            number += 1
+
+    return make
+
+
+def word_of(number: int) -> str:
+    """A number written in the letters A to J, at least two of them."""
+    return "".join("ABCDEFGHIJ"[int(digit)] for digit in f"{number:02d}")
+
+
+CODE, GAP = "ISSUE-R{r}-{i:03d}", "GAP-{w}-001"
 FAMILIES: dict[str, Callable[[int], str]] = {
     "stars": filled("*"),
     "bars": filled("|"),
@@ -105,4 +127,21 @@ FAMILIES: dict[str, Callable[[int], str]] = {
     "nul": filled("\x00"),
     "dashes of all kinds": filled("\u2013\u2014- "),
     "deflections": filled("Reviewer misunderstands. Not a real issue. ", "## Response to ISSUE-R1-001\n"),
+    "many findings": counted(f"- **{CODE}**: a\n"),
+    "many grave findings": counted(f"- **{CODE}** (HIGH): a\n  - Impact: word{{n}}\n"),
+    "many findings in places": counted(f"- **{CODE}** (HIGH): a\n  - Location: line {{n}}\n", "# A\n"),
+    "many findings of their own": counted("### {w}-{i:03d}: a (HIGH)\n\n"),
+    "many findings of the reviewer": counted("**CRIT-{i:03d}**: a b\n"),
+    "many gaps": counted(f"## Review: {GAP}\n\n- **H{{i}}**: a (HIGH)\n"),
+    "many verdicts of gaps": counted(f"| {GAP} | APPROVED |\n", "| Gap | Verdict |\n|---|---|\n"),
+    "gaps found and approved": counted(
+        f"## Review: {GAP}\n\n1. **a b** (HIGH)\n\n### Verdict: {GAP} - APPROVED\n"
+    ),
+    "many sections of one name": counted(f"# A\n\n- **{CODE}** (HIGH): a\n  - Location: line {{n}}\n"),
+    "many answers": counted(f"| {CODE} | fixed | a{{n}} |\n", "| Issue | Answer | Change |\n|---|---|---|\n"),
+    "many disagreements": counted(f"## DISAGREE: {CODE}\n**Rationale:** a\n"),
+    "many statuses": counted(f"- [x] **{CODE}** - FIXED\n", "## Status of earlier issues\n\n"),
+    "many deflections": counted(f"### Response to {CODE}\n\nThis is not a real issue.\n"),
+    "many demands": counted(f"## Required Changes\n\n1. a\n\n## Verdict: {GAP} - APPROVED\n\n"),
+    "many quotes in findings": counted(f'- **{CODE}** (HIGH): "a phrase that is quoted {{n}}"\n'),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from disputes.protocol.answers import Answered
 from disputes.protocol.documents import Line, Mode
@@ -21,6 +22,7 @@ ALTERNATIVE = re.compile(
 )
 OFFERING = re.compile(r"\balternative|\binstead\b|\bwe\s+propose", re.IGNORECASE)
 BOLD = re.compile(r"(?:\*\*|__)([^*_]{1,200})(?:\*\*|__)")
+MAX_PHRASES = 8  # one section may respond to thousands of findings, and each shows them
 ROW_OR_LINE = 40  # lines that an answer outside a heading's section may go on
 
 
@@ -46,11 +48,12 @@ def response_section(lines: Sequence[Line], answer: Answered) -> list[Line]:
 
 
 def deflections(section: Sequence[Line]) -> list[str]:
-    """The deflecting phrases that a section states; none where it offers an alternative (H5)."""
+    """The first deflecting phrases that a section states; none where it offers an alternative (H5)."""
     stated = [line for line in section if line.mode is Mode.STATED]
     if any(_offers(line) for line in stated):
         return []
-    return [" ".join(match[0].split()) for line in stated for match in PHRASES.finditer(line.text)]
+    found = (" ".join(match[0].split()) for line in stated for match in PHRASES.finditer(line.text))
+    return list(islice(found, MAX_PHRASES))
 
 
 def _offers(line: Line) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from disputes.protocol.identifiers import (
     CODE,
@@ -46,9 +46,8 @@ class Names:
 
     def __init__(self, known: Collection[str] | None = None) -> None:
         self.known = None if known is None else {code.upper() for code in known if code}
-        own = [code for code in self.known or () if not CANONICAL.fullmatch(code)]
-        any_of = "|".join(_loosely(code) for code in sorted(own, key=len, reverse=True))
-        self._own = re.compile(rf"(?<![\w#-])(?:{any_of})(?!\w|-\d)", re.IGNORECASE) if own else None
+        own = [code for code in self.known or () if code.strip() and not CANONICAL.fullmatch(code)]
+        self._own = re.compile(rf"(?<![\w#-]){_any_of(own)}(?!\w|-\d)", re.IGNORECASE) if own else None
 
     def knows(self, code: str) -> bool:
         """Whether this finding is one of the known ones; true where none are given."""
@@ -79,8 +78,24 @@ class Names:
         return _Named(match.start(), match.end(), written)
 
 
-def _loosely(code: str) -> str:
-    return r"\s+".join(re.escape(part) for part in code.split())
+def _any_of(codes: Iterable[str]) -> str:
+    """A pattern of these codes, the longest first, that tries each beginning only once."""
+    root: dict[str, Any] = {}
+    for code in sorted(codes):
+        node = root
+        for letter in " ".join(code.split()):
+            node = node.setdefault(letter, {})
+        node[""] = {}
+    return _branches(root)
+
+
+def _branches(node: dict[str, Any]) -> str:
+    found = [
+        (r"\s+" if letter == " " else re.escape(letter)) + _branches(below)
+        for letter, below in node.items()
+        if letter
+    ]
+    return f"(?:{'|'.join(found)}){'?' if '' in node else ''}" if found else ""
 
 
 def _spans(text: str, named: Iterable[_Named]) -> Iterator[Span]:

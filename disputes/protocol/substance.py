@@ -41,6 +41,7 @@ QUOTED = re.compile(r"[\"“`]([^\"“”`\n]{8,200})[\"”`]")
 LOCATION_MAX = 400
 MAX_QUOTES = 3
 MAX_CANDIDATES = 60  # sections that share a word with a location
+MAX_OF_ONE_HEADING = 20  # sections of the old version that are compared with the same one of the new
 MAX_WORDS = 12  # words of a location that are looked up
 
 
@@ -204,6 +205,7 @@ class Comparison:
         self._old, self._new = Outline(old), Outline(new)
         self._minimum = minimum
         self._changed: dict[tuple[int, int], frozenset[str] | None] = {}
+        self._compared: dict[int, set[int]] = {}
 
     def change(self, location: str, impact: str) -> Change:
         """What became of the place that a finding points at (H4's table)."""
@@ -214,10 +216,18 @@ class Comparison:
         after = self._new.like(self._old.sections[before])
         if after is None:
             return Change(Substance.UNKNOWN, title)
+        if not self._may_compare(before, after):
+            return Change(Substance.UNKNOWN, title)
         words = self._between(before, after)
         if words is None:
             return Change(Substance.NO, title, 0.0)
         return judged(keywords(impact), words, title, self._minimum)
+
+    def _may_compare(self, before: int, after: int) -> bool:
+        """Whether a section is not yet compared with too many of one heading, which nothing tells apart."""
+        compared = self._compared.setdefault(after, set())
+        compared.add(before)
+        return len(compared) <= MAX_OF_ONE_HEADING
 
     def _between(self, before: int, after: int) -> frozenset[str] | None:
         """The keywords of the lines that differ; None where none does."""

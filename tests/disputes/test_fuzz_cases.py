@@ -3,8 +3,12 @@
 import pytest
 
 from disputes.protocol.documents import scan, tables, unclosed_fence
+from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import Verdict, read_review
+from disputes.protocol.silence import judge_silence
+from disputes.protocol.suspicion import Watched
 from disputes.protocol.validation import parser_alarm
+from tasks.states import Severity
 
 
 def test_a_bar_alone_is_no_row_of_a_table() -> None:
@@ -51,3 +55,31 @@ def test_a_verdict_in_code_with_words_behind_it_is_an_example(line: str) -> None
 @pytest.mark.parametrize("text", ["", "  \n", "\n\n", "\t"], ids=repr)
 def test_a_blank_review_raises_the_alarm(text: str) -> None:
     assert "neither a verdict nor a finding" in parser_alarm(scan(text), read_review(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("| H1 | fixed |", ["H1"]),
+        ("| H10 | fixed |", ["H10"]),  # the longest one counts
+        ("| h1 | fixed |", ["H1"]),
+        ("| Concern  #1 | fixed |", ["CONCERN #1"]),
+        ("| CONCERN #12 | fixed |", []),
+        ("| H1x | fixed |", []),
+        ("| AH1 | fixed |", []),
+    ],
+)
+def test_the_reviewers_own_ids_are_found_among_many(text: str, codes: list[str]) -> None:
+    known = ["H1", "H10", "CONCERN #1", "  ", *(f"W{number}-001" for number in range(2_000))]
+
+    assert [answer.code for answer in read_response(text, known).answers] == codes
+
+
+def test_a_section_that_responds_to_all_shows_each_finding_only_a_few_phrases() -> None:
+    watched = [Watched(f"ISSUE-R1-{number:03d}", number, Severity.HIGH) for number in range(1, 40)]
+    response = "### Response to ISSUE-R1-001 through R1-039\n\n" + "This is not a real issue.\n" * 99
+    read = read_response(response, [each.code for each in watched])
+    flags = judge_silence(watched, read, response, "# A\n").flags
+
+    assert len(flags) == 39
+    assert all(sum(line.startswith("phrase:") for line in flag.evidence) == 8 for flag in flags)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,10 @@ from disputes.protocol.documents import MAX_BYTES, DocumentError
 from disputes.protocol.proposals import read_proposal
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import read_review
-from tests.adversarial import FAMILIES
+from disputes.protocol.silence import judge_silence
+from disputes.protocol.suspicion import Watched
+from tasks.states import Severity
+from tests.adversarial import FAMILIES, word_of
 
 Reader = Callable[[str], object]
 READERS: dict[str, Reader] = {
@@ -65,3 +69,64 @@ def test_a_larger_document_is_refused_with_its_size(reader: str, text: str, size
         READERS[reader](text)
 
     assert refusal.value.code == "too_large"
+
+
+# --- Silence: many findings against one response (§13) ------------------------------------------------------
+
+
+def watched(number: int, **about: str) -> Watched:
+    code = f"ISSUE-R{number // 999 + 1}-{number % 999 + 1:03d}"
+    return Watched(
+        code, number, Severity.HIGH, **{"title": f"word{number}", "impact": "status lock", **about}
+    )
+
+
+PHRASE = "This is not a real issue. "
+# From a number of findings: the findings, the response, the document before it.
+SILENCES: dict[str, Callable[[int], tuple[list[Watched], str, str]]] = {
+    "nothing is answered": lambda n: ([watched(i) for i in range(n)], "words\n" * n, ""),
+    "places in sections of one name": lambda n: (
+        [watched(i, location=f"line {2 * n + 2 * i}") for i in range(n)],
+        "# A\n" + "some words\n" * 2 * n,
+        "# A\n" + "some words\n" * 2 * n + "# A\ntext\n" * n,
+    ),
+    "headings alike": lambda n: (
+        [watched(i, location="a b c d e f g h i j k") for i in range(n)],
+        "".join(f"# a b c d e f w{i}\nx\n" for i in range(n)),
+        "".join(f"# a b c d e f w{i}\ny\n" for i in range(n)),
+    ),
+    "one section responds to all": lambda n: (
+        [watched(i) for i in range(n)],
+        "### Response to " + ", ".join(watched(i).code for i in range(n)) + "\n\n" + PHRASE * n,
+        "",
+    ),
+    "each deflected in a row": lambda n: (
+        [watched(i) for i in range(n)],
+        "| Issue | Answer |\n|---|---|\n" + "".join(f"| {watched(i).code} | {PHRASE} |\n" for i in range(n)),
+        "# A\n",
+    ),
+    "quotes": lambda n: (
+        [watched(i, text=f'"a phrase that nobody says {i}" ' * 5) for i in range(n)],
+        "a phrase that nobody says " * 5 * n,
+        "",
+    ),
+    "names of the reviewer's own": lambda n: (
+        [replace(watched(i), code=f"W{word_of(i)}-{i:03d}") for i in range(n)],
+        "WAB WCD-001 " * 15 * n,
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SILENCES)
+def test_the_time_of_silence_grows_with_the_findings(name: str) -> None:
+    def judge(number: int) -> float:
+        findings, response, before = SILENCES[name](number)
+        codes = [each.code for each in findings]
+
+        def read(text: str) -> object:
+            return judge_silence(findings, read_response(text, codes), text, before)
+
+        return seconds(read, response, tries=3)
+
+    assert judge(1_200) < judge(150) * MOST
