@@ -12,7 +12,6 @@ from disputes.models import Conflict, Decision
 from disputes.protocol import options
 from disputes.protocol.options import Option
 from disputes.rulings.effects import go_on
-from disputes.rulings.proposing import synthesis_kept
 from tasks.access import RULE, may
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
@@ -139,6 +138,14 @@ def _restore(task: Task, decision: Decision, actor: Actor) -> None:
         task.stop_sections()
 
 
+def _hold(task: Task, actor: Actor, note: str) -> None:
+    """Out of the loop until somebody rules; also where it has not begun yet, or begins anew."""
+    if task.status in MOVES["hold"].sources:
+        task.hold(actor=actor, note=note)
+    elif task.status == Status.PENDING:
+        task.park(actor=actor, note=note)
+
+
 def _newer(conflict: Conflict) -> QuerySet[Conflict]:
     """Later cards on the same point that wait for a ruling or have one."""
     same = Q(previous=conflict)
@@ -175,7 +182,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
             reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
             coder_position=old.coder_position, coder_rationale=old.coder_rationale,
             coder_label=old.coder_label, alternative=old.alternative, previous=old, actor=actor,
-            **synthesis_kept(old),
+            **cases.synthesis_kept(old),
             effect=old.effect if old.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT} else "",
             evidence=old.evidence,
         )  # fmt: skip
@@ -183,6 +190,6 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
             flags.carry_over(old, decision.option, conflict)
         record(task.project, "ruling_reopened", actor=actor, task=task, note=reason.strip())
         task.refresh_from_db()
-        if task.status in MOVES["hold"].sources and conflict.effect == HOLD:
-            task.hold(actor=actor, note=f"{old.ref} was reopened: {reason.strip()}"[:500])
+        if conflict.effect == HOLD:
+            _hold(task, actor, f"{old.ref} was reopened: {reason.strip()}"[:500])
     return conflict

@@ -13,7 +13,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from disputes import cases, followup, intake, rulings
+from disputes import cases, followup, intake, rollbacks, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import read_review
@@ -60,7 +60,9 @@ class Walk:
         )
         decisions = Decision.objects.standing().filter(conflict__dispute__task=self.pk).order_by("pk")
         self.decisions = list(decisions.values("pk", "conflict"))
-        submissions = Submission.objects.filter(task=self.pk).order_by("-pk")
+        archived = Decision.objects.filter(conflict__dispute__task=self.pk, archived_by__isnull=False)
+        self.archived = list(archived.order_by("pk").values_list("pk", flat=True))
+        submissions = Submission.objects.standing().filter(task=self.pk).order_by("-round", "-attempt")
         self.last = submissions.values("pk", "round", "state").first() or {"round": 0, "state": ""}
         events = Event.objects.filter(task=self.pk, pk__gt=self.seen).order_by("pk")
         for pk, kind, old, new in events.values_list("pk", "kind", "from_status", "to_status"):
@@ -112,7 +114,7 @@ def prompt(walk: Walk) -> None:
 def due(walk: Walk) -> list[str]:
     """The points of the last review that are in no conflict."""
     last = intake.last_review(walk.task)
-    disputed = {row["finding"] for row in walk.conflicts}
+    disputed = {row["finding"] for row in walk.conflicts if row["status"] != "moot"}
     found = Finding.objects.filter(review=last).order_by("pk").values_list("code", "pk", "first")
     return [code for code, pk, first in found if (first or pk) not in disputed]
 
@@ -225,6 +227,17 @@ def sweep(walk: Walk) -> None:
     followup.sweep()
 
 
+def roll_back(walk: Walk) -> None:
+    """A maintainer takes rounds back."""
+    to_round = walk.choose(rollbacks.choices(walk.task))
+    rollbacks.roll_back(walk.task, to_round, user=walk.person, reason="It went the wrong way.")
+
+
+def reapply(walk: Walk) -> None:
+    """A ruling of a round that was taken back is made again."""
+    rollbacks.reapply(Decision.objects.get(pk=walk.choose(walk.archived)), user=walk.person)
+
+
 # The step, the statuses that it is tried from, what else it needs, and how often it is tried.
 TABLE: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], int]] = [
     (start, {P}, lambda walk: not walk.is_held, 20),
@@ -245,6 +258,8 @@ TABLE: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], i
     (finish, {P, I, R, D, F, V}, lambda walk: True, 1),
     (take_back, {C, X}, lambda walk: not walk.open, 3),
     (sweep, set(Status), lambda walk: True, 1),
+    (roll_back, {I, R, D, F}, lambda walk: walk.last["round"] > 0, 4),
+    (reapply, {I, R, D, F}, lambda walk: bool(walk.archived), 6),
 ]
 
 
