@@ -1,20 +1,37 @@
 """Where the findings of a review begin and end (§19.1). Whether a line begins one depends on its section."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from disputes.protocol.documents import RULE, Mode
 from disputes.protocol.fields import field_name, field_of
-from disputes.protocol.headings import OBSERVING, TOP, Purpose, Section, purpose_of, section_severity
-from disputes.protocol.identifiers import gaps_in
+from disputes.protocol.headings import (
+    OBSERVING,
+    TOP,
+    Purpose,
+    Section,
+    bare,
+    purpose_of,
+    section_severity,
+)
+from disputes.protocol.identifiers import GAP, gaps_in
 from disputes.protocol.layout import Layout
-from disputes.protocol.starts import Shape, Start, severity_in
+from disputes.protocol.starts import Shape, Start, field_severity
 from disputes.protocol.statuses import Status, status_below, status_in
+from disputes.protocol.verdicts import Verdict, read_verdict, verdict_label
 from tasks.states import Severity
 
 MAX_INDENT = 3
 MAX_AHEAD = 14
 MAX_LABEL = 60
+MAX_WORDS = 3  # of a bold line that stands for a heading
+# In a note without headings: what the sentence asks for stands in the list below it.
+ASKING = re.compile(
+    r"\b(?:before (?:i|we) (?:can )?(?:approve|merge|sign|accept)|(?:like|want|need|have) to see|please (?:fix|change|address|correct))\b",
+    re.IGNORECASE,
+)
+MAX_OPENING = 160  # letters of a sentence that a list follows
 RANK = {Shape.HEADING: 3, Shape.BOLD: 2, Shape.ITEM: 1, Shape.PLAIN: 1, Shape.TAG: 1}
 # Sections that only name findings again; they count where a review has no others.
 REPEATING = frozenset([Purpose.CLOSING, Purpose.REQUIRED, Purpose.CHECKS, Purpose.GAPS])
@@ -36,6 +53,7 @@ class Group:
     raw: str
     indent: int
     ambiguous: bool = False
+    demands: bool = False  # it is a sentence that asks for what the list below it says
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +71,14 @@ class Block:
         return not self.start.coded and not self.start.bold and not self.start.words
 
 
-def find_blocks(layout: Layout) -> list[Block]:
-    """The blocks of all findings. Sections that only repeat count where nothing else is found."""
-    blocks = _Walk(layout, lenient=False).run()
-    blocks = blocks or _Walk(layout, lenient=True).run()
-    return _without_repeats(layout, blocks)
+def find_blocks(layout: Layout, *, lenient: bool = False) -> tuple[list[Block], bool]:
+    """The blocks of all findings; with `lenient` also those of sections that else only repeat.
+
+    Besides, whether some were passed over because their sections only repeat.
+    """
+    walk = _Walk(layout, lenient=lenient)
+    blocks = _without_repeats(layout, walk.run())
+    return blocks, walk.passed_over
 
 
 class _Walk:
@@ -71,6 +92,8 @@ class _Walk:
         self.group: Group | None = None
         self.prose = False  # whether the section holds text before its list
         self.blank = True  # whether the line before is blank
+        self.passed_over = False
+        self.named = Counter(code for start in layout.starts if start for code in _codes(start))
 
     def run(self) -> list[Block]:
         lines, starts, opened = self.layout.lines, self.layout.starts, self.layout.sections
@@ -122,17 +145,17 @@ class _Walk:
             self._close(index)
             self.group = None
             return
-        if text[-1] == ":" and len(text) <= MAX_LABEL and not self._inside(Shape.HEADING, Shape.BOLD):
-            severity, ambiguous = section_severity(text)
-            if severity:
-                self._close(index)
-                self.group = Group(index, None, severity, text.rstrip(":"), 0, ambiguous)
-                return
+        opens = text[-1] == ":" and len(text) <= MAX_OPENING and not self._inside(Shape.HEADING, Shape.BOLD)
+        if opens and (group := _opened(index, text, is_note=not self.layout.sections)):
+            self._close(index)
+            self.group, self.prose = group, False
+            return
         if self.open is None and text[0] != "|":
             self.prose = True
 
     def _start(self, index: int, start: Start) -> None:
-        if not start.coded and start.bold and start.whole and self._take_group(index, start):
+        alone = start.whole or (start.shape is Shape.ITEM and start.closed and not start.rest)
+        if not start.coded and alone and self._take_group(index, start):
             return
         if self._begins(index, start):
             self._begin(index, start, self.section)
@@ -152,11 +175,21 @@ class _Walk:
         label = label.rstrip("*_ ")
         colon = label.endswith(":")
         severity, ambiguous = section_severity(label)
-        purpose = purpose_of(label) if colon else None
+        purpose: Purpose | None = purpose_of(label)
+        # **Praise** among **Blocking** and **Minor**, and what comes behind it
+        after_praise = self.group is not None and self.group.purpose is Purpose.PRAISE
+        as_heading = start.whole and not colon and len(label.split()) <= MAX_WORDS and (
+            purpose is Purpose.PRAISE or (after_praise and purpose is not Purpose.OTHER)
+        )  # fmt: skip
+        colon = colon or as_heading
+        purpose = purpose if colon else None
+        if severity is None and not start.bold:
+            return False
         if severity is None and (not colon or start.numbering or start.numbered or purpose is Purpose.OTHER):
             return False
         if (
             severity is None
+            and not as_heading
             and field_name(label)
             and (self.open is not None or purpose is not Purpose.CLOSING)
         ):
@@ -167,6 +200,8 @@ class _Walk:
                 return False
         if severity is not None and set(re.findall(r"[a-z]+", label.lower())) & OBSERVING:
             purpose = Purpose.OBSERVATIONS
+        if purpose is Purpose.OTHER:
+            purpose = None
         self._close(index)
         self.group = Group(index, purpose, severity, label.rstrip(":"), start.indent, ambiguous)
         self.prose = False
@@ -183,6 +218,20 @@ class _Walk:
             return self.group.purpose
         return Purpose.ISSUES if self.group.severity and purpose is Purpose.OTHER else purpose
 
+    def _is_new(self, start: Start) -> bool:
+        """Whether a line with an id of its own and a severity cannot repeat what stands elsewhere."""
+        return (
+            bool(start.words) and start.shape is not Shape.ITEM
+            and all(self.named[code] == 1 for code in _codes(start))
+        )  # fmt: skip
+
+    def _repeats(self, purpose: Purpose) -> bool:
+        """Whether a finding is passed over because its section only names findings again."""
+        if purpose not in REPEATING or self.lenient:
+            return False
+        self.passed_over = True
+        return True
+
     def _begins(self, index: int, start: Start) -> bool:
         deepest = MAX_INDENT if not self.group else self.group.indent + MAX_INDENT + 2
         if start.indent > deepest:
@@ -190,16 +239,18 @@ class _Walk:
         if start.tag:
             return status_in(start) is None and not start.empty
         if start.coded:
-            return self._coded_begins(start)
+            return self._coded_begins(index, start)
         return self._anonymous_begins(index, start)
 
-    def _coded_begins(self, start: Start) -> bool:
+    def _coded_begins(self, index: int, start: Start) -> bool:
         purpose = self._purpose()
+        if start.own and not self._own_begins(index, start, purpose):
+            return False
         if purpose in SILENT or start.tick == "x" or (start.shape is Shape.PLAIN and not start.closed):
             return False
         if status_in(start) not in (None, Status.UNRESOLVED):
             return False
-        if purpose in REPEATING and not self.lenient:
+        if not self._is_new(start) and self._repeats(purpose):
             return False
         if self.open is not None and self.open[0].coded:
             first = self.open[0]
@@ -209,7 +260,7 @@ class _Walk:
                 or (first.shape is Shape.BOLD and not start.bold)
             ):
                 return False
-        if start.native:
+        if start.native and not start.own:
             listing = purpose in (Purpose.ISSUES, Purpose.OBSERVATIONS)
             if purpose is Purpose.PRAISE:
                 return False
@@ -218,6 +269,15 @@ class _Walk:
             if start.shape is Shape.ITEM and not start.bold and not start.bracket:
                 return listing or bool(start.words)
         return True
+
+    def _own_begins(self, index: int, start: Start, purpose: Purpose) -> bool:
+        """Whether what looks like an id of the reviewer's own is one: where issues are listed, or severe."""
+        first = self.open[0] if self.open else start
+        alike = first.coded and first.shape is start.shape and start.indent <= first.indent
+        if purpose in NOT_ANONYMOUS or not start.title or not (alike or self._stands(start)):
+            return False
+        listing = purpose in (Purpose.ISSUES, Purpose.OBSERVATIONS, Purpose.REQUIRED)
+        return listing or bool(start.words) or self._severity_below(index, start)
 
     def _stands(self, start: Start) -> bool:
         """Whether a line without an id is strong enough to end the finding that is open."""
@@ -247,9 +307,13 @@ class _Walk:
             return False
         if status_in(start) is not None and start.tick:
             return False
-        words = len(start.title.split())
-        if purpose is Purpose.CLOSING or (purpose is Purpose.REQUIRED and not self.lenient):
+        if start.bold and verdict_label(self.layout.lines[index].text):
             return False
+        words = len(start.title.split())
+        if purpose is Purpose.CLOSING or (purpose is Purpose.REQUIRED and self._repeats(purpose)):
+            return False
+        if purpose is Purpose.REQUIRED:
+            purpose = Purpose.ISSUES
         own = bool(start.words) or ((start.numbered or start.bold) and self._severity_below(index, start))
         if start.labelled:
             return start.shape is Shape.ITEM
@@ -259,14 +323,14 @@ class _Walk:
             return own or bool(start.numbering) or (start.whole and not start.closed and words > 1)
         if start.bold or own:
             return not (start.closed and not start.rest and words <= 1)
-        if purpose is Purpose.OBSERVATIONS or self.prose or words < 2:
+        if purpose is not Purpose.ISSUES or self.prose:
             return False
-        return purpose is Purpose.ISSUES and (self._listing() or start.numbered)
+        return self._listing() or (start.numbered and words > 1)
 
     def _listing(self) -> bool:
         """Whether plain list items are findings here: below a severity, or a heading that says Issues."""
         if self.group is not None:
-            return self.group.severity is not None
+            return self.group.severity is not None or self.group.demands
         return self.section.severity is not None or self.section.own is Purpose.ISSUES
 
     def _severity_below(self, index: int, start: Start) -> bool:
@@ -277,18 +341,22 @@ class _Walk:
             if line.mode is not Mode.STATED:
                 continue
             if other is not None:
-                if other.shape is Shape.HEADING or other.coded:
+                listed = other.shape is Shape.ITEM and (other.numbered or other.bold) and not other.field
+                if other.shape is Shape.HEADING or other.coded or (listed and start.shape is Shape.HEADING):
                     return False
                 items = start.shape is Shape.ITEM and other.shape is Shape.ITEM
                 if items and other.indent <= start.indent and other.numbered is start.numbered:
                     return False
-            field = field_of(line.text)
-            if field and field.name in {"severity", "assessment"} and severity_in(field.text):
+            if (field := field_of(line.text)) and field_severity(field):
                 return True
         return False
 
     def _heading_begins(self, index: int, section: Section, start: Start) -> bool:
         parent = section.parent or TOP
+        if start.own and not (
+            start.words or parent.purpose is Purpose.ISSUES or self._severity_below(index, start)
+        ):
+            return False
         if start.coded:
             if (
                 parent.purpose in SILENT
@@ -298,15 +366,26 @@ class _Walk:
                 and not start.native
             ):
                 return False
-            if parent.purpose in REPEATING and not self.lenient:
+            if self._repeats(parent.purpose):
                 return False
             status = status_in(start) or status_below(self.layout, index)
             return status in (None, Status.UNRESOLVED)
+        words = bare(section.title)
+        if (
+            section.level == 1
+            or words.startswith("review")
+            or (parent.purpose is not Purpose.ISSUES and GAP.match(section.title.lstrip("*[` ")))
+        ):
+            return False
         if section.states_severity or start.empty or parent.purpose in NOT_ANONYMOUS or start.tick == "x":
             return False
-        if len(start.title.split()) < 2 or (gaps_in(start.title) and len(start.title) < 20):
+        if (len(start.title.split()) < 2 and not start.numbering) or (
+            gaps_in(start.title) and len(start.title) < 20
+        ):
             return False
-        if parent.purpose is Purpose.CLOSING or (parent.purpose is Purpose.REQUIRED and not self.lenient):
+        if parent.purpose is Purpose.CLOSING or (
+            parent.purpose is Purpose.REQUIRED and self._repeats(parent.purpose)
+        ):
             return False
         if start.words:
             return True
@@ -331,6 +410,20 @@ class _Walk:
                 return True
             return not numbered and other.shape is Shape.ITEM and other.bold and not other.field
         return False
+
+
+def _opened(index: int, text: str, *, is_note: bool) -> Group | None:
+    """What a line in plain words that ends with a colon says about the list below it."""
+    if len(text) <= MAX_LABEL:
+        severity, ambiguous = section_severity(text)
+        if severity:
+            return Group(index, None, severity, text.rstrip(":"), 0, ambiguous)
+        if purpose_of(text) is Purpose.REQUIRED:
+            return Group(index, Purpose.REQUIRED, None, "", 0, demands=True)
+    # "This needs changes before I merge:"
+    if read_verdict(text) is Verdict.NEEDS_REVISION or (is_note and ASKING.search(text)):
+        return Group(index, Purpose.ISSUES, None, "", 0, demands=True)
+    return None
 
 
 # --- Repeats ----------------------------------------------------------------------------------------------

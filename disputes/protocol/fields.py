@@ -7,8 +7,8 @@ from typing import NamedTuple
 from disputes.protocol.documents import RULE, Line, Mode, cells
 
 FIELD = re.compile(
-    r"\s*(?:(?:[-*+]|\d{1,2}\.)\s+)?(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /]{1,28}?)"
-    r"(?:\s?\([^()]{1,30}\))?(?::(?:\*\*|__)|(?:\*\*|__):|:)\s*(?P<text>.*)$"
+    r"\s*(?:(?:[-*+]|\d{1,2}\.)\s+)?[*_]{0,3}(?P<label>[A-Za-z][A-Za-z /]{1,28}?)"
+    r"(?:\s?\([^()]{1,30}\))?(?::[*_]{1,3}|[*_]{1,3}:|:)\s*(?P<text>.*)$"
 )
 FIELDS: dict[str, str] = {
     **dict.fromkeys(["location", "locations", "section", "sections", "line", "lines", "where", "file",
@@ -22,7 +22,7 @@ FIELDS: dict[str, str] = {
                      "required changes", "required", "action", "action required", "clarification needed",
                      "solution", "proposed solution"], "suggestion"),
     "note": "note",
-    **dict.fromkeys(["severity", "priority", "severity level", "priority level"], "severity"),
+    **dict.fromkeys(["severity", "priority", "rating", "severity level", "priority level"], "severity"),
     "assessment": "assessment",
     **dict.fromkeys(["status", "verdict"], "status"),
 }  # fmt: skip
@@ -118,10 +118,10 @@ def before_comment(words: str) -> str:
     return AFTER_SEVERITY.split(words, maxsplit=1)[0]
 
 
-def severity_words(fields: dict[str, list[str]]) -> Iterable[str]:
+def severity_fields(fields: dict[str, list[str]]) -> Iterable[Field]:
     """What a finding's own fields state as its severity; an assessment counts where nothing else does."""
-    stated = [text for text in fields.get("severity", ()) if text]
-    return stated or [text for text in fields.get("assessment", ()) if text]
+    stated = [Field("severity", text) for text in fields.get("severity", ()) if text]
+    return stated or [Field("assessment", text) for text in fields.get("assessment", ()) if text]
 
 
 def place(location: str) -> tuple[str, int | None]:

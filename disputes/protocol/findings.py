@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from disputes.protocol.blocks import Block
 from disputes.protocol.documents import Line, Mode, joined
-from disputes.protocol.fields import is_place, place, read_fields, severity_words, text_of
+from disputes.protocol.fields import is_place, place, read_fields, severity_fields, text_of
 from disputes.protocol.headings import Purpose
 from disputes.protocol.identifiers import gaps_in
 from disputes.protocol.layout import Layout
-from disputes.protocol.starts import MAX_TITLE, Shape, Start, severity_in
+from disputes.protocol.starts import MAX_TITLE, Shape, Start, field_severity, severity_in
 from tasks.states import Severity, severity_rank
 
 ID_PREFIXES: dict[str, Severity] = {
@@ -25,8 +25,13 @@ WITHDRAWN = re.compile(
     r"|(?:is |was )?not an issue after all|no longer an issue|false alarm)\b"
     r"|(?:^|[.:;–—-]\s*|\*\*\s*)(?:no (?:changes?|action) (?:is |are )?(?:needed|required|necessary))\b"
     r"(?: to the \w+| here)?[*_]*\s*(?:[.;!(]|$)",
-    re.IGNORECASE | re.MULTILINE,
+    re.MULTILINE,
 )
+# One of these is in every text that takes itself back.
+WITHDRAWN_HAS = (
+    "withdr", "retract", "disregard", "never mind", "after all", "no longer", "alarm", "no change",
+    "no action",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,35 +73,41 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity]) -> Ite
         title = without_detail(title)
     codes = start.codes or (start.native,)
     stated, raw = _severities(block, fields)
-    if not stated:
-        stated = [severity for code in codes if (severity := listed.get(code.upper()))][:1]
+    stated += [severity for code in codes if (severity := listed.get(code.upper()))][:1]
     text = joined(layout.lines[block.begin : block.end])
     impact, suggestion = text_of(fields, "impact"), text_of(fields, "suggestion") or text_of(fields, "note")
     gap = next(iter(gaps_in(text[:4000])), "") if not section.gap else section.gap
+    found = Found(
+        title=title or impact,
+        # SEV-10: where the places disagree the higher one counts.
+        severity=max(stated, key=severity_rank, default=None),
+        raw_severity=raw[:40],
+        location=location,
+        impact=impact,
+        suggestion=suggestion,
+        text=text,
+        line=layout.lines[block.begin].number,
+        format=format_of(start, fields, body),
+        withdrawn=start.struck or _is_withdrawn(text),
+        severity_conflict=len(set(stated)) > 1,
+        gap=gap,
+    )
     for code in codes:
-        yield Found(
-            title=(title or impact or (code or "Finding"))[:MAX_TITLE],
-            # SEV-10: where the places disagree the higher one counts.
-            severity=max(stated, key=severity_rank, default=None),
-            raw_severity=raw[:40],
-            code=code,
-            location=location,
-            impact=impact,
-            suggestion=suggestion,
-            text=text,
-            line=layout.lines[block.begin].number,
-            format=format_of(start, fields, body),
-            withdrawn=start.struck or WITHDRAWN.search(text) is not None,
-            severity_conflict=len(set(stated)) > 1,
-            gap=gap,
-        )
+        yield replace(found, code=code, title=(found.title or code or "Finding")[:MAX_TITLE])
+
+
+def _is_withdrawn(text: str) -> bool:
+    plain = text.lower()
+    return any(part in plain for part in WITHDRAWN_HAS) and WITHDRAWN.search(plain) is not None
 
 
 def _severities(block: Block, fields: dict[str, list[str]]) -> tuple[list[Severity], str]:
     """Every severity that a finding states, and the words of the first."""
     start = block.start
-    words = [*start.words, *severity_words(fields)]
-    stated = [severity for word in words if (severity := severity_in(word))]
+    told = list(severity_fields(fields))
+    words = [*start.words, *(field.text for field in told)]
+    readings = [*map(severity_in, start.words), *map(field_severity, told)]
+    stated = [severity for severity in readings if severity]
     if start.native and (match := ID_PREFIX.match(start.native.upper())) and match[0] in ID_PREFIXES:
         stated.append(ID_PREFIXES[match[0]])
     above = block.group.severity if block.group and block.group.severity else block.section.severity
@@ -106,6 +117,12 @@ def _severities(block: Block, fields: dict[str, list[str]]) -> tuple[list[Severi
         stated.append(Severity.LOW)
     raw = words[0] if words else (block.group.raw if block.group and block.group.severity else above or "")
     return stated, raw.strip(" *")
+
+
+def is_minor(code: str) -> bool:
+    """Whether an id itself says that its finding is low: L1, NIT-002."""
+    match = ID_PREFIX.match(code.upper())
+    return match is not None and ID_PREFIXES.get(match[0]) is Severity.LOW
 
 
 def format_of(start: Start, fields: dict[str, list[str]], body: Sequence[Line]) -> str:

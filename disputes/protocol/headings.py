@@ -36,6 +36,7 @@ clarifications suggestion suggestions improvement improvements nitpick nitpicks 
 before approval implementation list open ambiguities inconsistencies weaknesses
 """
 GLUE = frozenset(_GLUE.split())
+BLOCKING = frozenset(["blocker", "blockers", "blocking"])
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
 NOT_SEVERE = re.compile(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno\b|\bnot\b(?! blocking)")
 NUMBERING = re.compile(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
@@ -75,6 +76,8 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
             [
                 rf"\b{_EARLIER}\b.*\b{_TOLD}\b.*\b{_STATUS}",
                 rf"\b(?:previous|prior|earlier)\b.*\b(?:{_TOLD}|round)\b",
+                rf"\blast (?:round|review)(?:'s)?\b.*\b(?:{_TOLD}|points|items)\b",
+                r"\b(?:verification|status|follow[- ]?up|disposition) (?:of|on) round \d",
                 rf"\b(?:{_NOUNS}|fix(?:es)?|feedback)\b.*\b(?:status|resolution|verification|disposition|{_DONE})\b",
                 rf"\b(?:{_DONE}|status|verification|resolution|disposition)\b.*\b(?:{_NOUNS}|fix(?:es)?|feedback)\b",
                 r"^(?:resolution|fix|response) (?:status|assessment|verification|check|review)",
@@ -101,7 +104,8 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
         (
             Purpose.CLOSING,
             [
-                r"\b(?:summary|summaries|recommend\w*|verdicts?|conclusions?|next (?:steps?|rounds?))\b",
+                r"\b(?:summary|summaries|overview|recommend\w*|verdicts?|conclusions?)\b",
+                r"\bnext (?:steps?|rounds?)\b",
                 r"\b(?:actions?|decisions?|sign[- ]?off|appendix|rationale|path forward|approval|overall)\b",
                 r"\b(?:final (?:assessment|thoughts|remarks)|priority order|prioriti[sz]\w+|metrics)\b",
                 r"\b(?:statistics|totals?|counts?|tl;?dr|outcome|ready|readiness|net progress)\b",
@@ -182,8 +186,11 @@ def bare(title: str) -> str:
     return GAP.sub("", plain).partition("(")[0].lower().strip(" :-–—")
 
 
-def severities_of(words: str) -> list[Severity]:
-    """The severities that words state which say nothing else; empty where they say something else (§19.2)."""
+def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
+    """The severities that words state which say nothing else; empty where they say something else (§19.2).
+
+    With `blocking` those that say no more than whether it blocks count as well: high, or else low.
+    """
     plain = words.lower().replace("nice to have", "nit").replace("nice-to-have", "nit")
     if NOT_SEVERE.search(plain):
         return []
@@ -191,16 +198,20 @@ def severities_of(words: str) -> list[Severity]:
     for word in WORD.findall(plain.replace("non-blocking", "").replace("not blocking", "")):
         if word in SEVERITY_WORDS:
             found.append(SEVERITY_WORDS[word])
-        elif word not in GLUE and word not in OBSERVING:
+        elif word not in GLUE and word not in OBSERVING and word not in BLOCKING:
             return []
-    return found
+    if found or not blocking or "block" not in plain:
+        return found
+    if "non-blocking" in plain or "not blocking" in plain:
+        return [Severity.LOW]
+    return [Severity.HIGH] if BLOCKING & set(WORD.findall(plain)) else []
 
 
 @lru_cache(maxsize=1024)
 def section_severity(title: str) -> tuple[Severity | None, bool]:
     """The severity that a heading gives to what is below it, and whether it names two: then the lower one."""
     words = bare(title)
-    named = [severity] if (severity := read_severity(words)) else severities_of(words)
+    named = [severity] if (severity := read_severity(words)) else severities_of(words, blocking=True)
     if not named:
         return None, False
     return min(named, key=severity_rank), len(set(named)) > 1
@@ -226,7 +237,7 @@ def sections(lines: Sequence[Line]) -> dict[int, Section]:
     found: dict[int, Section] = {}
     current = TOP
     for index, line in enumerate(lines):
-        if not (heading := line.heading):
+        if "#" not in line.text[:4] or not (heading := line.heading):
             continue
         level, title = heading
         parent = current

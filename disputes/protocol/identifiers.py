@@ -36,8 +36,14 @@ NATIVE = re.compile(
 )
 # "Issue 3", "Concern #1": the same words as a title is written.
 NATIVE_TITLE = re.compile(
-    rf"(?:{'|'.join(word.capitalize() for word in NATIVE_WORDS if '-' not in word)}) ?#?\d{{1,3}}(?![\w-])"
+    rf"(?:{'|'.join(word.capitalize() for word in NATIVE_WORDS if '-' not in word)}) ?(?:#?\d{{1,3}}|(?<= )[A-Z])(?![\w-])"
 )
+# Ids of a reviewer's own making: SEC-01, F1, COND-2. Standards and versions look the same (RFC-822, V2).
+OWN = re.compile(
+    r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q)-?\d)[A-Z][A-Z0-9]{0,7}(?:-\d{1,3}|(?<=[A-Z])\d{1,2})(?![\w-])"
+)
+# How each of them begins; few sentences do.
+NATIVE_HAS = re.compile(r"[A-Za-z-]{1,14}(?:[ ]?#?\d| [A-Z]\b)|XCUT-|OBSERVATION-")
 NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNcipfgn")
 NUMBERED = re.compile(
     r"(?<![\w-])(?:(?:ISSUE-)?R(?P<round>\d{1,3})(?P<version>-V\d{1,2})?-(?P<number>\d{1,3})(?![\dA-Za-z])"
@@ -93,9 +99,15 @@ def code_mentions(text: str) -> Iterator[Mention]:
 
 def native_code(text: str) -> str:
     """The native id with which a text begins, as printed; empty where it begins with none (§2)."""
-    if text[:1] not in NATIVE_FIRST:
+    if text[:1] not in NATIVE_FIRST or not NATIVE_HAS.match(text):
         return ""
     match = NATIVE.match(text) or NATIVE_TITLE.match(text)
+    return match[0] if match else ""
+
+
+def own_code(text: str) -> str:
+    """The id of a reviewer's own making with which a text begins; empty where it begins with none (§2)."""
+    match = OWN.match(text)
     return match[0] if match else ""
 
 

@@ -4,6 +4,7 @@ Understood are the structured form (JSON) and Markdown in every notation of §19
 cannot be read ever becomes an approval.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from disputes.protocol.blocks import Block, find_blocks
 from disputes.protocol.documents import DocumentError, Mode, Problem, list_item, scan
 from disputes.protocol.fields import place
-from disputes.protocol.findings import Found, read_block
+from disputes.protocol.findings import Found, is_minor, read_block
 from disputes.protocol.headings import Purpose, purpose_of
 from disputes.protocol.layout import Layout, lay_out
 from disputes.protocol.rows import find_rows, listed_severities
@@ -61,10 +62,9 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
 
 def _from_markdown(text: str) -> ReadReview:
     layout = lay_out(scan(text))
-    blocks = find_blocks(layout)
-    listed = listed_severities(layout)
-    findings = [found for block in blocks for found in read_block(layout, block, listed)]
-    findings += find_rows(layout, blocks, {found.code for found in findings if found.code})
+    blocks, findings, passed_over = _found(layout, lenient=False)
+    if not findings and (passed_over or layout.tables):  # then what else only repeats is all there is
+        blocks, findings, _ = _found(layout, lenient=True)
     findings = [
         replace(found, ordinal=number) for number, found in enumerate(sorted(findings, key=_line), start=1)
     ]
@@ -81,6 +81,14 @@ def _from_markdown(text: str) -> ReadReview:
         prior,
         tuple(_warnings(layout, blocks, findings)),
     )
+
+
+def _found(layout: Layout, *, lenient: bool) -> tuple[list[Block], list[Found], bool]:
+    blocks, passed_over = find_blocks(layout, lenient=lenient)
+    listed = listed_severities(layout)
+    findings = [found for block in blocks for found in read_block(layout, block, listed)]
+    raised = {found.code for found in findings if found.code}
+    return blocks, [*findings, *find_rows(layout, blocks, raised, lenient=lenient)], passed_over
 
 
 def _line(found: Found) -> int:
@@ -102,25 +110,32 @@ def _derived(
     layout: Layout, stated: list[StatedVerdict], findings: list[Found], prior: tuple[PriorStatus, ...]
 ) -> list[StatedVerdict]:
     """The verdicts; a plain approval is one with conditions where a grave finding or a demand stands."""
-    grave = [found for found in findings if found.severity in GRAVE and not found.withdrawn]
-    open_still = any(status.status is Status.UNRESOLVED for status in prior)
-    demands = _demands(layout)
+    open_still = any(status.status is Status.UNRESOLVED and not is_minor(status.code) for status in prior)
+    approves = any(each.verdict in PLAIN_APPROVALS for each in stated)
+    demands = _demands(layout) if approves else []
     scopes = {each.scope for each in stated}
+    # Of each grave finding the gap that it is about, where a verdict covers that one.
+    grave = {
+        found.gap if found.gap in scopes else ""
+        for found in findings
+        if found.severity in GRAVE and not found.withdrawn
+    }
     derived = []
     for each in stated:
         if each.verdict in PLAIN_APPROVALS and (
             open_still
-            or any(len(scopes) == 1 or not found.gap or found.gap == each.scope for found in grave)
-            or any(len(scopes) == 1 or _below(layout, each, index) for index in demands)
+            or (grave and (len(scopes) == 1 or "" in grave or each.scope in grave))
+            or (demands and (len(scopes) == 1 or _demanded(layout, each, demands)))
         ):
             each = replace(each, verdict=Verdict.APPROVED_WITH_CONDITIONS)
         derived.append(each)
     return derived
 
 
-def _below(layout: Layout, stated: StatedVerdict, index: int) -> bool:
-    """Whether a line stands in the section of a verdict."""
-    return index > stated.index and layout.where[index] is layout.where[stated.index]
+def _demanded(layout: Layout, stated: StatedVerdict, demands: list[int]) -> bool:
+    """Whether something is demanded below a verdict, in its section."""
+    place = bisect_right(demands, stated.index)
+    return place < len(demands) and layout.where[demands[place]] is layout.where[stated.index]
 
 
 def _demands(layout: Layout) -> list[int]:

@@ -18,6 +18,9 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "minor": Severity.LOW,
     "nit": Severity.LOW,
     "nits": Severity.LOW,
+    "trivial": Severity.LOW,
+    "cosmetic": Severity.LOW,
+    "could": Severity.LOW,
     "nice to have": Severity.LOW,
 }
 # §3. A project may set others (severity_weights).

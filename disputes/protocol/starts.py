@@ -2,12 +2,20 @@
 
 import re
 from enum import StrEnum
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
-from disputes.protocol.documents import HEADING, Line, bold_lead, list_item
-from disputes.protocol.fields import before_comment, field_name, field_of
+from disputes.protocol.documents import HEADING, Line, ListItem, bold_lead, list_item
+from disputes.protocol.fields import Field, before_comment, field_name, field_of
 from disputes.protocol.headings import NUMBERING, OBSERVING, severities_of
-from disputes.protocol.identifiers import CODE, MORE_CODES, NATIVE_FIRST, codes_in, native_code
+from disputes.protocol.identifiers import (
+    CODE,
+    MORE_CODES,
+    NATIVE_FIRST,
+    code_mentions,
+    native_code,
+    own_code,
+)  # fmt: skip
 from disputes.protocol.severity import read_severity
 from tasks.states import Severity, severity_rank
 
@@ -34,19 +42,36 @@ PREFIX = re.compile(
     r"(?: (?:priority|severity|risk|issue|concern))?)(?:\s*:|\s+[-–—])\s+",
     re.IGNORECASE,
 )
+# Some of it is in all words for severities.
+SEVERE = re.compile(
+    "crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could", re.IGNORECASE
+)
+PRIORITIES = dict(zip(("P0", "P1", "P2", "P3", "P4"), [*sorted(Severity, key=severity_rank)[::-1], Severity.LOW]))
+# Right behind an id: ISSUE-R1-001 [H]
+INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
+# "issue (blocking): …", "nitpick: …": comments on code that say by a word what they are.
+COMMENT = re.compile(
+    r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)[^()]{0,40}\)|(?P<nit>nit(?:pick)?)"
+    r"(?:\s?\([^()]{0,40}\))?):\s+"
+)
+COMMENT_FIRST = frozenset("istcpn")
 PREFIX_FIRST = frozenset("cChHmMlLnN")
-INLINE = re.compile(r"[\s–—-]*\*\*(?:severity|priority)(?::\*\*|\*\*:)\s*", re.IGNORECASE)
+INLINE = re.compile(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
 DASHES = (" - ", " – ", " — ", " -- ")
 GROUPS = {"(": ")", "[": "]"}
+BARS = frozenset("|·")
+BAR = re.compile(r"[|·]")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (")
-SEPARATORS = " \t:-–—*_.`)]"
+SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
 # What a reviewer ticks or crosses; ticked ones praise.
 TICKS, CROSSES = "✅✓✔☑", "❌✗✘☒"
 FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
-FIRST = frozenset("#-*+_[0123456789~") | NATIVE_FIRST
-PLAIN_FIRST = NATIVE_FIRST | {"["}
+FIRST = frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST
+CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+LIST_FIRST = frozenset("-*+0123456789")
+ITEM_FIRST = frozenset("*_[`~")
 LETTERS = re.compile(r"[^\W\d_]")
 COUNT = re.compile(r"\d+(?:/\d+)?(?: (?:issues?|findings?|total))?")
 EMPTY = re.compile(
@@ -58,6 +83,7 @@ EMPTY = re.compile(
 )
 MAX_TITLE = 500
 MAX_READ = 4 * MAX_TITLE  # letters of a line that are read as its title
+MAX_CODES = 100
 MAX_END = 60  # letters of a title's end in which its severity may stand
 
 
@@ -73,6 +99,7 @@ class Start(NamedTuple):
     bold: bool = False
     codes: tuple[str, ...] = ()
     native: str = ""
+    own: bool = False  # the native id is of the reviewer's making, and may be none: SEC-01, F1
     words: tuple[str, ...] = ()  # its severities, as written beside it
     trailing: bool = False  # one of them stands at its end
     rest: str = ""  # what stands behind the bold words
@@ -104,13 +131,44 @@ class Start(NamedTuple):
 
 def severity_in(words: str) -> Severity | None:
     """The severity of words beside a title: Medium, High Risk, Implementability Risk: MEDIUM."""
+    if not SEVERE.search(words):
+        return None
     plain = before_comment(words.strip(" *_`."))
-    if severity := read_severity(plain):
+    if severity := PRIORITIES.get(plain) or read_severity(plain):
         return severity
     before, colon, after = words.strip(" *_`.").partition(":")
     if colon and len(before) < 40:
         plain = before_comment(after)
     return read_severity(plain) or max(severities_of(plain), key=severity_rank, default=None)
+
+
+def field_severity(field: Field) -> Severity | None:
+    """The severity that a labelled line of a finding states: MEDIUM, or MUST be settled first."""
+    if field.name not in ("severity", "assessment"):
+        return None
+    if severity := severity_in(field.text):
+        return severity
+    first = field.text.strip(" *_`").partition(" ")[0].strip(".,:;*_`")
+    return read_severity(first) if field.name == "severity" or first.isupper() else None
+
+
+class _Carrier(NamedTuple):
+    """What carries the words of a line."""
+
+    shape: Shape
+    indent: int = 0
+    level: int = 0
+    numbered: bool = False
+    numbering: str = ""
+    bold: bool = False
+    tick: str = ""
+    struck: bool = False
+
+    def start(self, title: str, **told: Any) -> Start:
+        return Start(
+            self.shape, title, self.indent, self.level, self.numbered, self.numbering, self.bold,
+            tick=self.tick, struck=self.struck, **told,
+        )  # fmt: skip
 
 
 def read_start(line: Line) -> Start | None:
@@ -124,18 +182,55 @@ def read_start(line: Line) -> Start | None:
         if not (match := HEADING.match(text)):
             return None
         content = match["text"].strip().rstrip("#").rstrip()
-        return _content(content, Start(Shape.HEADING, level=len(match["level"])))
-    if (first in "-*+" or first.isdigit()) and (item := list_item(text)):
-        return _content(item.text.strip(), Start(Shape.ITEM, indent=item.indent, numbered=item.numbered))
-    if first not in PLAIN_FIRST and stripped[:2] not in ("**", "__") and first != "~" and first < FIRST_SIGN:
+        return _content(content, Shape.HEADING, level=len(match["level"]))
+    if first in LIST_FIRST and (item := list_item(text)):
+        content = item.text.strip()
+        sign = content[:1]
+        if sign in COMMENT_FIRST and (match := COMMENT.match(content)):
+            return _comment(match, content, item.indent)
+        if sign in ITEM_FIRST or sign >= FIRST_SIGN or (sign in NATIVE_FIRST and _names_id(content)):
+            return _content(content, Shape.ITEM, item.indent, numbered=item.numbered)
+        if sign in CAPITALS and _own_code(content):
+            return _content(content, Shape.ITEM, item.indent, numbered=item.numbered)
+        return _plain_item(item, content)
+    if first in COMMENT_FIRST and (match := COMMENT.match(stripped)):
+        return _comment(match, stripped)
+    if first in NATIVE_FIRST or first in CAPITALS or first in COMMENT_FIRST:
+        if not _names_id(stripped) and not _own_code(stripped):
+            return None
+    elif first not in "[~" and stripped[:2] not in ("**", "__") and first < FIRST_SIGN:
         return None
     indent = len(text[: len(text) - len(stripped)].expandtabs(4))
-    return _content(stripped.rstrip(), Start(Shape.PLAIN, indent=indent))
+    return _content(stripped.rstrip(), Shape.PLAIN, indent)
 
 
-def _content(text: str, start: Start) -> Start | None:
-    """The start with what its line says behind list marker or heading marks."""
-    shape, numbering, bold, rest = start.shape, "", False, ""
+def _names_id(text: str) -> bool:
+    return text[:6] == "ISSUE-" or bool(native_code(text))
+
+
+def _own_code(text: str) -> str:
+    """The id of the reviewer's making that leads a text, with a mark behind it that ends an id."""
+    code = own_code(text)
+    return code if code and text[len(code) :].lstrip("*_`").startswith(AFTER_NATIVE) else ""
+
+
+def _plain_item(item: ListItem, text: str) -> Start:
+    """A list item without an id, a tag or anything in bold: most of them, so it comes first."""
+    field = field_of(text) if not item.numbered else None
+    words: list[str] = []
+    title, trailing = _take_end(text[:MAX_READ], words)
+    title = _take_prefix(title, words)
+    return Start(
+        Shape.ITEM, title.strip(" *"), item.indent, 0, item.numbered, words=tuple(words), trailing=trailing,
+        field=field.name if field else "", closed=text.endswith(":"),
+    )  # fmt: skip
+
+
+def _content(
+    text: str, shape: Shape, indent: int = 0, level: int = 0, *, numbered: bool = False
+) -> Start | None:
+    """What a line says behind list marker or heading marks."""
+    numbering, bold, rest = "", False, ""
     if tick := CHECKBOXES.get(text[:3], ""):
         text = text[3:].lstrip()
     if text[:1] >= FIRST_SIGN:
@@ -153,21 +248,35 @@ def _content(text: str, start: Start) -> Start | None:
         if not numbering and (match := NUMBERING.match(text)):
             numbering, text = match[0].strip(), text[match.end() :]
         shape = Shape.BOLD if shape is Shape.PLAIN else shape
-    elif shape is Shape.PLAIN and text[:1] not in PLAIN_FIRST:
-        return None
-    start = start._replace(shape=shape, numbering=numbering, bold=bold, tick=tick, struck=struck)
+    carrier = _Carrier(shape, indent, level, numbered, numbering, bold, tick, struck)
     bracket = text[:1] in ("[", "`")
-    inner = text.lstrip("[`") if bracket else text
+    # In italics, too: *N-1*
+    inner = text.lstrip("[`") if bracket else text.lstrip("*_")
     if inner[:6] == "ISSUE-" and (match := CODES.match(inner)):
-        start = start._replace(codes=tuple(codes_in(match["codes"])), bracket=bracket)
-        return _coded(start, inner[match.end() :], rest)
+        codes = _codes(match["codes"])
+        return _coded(carrier, inner[match.end() :], rest, codes=codes, bracket=bracket)
     if native := native_code(inner):
         behind = inner[len(native) :].rstrip("*")
         if not behind or behind.startswith(AFTER_NATIVE) or (bracket and behind[0] in "]`"):
-            return _coded(start._replace(native=native, bracket=bracket), inner[len(native) :], rest)
+            return _coded(carrier, inner[len(native) :], rest, native=native, bracket=bracket)
+    if inner[:1] in CAPITALS and (native := own_code(inner)):
+        behind = inner[len(native) :].lstrip("*_`")
+        if (
+            (bold and not behind)
+            or behind.startswith(AFTER_NATIVE)
+            or (bracket and inner[len(native) :][:1] in "]`")
+        ):
+            return _coded(
+                carrier, inner[len(native) :].lstrip("_"), rest, native=native, bracket=bracket, own=True
+            )
     if bracket and (match := TAG.match(text)):
-        return _tagged(start, match, text, rest)
-    return _anonymous(start, text.strip(), rest) if shape is not Shape.PLAIN else None
+        return _tagged(carrier, match, text, rest)
+    return _anonymous(carrier, text.strip(), rest) if shape is not Shape.PLAIN else None
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    """The codes that a line names at its beginning; more than a hundred are no list that anybody wrote."""
+    return tuple(mention.code for mention in islice(code_mentions(text), MAX_CODES))
 
 
 def _without_signs(text: str) -> tuple[str, str]:
@@ -183,76 +292,93 @@ def _without_signs(text: str) -> tuple[str, str]:
     return "", found
 
 
-def _coded(start: Start, after: str, rest: str) -> Start:
+def _coded(
+    carrier: _Carrier,
+    after: str,
+    rest: str,
+    *,
+    codes: tuple[str, ...] = (),
+    native: str = "",
+    bracket: bool,
+    own: bool = False,
+) -> Start:
     """A line that begins with an id; `after` follows it, inside the bold words if there are any."""
     words: list[str] = []
     notes: list[str] = []
     after = _take_groups(after.lstrip("]`*"), words, notes)
-    closed = bool(start.bold or start.bracket or words or not after) or after[:1] in ":-–—"
+    after = _take_bars(after, words)
+    closed = bool(carrier.bold or bracket or words or not after) or after[:1] in ":-–—"
+    closed = closed or (own and after.lstrip()[:1] in "-–—")
     title = after.lstrip(SEPARATORS).rstrip(" *")
     if not title:
         title, rest = _take_groups(rest, words, notes).lstrip(SEPARATORS), ""
     title, trailing = _take_end(title[:MAX_READ], words)
     if title.startswith("**") and title.endswith("**"):
         title = title.strip("* ")
-    if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title)):
-        words.append(match["word"])
-        title = title[match.end() :]
-    return start._replace(
-        title=title.strip(),
-        words=tuple(words),
-        trailing=trailing,
-        rest=rest,
-        note=" ".join(notes),
-        closed=closed,
-    )
+    title = _take_prefix(title, words)
+    return carrier.start(
+        title.strip(), codes=codes, native=native, own=own, bracket=bracket, words=tuple(words),
+        trailing=trailing, rest=rest, note=" ".join(notes), closed=closed,
+    )  # fmt: skip
 
 
-def _tagged(start: Start, tag: re.Match[str], head: str, rest: str) -> Start | None:
+def _tagged(carrier: _Carrier, tag: re.Match[str], head: str, rest: str) -> Start | None:
     """A line that begins with a tag (ARB-1)."""
     word = tag["word"]
-    if not word.isupper() and start.shape in (Shape.PLAIN, Shape.BOLD):
+    if not word.isupper() and carrier.shape in (Shape.PLAIN, Shape.BOLD):
         return None
     title = f"{head[tag.end() :]} {rest}".strip().lstrip(":*").strip().strip("*").strip()
     codes: tuple[str, ...] = ()
     if match := CODES.match(title.lstrip("*`[")):
-        codes = tuple(codes_in(match["codes"]))
+        codes = _codes(match["codes"])
         title = title.lstrip("*`[")[match.end() :].lstrip(SEPARATORS)
-    shape = Shape.TAG if start.shape is not Shape.HEADING else start.shape
-    return start._replace(shape=shape, title=title[:MAX_READ], codes=codes, words=(word,), tag=word)
+    shape = Shape.TAG if carrier.shape is not Shape.HEADING else carrier.shape
+    return carrier._replace(shape=shape).start(title[:MAX_READ], codes=codes, words=(word,), tag=word)
 
 
-def _anonymous(start: Start, head: str, rest: str) -> Start:
-    """A line without an id."""
+def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
+    """A comment on code that begins with a word for what it is."""
+    word = match["word"] or "nit"
+    return Start(Shape.TAG, text[match.end() :][:MAX_READ], indent, words=(word,), tag=word)
+
+
+def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
+    """A line without an id, in bold or a heading."""
     words: list[str] = []
     closed = head.endswith(":") or rest.startswith(":")
-    field, labelled, trailing = "", False, False
-    if start.bold:
-        label = head.rstrip(": *")
-        labelled = bool(rest) and label.lower() in ISSUE_LABELS
+    field, labelled = "", False
+    if carrier.bold:
+        head = head.rstrip(": *")
+        labelled = bool(rest) and head.lower() in ISSUE_LABELS
         if not labelled and (closed or not rest):
-            field = field_name(label)
-        head = label
-    elif not start.numbered and start.shape is Shape.ITEM and (named := field_of(head)):
-        field = named.name
+            field = field_name(head)
     title = (rest.lstrip(" :") if labelled else head)[:MAX_READ]
     rest = "" if labelled else rest
     title, trailing = _take_end(title, words)
     if not labelled:
-        if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title)):
-            words.append(match["word"])
-            title = title[match.end() :]
-        elif rest and len(title) < 40 and severities_of(title) and not OBSERVING & set(title.lower().split()):
+        before = title
+        title = _take_prefix(title, words)
+        if title != before or not rest:
+            pass
+        elif len(title) < 40 and severities_of(title) and not OBSERVING & set(title.lower().split()):
             words.append(title)  # **Minor:** text
             title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
-        elif rest:
+        else:
             rest = _take_groups(rest, words, []).strip()
             if rest and not trailing:
                 rest, trailing = _take_end(rest[:MAX_READ], words)
-    return start._replace(
-        title=title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest, field=field,
-        labelled=labelled, closed=closed,
+    return carrier.start(
+        title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest, field=field, labelled=labelled,
+        closed=closed,
     )  # fmt: skip
+
+
+def _take_prefix(title: str, words: list[str]) -> str:
+    """A title without the severity before it: "Minor: the name differs"."""
+    if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title)):
+        words.append(match["word"])
+        return title[match.end() :]
+    return title
 
 
 def _take_groups(text: str, words: list[str], notes: list[str]) -> str:
@@ -264,6 +390,7 @@ def _take_groups(text: str, words: list[str], notes: list[str]) -> str:
         if end < 0 or plain[end + 1 : end + 2] == "(":
             break
         inner = plain[1:end]
+        inner = INITIALS.get(inner, inner)
         if severity_in(inner):
             words.append(inner)
         elif inner.isupper() or len(inner) <= 20:
@@ -274,12 +401,22 @@ def _take_groups(text: str, words: list[str], notes: list[str]) -> str:
     return text
 
 
+def _take_bars(text: str, words: list[str]) -> str:
+    """A text without the severities among the parts that bars or dots divide: | High | text."""
+    if text.lstrip()[:1] not in BARS:
+        return text
+    parts = [part.strip(" *") for part in BAR.split(text[:MAX_READ]) if part.strip(" *")]
+    severe = [part for part in parts if len(part) <= MAX_END and severity_in(part)]
+    words += severe
+    return ": " + " ".join(part for part in parts if part not in severe) if severe else text
+
+
 def _take_end(title: str, words: list[str]) -> tuple[str, bool]:
     """A title without the severity at its end, and whether there was one."""
-    if "**" in title and ("everity" in title or "riority" in title):
+    if "everity" in title or "riority" in title:
         parts = INLINE.split(title, maxsplit=1)
         if len(parts) == 2 and severity_in(parts[1]):
-            words.append(parts[1].strip(" *"))
+            words.append(parts[1].strip(" *_"))
             return parts[0].rstrip(" -–—"), True
     end = title[-MAX_END:]
     if title[-1:] in (")", "]", "*", "`", "."):

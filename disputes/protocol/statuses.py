@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from disputes.protocol.documents import Mode, Table, list_item
 from disputes.protocol.headings import Purpose, Section
-from disputes.protocol.identifiers import codes_in, native_code
+from disputes.protocol.identifiers import codes_in, native_code, own_code
 from disputes.protocol.layout import Layout
 from disputes.protocol.starts import Shape, Start
 
@@ -36,7 +36,10 @@ _VERBS = r"resolved|fixed|addressed|closed|implemented|incorporated|corrected|co
 _ADVERBS = r"(?:fully|completely|now|all|properly|adequately|satisfactorily|well|already)[ _]"
 # The first that fits the words with which a status begins.
 _STATUSES = {
-    Status.PARTIAL: r"partial(?:ly)?|partly|mostly|not[ _](?:fully|completely|entirely)|in[ _]progress",
+    Status.PARTIAL: (
+        rf"(?:partial(?:ly)?|partly|mostly)(?:[ _](?:{_VERBS}|done|met))?"
+        r"|not[ _](?:fully|completely|entirely)|in[ _]progress"
+    ),
     Status.UNRESOLVED: (
         rf"not[ _](?:yet[ _])?(?:{_VERBS}|done|met)|un(?:resolved|addressed|fixed)|outstanding|open"
         r"|remains?|still[ _](?:open|present|unresolved|not|missing|an issue)|failed|ignored|rejected"
@@ -60,6 +63,10 @@ AT_END = re.compile(
     r"(?:^|[-–—:(\[] *)\**(?P<status>(?:(?:NOT|FULLY|PARTIALLY|PARTIAL|STILL|ALL)[ _])*"
     rf"(?:{_VERBS.upper()}|UNRESOLVED|PARTIAL|OPEN|UNADDRESSED|DEFERRED|WITHDRAWN|MOOT)"
     r"(?: (?:in|as of) (?:this round|round \d{1,3}|v\d))?)[\s*.)\]]*$"
+)
+# A status in small letters, at which a clause ends: "verified, all of them".
+ENDED = re.compile(
+    rf"(?:(?:not |un)?(?:{_VERBS})|partial(?:ly)?|verified|confirmed)(?:[,.;:]|$)", re.IGNORECASE
 )
 # One of these is in every status at an end.
 AT_END_HAS = ("ED", "OPEN", "PARTIAL", "WITHDRAWN", "MOOT", "COMPLETE")
@@ -95,11 +102,8 @@ def status_in(start: Start) -> Status | None:
         if any(part in end for part in AT_END_HAS) and (match := AT_END.search(end)):
             found = status_of(match["status"])
         else:
-            found = (
-                status_of(words[:80])
-                if words[:1].isupper() or words[:1] in SIGNS or words is start.rest
-                else None
-            )
+            said = words[:1].isupper() or words[:1] in SIGNS or words is start.rest or ENDED.match(words)
+            found = status_of(words[:80]) if said else None
         if found is not None and not (found is Status.UNRESOLVED and words[-6:].rstrip("*.)] ") == "OPEN"):
             return found
     return None
@@ -142,6 +146,8 @@ def codes_of(cell: str) -> list[str]:
         return codes_in(plain.partition("(")[0])
     native = native_code(plain)
     behind = plain[len(native) :].lstrip("*`]")
+    if not native and own_code(plain) and not plain[len(own_code(plain)) :].strip(" *_`]~"):
+        return [own_code(plain)]
     return [native] if native and (not behind or behind[:1] in ":.() -–—|") else []
 
 
@@ -179,7 +185,7 @@ def _row_status(table: Table, row: tuple[str, ...], column: int | None, section:
 
 def _in_lines(layout: Layout) -> Iterator[PriorStatus]:
     for index, start in enumerate(layout.starts):
-        if start is None:
+        if start is None or not (start.tick or start.codes or start.native):
             continue
         line, section = layout.lines[index], layout.where[index]
         prior = section.purpose is Purpose.PRIOR

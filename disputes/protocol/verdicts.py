@@ -72,13 +72,15 @@ OFFER = re.compile(rf"\b(?:(?:{_EITHER}){_AND_OR}(?:{_OR})|(?:{_OR}){_AND_OR}(?:
 
 LABEL = re.compile(
     r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
-    r"(?:verdict|recommendation|decision|assessment|status|outcome|conclusion|result)|overall)"
+    r"(?:verdicts?|recommendation|decision|assessment|status|outcome|conclusion|result|opinion|judge?ment)|overall)"
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
+FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
+SIGNS = re.compile(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in code, with words behind it, is an example.
 CODE_SPAN = re.compile(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
-LABEL_STARTS = frozenset(["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my"])
+LABEL_STARTS = frozenset(["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju"])
 # The word alone opens a verdict even without a colon; the other labels need one.
 VERDICT = re.compile(r"verdict\b[\s:*_]*", re.IGNORECASE)
 # What a reviewer writes behind **Verdict:** about an earlier finding (§19.4).
@@ -101,6 +103,16 @@ VERDICT_COLUMNS = frozenset(
 )
 VERSIONS = frozenset(["version", "round", "date", "revision", "reviewer", "iteration"])
 BEFORE, AFTER = 160, 60  # letters around an approval that may take it back
+NOT_REFUSING = frozenset([Purpose.PRIOR, Purpose.HISTORY, Purpose.PRAISE])
+# Words that refuse in a sentence, too. "Rejected" is what happens to a request, unless it is in capitals.
+REFUSED = re.compile(
+    r"\b(?:[Nn]eeds (?:\w+ )?(?:work|changes|revisions?|fixes|rework)|[Cc]hanges (?:are )?requested"
+    r"|[Rr]equest(?:ing)? changes|[Rr]evise and resubmit|[A-Z][A-Z_ ]*(?:REJECT|NEEDS|CHANGES)[A-Z_ ]*"
+    r"|REJECT(?:ED)?)\b"
+)
+# A line of these holds no sentence: words, marks, and signs such as ticks.
+ONLY_WORDS = re.compile(r"[\w \t*`\u2190-\U0010ffff.!-]+")
+MAX_PARAGRAPH = 12  # lines
 MAX_RAW = 80
 MAX_STATEMENT = 400
 
@@ -220,8 +232,9 @@ def _stated(words: str) -> Verdict | None:
 def stated_verdicts(layout: Layout, inside: list[bool]) -> list[StatedVerdict]:
     """Every verdict of a review in its order; one for each scope and meaning.
 
-    `inside` says of each line whether it belongs to a finding, where a recommendation is a suggestion. Where a
-    fence is never closed nobody knows what it hides, or what stands outside by mistake: nothing is approved.
+    `inside` says of each line whether it belongs to a finding, where a recommendation is a suggestion.
+    Where a fence is never closed nobody knows what it hides, or what stands outside by mistake: nothing is
+    approved.
     """
     is_cut = unclosed_fence(layout.lines) > 0
     subject = _subject(layout)
@@ -234,6 +247,10 @@ def stated_verdicts(layout: Layout, inside: list[bool]) -> list[StatedVerdict]:
         line = layout.lines[index]
         raw = _raw(words)
         stated.setdefault((scope, verdict), StatedVerdict(scope, raw, verdict, line.number, index))
+    if not stated and (refusal := _refusal(layout)):
+        index, words = refusal
+        number = layout.lines[index].number
+        return [StatedVerdict(subject, _raw(words), Verdict.NEEDS_REVISION, number, index)]
     return list(stated.values())
 
 
@@ -261,6 +278,10 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
             verdict = _read(label, words, layout, index, inside[index])
         elif stated and _no_issues_alone(text):
             words, verdict, awaited = text, Verdict.NO_ISSUES_FOUND, ""
+        elif stated and not awaited and (of_gap := _of_gap(layout, index)):
+            words, verdict = of_gap
+        elif stated and (alone := _in_capitals(layout, index)):
+            words, verdict, awaited = text, alone, ""
         elif awaited:
             words = text if stated and line.heading is None else ""
             verdict = _read(awaited, words, layout, index, inside=False) if words else None
@@ -277,7 +298,7 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
     section = layout.where[index]
     if section.purpose is Purpose.HISTORY:
         return None
-    if label.endswith("verdict"):
+    if label.endswith(("verdict", "verdicts")):
         return _stated(words)
     if section.purpose is Purpose.PRIOR:
         return None
@@ -298,6 +319,8 @@ def verdict_label(text: str) -> tuple[str, str] | None:
     if CODE_SPAN.match(text):
         return None
     plain = text.lstrip(" \t#*_-+`>")[:MAX_STATEMENT]
+    if plain[:1] >= FIRST_SIGN:
+        plain = SIGNS.sub("", plain, count=1)
     if plain[:1].isdigit():
         plain = NUMBERING.sub("", plain, count=1).lstrip("*_ ")
     if plain[:2].lower() not in LABEL_STARTS:
@@ -307,6 +330,71 @@ def verdict_label(text: str) -> tuple[str, str] | None:
         return None
     label = match["label"].lower() if "label" in match.re.groupindex else "verdict"
     return label, plain[match.end() :].rstrip("#").rstrip()
+
+
+def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
+    """The verdict in capitals on the gap that a list item begins with: - **GAP-AB-001** (title): APPROVED."""
+    text = layout.lines[index].text
+    if "GAP-" not in text or not (item := list_item(text)):
+        return None
+    plain = item.text.lstrip("*`[ ")[:MAX_STATEMENT]
+    match, (before, colon, words) = GAP.match(plain), plain.rpartition(": ")
+    if match is None or not colon or not words.strip(" *_`").isupper():
+        return None
+    if layout.where[index].purpose in (Purpose.HISTORY, Purpose.PRIOR):
+        return None
+    verdict = verdict_alone(words)
+    return (f"{match[0]} - {words}", verdict) if verdict else None
+
+
+def _in_capitals(layout: Layout, index: int) -> Verdict | None:
+    """The refusal of a line that is nothing else, in capitals, as the first or last of a review (ARB-2).
+
+    An approval must stand at a place of its own.
+    """
+    text = layout.lines[index].text.strip()
+    if len(text) > MAX_RAW or not text.isupper() or list_item(text) or not ONLY_WORDS.fullmatch(text):
+        return None
+    if not (layout.where[index].own is Purpose.CLOSING or _at_an_end(layout, index)):
+        return None
+    found = VERDICT_WORDS.get(" ".join(re.findall(r"[a-z]+", text.lower())))
+    return found if found is Verdict.NEEDS_REVISION else None
+
+
+def _at_an_end(layout: Layout, index: int) -> bool:
+    lines = layout.lines
+    return not any(line.text.strip() for line in lines[index + 1 :]) or not any(
+        line.text.strip() for line in lines[:index]
+    )
+
+
+def _refusal(layout: Layout) -> tuple[int, str] | None:
+    """Where a review without any other verdict asks for changes in a sentence at its beginning or its end.
+
+    Only a refusal is read so: an approval must stand at a place of its own.
+    """
+    prose: list[int] = []  # where its paragraphs begin
+    blank = True
+    for index, line in enumerate(layout.lines):
+        text = line.text.strip()
+        told = line.mode is Mode.STATED and line.heading is None and text[:1] not in ("|", ">")
+        if (
+            blank
+            and text
+            and told
+            and layout.where[index].purpose not in NOT_REFUSING
+            and not list_item(text)
+        ):
+            prose.append(index)
+        blank = not text
+    for first in [*prose[-2:][::-1], *prose[:3]]:
+        for index in range(first, min(first + MAX_PARAGRAPH, len(layout.lines))):
+            words = layout.lines[index].text[:MAX_STATEMENT]
+            if not words.strip():
+                break
+            if REFUSED.search(words) and read_verdict(words) is Verdict.NEEDS_REVISION:
+                return index, words
+    return None
 
 
 def _no_issues_alone(text: str) -> bool:

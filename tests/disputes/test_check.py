@@ -1,0 +1,309 @@
+"""One round explained by `check_round`: from the texts alone, for people and as JSON."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from disputes.protocol.check import as_json, check_round, explain
+from disputes.protocol.documents import MAX_BYTES, DocumentError
+
+REVIEW = """\
+## Review: GAP-PAY-001
+
+### High Priority
+
+- **ISSUE-R1-001**: Refunds are paid twice
+  - Location: Refunds
+  - Impact: Every refund of a cancelled order is booked a second time by the nightly run.
+- **ISSUE-R1-002**: Nobody may cancel a refund
+  - Location: Rights
+  - Impact: A wrong refund cannot be stopped by the clerk.
+
+### Low Priority
+
+- **ISSUE-R1-003**: A slip of the pen
+
+## Verdict: NEEDS_REVISION
+"""
+BEFORE = """\
+## Gap Resolution: GAP-PAY-001
+
+### Refunds
+
+The run pays them.
+
+### Rights
+
+Nobody.
+"""
+RESPONSE = """\
+## Gap Resolution: GAP-PAY-001
+
+### Refunds
+
+The nightly run books a refund of a cancelled order once: it marks what is booked.
+
+### Rights
+
+Nobody.
+
+## Response to Reviewer Issues
+
+| Issue | Answer |
+|---|---|
+| ISSUE-R1-001 | addressed: a mark for booked refunds |
+
+## DISAGREE: ISSUE-R1-003
+
+**Reviewer Concern:** A slip of the pen
+
+**Engineer Position:** There is none.
+
+**Rationale:** The word is a name.
+
+**Alternative Approach:** Quote it.
+"""
+KEYS = [
+    "verdict",
+    "verdicts",
+    "findings",
+    "prior_findings",
+    "answers",
+    "disagreements",
+    "flags",
+    "alerts",
+    "warnings",
+]
+
+
+def told(review: str, response: str | None = None, before: str = "") -> dict[str, Any]:
+    return as_json(check_round(review, response, before))
+
+
+# --- As JSON ----------------------------------------------------------------------------------------------
+
+
+def test_a_round_is_told_in_full() -> None:
+    found = told(REVIEW, RESPONSE, BEFORE)
+
+    assert list(found) == KEYS
+    assert found["verdict"] == "NEEDS_REVISION"
+    assert found["verdicts"] == [
+        {"scope": "GAP-PAY-001", "raw": "NEEDS_REVISION", "normalized": "NEEDS_REVISION", "line": 16}
+    ]
+    assert [(each["code"], each["severity"], each["line"]) for each in found["findings"]] == [
+        ("ISSUE-R1-001", "HIGH", 5), ("ISSUE-R1-002", "HIGH", 8), ("ISSUE-R1-003", "LOW", 14),
+    ]  # fmt: skip
+    assert [(each["finding"], each["kind"]) for each in found["answers"]] == [
+        ("ISSUE-R1-001", "addressed"), ("ISSUE-R1-003", "declined"),
+    ]  # fmt: skip
+    assert found["disagreements"] == [
+        {
+            "finding": "ISSUE-R1-003", "position": "There is none.", "rationale": "The word is a name.",
+            "alternative": "Quote it.", "line": 17, "problems": [],
+        }
+    ]  # fmt: skip
+
+
+def test_a_grave_finding_without_an_answer_is_flagged() -> None:
+    # §13: H1 with the section unchanged (§21, no. 26); the finding that is answered is not.
+    (flag,) = told(REVIEW, RESPONSE, BEFORE)["flags"]
+
+    assert (flag["finding"], flag["heuristics"]) == ("ISSUE-R1-002", ["H1", "H4"])
+    assert set(flag) == {"finding", "heuristics", "level"}
+
+
+def test_a_finding_of_a_gap_that_the_response_leaves_for_later_is_pending() -> None:
+    # H1-a, §21, no. 22
+    other = "## Gap Resolution: GAP-TAX-002\n\nText about taxes.\n"
+
+    assert told(REVIEW, other)["flags"] == []
+    assert len(told(REVIEW, other.replace("GAP-TAX-002", "GAP-PAY-001"))["flags"]) == 2
+
+
+def test_a_review_alone_has_no_answers_and_no_flags() -> None:
+    found = told(REVIEW)
+
+    assert (found["answers"], found["disagreements"], found["flags"]) == ([], [], [])
+
+
+def test_the_fields_of_a_finding_are_told() -> None:
+    found = told("### ISSUE-R1-001: No lock (Medium)\n\n**Location:** a.py:3\n**Impact:** b\n**Fix:** c\n")
+
+    assert found["findings"] == [
+        {
+            "code": "ISSUE-R1-001", "ordinal": 1, "line": 1, "severity": "MEDIUM", "title": "No lock",
+            "location": "a.py:3", "impact": "b", "suggestion": "c", "format": "heading-id-trailing-sev",
+        }
+    ]  # fmt: skip
+
+
+def test_what_is_not_known_is_null() -> None:
+    # §2: no id; SEV-9: no severity
+    (found,) = told("## Issues\n\n1. **No owner** is named\n")["findings"]
+
+    assert (found["code"], found["severity"], found["ordinal"]) == (None, None, 1)
+
+
+def test_earlier_findings_are_told_by_their_status() -> None:
+    rows = "| Issue | Status |\n|---|---|\n| ISSUE-R1-001 | **FIXED** |\n| H2 | PARTIAL |\n"
+    text = f"## Previous Issues\n\n{rows}"
+
+    assert told(text)["prior_findings"] == [
+        {"code": "ISSUE-R1-001", "status": "RESOLVED"}, {"code": "H2", "status": "PARTIAL"},
+    ]  # fmt: skip
+
+
+def test_a_block_about_no_finding_is_told_with_its_problem() -> None:
+    # §12, §21, no. 20
+    found = told(REVIEW, RESPONSE.replace("ISSUE-R1-003", "ISSUE-R9-009"))
+
+    (block,) = found["disagreements"]
+    assert "INVALID_DISAGREE_REF" in block["problems"]
+
+
+def test_an_example_in_a_fence_is_no_disagreement() -> None:
+    # §21, no. 19
+    assert told(REVIEW, f"```\n{RESPONSE}\n```")["disagreements"] == []
+
+
+# --- What to look at --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "alarm"),
+    [
+        ("The design is weak.\n\n## Verdict: NEEDS WORK\n", True),  # §21, no. 35
+        ("Something is of HIGH severity here.\n\n## Verdict: APPROVED\n", True),  # VAL-4: a severity word
+        ("All is well.\n\n## Verdict: APPROVED\n", False),
+        ("### Critical Issues\n\nNone.\n\n## Verdict: APPROVED\n", False),  # §19.2: an empty section
+        (REVIEW, False),
+        ("", True),
+    ],
+)
+def test_a_review_without_findings_that_speaks_of_some_raises_an_alarm(text: str, alarm: bool) -> None:
+    assert any("VAL-4" in alert for alert in told(text)["alerts"]) is alarm
+
+
+def test_a_review_without_a_verdict_is_unknown_and_no_approval() -> None:
+    found = told("Looks good to me.\n")
+
+    assert found["verdict"] == "UNKNOWN"
+    assert any("no approval" in alert for alert in found["alerts"])
+
+
+def test_an_approval_beside_a_grave_finding_is_a_contradiction_that_is_shown() -> None:
+    # ARB-3; §21, no. 44
+    found = told("## Review\n\n### High Priority\n\n- **ISSUE-R1-001**: No lock\n\n## Verdict: APPROVED\n")
+
+    assert found["verdict"] == "APPROVED_WITH_CONDITIONS"
+    assert found["verdicts"][0]["raw"] == "APPROVED"
+    assert any("ARB-3" in alert and "ISSUE-R1-001" in alert for alert in found["alerts"])
+
+
+def test_an_approval_beside_small_findings_is_none() -> None:
+    found = told("### Low Priority\n\n- **ISSUE-R1-001**: A comma\n\n## Verdict: APPROVED\n")
+
+    assert (found["verdict"], found["alerts"]) == ("APPROVED", [])
+
+
+def test_an_approval_while_an_earlier_finding_stays_open_is_shown() -> None:
+    found = told("## Previous Issues\n\n- **ISSUE-R1-001**: NOT FIXED\n\n## Verdict: APPROVED\n")
+
+    assert found["verdict"] == "APPROVED_WITH_CONDITIONS"
+    assert any("ISSUE-R1-001" in alert for alert in found["alerts"])
+
+
+def test_what_is_ambiguous_is_a_warning() -> None:
+    # §21, no. 43; SEV-9; SEV-10
+    found = told(
+        "### Medium/Low Priority\n\n- **ISSUE-R1-001**: a\n\n### Other\n\n- **ISSUE-R1-002**: b\n\n"
+        "### Low\n\n- **ISSUE-R1-003** (HIGH): c\n"
+    )
+
+    assert [each["severity"] for each in found["findings"]] == ["LOW", None, "HIGH"]
+    assert len(found["warnings"]) == 3
+    assert "names two severities" in found["warnings"][0]
+
+
+# --- For people -------------------------------------------------------------------------------------------
+
+
+def test_a_round_is_explained_in_sections() -> None:
+    lines = list(explain(check_round(REVIEW, RESPONSE, BEFORE)))
+
+    titles = [line for line in lines if line and not line.startswith(" ")]
+    assert titles == ["Verdict", "Findings", "Answers", "Disagreements", "Suspected silence"]
+    assert "  ISSUE-R1-001 (high), line 5: Refunds are paid twice" in lines
+
+
+def test_a_review_that_raises_nothing_says_so() -> None:
+    assert "  The review raises nothing." in list(explain(check_round("## Verdict: APPROVED\n")))
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_document_that_is_too_large_is_refused(place: int) -> None:
+    documents = ["a", "a", "a"]
+    documents[place] = "a" * (MAX_BYTES + 1)
+
+    with pytest.raises(DocumentError):
+        check_round(*documents)
+
+
+# --- The command: no database behind it, or pytest-django would refuse ------------------------------------
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command("check_round", *arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def review(tmp_path: Path) -> str:
+    path = tmp_path / "review.md"
+    path.write_text(REVIEW, encoding="utf-8")
+    return str(path)
+
+
+def test_the_command_prints_json(review: str, tmp_path: Path) -> None:
+    response = tmp_path / "response.md"
+    response.write_text(RESPONSE, encoding="utf-8")
+    found = json.loads(run("--review", review, "--response", str(response), "--json"))
+
+    assert list(found) == KEYS
+    assert found == told(REVIEW, RESPONSE)
+
+
+def test_the_command_explains_without_json(review: str) -> None:
+    assert run("--review", review).startswith("Verdict\n  NEEDS_REVISION\n")
+
+
+def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "review.md"
+    path.write_bytes(b"\xef\xbb\xbf## Verdict: APPROVED\n\n\xff\xfe")
+
+    assert json.loads(run("--review", str(path), "--json"))["verdict"] == "APPROVED"
+
+
+def test_a_file_that_is_not_there_is_named(review: str) -> None:
+    with pytest.raises(CommandError, match=r"There is no file nowhere\.md"):
+        run("--review", review, "--response", "nowhere.md")
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="is no file"):
+        run("--review", str(tmp_path))
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "review.md"
+    path.write_bytes(b"a" * (MAX_BYTES + 1))
+
+    with pytest.raises(CommandError, match=f"too large: {MAX_BYTES} bytes"):
+        run("--review", str(path))
