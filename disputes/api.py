@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from disputes import rulings
 from disputes.models import Conflict, Decision, Dispute
+from disputes.pages.queue import in_order
 from disputes.presenting import presentation
 from disputes.protocol.options import WORDS, choice
 from disputes.protocol.synthesis import Source
@@ -161,12 +162,16 @@ class DisputeSerializer(serializers.ModelSerializer[Dispute]):
 
 
 class DisputeDetailSerializer(DisputeSerializer):
-    """One dispute with its conflicts, both positions verbatim."""
+    """One dispute with its conflicts, the worst first, both positions verbatim."""
 
-    conflicts = ConflictSerializer(many=True)
+    conflicts = serializers.SerializerMethodField()
 
     class Meta(DisputeSerializer.Meta):
         fields = [*DisputeSerializer.Meta.fields, "conflicts"]
+
+    @extend_schema_field(ConflictSerializer(many=True))
+    def get_conflicts(self, dispute: Dispute) -> Any:
+        return ConflictSerializer(in_order(dispute.conflicts.all()), many=True, context=self.context).data
 
 
 class ResolveSerializer(serializers.Serializer[Any]):

@@ -161,6 +161,18 @@ def _synthesis(views: Views) -> dict[str, Any]:
     }
 
 
+def synthesis_kept(conflict: Conflict) -> dict[str, Any]:
+    """Option C of a conflict, for the one that follows it; empty where it had none."""
+    if not conflict.synthesis:
+        return {}
+    return {
+        "synthesis": conflict.synthesis,
+        "synthesis_by": conflict.synthesis_by,
+        "synthesis_trade_off": conflict.synthesis_trade_off,
+        "synthesis_covers_both": conflict.synthesis_covers_both,
+    }
+
+
 def _case_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:
     if dispute := live_dispute(task):
         return dispute

@@ -87,7 +87,7 @@ def _drop(finding: Finding, task: Task, actor: Actor) -> None:
     dropped = list(_open_on(finding))
     Conflict.objects.filter(pk__in=[conflict.pk for conflict in dropped]).update(status=Conflict.Status.MOOT)
     Flag.objects.filter(finding=finding.origin, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
-    alerts = _take_rate_anew(task, actor)
+    alerts = rates.take_anew(task, actor=actor)
     for dispute in {conflict.dispute for conflict in [*dropped, *alerts]}:
         dispute.refresh_from_db()
         cases.refresh(dispute)
@@ -95,17 +95,6 @@ def _drop(finding: Finding, task: Task, actor: Actor) -> None:
         submission: Submission | None = next((c.submission for c in dropped if c.submission), None)
         note = f"{finding.code} need not be settled: {finding.severity} now."
         go_on(task, submission, actor=actor, note=note, not_before=timezone.now())
-
-
-def _take_rate_anew(task: Task, actor: Actor) -> list[Conflict]:
-    """The open alerts of the task: brought up to date, or closed where the limits are kept now (§12)."""
-    alerts = Conflict.objects.filter(
-        dispute__task=task, origin=Conflict.Origin.RATE, status=Conflict.Status.OPEN
-    ).select_related("dispute__project", "submission__task__project")
-    for alert in alerts:
-        if alert.submission and rates.watch(alert.submission, actor=actor) is None:
-            Conflict.objects.filter(pk=alert.pk).update(status=Conflict.Status.MOOT)
-    return list(alerts)
 
 
 def _weigh_anew(finding: Finding, task: Task, actor: Actor) -> None:

@@ -88,6 +88,20 @@ def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
     return waiting
 
 
+def take_anew(task: Task, *, actor: Actor) -> list[Conflict]:
+    """The open alerts of the task: brought up to date, or closed where the limits are kept now (§12)."""
+    alerts = list(
+        Conflict.objects.filter(
+            dispute__task=task, origin=Conflict.Origin.RATE, status=Conflict.Status.OPEN
+        ).select_related("dispute__project", "dispute__task", "submission__task__project")
+    )
+    for alert in alerts:
+        if alert.submission and watch(alert.submission, actor=actor) is None:
+            Conflict.objects.filter(pk=alert.pk).update(status=Conflict.Status.MOOT)
+            cases.refresh(alert.dispute)
+    return alerts
+
+
 def tallies(task: Task) -> list[Tally]:
     """Each round of the task that answered a review, in numbers, oldest first."""
     return [tally(number, rated) for number, rated in sorted(_rounds(task).items())]
@@ -113,6 +127,9 @@ def _rounds(task: Task) -> dict[int, list[Rated]]:
         .exclude(status=Conflict.Status.MOOT)
         .values_list("finding", "submission__round")
     )
+    for finding, round_ in converted:  # also where nothing at all was said of it
+        if round_ in kinds:
+            kinds[round_].setdefault(finding, Answer.Kind.SILENT)
     return {
         round_: [
             _rated(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -17,9 +16,7 @@ from disputes.protocol.identity import Raised, same_finding
 from disputes.protocol.locations import read_place
 from disputes.protocol.reviews import Found
 from disputes.protocol.stuck import SILENT, Diagnosis, Step, Stuck, Turn, diagnose, needs_human
-from tasks.access import RULE, may
-from tasks.errors import Refused
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.states import Status
 
@@ -64,36 +61,6 @@ def earlier_finding(review: Review, found: Found) -> tuple[Finding | None, Findi
 
 def _said(*texts: str) -> str:
     return "\n".join(text for text in texts if text)
-
-
-def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
-    """A person says whether a finding is the earlier one that it reads like.
-
-    Raises Refused: no_right, unchanged (nothing was asked of it), already_open (both are in dispute).
-    """
-    if not may(user, finding.task.project, RULE):
-        raise Refused("no_right", f"You may not rule in {finding.task.project.name}.", status=403)
-    with transaction.atomic():
-        Task.objects.select_for_update().get(pk=finding.task_id)
-        finding = Finding.objects.select_related("possibly__first", "task__project").get(pk=finding.pk)
-        earlier = finding.possibly
-        if earlier is None:
-            raise Refused("unchanged", f"{finding.code} is compared with no other.", "Reload the page.")
-        if same and Conflict.objects.filter(finding=finding).exists():
-            raise Refused(
-                "already_open", f"{finding.code} has a conflict of its own.", "Rule on both, each as it is."
-            )
-        finding.possibly = None
-        if same:
-            finding.first = earlier.origin
-            Finding.objects.filter(first=finding).update(first=earlier.origin)
-        finding.save(update_fields=["possibly", "first"])
-        word = "the same as" if same else "another than"
-        record(
-            finding.task.project, "findings_compared", actor=Actor.person(user), task=finding.task,
-            note=f"{finding.code} is {word} {earlier.code}.",
-        )  # fmt: skip
-    return finding
 
 
 # --- Goalposts --------------------------------------------------------------------------------------------
@@ -246,13 +213,14 @@ def _open(review: Review, finding: Finding, origin: str, why: str, actor: Actor)
     )  # fmt: skip
 
 
-def lacks_what_it_takes(submission: Submission) -> Diagnosis | None:
-    """The first mandatory finding that the coder says it cannot do anything about."""
+def lacks_what_it_takes(submission: Submission) -> dict[int, Diagnosis]:
+    """The mandatory findings, as first raised, that the coder says it cannot do anything about."""
+    lacking = {}
     for answer in submission.answers.select_related("finding").order_by("pk"):
         found = diagnose([Turn(submission.round, True, answer=answer.kind, answer_text=answer.text)])
         if found and found.kind is Stuck.CANNOT_DO and _is_mandatory(answer.finding):
-            return found
-    return None
+            lacking[answer.finding_id] = found
+    return lacking
 
 
 def _is_mandatory(origin: Finding) -> bool:

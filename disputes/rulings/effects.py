@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from disputes import alerts, cases, flags
+from disputes import alerts, cases, flags, rates
 from disputes.models import Conflict, Decision
 from disputes.protocol import options
 from disputes.protocol.options import Kind, Option
@@ -64,7 +64,9 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
     match Option(decision.option):
         case Option.CONVERT:
             _followed(conflict)
-            flags.convert(conflict, actor=actor)
+            made = flags.convert(conflict, actor=actor)
+            if made.submission:  # it counts from here on (§12)
+                rates.watch(made.submission, actor=actor)
             if task.status in MOVES["hold"].sources:
                 task.hold(actor=actor, note=f"{conflict.ref} became a conflict.")
                 return "hold"

@@ -1,7 +1,5 @@
 """Handing in a middle way on an open conflict: option C, marked by whom (§14)."""
 
-from typing import Any
-
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
@@ -63,18 +61,6 @@ def propose_synthesis(
             data={"conflict": conflict.ref, "by": conflict.synthesis_by, "before": before},
         )  # fmt: skip
     return conflict
-
-
-def synthesis_kept(conflict: Conflict) -> dict[str, Any]:
-    """Option C of a conflict, for the one that follows it; empty where it had none."""
-    if not conflict.synthesis:
-        return {}
-    return {
-        "synthesis": conflict.synthesis,
-        "synthesis_by": conflict.synthesis_by,
-        "synthesis_trade_off": conflict.synthesis_trade_off,
-        "synthesis_covers_both": conflict.synthesis_covers_both,
-    }
 
 
 def _check(project: Project, actor: Actor) -> None:
