@@ -243,8 +243,8 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
         finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,
         reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
         coder_position=old.coder_position, coder_rationale=old.coder_rationale,
-        coder_label=old.coder_label, alternative=old.alternative, synthesis=old.synthesis,
-        synthesis_by=old.synthesis_by, evidence=[note], previous=old, actor=actor,
+        coder_label=old.coder_label, alternative=old.alternative, evidence=[note], previous=old, actor=actor,
+        **cases.synthesis_kept(old),
     )  # fmt: skip
     conflict.dispute.refresh_from_db()
     return rulings.decide(

@@ -225,6 +225,16 @@ class Case:
         return STATES[Conflict.Followed(followed)]
 
     @cached_property
+    def taken_back(self) -> bool:
+        """Whether it is over because its round was rolled back."""
+        if self.conflict.status != Conflict.Status.MOOT:
+            return False
+        submission = self.conflict.submission
+        if submission and submission.rolled_back_id:
+            return True
+        return self.conflict.decisions.filter(archived_by__isnull=False).exists()
+
+    @cached_property
     def reopened_as(self) -> Conflict | None:
         """The newest conflict that names this one."""
         return self.conflict.reopened_as.select_related("dispute").order_by("-pk").first()

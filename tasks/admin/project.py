@@ -134,7 +134,7 @@ class ProjectAdmin(ProjectScopedAdmin):
             ]
         return super().formfield_for_choice_field(db_field, request, **kwargs)
 
-    @action(description="End", url_path="end", icon="flag")
+    @action(description="End the project", url_path="end", icon="flag")
     def end_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Where it is ended, and taken up again."""
         return redirect("project-end", self.get_object(request, object_id).slug)

@@ -231,7 +231,7 @@ class TaskAdmin(ProjectScopedAdmin):
         return str(object_id).isdigit() and tasks_for(request.user, RULE).filter(pk=object_id).exists()
 
     # The page is made where disputes are known; here only its address is.
-    @action(description="Rounds", url_path="rounds", icon="history", permissions=["rounds"])
+    @action(description="Roll back", url_path="rounds", icon="history", permissions=["rounds"])
     def rounds_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Where rounds are taken back."""
         return redirect("task-rollback", self.get_object(request, object_id).ref)

@@ -700,7 +700,8 @@ def test_the_page_says_what_each_round_held_and_what_becomes_of_it(
     page = client.get(page_of(disputed)).content.decode()
     for words in (
         "Round 2", "Round 1", "ISSUE-R1-001", conflict_of(disputed).ref, "Take back round 2",
-        "no longer counted: 1 submission and 1 open conflict.", "Take back rounds 1 to 2", "0 of 7 rollbacks used",
+        "no longer counted: 1 submission and 1 open conflict.", "Take back rounds 1 to 2",
+        "0 of 7 rollbacks used",
         "Round 1 begins again from the target branch",
     ):  # fmt: skip
         assert words in page
@@ -816,6 +817,16 @@ def test_the_page_costs_the_same_for_one_round_and_for_many(
             client.get(page_of(task))
         costs.append(len(asked))
     assert costs[1] <= costs[0] + 3  # more choices are offered
+
+
+def test_the_card_of_a_round_that_was_taken_back_leads_there(
+    client: Client, archived: Decision, tom: User
+) -> None:
+    client.force_login(tom)
+    page = client.get(f"/queue/{archived.conflict.dispute.ref}/?conflict={archived.conflict.ref}")
+    words = page.content.decode()
+    assert "Its round was taken back" in words
+    assert page_of(archived.conflict.task) in words
 
 
 def test_the_admin_leads_there(client: Client, disputed: Task, lea: User, vera: User) -> None:

@@ -207,7 +207,8 @@ def test_a_task_page_costs_the_same_with_three_dependencies_as_with_twelve(
     as_user(client, root)
     task = create_task(ledger)
     counts = []
-    client.get(page("tasks.task", "change", task.pk))  # what is remembered is asked for once
+    for label, pk in (("tasks.task", task.pk), ("tasks.project", ledger.pk)):
+        client.get(page(label, "change", pk))  # what is remembered is asked for once
     for number in (3, 9):
         for _ in range(number):
             Dependency.objects.create(task=task, on=create_task(ledger))
