@@ -4,7 +4,7 @@ The callers hold the transaction in which the task moves, so that rows and statu
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from django.db import transaction
@@ -91,19 +91,40 @@ def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
 def asked_findings(task: Task) -> set[int]:
     """Findings, as first raised, that a human told the coder to answer, and nothing taken since has."""
     rulings = Decision.objects.standing().filter(
-        conflict__dispute__task=task, option__in=[Option.ASK, Option.ASK_DISAGREE, Option.REDUCE],
+        conflict__dispute__task=task, option__in=[*ASKING],
         conflict__followed__in=[Conflict.Followed.WAITING, Conflict.Followed.APPLIED],
     )  # fmt: skip
     asked = set()
     for ruling in rulings.select_related("conflict__submission"):
         since = task.submissions.standing().filter(at__gt=ruling.at).exclude(state__in=UNTAKEN)
-        if ruling.option == Option.REDUCE:
-            told = set(cases.withdrawn_by(ruling.conflict).values_list("finding", flat=True))
-        else:
-            told = {ruling.conflict.finding_id}
+        told = ASKING[Option(ruling.option)](ruling.conflict)
         answers = Answer.objects.filter(submission__in=since, finding__in=told)
         asked |= told - set(answers.exclude(kind=Answer.Kind.SILENT).values_list("finding", flat=True))
     return asked
+
+
+def _of_card(hint: Conflict) -> set[int]:
+    return {hint.finding_id} if hint.finding_id else set()
+
+
+def _withdrawn(alert: Conflict) -> set[int]:
+    return {pk for pk in cases.withdrawn_by(alert).values_list("finding", flat=True) if pk}
+
+
+def _lacking(hands: Conflict) -> set[int]:
+    """What the coder could not do; a landing that is tried again, or a task that failed, lacks nothing."""
+    if hands.origin != Conflict.Origin.BLOCKED or hands.submission is None:
+        return set()
+    return set(stuck.lacks_what_it_takes(hands.submission))
+
+
+# What a ruling tells the coder to answer, findings as first raised.
+ASKING: dict[Option, Callable[[Conflict], set[int]]] = {
+    Option.ASK: _of_card,
+    Option.ASK_DISAGREE: _of_card,
+    Option.REDUCE: _withdrawn,
+    Option.RETRY: _lacking,
+}
 
 
 # --- Submissions ------------------------------------------------------------------------------------------
@@ -181,7 +202,7 @@ def take_submission(
             disagree(submission, finding, block, actor=actor)
     flags.answered(submission, given, actor=actor)
     rates.watch(submission, actor=actor)
-    if missing := stuck.lacks_what_it_takes(submission):
+    for missing in [*stuck.lacks_what_it_takes(submission).values()][:1]:
         cases.park(task, Conflict.Origin.BLOCKED, f"{missing.why.capitalize()}: {task.title}", actor=actor)
 
 
@@ -309,8 +330,8 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
     is_weighed = origin is not None and bool(origin.first_severity)  # a person's word is final (SEV-7)
     severity = Severity(origin.severity) if origin and is_weighed else found.severity
     late = is_follow_up(
-        is_new=stuck.may_be_follow_up(origin, possibly), severity=found.severity, text=found.text,
-        location=found.location,
+        is_new=stuck.may_be_follow_up(origin, possibly), severity=found.severity, location=found.location,
+        text="\n".join([found.title, found.impact, found.suggestion, found.text]),
         since_last_review=stuck.changes_since_last_review(submission),
     )  # fmt: skip
     finding = Finding.objects.create(
