@@ -222,7 +222,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         head, _, number = self.kwargs["ref"].rpartition("-")
         disputes = self.get_queryset().prefetch_related(
             "conflicts__finding", "conflicts__decisions__user", "conflicts__submission__task__project",
-            "conflicts__dispute__task__project",
+            "conflicts__dispute__task__project", "conflicts__dispute__project",
         )  # fmt: skip
         if head.upper() == "D":
             return get_object_or_404(disputes, pk=number)

@@ -207,8 +207,11 @@ class Conflict(models.Model):
 
     @property
     def name(self) -> str:
-        """What prompts and people call it: the finding's code, or the task."""
-        return self.finding.code if self.finding else f"Task {self.task.ref}"
+        """What prompts and people call it: the finding's code, or the task, or the project."""
+        if self.finding:
+            return self.finding.code
+        task = self.dispute.task
+        return f"Task {task.ref}" if task else f"Project {self.dispute.project.slug}"
 
     def standing_decision(self) -> "Decision | None":
         return self.decisions.standing().first()

@@ -15,7 +15,7 @@ def presentation(conflict: Conflict, options: Sequence[OptionView]) -> str:
     dispute, finding = conflict.dispute, conflict.finding
     return present(
         Presented(
-            name=conflict.name if dispute.task else f"Project {dispute.project.slug}",
+            name=conflict.name,
             kind=Kind(conflict.kind),
             subject=conflict.question,
             severity=conflict.severity,

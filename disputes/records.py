@@ -164,7 +164,7 @@ def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
     by = ruling.user.get_full_name() or ruling.user.get_username() if ruling.user else "the project's policy"
     return DecisionEntry(
         round=submission.round if submission else max(task.round, 1) if task else 1,
-        code=conflict.name if task else f"Project {_ref(conflict)}",
+        code=conflict.name,
         title=conflict.question,
         conflict_type=_type(conflict),
         task_ref=_ref(conflict),
