@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ class Tally:
     severities: int = 0
     verdicts: int = 0
     right_verdicts: int = 0
+    prior: int = 0
+    right_prior: int = 0
+    wrong_prior: int = 0
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -42,15 +45,17 @@ class Tally:
         return 2 * self.hits / (self.labelled + self.found) if self.labelled + self.found else 1.0
 
     def add(self, other: "Tally") -> None:
-        for name in ("labelled", "found", "hits", "severities", "verdicts", "right_verdicts"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for counted in fields(self):
+            if counted.name != "notes":
+                setattr(self, counted.name, getattr(self, counted.name) + getattr(other, counted.name))
         self.notes += other.notes
 
     def as_row(self) -> dict[str, Any]:
         return {
             "labelled": self.labelled, "found": self.found, "hits": self.hits, "f1": round(self.f1, 4),
             "severity_right": self.severities, "verdicts": self.verdicts,
-            "verdicts_right": self.right_verdicts,
+            "verdicts_right": self.right_verdicts, "prior": self.prior, "prior_right": self.right_prior,
+            "prior_invented": self.wrong_prior,
         }  # fmt: skip
 
 
@@ -86,6 +91,13 @@ def measure_review(label: Mapping[str, Any], review: ReadReview) -> Tally:
     invented = [found for found in free if all(abs(found.line - line) > NEAR for line in passed_over)]
     tally.found = tally.hits + len(invented)
     tally.notes += [f"{label['file']}:{found.line} invented: {found.title[:60]}" for found in invented]
+    told = {status.code: status.status.value for status in review.prior}
+    wanted = {item["issue"]: item["normalized"] for item in label["prior_issue_status"]}
+    tally.prior = len(wanted)
+    tally.right_prior = sum(told.get(code) == status for code, status in wanted.items())
+    tally.wrong_prior = len(set(told) - set(wanted))
+    if told != wanted:
+        tally.notes.append(f"{label['file']} tells {sorted(wanted.items())}, read as {sorted(told.items())}")
     expected = worst(verdict["normalized"] for verdict in label["verdicts"])
     stated = review.verdict.value if review.verdict else "UNKNOWN"
     if expected == stated:
@@ -131,12 +143,13 @@ def measure_answers(labels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(tallies: Mapping[str, Tally]) -> str:
-    head = ("findings", "hits", "found", "F1", "severity", "verdicts")
+    head = ("findings", "hits", "found", "F1", "severity", "verdicts", "earlier")
     lines = [f"{'session':<28}" + "".join(f"{name:>10}" for name in head)]
     for name, tally in tallies.items():
         lines.append(
             f"{name:<28}{tally.labelled:>10}{tally.hits:>10}{tally.found:>10}{tally.f1:>10.3f}"
             f"{tally.severities / (tally.hits or 1):>10.1%}{f'{tally.right_verdicts}/{tally.verdicts}':>10}"
+            f"{f'{tally.right_prior}/{tally.prior}':>10}"
         )
     return "\n".join(lines)
 

@@ -38,7 +38,7 @@ _ADVERBS = r"(?:fully|completely|now|all|properly|adequately|satisfactorily|well
 _STATUSES = {
     Status.PARTIAL: (
         rf"(?:partial(?:ly)?|partly|mostly)(?:[ _](?:{_VERBS}|done|met))?"
-        r"|not[ _](?:fully|completely|entirely)|in[ _]progress"
+        rf"|not[ _](?:fully|completely|entirely)(?:[ _](?:{_VERBS}|done|met))?|in[ _]progress"
     ),
     Status.UNRESOLVED: (
         rf"not[ _](?:yet[ _])?(?:{_VERBS}|done|met)|un(?:resolved|addressed|fixed)|outstanding|open"
@@ -57,7 +57,7 @@ YES_NO = {"yes": Status.RESOLVED, "y": Status.RESOLVED, "no": Status.UNRESOLVED,
           "pass": Status.RESOLVED, "fail": Status.UNRESOLVED, "partial": Status.PARTIAL}  # fmt: skip
 # What may stand behind a status that is no part of a title: "Fixed timeout is too short" states none.
 AFTER_STATUS = re.compile(  # and no arrow: "ACCEPTED -> RESOLVED" is a transition
-    r"[\s*_`]*(?:$|[.,;:!(\[–—]|-(?!>)|\b(?:in|by|via|as|per|with|through|at|since|and|but)\b)"
+    r"[\s*_`]*(?:$|[.,;:!(\[–—]|-(?!>)|\b(?:in|by|via|as|per|with|through|at|since|and|but|to|until|for|because)\b|(?=(?:ISSUE-)?R\d))"
 )
 AT_END = re.compile(
     r"(?:^|[-–—:(\[] *)\**(?P<status>(?:(?:NOT|FULLY|PARTIALLY|PARTIAL|STILL|ALL)[ _])*"
