@@ -12,6 +12,7 @@ from django.db.models import Prefetch, QuerySet
 
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
 from disputes.presenting import heard, is_implicit
+from disputes.protocol.options import NOT_FOR_THE_CODER
 from disputes.protocol.records import (
     MINOR,
     OPEN,
@@ -176,7 +177,7 @@ def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
         text=ruling.text,
         rationale=ruling.rationale,
         constraints=ruling.constraints_text,
-        for_coder=action_for_coder(ruling_of(ruling)) if task else "",
+        for_coder="Nothing." if ruling.option in NOT_FOR_THE_CODER else action_for_coder(ruling_of(ruling)),
         action=ruling.action,
         by=by,
         at=iso(ruling.at),

@@ -7,7 +7,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from disputes import cases, flags
+from disputes import cases, flags, rates
 from disputes.models import Conflict, Decision
 from disputes.protocol import options
 from disputes.protocol.options import Option
@@ -58,6 +58,8 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
         if decision.option == Option.REDUCE:
             cases.withdrawn_by(conflict).update(status=Conflict.Status.OPEN)
+        if decision.option == Option.CONVERT:
+            rates.take_anew(task, actor=Actor.person(user), since=decision.at)
         _hold_or_let_go(task, decision, Actor.person(user))
         record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
         conflict.refresh_from_db()

@@ -192,6 +192,17 @@ def test_both_records_name_the_project(tom_at: Client, card: Conflict) -> None:
         assert words in record
 
 
+@pytest.mark.parametrize(
+    "option", sorted(NOT_FOR_THE_CODER & {choice.option for choice in offered("silence")})
+)
+def test_the_record_asks_nothing_of_the_coder_that_the_prompt_does_not(
+    tom_at: Client, task: Task, option: str
+) -> None:
+    conflict = opened(task, "silence")
+    ruled(tom_at, conflict, option, text="Because.")
+    assert "- For Engineer: Nothing." in tom_at.get(page(conflict, "decisions.md")).content.decode()
+
+
 def test_a_script_reads_and_rules_it(card: Conflict, tom: User, ledger: Project) -> None:
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {Token.mint(tom, 'script')[1]}")

@@ -313,6 +313,14 @@ def test_two_conflicts_of_two_findings_are_a_warning(converted: Task, person: Pe
     assert Conflict.objects.filter(kind="disagreement", status="open").count() == 2
 
 
+def test_a_conversion_that_is_taken_back_takes_its_warning_along(converted: Task, tom: User) -> None:
+    """One of two is no more than half."""
+    decision = Decision.objects.get(option="convert")
+    rulings.undo(decision, user=tom)
+    assert Conflict.objects.get(origin="rate").status == "moot"
+    assert on("ISSUE-R1-002", kind="silence").status == "open"
+
+
 def test_the_critical_conflict_comes_first(converted: Task, person: Person) -> None:
     """Phase 3, the order."""
     dispute = converted.disputes.get()
