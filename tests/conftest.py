@@ -26,6 +26,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def pytest_make_parametrize_id(val: Any) -> str | None:
+    """A set has no order of its own; all workers must find the same tests."""
+    return "+".join(sorted(map(str, val))) if isinstance(val, set | frozenset) else None
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     """Transactional tests empty every table at their end; only a test of the trigger itself puts it back."""
