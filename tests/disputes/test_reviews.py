@@ -828,8 +828,9 @@ def states_a_verdict(text: str) -> bool:
 
 
 @given(GARBAGE)
-def test_a_verdict_is_justified_by_a_line_that_states_one(text: str) -> None:
-    assert read_review(text).verdict is None or states_a_verdict(text)
+def test_an_approval_is_justified_by_a_line_that_states_a_verdict(text: str) -> None:
+    # A refusal may stand anywhere: the safe side.
+    assert read_review(text).verdict in {None, N} or states_a_verdict(text)
 
 
 @given(GARBAGE)
