@@ -116,6 +116,8 @@ def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> It
         rest = heading[led:].strip(leads.MARKS) if led else ""
         kind = stated_kind(rest) if rest else None
         below = section_kind(lines, index)
+        if kind is None and below is None:  # "Won't fix: ...", in the words below the heading
+            kind = stated_kind(_paragraph(lines, index))
         yield _Read(span, "heading", below or kind, _told(rest) if rest else _paragraph(lines, index))
 
 

@@ -4,8 +4,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from disputes.protocol.beside import field_severity
 from disputes.protocol.documents import RULE, Mode
 from disputes.protocol.fields import field_name, field_of
+from disputes.protocol.groups import MAX_LABEL, MAX_OPENING, Group, opened
 from disputes.protocol.headings import (
     OBSERVING,
     TOP,
@@ -17,21 +19,13 @@ from disputes.protocol.headings import (
 )
 from disputes.protocol.identifiers import GAP, gaps_in
 from disputes.protocol.layout import Layout
-from disputes.protocol.starts import Shape, Start, field_severity
+from disputes.protocol.starts import Shape, Start
 from disputes.protocol.statuses import Status, status_below, status_in
-from disputes.protocol.verdicts import Verdict, read_verdict, verdict_label
-from tasks.states import Severity
+from disputes.protocol.verdicts import verdict_label
 
 MAX_INDENT = 3
 MAX_AHEAD = 14
-MAX_LABEL = 60
 MAX_WORDS = 3  # of a bold line that stands for a heading
-# In a note without headings: what the sentence asks for stands in the list below it.
-ASKING = re.compile(
-    r"\b(?:before (?:i|we) (?:can )?(?:approve|merge|sign|accept)|(?:like|want|need|have) to see|please (?:fix|change|address|correct))\b",
-    re.IGNORECASE,
-)
-MAX_OPENING = 160  # letters of a sentence that a list follows
 RANK = {Shape.HEADING: 3, Shape.BOLD: 2, Shape.ITEM: 1, Shape.PLAIN: 1, Shape.TAG: 1}
 # Sections that only name findings again; they count where a review has no others.
 REPEATING = frozenset([Purpose.CLOSING, Purpose.REQUIRED, Purpose.CHECKS, Purpose.GAPS])
@@ -41,19 +35,6 @@ NOT_ANONYMOUS = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS])
 STRUCTURAL = frozenset(
     [*SILENT, Purpose.CLOSING, Purpose.PRAISE, Purpose.REQUIRED, Purpose.GAPS, Purpose.CHECKS]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A label that gives what stands below it a severity or a purpose: **MAJOR (must fix):**"""
-
-    index: int
-    purpose: Purpose | None
-    severity: Severity | None
-    raw: str
-    indent: int
-    ambiguous: bool = False
-    demands: bool = False  # it is a sentence that asks for what the list below it says
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +127,7 @@ class _Walk:
             self.group = None
             return
         opens = text[-1] == ":" and len(text) <= MAX_OPENING and not self._inside(Shape.HEADING, Shape.BOLD)
-        if opens and (group := _opened(index, text, is_note=not self.layout.sections)):
+        if opens and (group := opened(index, text, is_note=not self.layout.sections)):
             self._close(index)
             self.group, self.prose = group, False
             return
@@ -410,20 +391,6 @@ class _Walk:
                 return True
             return not numbered and other.shape is Shape.ITEM and other.bold and not other.field
         return False
-
-
-def _opened(index: int, text: str, *, is_note: bool) -> Group | None:
-    """What a line in plain words that ends with a colon says about the list below it."""
-    if len(text) <= MAX_LABEL:
-        severity, ambiguous = section_severity(text)
-        if severity:
-            return Group(index, None, severity, text.rstrip(":"), 0, ambiguous)
-        if purpose_of(text) is Purpose.REQUIRED:
-            return Group(index, Purpose.REQUIRED, None, "", 0, demands=True)
-    # "This needs changes before I merge:"
-    if read_verdict(text) is Verdict.NEEDS_REVISION or (is_note and ASKING.search(text)):
-        return Group(index, Purpose.ISSUES, None, "", 0, demands=True)
-    return None
 
 
 # --- Repeats ----------------------------------------------------------------------------------------------

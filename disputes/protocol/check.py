@@ -16,7 +16,7 @@ from disputes.protocol.statuses import Status
 from disputes.protocol.subjects import gap_texts, subject_of
 from disputes.protocol.suspicion import DEFAULTS, Judgement, SilenceSettings, Watched
 from disputes.protocol.validation import parser_alarm
-from disputes.protocol.verdicts import read_verdict
+from disputes.protocol.verdict_words import read_verdict
 from disputes.protocol.watching import watched_findings
 
 UNKNOWN = "UNKNOWN"

@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from disputes.protocol.beside import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.blocks import Block
 from disputes.protocol.documents import Line, Mode, joined
 from disputes.protocol.fields import is_place, place, read_fields, severity_fields, text_of
 from disputes.protocol.headings import Purpose
 from disputes.protocol.identifiers import gaps_in
 from disputes.protocol.layout import Layout
-from disputes.protocol.starts import MAX_TITLE, Shape, Start, field_severity, severity_in
+from disputes.protocol.starts import Shape, Start
 from tasks.states import Severity, severity_rank
 
 ID_PREFIXES: dict[str, Severity] = {
@@ -71,7 +72,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity]) -> Ite
         location = f"{path}:{number}" if number else ""
     if start.tag:
         title = without_detail(title)
-    codes = start.codes or (start.native,)
+    codes = start.codes or (start.native.upper(),)
     stated, raw = _severities(block, fields)
     stated += [severity for code in codes if (severity := listed.get(code.upper()))][:1]
     text = joined(layout.lines[block.begin : block.end])
@@ -93,7 +94,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity]) -> Ite
         gap=gap,
     )
     for code in codes:
-        yield replace(found, code=code, title=(found.title or code or "Finding")[:MAX_TITLE])
+        yield replace(found, code=code.upper(), title=(found.title or code or "Finding")[:MAX_TITLE])
 
 
 def _is_withdrawn(text: str) -> bool:

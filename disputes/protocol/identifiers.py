@@ -36,7 +36,8 @@ NATIVE = re.compile(
 )
 # "Issue 3", "Concern #1": the same words as a title is written.
 NATIVE_TITLE = re.compile(
-    rf"(?:{'|'.join(word.capitalize() for word in NATIVE_WORDS if '-' not in word)}) ?(?:#?\d{{1,3}}|(?<= )[A-Z])(?![\w-])"
+    rf"(?:{'|'.join(word.capitalize() for word in NATIVE_WORDS if '-' not in word)})"
+    r" ?(?:#?\d{1,3}|(?<= )[A-Z])(?![\w-])"
 )
 # Ids of a reviewer's own making: SEC-01, F1, COND-2. Standards and versions look the same (RFC-822, V2).
 OWN = re.compile(

@@ -75,6 +75,7 @@ FILLERS = frozenset(
      "point", "status", "answer", "response", "strongly", "respectfully", "completely", "being", "currently"]
 )  # fmt: skip
 DENIALS = frozenset({"not", "never", "cannot", "no", "un"})
+AGREEING = frozenset({"accept", "accepted", "agree", "agreed"})
 # What may follow an answer that is one word, so that "Later calls raise" and "Dropped the column" are none.
 AFTER = re.compile(
     r"\s*(?:$|[.,;:!?()/|*_\[\]–—&+→]|-+(?:\s|>)|(?:to|in|until|till|by|because|as|since|for|with|per|via|and"
@@ -159,6 +160,8 @@ def stated_kind(text: str) -> AnswerKind | None:
         return phrase[0]
     if words[0] in DENIALS:
         denies = words == ["no"] or words[1:2] == ["yet"] or any(word in ANSWER_WORDS for word in words[1:2])
+        if words[1:2] and words[1] in AGREEING:
+            return AnswerKind.DECLINED  # "Not accepted", "We do not agree"
         return AnswerKind.DISCARDED if denies else None
     first = words[0]
     found = ANSWER_WORDS.get(first)

@@ -19,14 +19,8 @@ from disputes.protocol.rows import find_rows, listed_severities
 from disputes.protocol.severity import GRAVE, read_severity
 from disputes.protocol.starts import EMPTY
 from disputes.protocol.statuses import PriorStatus, Status, prior_statuses
-from disputes.protocol.verdicts import (
-    VERDICT_WORDS,
-    StatedVerdict,
-    Verdict,
-    read_verdict,
-    stated_verdicts,
-    worst_verdict,
-)
+from disputes.protocol.verdict_words import VERDICT_WORDS, Verdict, read_verdict
+from disputes.protocol.verdicts import StatedVerdict, stated_verdicts, worst_verdict
 
 __all__ = [
     "VERDICT_WORDS", "Found", "PriorStatus", "ReadReview", "StatedVerdict", "Status", "Verdict", "place",

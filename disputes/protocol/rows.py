@@ -3,13 +3,14 @@
 import re
 from collections.abc import Collection, Iterator
 
+from disputes.protocol.beside import severity_in
 from disputes.protocol.blocks import SILENT, Block
 from disputes.protocol.documents import Row, Table
 from disputes.protocol.findings import Found
 from disputes.protocol.headings import Purpose, Section
 from disputes.protocol.keywords import keywords, likeness
 from disputes.protocol.layout import Layout
-from disputes.protocol.starts import COUNT, EMPTY, LETTERS, severity_in
+from disputes.protocol.starts import COUNT, EMPTY, LETTERS
 from disputes.protocol.statuses import Status, codes_of, status_of
 from tasks.states import Severity
 

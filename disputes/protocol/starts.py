@@ -5,8 +5,15 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, NamedTuple
 
+from disputes.protocol.beside import (
+    MAX_READ,
+    take_bars,
+    take_end,
+    take_groups,
+    take_prefix,
+)
 from disputes.protocol.documents import HEADING, Line, ListItem, bold_lead, list_item
-from disputes.protocol.fields import Field, before_comment, field_name, field_of
+from disputes.protocol.fields import field_name, field_of
 from disputes.protocol.headings import NUMBERING, OBSERVING, severities_of
 from disputes.protocol.identifiers import (
     CODE,
@@ -16,8 +23,6 @@ from disputes.protocol.identifiers import (
     native_code,
     own_code,
 )  # fmt: skip
-from disputes.protocol.severity import read_severity
-from tasks.states import Severity, severity_rank
 
 
 class Shape(StrEnum):
@@ -36,31 +41,12 @@ TAG = re.compile(
     r"\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR|NITS?|Must|Should|Critical|High"
     r"|Medium|Low|Major|Moderate|Minor|Nit)\](?!\()"
 )
-# "Minor: the name differs", "HIGH - no retry".
-PREFIX = re.compile(
-    r"(?P<word>(?:critical|high|medium|low|major|moderate|minor|nit(?:pick)?)"
-    r"(?: (?:priority|severity|risk|issue|concern))?)(?:\s*:|\s+[-–—])\s+",
-    re.IGNORECASE,
-)
-# Some of it is in all words for severities.
-SEVERE = re.compile(
-    "crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could", re.IGNORECASE
-)
-PRIORITIES = dict(zip(("P0", "P1", "P2", "P3", "P4"), [*sorted(Severity, key=severity_rank)[::-1], Severity.LOW]))
-# Right behind an id: ISSUE-R1-001 [H]
-INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
 # "issue (blocking): …", "nitpick: …": comments on code that say by a word what they are.
 COMMENT = re.compile(
     r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)[^()]{0,40}\)|(?P<nit>nit(?:pick)?)"
     r"(?:\s?\([^()]{0,40}\))?):\s+"
 )
 COMMENT_FIRST = frozenset("istcpn")
-PREFIX_FIRST = frozenset("cChHmMlLnN")
-INLINE = re.compile(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
-DASHES = (" - ", " – ", " — ", " -- ")
-GROUPS = {"(": ")", "[": "]"}
-BARS = frozenset("|·")
-BAR = re.compile(r"[|·]")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (")
 SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
@@ -81,10 +67,7 @@ EMPTY = re.compile(
     r"|\W*$|[.,;:(*-])",
     re.IGNORECASE,
 )
-MAX_TITLE = 500
-MAX_READ = 4 * MAX_TITLE  # letters of a line that are read as its title
 MAX_CODES = 100
-MAX_END = 60  # letters of a title's end in which its severity may stand
 
 
 class Start(NamedTuple):
@@ -127,29 +110,6 @@ class Start(NamedTuple):
         return (
             not LETTERS.search(self.title) or EMPTY.match(f"{self.title[:80]} {self.rest[:80]}") is not None
         )
-
-
-def severity_in(words: str) -> Severity | None:
-    """The severity of words beside a title: Medium, High Risk, Implementability Risk: MEDIUM."""
-    if not SEVERE.search(words):
-        return None
-    plain = before_comment(words.strip(" *_`."))
-    if severity := PRIORITIES.get(plain) or read_severity(plain):
-        return severity
-    before, colon, after = words.strip(" *_`.").partition(":")
-    if colon and len(before) < 40:
-        plain = before_comment(after)
-    return read_severity(plain) or max(severities_of(plain), key=severity_rank, default=None)
-
-
-def field_severity(field: Field) -> Severity | None:
-    """The severity that a labelled line of a finding states: MEDIUM, or MUST be settled first."""
-    if field.name not in ("severity", "assessment"):
-        return None
-    if severity := severity_in(field.text):
-        return severity
-    first = field.text.strip(" *_`").partition(" ")[0].strip(".,:;*_`")
-    return read_severity(first) if field.name == "severity" or first.isupper() else None
 
 
 class _Carrier(NamedTuple):
@@ -218,8 +178,8 @@ def _plain_item(item: ListItem, text: str) -> Start:
     """A list item without an id, a tag or anything in bold: most of them, so it comes first."""
     field = field_of(text) if not item.numbered else None
     words: list[str] = []
-    title, trailing = _take_end(text[:MAX_READ], words)
-    title = _take_prefix(title, words)
+    title, trailing = take_end(text[:MAX_READ], words)
+    title = take_prefix(title, words)
     return Start(
         Shape.ITEM, title.strip(" *"), item.indent, 0, item.numbered, words=tuple(words), trailing=trailing,
         field=field.name if field else "", closed=text.endswith(":"),
@@ -305,17 +265,17 @@ def _coded(
     """A line that begins with an id; `after` follows it, inside the bold words if there are any."""
     words: list[str] = []
     notes: list[str] = []
-    after = _take_groups(after.lstrip("]`*"), words, notes)
-    after = _take_bars(after, words)
+    after = take_groups(after.lstrip("]`*"), words, notes)
+    after = take_bars(after, words)
     closed = bool(carrier.bold or bracket or words or not after) or after[:1] in ":-–—"
     closed = closed or (own and after.lstrip()[:1] in "-–—")
     title = after.lstrip(SEPARATORS).rstrip(" *")
     if not title:
-        title, rest = _take_groups(rest, words, notes).lstrip(SEPARATORS), ""
-    title, trailing = _take_end(title[:MAX_READ], words)
+        title, rest = take_groups(rest, words, notes).lstrip(SEPARATORS), ""
+    title, trailing = take_end(title[:MAX_READ], words)
     if title.startswith("**") and title.endswith("**"):
         title = title.strip("* ")
-    title = _take_prefix(title, words)
+    title = take_prefix(title, words)
     return carrier.start(
         title.strip(), codes=codes, native=native, own=own, bracket=bracket, words=tuple(words),
         trailing=trailing, rest=rest, note=" ".join(notes), closed=closed,
@@ -338,7 +298,7 @@ def _tagged(carrier: _Carrier, tag: re.Match[str], head: str, rest: str) -> Star
 
 def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     """A comment on code that begins with a word for what it is."""
-    word = match["word"] or "nit"
+    word = {"blocking": "high", "non-blocking": "low"}.get(match["word"] or "", "nit")
     return Start(Shape.TAG, text[match.end() :][:MAX_READ], indent, words=(word,), tag=word)
 
 
@@ -354,83 +314,20 @@ def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
             field = field_name(head)
     title = (rest.lstrip(" :") if labelled else head)[:MAX_READ]
     rest = "" if labelled else rest
-    title, trailing = _take_end(title, words)
+    title, trailing = take_end(title, words)
     if not labelled:
         before = title
-        title = _take_prefix(title, words)
+        title = take_prefix(title, words)
         if title != before or not rest:
             pass
         elif len(title) < 40 and severities_of(title) and not OBSERVING & set(title.lower().split()):
             words.append(title)  # **Minor:** text
             title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
         else:
-            rest = _take_groups(rest, words, []).strip()
+            rest = take_groups(rest, words, []).strip()
             if rest and not trailing:
-                rest, trailing = _take_end(rest[:MAX_READ], words)
+                rest, trailing = take_end(rest[:MAX_READ], words)
     return carrier.start(
         title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest, field=field, labelled=labelled,
         closed=closed,
     )  # fmt: skip
-
-
-def _take_prefix(title: str, words: list[str]) -> str:
-    """A title without the severity before it: "Minor: the name differs"."""
-    if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title)):
-        words.append(match["word"])
-        return title[match.end() :]
-    return title
-
-
-def _take_groups(text: str, words: list[str], notes: list[str]) -> str:
-    """A text without the parentheses and brackets at its beginning; those with a severity go to `words`."""
-    for _ in range(3):
-        plain = text.lstrip(" *:")
-        close = GROUPS.get(plain[:1])
-        end = plain.find(close, 1, MAX_END) if close else -1
-        if end < 0 or plain[end + 1 : end + 2] == "(":
-            break
-        inner = plain[1:end]
-        inner = INITIALS.get(inner, inner)
-        if severity_in(inner):
-            words.append(inner)
-        elif inner.isupper() or len(inner) <= 20:
-            notes.append(inner)
-        else:
-            break
-        text = plain[end + 1 :]
-    return text
-
-
-def _take_bars(text: str, words: list[str]) -> str:
-    """A text without the severities among the parts that bars or dots divide: | High | text."""
-    if text.lstrip()[:1] not in BARS:
-        return text
-    parts = [part.strip(" *") for part in BAR.split(text[:MAX_READ]) if part.strip(" *")]
-    severe = [part for part in parts if len(part) <= MAX_END and severity_in(part)]
-    words += severe
-    return ": " + " ".join(part for part in parts if part not in severe) if severe else text
-
-
-def _take_end(title: str, words: list[str]) -> tuple[str, bool]:
-    """A title without the severity at its end, and whether there was one."""
-    if "everity" in title or "riority" in title:
-        parts = INLINE.split(title, maxsplit=1)
-        if len(parts) == 2 and severity_in(parts[1]):
-            words.append(parts[1].strip(" *_"))
-            return parts[0].rstrip(" -–—"), True
-    end = title[-MAX_END:]
-    if title[-1:] in (")", "]", "*", "`", "."):
-        plain = title.rstrip(" *`.")
-        for opening, closing in GROUPS.items():
-            start = plain.rfind(opening, max(len(plain) - MAX_END, 0)) if plain.endswith(closing) else -1
-            if start >= 0 and severity_in(plain[start + 1 : -1]):
-                words.append(plain[start + 1 : -1])
-                return plain[:start].rstrip(" *:-–—"), True
-    if " - " in end or "–" in end or "—" in end or " -- " in end:
-        for dash in DASHES:
-            before, found, after = title.rpartition(dash)
-            after = after.strip(" *`.")
-            if found and after[:1].isupper() and len(after) <= 24 and severity_in(after):
-                words.append(after)
-                return before.rstrip(" *"), True
-    return title, False

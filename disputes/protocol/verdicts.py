@@ -1,78 +1,24 @@
-"""The verdicts of a review: where they stand, what their words mean, what they cover (§19.3, ARB-2)."""
+"""The verdicts of a review: where they stand and what they cover (§19.3, ARB-2)."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
-from disputes.protocol.documents import Mode, bold_lead, list_item, unclosed_fence
-from disputes.protocol.doubts import is_conditional, is_denied, is_put_off, shown
+from disputes.protocol.documents import Line, Mode, bold_lead, list_item, unclosed_fence
 from disputes.protocol.headings import NUMBERING, Purpose, Section
 from disputes.protocol.identifiers import GAP, gaps_in
 from disputes.protocol.layout import Layout
-
-
-class Verdict(StrEnum):
-    """From the best to the worst. None stands for a verdict that cannot be read, and is never an approval."""
-
-    APPROVED = "APPROVED"
-    NO_ISSUES_FOUND = "NO_ISSUES_FOUND"
-    APPROVED_WITH_CONDITIONS = "APPROVED_WITH_CONDITIONS"
-    NEEDS_REVISION = "NEEDS_REVISION"
-
-
-_APPROVING = ("approved", "approve", "approval", "accept", "accepted")
-_RESERVED = (
-    "notes", "conditions", "modifications", "modification", "changes", "minor", "minor issues",
-    "minor changes", "minor modifications", "minor revisions", "minor fixes", "revisions", "comments",
-    "caveats", "reservations", "suggestions", "recommendations", "required changes",
-)  # fmt: skip
-_CONDITIONAL = (
-    "conditional approval", "conditionally approved", "conditional approve", "conditional accept",
-    "conditionally accepted", "conditional acceptance", "approved conditionally", "conditional",
-)  # fmt: skip
-_REFUSING = (
-    "needs revision", "needs revisions", "need revision", "needs work", "needs changes", "needs fixes",
-    "needs rework", "needs major revision", "needs minor revision", "needs significant revision",
-    "reject", "rejected", "rejection", "changes requested", "changes required", "change requested",
-    "request changes", "requires changes", "requires revision", "revision required", "revision needed",
-    "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
-    "not ready",
-)  # fmt: skip
-# §19.3. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
-VERDICT_WORDS: dict[str, Verdict] = {
-    **dict.fromkeys([*_APPROVING, "approves", "lgtm"], Verdict.APPROVED),
-    **dict.fromkeys([f"approved with minor observation{end}" for end in ("", "s")], Verdict.APPROVED),
-    "no issues found": Verdict.NO_ISSUES_FOUND,
-    **dict.fromkeys(
-        [f"{word} with {what}" for word in _APPROVING for what in _RESERVED], Verdict.APPROVED_WITH_CONDITIONS
-    ),
-    **dict.fromkeys(_CONDITIONAL, Verdict.APPROVED_WITH_CONDITIONS),
-    **dict.fromkeys(_REFUSING, Verdict.NEEDS_REVISION),
-}
-# Words that state a verdict only where they stand at its place and alone; in prose they may mean anything.
-ONLY_ALONE = frozenset(
-    ["approval", "lgtm", "blocked", "conditional", "not ready", "rejection", "changes required"]
+from disputes.protocol.verdict_words import (
+    VERDICT_WORDS,
+    Verdict,
+    read_verdict,
+    sentences,
+    verdict_alone,
 )
-NO_ISSUES = "no issues found"
-_ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
-# The longest phrase first, for the first one that fits is taken.
-PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
-# At the beginning of a statement, so that nothing but a mark or a comment follows.
-ALONE = re.compile(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
-SENTENCE_END = re.compile(r"([.!?])[*_`)]*(?:\s|$)")
-DENIALS = {"no", "not", "never", "cannot"}
-_EITHER, _OR = (
-    "|".join(phrase for phrase in _ALL if (VERDICT_WORDS[phrase] is Verdict.NEEDS_REVISION) is refusing)
-    for refusing in (False, True)
-)
-_AND_OR = r"\b ?(?:[|/,]|\bor\b) ?\b"
-# An approval and a refusal to choose from: a form that nobody filled in.
-OFFER = re.compile(rf"\b(?:(?:{_EITHER}){_AND_OR}(?:{_OR})|(?:{_OR}){_AND_OR}(?:{_EITHER}))\b")
 
 LABEL = re.compile(
     r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
-    r"(?:verdicts?|recommendation|decision|assessment|status|outcome|conclusion|result|opinion|judge?ment)|overall)"
+    r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result|opinion|judge?ment)|overall)"
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
@@ -102,7 +48,6 @@ VERDICT_COLUMNS = frozenset(
     ]
 )
 VERSIONS = frozenset(["version", "round", "date", "revision", "reviewer", "iteration"])
-BEFORE, AFTER = 160, 60  # letters around an approval that may take it back
 NOT_REFUSING = frozenset([Purpose.PRIOR, Purpose.HISTORY, Purpose.PRAISE])
 # Words that refuse in a sentence, too. "Rejected" is what happens to a request, unless it is in capitals.
 REFUSED = re.compile(
@@ -134,81 +79,6 @@ def worst_verdict(stated: list[StatedVerdict]) -> StatedVerdict | None:
     return max(stated, key=lambda each: order.index(each.verdict)) if stated else None
 
 
-# --- Words ------------------------------------------------------------------------------------------------
-
-
-def read_verdict(words: str) -> Verdict | None:
-    """The verdict that these words state, or None. The last verdict word counts (ARB-2).
-
-    A denied approval is none and takes back the approval before it; one that is only awaited, and a denied
-    rejection, are passed over. A question states nothing, nor does a choice between an approval and its
-    contrary.
-    """
-    words = shown(words)
-    if OFFER.search(re.sub(r"[^a-z|/,]+", " ", words.lower())):
-        return None
-    found: Verdict | None = None
-    for sentence in _sentences(words):
-        found = _in_sentence(sentence, found)
-    return found
-
-
-def _sentences(words: str) -> list[str]:
-    """The sentences but for questions."""
-    parts = [*SENTENCE_END.split(words), ""]
-    return [sentence for sentence, end in zip(parts[::2], parts[1::2], strict=True) if end != "?"]
-
-
-def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
-    """The last verdict of a sentence; the one found before it where it states none."""
-    plain = re.sub(r"[^a-z]+", " ", re.sub(r"n['’]t\b", " not", _with_conditions(sentence.lower())))
-    # "no issues found" denies nothing that stands behind it.
-    denying = plain.replace(NO_ISSUES, "ok issues found")
-    for match in PHRASE.finditer(plain):
-        verdict, end = VERDICT_WORDS[match[0]], match.end()
-        before = denying[max(match.start() - BEFORE, 0) : match.start()].split()
-        after = plain[end : end + AFTER].split()
-        if verdict is Verdict.NEEDS_REVISION:
-            found = found if DENIALS & set(before[-1:]) else verdict
-        elif is_denied(match[0], before, after):
-            found = found if found is Verdict.NEEDS_REVISION else None
-        elif is_put_off(before):
-            continue
-        elif is_conditional(after):
-            found = found or Verdict.APPROVED_WITH_CONDITIONS
-        else:
-            found = verdict
-    return found
-
-
-def _with_conditions(words: str) -> str:
-    """§19.3: `APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*`."""
-    footnote = r"|\*+" if words.count("*") % 2 else ""
-    pattern = rf"\b(?:approved?|accept(?:ed)?)(?: ?\(with\b(?! minor observation){footnote})"
-    return re.sub(pattern, "approved with conditions ", words)
-
-
-def verdict_alone(words: str) -> Verdict | None:
-    """The verdict of words that begin with one and are no sentence: ACCEPT, but not "Accept the flag"."""
-    head = shown(words).strip()[:120]
-    plain = re.sub(r"[^a-z*()]+", " ", _with_conditions(head.lower()).replace("**", "")).strip(" *")
-    match = ALONE.match(plain)
-    if match is None:
-        return None
-    start = re.search(r"[A-Za-z]", head)
-    letters = head[start.start() if start else 0 :]
-    spelled = re.match(r"[A-Za-z]+(?:[ _-]+[A-Za-z]+)*", letters)
-    written = letters[: len(match["phrase"])] if spelled else ""
-    behind = letters[len(written) :].lstrip("*_` ✓✔✅")
-    if not behind or not behind[0].isalpha() or written.isupper() or plain[match.end() :].startswith(" with"):
-        found = read_verdict(words)
-        if found is None and match["phrase"] in ONLY_ALONE:
-            after = plain[match.end() :].split()
-            return None if is_denied(match["phrase"], (), after) else VERDICT_WORDS[match["phrase"]]
-        return found
-    return None
-
-
 def _stated(words: str) -> Verdict | None:
     """The verdict of a statement: its first sentence with one, unless a later one says worse in capitals."""
     words = words[:MAX_STATEMENT]
@@ -216,7 +86,7 @@ def _stated(words: str) -> Verdict | None:
         return None
     found: Verdict | None = None
     order = list(Verdict)
-    for sentence in _sentences(words):
+    for sentence in sentences(words):
         verdict = read_verdict(sentence)
         if verdict is None:
             continue
@@ -266,6 +136,7 @@ def _raw(words: str) -> str:
 
 def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Verdict]]:
     awaited = ""  # the label of a heading or a line whose verdict stands below it
+    ends = _ends(layout)
     for index, line in enumerate(layout.lines):
         text = line.text
         if not text.strip():
@@ -280,7 +151,7 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
             words, verdict, awaited = text, Verdict.NO_ISSUES_FOUND, ""
         elif stated and not awaited and (of_gap := _of_gap(layout, index)):
             words, verdict = of_gap
-        elif stated and (alone := _in_capitals(layout, index)):
+        elif stated and (alone := _in_capitals(layout, index, ends)):
             words, verdict, awaited = text, alone, ""
         elif awaited:
             words = text if stated and line.heading is None else ""
@@ -298,7 +169,7 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
     section = layout.where[index]
     if section.purpose is Purpose.HISTORY:
         return None
-    if label.endswith(("verdict", "verdicts")):
+    if label.endswith("verdict"):
         return _stated(words)
     if section.purpose is Purpose.PRIOR:
         return None
@@ -338,7 +209,7 @@ def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
     if "GAP-" not in text or not (item := list_item(text)):
         return None
     plain = item.text.lstrip("*`[ ")[:MAX_STATEMENT]
-    match, (before, colon, words) = GAP.match(plain), plain.rpartition(": ")
+    match, (_, colon, words) = GAP.match(plain), plain.rpartition(": ")
     if match is None or not colon or not words.strip(" *_`").isupper():
         return None
     if layout.where[index].purpose in (Purpose.HISTORY, Purpose.PRIOR):
@@ -347,7 +218,7 @@ def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
     return (f"{match[0]} - {words}", verdict) if verdict else None
 
 
-def _in_capitals(layout: Layout, index: int) -> Verdict | None:
+def _in_capitals(layout: Layout, index: int, ends: tuple[int, int]) -> Verdict | None:
     """The refusal of a line that is nothing else, in capitals, as the first or last of a review (ARB-2).
 
     An approval must stand at a place of its own.
@@ -355,17 +226,21 @@ def _in_capitals(layout: Layout, index: int) -> Verdict | None:
     text = layout.lines[index].text.strip()
     if len(text) > MAX_RAW or not text.isupper() or list_item(text) or not ONLY_WORDS.fullmatch(text):
         return None
-    if not (layout.where[index].own is Purpose.CLOSING or _at_an_end(layout, index)):
+    if layout.where[index].own is not Purpose.CLOSING and index not in ends:
         return None
     found = VERDICT_WORDS.get(" ".join(re.findall(r"[a-z]+", text.lower())))
     return found if found is Verdict.NEEDS_REVISION else None
 
 
-def _at_an_end(layout: Layout, index: int) -> bool:
+def _ends(layout: Layout) -> tuple[int, int]:
+    """The first and the last line of a review that states something."""
     lines = layout.lines
-    return not any(line.text.strip() for line in lines[index + 1 :]) or not any(
-        line.text.strip() for line in lines[:index]
-    )
+    first = next((index for index, line in enumerate(lines) if _says(line)), -1)
+    return first, next((index for index in range(len(lines) - 1, -1, -1) if _says(lines[index])), -1)
+
+
+def _says(line: Line) -> bool:
+    return line.mode is Mode.STATED and bool(line.text.strip())
 
 
 def _refusal(layout: Layout) -> tuple[int, str] | None:
@@ -390,7 +265,7 @@ def _refusal(layout: Layout) -> tuple[int, str] | None:
     for first in [*prose[-2:][::-1], *prose[:3]]:
         for index in range(first, min(first + MAX_PARAGRAPH, len(layout.lines))):
             words = layout.lines[index].text[:MAX_STATEMENT]
-            if not words.strip():
+            if not _says(layout.lines[index]):
                 break
             if REFUSED.search(words) and read_verdict(words) is Verdict.NEEDS_REVISION:
                 return index, words

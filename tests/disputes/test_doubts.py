@@ -2,7 +2,7 @@
 
 import pytest
 
-from disputes.protocol.verdicts import Verdict, read_verdict
+from disputes.protocol.verdict_words import Verdict, read_verdict
 from tests.fuzz_lines import DENIALS
 
 A, C, N = Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NEEDS_REVISION

@@ -9,7 +9,7 @@ from django.test import Client
 from disputes import cases, intake, lowering, rates, rulings
 from disputes.models import Conflict, Decision, Flag
 from disputes.protocol.reviews import Found, ReadReview
-from disputes.protocol.verdicts import Verdict
+from disputes.protocol.verdict_words import Verdict
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Task

@@ -1,0 +1,138 @@
+"""The words of verdicts: what each means, what denies it, and what only looks like one (§19.3, ARB-2)."""
+
+import re
+from enum import StrEnum
+
+from disputes.protocol.doubts import is_conditional, is_denied, is_put_off, shown
+
+
+class Verdict(StrEnum):
+    """From the best to the worst. None stands for a verdict that cannot be read, and is never an approval."""
+
+    APPROVED = "APPROVED"
+    NO_ISSUES_FOUND = "NO_ISSUES_FOUND"
+    APPROVED_WITH_CONDITIONS = "APPROVED_WITH_CONDITIONS"
+    NEEDS_REVISION = "NEEDS_REVISION"
+
+
+_APPROVING = ("approved", "approve", "approval", "accept", "accepted")
+_RESERVED = (
+    "notes", "conditions", "modifications", "modification", "changes", "minor", "minor issues",
+    "minor changes", "minor modifications", "minor revisions", "minor fixes", "revisions", "comments",
+    "caveats", "reservations", "suggestions", "recommendations", "required changes",
+)  # fmt: skip
+_CONDITIONAL = (
+    "conditional approval", "conditionally approved", "conditional approve", "conditional accept",
+    "conditionally accepted", "conditional acceptance", "approved conditionally", "conditional",
+)  # fmt: skip
+_REFUSING = (
+    "needs revision", "needs revisions", "need revision", "needs work", "needs changes", "needs fixes",
+    "needs rework", "needs major revision", "needs minor revision", "needs significant revision",
+    "reject", "rejected", "rejection", "changes requested", "changes required", "change requested",
+    "request changes", "requires changes", "requires revision", "revision required", "revision needed",
+    "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
+    "not ready",
+)  # fmt: skip
+# §19.3. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
+VERDICT_WORDS: dict[str, Verdict] = {
+    **dict.fromkeys([*_APPROVING, "approves", "lgtm"], Verdict.APPROVED),
+    **dict.fromkeys([f"approved with minor observation{end}" for end in ("", "s")], Verdict.APPROVED),
+    "no issues found": Verdict.NO_ISSUES_FOUND,
+    **dict.fromkeys(
+        [f"{word} with {what}" for word in _APPROVING for what in _RESERVED], Verdict.APPROVED_WITH_CONDITIONS
+    ),
+    **dict.fromkeys(_CONDITIONAL, Verdict.APPROVED_WITH_CONDITIONS),
+    **dict.fromkeys(_REFUSING, Verdict.NEEDS_REVISION),
+}
+# Words that state a verdict only where they stand at its place and alone; in prose they may mean anything.
+ONLY_ALONE = frozenset(
+    ["approval", "lgtm", "blocked", "conditional", "not ready", "rejection", "changes required"]
+)
+NO_ISSUES = "no issues found"
+_ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
+# The longest phrase first, for the first one that fits is taken.
+PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
+# At the beginning of a statement, so that nothing but a mark or a comment follows.
+ALONE = re.compile(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
+BEFORE, AFTER = 160, 60  # letters around an approval that may take it back
+SENTENCE_END = re.compile(r"([.!?])[*_`)]*(?:\s|$)")
+DENIALS = {"no", "not", "never", "cannot"}
+_EITHER, _OR = (
+    "|".join(phrase for phrase in _ALL if (VERDICT_WORDS[phrase] is Verdict.NEEDS_REVISION) is refusing)
+    for refusing in (False, True)
+)
+_AND_OR = r"\b ?(?:[|/,]|\bor\b) ?\b"
+# An approval and a refusal to choose from: a form that nobody filled in.
+OFFER = re.compile(rf"\b(?:(?:{_EITHER}){_AND_OR}(?:{_OR})|(?:{_OR}){_AND_OR}(?:{_EITHER}))\b")
+
+
+def read_verdict(words: str) -> Verdict | None:
+    """The verdict that these words state, or None. The last verdict word counts (ARB-2).
+
+    A denied approval is none and takes back the approval before it; one that is only awaited, and a denied
+    rejection, are passed over. A question states nothing, nor does a choice between an approval and its
+    contrary.
+    """
+    words = shown(words)
+    if OFFER.search(re.sub(r"[^a-z|/,]+", " ", words.lower())):
+        return None
+    found: Verdict | None = None
+    for sentence in sentences(words):
+        found = _in_sentence(sentence, found)
+    return found
+
+
+def sentences(words: str) -> list[str]:
+    """The sentences but for questions."""
+    parts = [*SENTENCE_END.split(words), ""]
+    return [sentence for sentence, end in zip(parts[::2], parts[1::2], strict=True) if end != "?"]
+
+
+def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
+    """The last verdict of a sentence; the one found before it where it states none."""
+    plain = re.sub(r"[^a-z]+", " ", re.sub(r"n['’]t\b", " not", _with_conditions(sentence.lower())))
+    # "no issues found" denies nothing that stands behind it.
+    denying = plain.replace(NO_ISSUES, "ok issues found")
+    for match in PHRASE.finditer(plain):
+        verdict, end = VERDICT_WORDS[match[0]], match.end()
+        before = denying[max(match.start() - BEFORE, 0) : match.start()].split()
+        after = plain[end : end + AFTER].split()
+        if verdict is Verdict.NEEDS_REVISION:
+            found = found if DENIALS & set(before[-1:]) else verdict
+        elif is_denied(match[0], before, after):
+            found = found if found is Verdict.NEEDS_REVISION else None
+        elif is_put_off(before):
+            continue
+        elif is_conditional(after):
+            found = found or Verdict.APPROVED_WITH_CONDITIONS
+        else:
+            found = verdict
+    return found
+
+
+def _with_conditions(words: str) -> str:
+    """§19.3: `APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*`."""
+    footnote = r"|\*+" if words.count("*") % 2 else ""
+    pattern = rf"\b(?:approved?|accept(?:ed)?)(?: ?\(with\b(?! minor observation){footnote})"
+    return re.sub(pattern, "approved with conditions ", words)
+
+
+def verdict_alone(words: str) -> Verdict | None:
+    """The verdict of words that begin with one and are no sentence: ACCEPT, but not "Accept the flag"."""
+    head = shown(words).strip()[:120]
+    plain = re.sub(r"[^a-z*()]+", " ", _with_conditions(head.lower()).replace("**", "")).strip(" *")
+    match = ALONE.match(plain)
+    if match is None:
+        return None
+    start = re.search(r"[A-Za-z]", head)
+    letters = head[start.start() if start else 0 :]
+    spelled = re.match(r"[A-Za-z]+(?:[ _-]+[A-Za-z]+)*", letters)
+    written = letters[: len(match["phrase"])] if spelled else ""
+    behind = letters[len(written) :].lstrip("*_` ✓✔✅")
+    if not behind or not behind[0].isalpha() or written.isupper() or plain[match.end() :].startswith(" with"):
+        found = read_verdict(words)
+        if found is None and match["phrase"] in ONLY_ALONE:
+            after = plain[match.end() :].split()
+            return None if is_denied(match["phrase"], (), after) else VERDICT_WORDS[match["phrase"]]
+        return found
+    return None

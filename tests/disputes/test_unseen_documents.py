@@ -1,0 +1,157 @@
+"""Rounds that were written and labelled by somebody who had not seen the readers (§12, §19).
+
+Each folder of tests/data/rounds holds a review, most hold the response to it too, and labels: what a careful
+person finds in them. The labels were made before anything was read; each new notation that a reader learns
+must leave them as they are. One with `known_miss` is out of reach of every rule, and says why.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from disputes.protocol.disagree import MALFORMED, MISSING_POSITION
+from disputes.protocol.kinds import AnswerKind
+from disputes.protocol.responses import ReadResponse, read_response
+from disputes.protocol.reviews import ReadReview, read_review
+
+ROUNDS = Path(__file__).resolve().parents[1] / "data/rounds"
+NAMES = sorted(folder.name for folder in ROUNDS.iterdir())
+ANSWERED_NAMES = [name for name in NAMES if (ROUNDS / name / "response.md").is_file()]
+NEAR = 2  # lines between a label and a finding that are one
+KNOWN_MISSES = 10
+
+
+@cache
+def labels(name: str) -> dict[str, Any]:
+    return json.loads((ROUNDS / name / "labels.json").read_text(encoding="utf-8"))
+
+
+@cache
+def review_of(name: str) -> ReadReview:
+    return read_review((ROUNDS / name / "review.md").read_text(encoding="utf-8"))
+
+
+@cache
+def response_of(name: str) -> ReadResponse:
+    review = review_of(name)
+    known = [found.code for found in review.findings if found.code] + [each.code for each in review.prior]
+    return read_response((ROUNDS / name / "response.md").read_text(encoding="utf-8"), known=known)
+
+
+def plain(code: str | None) -> str:
+    """A code without the word or the mark in front of its number: "Issue #3", "#3" and "3" are one."""
+    return re.sub(r"^(?:ISSUE|FINDING|CONCERN|PROBLEM|POINT)?[ -]?#?(?=\d|[A-Z]$)", "", (code or "").upper())
+
+
+def reachable(entries: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [entry for entry in entries if "known_miss" not in entry]
+
+
+def finding_misses(name: str) -> list[str]:
+    """What is missed, invented, or read with another severity or code, a line each."""
+    misses = []
+    free = list(review_of(name).findings)
+    for label in labels(name)["review"]["findings"]:
+        near = [found for found in free if abs(found.line - label["line"]) <= NEAR]
+        best = min(near, key=lambda found: abs(found.line - label["line"]), default=None)
+        if best is None:
+            if "known_miss" not in label:
+                misses.append(f"line {label['line']} missed")
+            continue
+        free.remove(best)
+        severity = best.severity.upper() if best.severity else None
+        if severity != label["severity"]:
+            misses.append(f"line {label['line']} severity {label['severity']}, read as {severity}")
+        if plain(best.code) != plain(label["code"]) and label["code"] and not label["code"].startswith("#"):
+            misses.append(f"line {label['line']} code {label['code']}, read as {best.code}")
+        if best.withdrawn != label.get("withdrawn", False):
+            misses.append(f"line {label['line']} withdrawn: {best.withdrawn}")
+    return misses + [f"line {found.line} invented: {found.title[:60]}" for found in free]
+
+
+def prior_of(name: str) -> dict[str, str]:
+    return {each.code: each.status.value for each in review_of(name).prior}
+
+
+def answered(name: str) -> dict[str, str]:
+    """The kind of the answer to each finding that the response answers."""
+    return {plain(answer.code): answer.kind.value for answer in response_of(name).answers}
+
+
+def disputed(name: str) -> set[tuple[str, frozenset[str]]]:
+    """The findings that the response disputes, with what is wrong with the blocks."""
+    return {
+        (plain(block.code), frozenset(block.problems) - {MISSING_POSITION})
+        for block in response_of(name).disagreements
+    }
+
+
+def labelled_answers(name: str) -> dict[str, str]:
+    """The labelled kinds; a block of disagreement with a known finding answers it too."""
+    label = labels(name)["response"]
+    kinds = {plain(entry["code"]): entry["kind"] for entry in reachable(label["answers"])}
+    for entry in reachable(label["disagreements"]):
+        if "INVALID_DISAGREE_REF" not in entry["problems"]:
+            kinds[plain(entry["code"])] = AnswerKind.DECLINED.value
+    return kinds
+
+
+def labelled_disputes(name: str) -> set[tuple[str, frozenset[str]]]:
+    """The labelled blocks; a finding declined without a block is a draft of one (§12)."""
+    label = labels(name)["response"]
+    disputes = {
+        (plain(entry["code"]), frozenset(entry["problems"])) for entry in reachable(label["disagreements"])
+    }
+    declined = (entry for entry in reachable(label["answers"]) if entry["kind"] == AnswerKind.DECLINED.value)
+    return disputes | {(plain(entry["code"]), frozenset({MALFORMED})) for entry in declined}
+
+
+# --- What is read -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_findings_of_an_unseen_review_are_those_a_person_finds(name: str) -> None:
+    assert finding_misses(name) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_verdict_of_an_unseen_review_is_the_one_a_person_reads(name: str) -> None:
+    label, verdict = labels(name)["review"], review_of(name).verdict
+    if "known_miss" in label:
+        assert verdict is None, "it is read now: take the mark away"
+    else:
+        assert verdict == label["verdict"]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if labels(name)["review"]["prior"]])
+def test_an_unseen_review_says_of_earlier_findings_what_a_person_reads(name: str) -> None:
+    assert prior_of(name) == {entry["code"]: entry["status"] for entry in labels(name)["review"]["prior"]}
+
+
+@pytest.mark.parametrize("name", ANSWERED_NAMES)
+def test_an_unseen_response_answers_what_it_names_in_the_manner_it_says(name: str) -> None:
+    """H1-c: a mere mention, an example and silence are no answers."""
+    assert answered(name) == labelled_answers(name)
+    assert not {plain(code) for code in labels(name)["response"]["not_answered"]} & answered(name).keys()
+
+
+@pytest.mark.parametrize("name", ANSWERED_NAMES)
+def test_an_unseen_response_disputes_what_a_person_says_it_disputes(name: str) -> None:
+    assert disputed(name) == labelled_disputes(name)
+
+
+def test_few_labels_are_out_of_reach_of_every_rule() -> None:
+    """A mark says why; a new one is a decision, so the number is written here."""
+    entries: list[Mapping[str, Any]] = []
+    for name in NAMES:
+        parts = labels(name)
+        lists = [part for each in parts.values() for part in each.values() if isinstance(part, list)]
+        entries += [*parts.values(), *(entry for part in lists for entry in part if isinstance(entry, dict))]
+    marked = [entry["known_miss"] for entry in entries if "known_miss" in entry]
+    assert len(marked) == KNOWN_MISSES
+    assert all(len(reason) > 20 for reason in marked)
