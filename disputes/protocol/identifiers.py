@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 # ID-1: an id that may be stored as it is.
-CANONICAL = re.compile(r"ISSUE-R\d{1,2}-(?!000)\d{3}")
-CODE = r"ISSUE-R\d{1,3}(?:-V\d{1,2})?-\d{1,3}(?!\d)"
-SHORT_CODE = r"(?:ISSUE-)?R\d{1,3}(?:-V\d{1,2})?-\d{1,3}(?!\d)"
+# Digits are 0 to 9: those of other scripts look like them, or like nothing.
+CANONICAL = re.compile(r"ISSUE-R[0-9]{1,2}-(?!000)[0-9]{3}")
+CODE = r"ISSUE-R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
+SHORT_CODE = r"(?:ISSUE-)?R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
 # Behind a code more of them, each of which may be short: ISSUE-R1-001 through R1-003, R1-007.
 JOINED_BY = r"(?:\s*,\s*(?:and\s+)?|\s*[–—]\s*|\s+(?:and|through|thru|to|-|&)\s+)"
 MORE_CODES = rf"(?:[*`\]]*{JOINED_BY}[*`\[]*{SHORT_CODE})*"
-GAP = re.compile(r"(?<![\w-])GAP-[A-Z]{2,10}-\d{3}[a-z]?(?!\w)")
+GAP = re.compile(r"(?<![\w-])GAP-[A-Z]{2,10}-[0-9]{3}[a-z]?(?!\w)")
 MAX_RANGE = 50
 
 # Words that a reviewer numbers findings by: CONCERN #1, GAP-1, EDGE-CASE-2, Issue 3.
@@ -28,27 +29,27 @@ NATIVE_WORDS = (
 _WORDS = "|".join(sorted(NATIVE_WORDS, key=len, reverse=True))
 NATIVE = re.compile(
     # XCUT-NAV-001, OBSERVATION-R7-V2-001
-    r"(?:XCUT-(?:NAV|DATA|PAT|KEY)|OBSERVATION-R\d{1,3}(?:-V\d{1,2})?)-\d{1,3}(?!\d)"
+    r"(?:XCUT-(?:NAV|DATA|PAT|KEY)|OBSERVATION-R[0-9]{1,3}(?:-V[0-9]{1,2})?)-[0-9]{1,3}(?!\d)"
     # CRIT-001, CONCERN #1, GAP-1, EDGE-CASE-2
-    rf"|(?:{_WORDS})(?:-|[ ]?#|[ ])\d{{1,3}}(?![\w-])"
+    rf"|(?:{_WORDS})(?:-|[ ]?#|[ ])[0-9]{{1,3}}(?![\w-])"
     # H1, M2, L-001, C3
-    r"|[CHML]-?\d{1,3}(?![\w-])"
+    r"|[CHML]-?[0-9]{1,3}(?![\w-])"
 )
 # "Issue 3", "Concern #1": the same words as a title is written.
 NATIVE_TITLE = re.compile(
     rf"(?:{'|'.join(word.capitalize() for word in NATIVE_WORDS if '-' not in word)})"
-    r" ?(?:#?\d{1,3}|(?<= )[A-Z])(?![\w-])"
+    r" ?(?:#?[0-9]{1,3}|(?<= )[A-Z])(?![\w-])"
 )
 # Ids of a reviewer's own making: SEC-01, F1, COND-2. Standards and versions look the same (RFC-822, V2).
 OWN = re.compile(
-    r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q)-?\d)[A-Z][A-Z0-9]{0,7}(?:-\d{1,3}|(?<=[A-Z])\d{1,2})(?![\w-])"
+    r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q)-?[0-9])[A-Z][A-Z0-9]{0,7}(?:-[0-9]{1,3}|(?<=[A-Z])[0-9]{1,2})(?![\w-])"
 )
 # How each of them begins; few sentences do.
-NATIVE_HAS = re.compile(r"[A-Za-z-]{1,14}(?:[ ]?#?\d| [A-Z]\b)|XCUT-|OBSERVATION-")
+NATIVE_HAS = re.compile(r"[A-Za-z-]{1,14}(?:[ ]?#?[0-9]| [A-Z]\b)|XCUT-|OBSERVATION-")
 NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNcipfgn")
 NUMBERED = re.compile(
-    r"(?<![\w-])(?:(?:ISSUE-)?R(?P<round>\d{1,3})(?P<version>-V\d{1,2})?-(?P<number>\d{1,3})(?![\dA-Za-z])"
-    r"|(?P<tail>\d{3})(?![\w.-]))",
+    r"(?<![\w-])(?:(?:ISSUE-)?R(?P<round>[0-9]{1,3})(?P<version>-V[0-9]{1,2})?-(?P<number>[0-9]{1,3})(?![\dA-Za-z])"
+    r"|(?P<tail>[0-9]{3})(?![\w.-]))",
     re.IGNORECASE,
 )
 RANGE_WORDS = frozenset({"through", "thru", "to", "-", "–", "—", "..", "...", "…"})

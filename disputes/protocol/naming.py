@@ -18,7 +18,7 @@ from disputes.protocol.identifiers import (
 FULL = re.compile(rf"(?<![\w-]){SHORT_CODE}", re.IGNORECASE)
 CANONICAL = re.compile(CODE)
 # An id of the reviewer's that ordinary words may look like: H1, L4, 3.
-WEAK = re.compile(r"#?[A-Z]?\d{1,3}")
+WEAK = re.compile(r"#?[A-Z]?[0-9]{1,3}")
 MARKS = " \t*_`[]()\"'"
 
 

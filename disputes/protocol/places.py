@@ -10,7 +10,7 @@ _PATH = re.compile(
     r"(?<![\w./@+-])(?P<path>(?:\.?/)?[\w.@+-]+(?:/[\w.@+-]+)+|[\w@+-]+(?:\.[\w@+-]+)*\.[A-Za-z]\w{1,7}|[\w@+-]{2,}\.[A-Za-z]\b)"
 )
 _LINES = re.compile(
-    r"(?:(?<=[\w)])[:#]L?|\b(?:lines?|ll?\.?)\s*)(?P<first>\d{1,7})(?:\s*(?:-|–|—|to|through|\.\.)\s*L?(?P<last>\d{1,7}))?",
+    r"(?:(?<=[\w)])[:#]L?|\b(?:lines?|ll?\.?)\s*)(?P<first>[0-9]{1,7})(?:\s*(?:-|–|—|to|through|\.\.)\s*L?(?P<last>[0-9]{1,7}))?",
     re.IGNORECASE,
 )
 _ANCHOR = re.compile(r"#(?=[A-Za-z])(?!L\d)")

@@ -8,6 +8,7 @@ from disputes.protocol.reviews import Verdict, read_review
 from disputes.protocol.silence import judge_silence
 from disputes.protocol.suspicion import Watched
 from disputes.protocol.validation import parser_alarm
+from disputes.protocol.watching import watched_findings
 from tasks.states import Severity
 
 
@@ -83,3 +84,29 @@ def test_a_section_that_responds_to_all_shows_each_finding_only_a_few_phrases() 
 
     assert len(flags) == 39
     assert all(sum(line.startswith("phrase:") for line in flag.evidence) == 8 for flag in flags)
+
+
+def test_an_id_of_the_reviewers_own_is_the_same_to_review_response_and_silence() -> None:
+    review = read_review("### Concern #1: The table has a bar (HIGH)\n\n## Verdict: REJECTED\n")
+    (watched,) = watched_findings(review)
+    response = "| Issue | Answer |\n|---|---|\n| Concern #1 | fixed |\n"
+    read = read_response(response, [watched.code])
+
+    assert [answer.code for answer in read.answers] == [watched.code] == ["CONCERN #1"]
+    assert judge_silence([watched], read, response).flags == ()
+
+
+@pytest.mark.parametrize("digits", ["\uff10\uff10\uff11", "00\uff11", "\u0660\u0660\u0661"], ids=ascii)
+@pytest.mark.parametrize("prefix", ["ISSUE-R1-", "CRIT-"])
+def test_digits_of_other_scripts_make_no_id(prefix: str, digits: str) -> None:
+    review = read_review(f"### High Priority\n\n- **{prefix}{digits}**: The table has a bar\n")
+    response = read_response(f"| Issue | Answer |\n|---|---|\n| {prefix}{digits} | fixed |\n")
+
+    assert [found.code for found in review.findings if found.code] == []
+    assert response.answers == ()
+
+
+def test_a_line_in_digits_of_other_scripts_is_no_place() -> None:
+    (found,) = read_review("[MUST] src/login.py:\uff14\uff11 is wrong").findings
+
+    assert found.location == ""
