@@ -18,7 +18,10 @@ from random import Random
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from disputes.protocol.check import check_round  # noqa: E402
+from disputes.protocol.decided import read_decisions  # noqa: E402
 from disputes.protocol.documents import MAX_BYTES  # noqa: E402
+from disputes.protocol.proposals import read_proposal  # noqa: E402
 from disputes.protocol.responses import read_response  # noqa: E402
 from disputes.protocol.reviews import read_review  # noqa: E402
 from tests.adversarial import FAMILIES  # noqa: E402
@@ -31,9 +34,17 @@ SIZES = (4 * KIB, 64 * KIB, 256 * KIB)
 WANTED_SPEED, WANTED_GROWTH = 5.0, 2.5  # MB/s, time(2n) / time(n)
 
 Parser = Callable[[str], object]
-REVIEW_PARSERS: dict[str, Parser] = {"read_review": read_review}
-RESPONSE_PARSERS: dict[str, Parser] = {"read_response": read_response}
-PARSERS = REVIEW_PARSERS | RESPONSE_PARSERS
+REVIEW_PARSERS: dict[str, Parser] = {
+    "read_review": read_review,
+    # The text as review, as response and as what was reviewed: its bytes are counted once.
+    "check_round": lambda text: check_round(text, text, text),
+}
+OTHER_PARSERS: dict[str, Parser] = {
+    "read_response": read_response,
+    "read_decisions": read_decisions,
+    "read_proposal": read_proposal,
+}
+PARSERS = REVIEW_PARSERS | OTHER_PARSERS
 
 
 # --- Documents as people write them -----------------------------------------------------------------------
@@ -92,7 +103,7 @@ def prose(chance: Random, words: int) -> str:
 def review_text(size: int) -> str:
     """A review of about so many bytes: findings under severities, with fields, code and a verdict."""
     chance, parts, length, number = Random(size), ["## Review: Retry a claim\n"], 0, 0
-    while length < size - 200:
+    while length < size - 1_500:
         number += 1
         code = f"ISSUE-R{number // 900 + 1}-{number % 900 + 1:03d}"
         part = (
@@ -102,14 +113,14 @@ def review_text(size: int) -> str:
             f"{prose(chance, 60)}\n\n```python\ndef claim(row):\n    return {number}  # {code}\n```\n\n"
         )
         parts.append(part)
-        length += len(part)
-    return ("\n".join(parts))[: size - 40] + "\n```\n\n## Verdict: NEEDS_REVISION\n"
+        length += len(part) + 1
+    return "\n".join([*parts, "## Verdict: NEEDS_REVISION\n"])
 
 
 def response_text(size: int) -> str:
     """A response of about so many bytes: a table of answers, sections with prose and code, a disagreement."""
     chance, parts, length, number = Random(size), ["## Response to Reviewer Issues\n"], 0, 0
-    while length < size - 200:
+    while length < size - 1_500:
         number += 1
         code = f"ISSUE-R{number // 900 + 1}-{number % 900 + 1:03d}"
         part = (
@@ -123,8 +134,8 @@ def response_text(size: int) -> str:
                 f"**Engineer Position:** {prose(chance, 12)}\n\n**Rationale:** {prose(chance, 30)}\n\n---\n\n"
             )
         parts.append(part)
-        length += len(part)
-    return "\n".join(parts)[:size]
+        length += len(part) + 1
+    return "\n".join(parts)
 
 
 def corpus(name: str) -> list[str]:

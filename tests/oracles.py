@@ -3,14 +3,23 @@
 Nothing here asks the scanner or a parser what a line means: the claims come with the document.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from itertools import cycle
 from typing import Any
 
+from disputes.protocol.check import as_json, check_round
+from disputes.protocol.decided import read_decisions
+from disputes.protocol.proposals import read_proposal
 from disputes.protocol.responses import ReadResponse, read_response
 from disputes.protocol.reviews import Found, ReadReview, read_review
-from tests.fuzz_lines import ROUND_OF_EXAMPLES
+from disputes.protocol.silence import judge_silence
+from disputes.protocol.suspicion import Heuristic, Watched
+from disputes.protocol.validation import validate_proposal, validate_review
+from tasks.states import Severity
+from tests.fuzz_lines import CODES, ROUND_OF_EXAMPLES
 from tests.fuzzing import LINE_END, Fuzzed, Kind, documents
 
 # No word of an approval does without one of these (§19.3).
@@ -30,24 +39,28 @@ def approves(review: ReadReview) -> bool:
     return review.verdict is not None and review.verdict.value != "NEEDS_REVISION"
 
 
-def faults(document: Fuzzed, relation: int) -> list[str]:
-    """What does not hold for a document; `relation` chooses which variant of it is compared with it."""
+def faults(document: Fuzzed, relation: int | None = None) -> list[str]:
+    """What does not hold for a document; `relation` chooses one more thing that it is put to."""
     review, response = read_review(document.text), read_response(document.text)
-    return [
+    found = [
         *unjustified(document, review),
         *_named_examples(document, review, response),
+        *_strange_codes(review, response),
         *unbounded(document.text, review, response),
         *misplaced(document.text, review, response),
-        *RELATIONS[relation % len(RELATIONS)](document.text, review, response),
     ]
+    if relation is not None:
+        found += RELATIONS[relation % len(RELATIONS)](document.text, review, response)
+    return found
 
 
 def faults_of_series(seed: int, numbers: range) -> list[str]:
     """The faults of the documents of these numbers, each with what is needed to make its document again."""
     found = []
     for made in documents(seed, numbers):
+        relation = made.number // EVERY if made.number % EVERY == 0 else None
         try:
-            wrong = faults(made, made.number)
+            wrong = faults(made, relation)
         except Exception as error:
             error.add_note(f"seed {seed}, document {made.number} ({made.kind}): {made.text!r}")
             raise
@@ -66,6 +79,14 @@ def unjustified(document: Fuzzed, review: ReadReview) -> Iterator[str]:
         yield f"approved, by {review.raw_verdict!r}"
     if document.kind is Kind.REJECTING and (review.verdict is None or approves(review)):
         yield f"the rejection is lost to {review.raw_verdict!r}"
+
+
+def _strange_codes(review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """Ids that a person cannot tell from others: with digits of other scripts, or in small letters (ID-1)."""
+    for what in (review.findings, response.answers, response.disagreements):
+        for one in what:
+            if not one.code.isascii() or one.code != one.code.upper():
+                yield f"the code of {one!r:.200}"
 
 
 def _named_examples(document: Fuzzed, review: ReadReview, response: ReadResponse) -> Iterator[str]:
@@ -212,10 +233,83 @@ def _words(text: str, review: ReadReview, response: ReadResponse) -> Iterator[st
     """What is returned was in the document."""
     words = set(WORD.findall(text.casefold())) | {"finding"}
     for found in review.findings:
-        told = " ".join((found.title, found.location, found.impact, found.suggestion))
+        # A title that was cut may end within a word.
+        title = found.title if len(found.title) < COLUMN_MAX else found.title.rpartition(" ")[0]
+        told = " ".join((title, found.location, found.impact, found.suggestion))
         if not found.code and (new := set(WORD.findall(told.casefold())) - words):
             yield f"words that nobody wrote: {new}"
 
 
+# --- What stands on the parsers: silence, the whole round, other documents ----------------------------------
+
+OWN_CODES = [code for code in CODES if code.isupper() and code != "GAP-FLOW-001"]
+WATCHED = tuple(
+    Watched(
+        code, number, severity, title="The retry count is off by one", location="Section 3",
+        impact="The table has a bar", is_due=number % 5 > 0, is_settled=number % 7 == 0,
+    )
+    for number, (code, severity) in enumerate(zip(OWN_CODES, cycle([*Severity, None])), start=1)
+)  # fmt: skip
+ANSWERS = "".join(f"| {each.code} | addressed | done |\n" for each in WATCHED)
+TABLE = f"## Response to Reviewer Issues\n\n| Issue | Answer | Change |\n|---|---|---|\n{ANSWERS}\n"
+
+
+def _silence(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """Who answers everything is not silent; who answers nothing is, on what is grave, due and not settled."""
+    known = [each.code for each in WATCHED]
+    read = read_response(text, known)
+    judged = judge_silence(WATCHED, read, text, text[len(text) // 3 :])
+    answered = {answer.code for answer in read.answers}
+    silent = {flag.ordinal for flag in judged.flags if Heuristic.NO_REFERENCE in flag.heuristics}
+    wanted = {
+        each.ordinal
+        for each in WATCHED
+        if each.is_grave and each.is_due and not each.is_settled and each.code not in answered
+    }
+    if silent != wanted:
+        yield f"silent are {sorted(silent)}, and not {sorted(wanted)}"
+    if len({flag.ordinal for flag in judged.flags}) != len(judged.flags):
+        yield "a finding has two flags"
+    polite = TABLE + text
+    for flag in judge_silence(WATCHED, read_response(polite, known), polite).flags:
+        if Heuristic.NO_REFERENCE in flag.heuristics:
+            yield f"{flag.code} is answered, and yet {flag.heuristics}"
+
+
+def _round(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """The whole round can be told in JSON, and says no more than the parsers."""
+    told = json.loads(json.dumps(as_json(check_round(text, text, text))))
+    if told["verdict"] != (review.verdict or "UNKNOWN"):
+        yield f"the round says {told['verdict']}, the review {review.verdict}"
+    if [each["line"] for each in told["findings"]] != [found.line for found in review.findings]:
+        yield "the round has other findings than its review"
+    names = {each["code"] or f"#{each['ordinal']}" for each in told["findings"]}
+    if strange := [flag for flag in told["flags"] if flag["finding"] not in names]:
+        yield f"flags of no finding: {strange}"
+
+
+def _other_readers(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
+    """The readers of other documents crash no more than these."""
+    gate = validate_review(text, ())
+    if (
+        gate.success
+        and not gate.warnings
+        and review.verdict is None
+        and not review.findings
+        and "NO_ISSUES" not in text.upper()
+    ):
+        yield "a review that says nothing passes its gate"
+    if len(read_decisions(text).decisions) > len(LINE_END.split(text)):
+        yield "more decisions than lines"
+    proposal = read_proposal(text)
+    if not set(proposal.addressed) <= set(proposal.mentioned):
+        yield f"sections of gaps that are not named: {proposal.addressed}"
+    validate_proposal(text, ())
+
+
 Relation = Callable[[str, ReadReview, ReadResponse], Iterator[str]]
-RELATIONS: list[Relation] = [_again, _windows, _with_a_copy, _indented, _words]
+RELATIONS: list[Relation] = [
+    _again, _windows, _with_a_copy, _indented, _words, _silence, _round, _other_readers
+]  # fmt: skip
+# Each of them costs as much as both parsers, so that not every document of a series is put to one.
+EVERY = 6
