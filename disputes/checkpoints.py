@@ -17,7 +17,9 @@ from disputes.protocol.convergence import (
     preset,
     said,
 )
+from disputes.protocol.settings import part_of
 from disputes.protocol.severity import total_weight
+from disputes.protocol.termination import TerminationSettings, max_rounds
 from tasks.events import record
 from tasks.models import Checkpoint, Event, Project, Task
 from tasks.states import MEANINGS, Status
@@ -98,6 +100,8 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
         project, "checkpoint", note=said(result, limits),
         data={"number": checkpoint.number, "state": result.state, "weighted_net": result.weighted_net},
     )  # fmt: skip
+    if checkpoint.number == rounds_allowed(project):
+        record(project, "round_limit", note="People choose: extend it, accept what there is, or abandon it.")
     if result.state is State.DIVERGENCE_WARNING:
         _warn(project, checkpoint, result, limits, new)
     elif result.state is State.CONVERGING:
@@ -130,6 +134,11 @@ def initial_tasks(project: Project) -> int:
     """How many tasks there were to do when the project began; those of now where it has not."""
     begun = project.checkpoints.filter(number=0).first()
     return begun.opened if begun else project.tasks.exclude(status__in=SETTLED).count()
+
+
+def rounds_allowed(project: Project) -> int:
+    """How many checkpoints the project may take before people are asked to go on or to end (§11)."""
+    return max_rounds(initial_tasks(project), part_of(project.config, TerminationSettings))
 
 
 def _flat(project: Project, last: Checkpoint) -> int:

@@ -25,7 +25,6 @@ from disputes.protocol.termination import (
     Unresolved,
     decide,
     left_over,
-    max_rounds,
 )
 from tasks.models import Checkpoint, Dependency, Event, Project, Review, Task
 from tasks.states import Severity, Status
@@ -59,7 +58,7 @@ def standing_of(project: Project) -> Standing:
         gaps=_gaps(project),
         conflicts=_conflicts(project),
         rounds=last.number if last else 0,
-        max_rounds=max_rounds(checkpoints.initial_tasks(project), settings_of(project)),
+        max_rounds=checkpoints.rounds_allowed(project),
         convergence=_convergence(project, last),
     )
 

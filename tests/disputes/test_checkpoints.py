@@ -389,3 +389,14 @@ def test_without_a_critical_task_there_is_nothing_to_put_first(ledger: Project, 
     with pytest.raises(Refused) as refused:
         alerts.prioritise(ledger, "First.", tom)
     assert refused.value.code == "no_critical"
+
+
+def test_the_limit_of_rounds_leaves_an_event_and_stops_nothing(ledger: Project) -> None:
+    ledger.settings = {"max_rounds": 2}
+    ledger.save()
+    create_agent("coder")
+    task, _ = begin(ledger, "medium", "medium")
+    for _ in range(3):
+        flat(ledger, task)
+    assert Event.objects.filter(project=ledger, kind="round_limit").count() == 1
+    assert orchestrator.tick().started == 2
