@@ -105,7 +105,8 @@ def settle(conflict: Conflict, option: str) -> None:
 
 def unsettle(conflict: Conflict, option: str) -> None:
     """The ruling was taken back: the flags are open again, and the scores as they were."""
-    for flag in conflict.flags.filter(status=SETTLED_AS[Option(option)]):
+    ruled = (SETTLED_AS[Option(option)], Flag.Status.ANSWERED)  # what was asked may have been answered since
+    for flag in conflict.flags.filter(status__in=ruled):
         _count(flag, refused=option == Option.FALSE_POSITIVE, by=-1)
         flag.status = Flag.Status.OPEN
         flag.save(update_fields=["status"])

@@ -325,6 +325,8 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
     if origin is not None and origin.pk in settled:
         taken.dropped.append(found.code or found.title[:60])
         return
+    if origin is not None and origin in [finding.origin for finding in taken.findings]:
+        origin, possibly = None, origin  # a review raises a point once; this is another one, or said twice
     submission = taken.review.submission
     path, line = place(found.location)
     is_weighed = origin is not None and bool(origin.first_severity)  # a person's word is final (SEV-7)

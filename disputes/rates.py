@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from disputes import cases
@@ -81,6 +82,8 @@ def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
             task, kind=Conflict.Kind.ALERT, origin=Conflict.Origin.RATE, opened_as="system",
             severity=Severity.HIGH, actor=actor, **told,
         )  # fmt: skip
+    if waiting.submission and waiting.submission.round > submission.round:
+        return waiting
     for name, value in told.items():
         setattr(waiting, name, value)
     waiting.save(update_fields=list(told))
@@ -88,15 +91,19 @@ def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
     return waiting
 
 
-def take_anew(task: Task, *, actor: Actor) -> list[Conflict]:
-    """The open alerts of the task: brought up to date, or closed where the limits are kept now (§12)."""
+def take_anew(task: Task, *, actor: Actor, since: datetime | None = None) -> list[Conflict]:
+    """The open alerts of the task: brought up to date, or closed where the limits are kept now (§12).
+
+    Those that were opened from `since` on are closed anyway: what opened them is taken back.
+    """
     alerts = list(
         Conflict.objects.filter(
             dispute__task=task, origin=Conflict.Origin.RATE, status=Conflict.Status.OPEN
         ).select_related("dispute__project", "dispute__task", "submission__task__project")
     )
     for alert in alerts:
-        if alert.submission and watch(alert.submission, actor=actor) is None:
+        is_undone = since is not None and alert.opened_at >= since
+        if is_undone or (alert.submission and watch(alert.submission, actor=actor) is None):
             Conflict.objects.filter(pk=alert.pk).update(status=Conflict.Status.MOOT)
             cases.refresh(alert.dispute)
     return alerts

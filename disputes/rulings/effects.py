@@ -65,7 +65,7 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
         case Option.CONVERT:
             _followed(conflict)
             made = flags.convert(conflict, actor=actor)
-            if made.submission:  # it counts from here on (§12)
+            if made.submission and made.previous_id == conflict.pk:  # it counts from here on (§12)
                 rates.watch(made.submission, actor=actor)
             if task.status in MOVES["hold"].sources:
                 task.hold(actor=actor, note=f"{conflict.ref} became a conflict.")

@@ -9,7 +9,6 @@ from django.utils.dateparse import parse_datetime
 
 from disputes import cases, flags, rates
 from disputes.models import Conflict, Decision
-from disputes.protocol import options
 from disputes.protocol.options import Option
 from disputes.rulings.effects import go_on
 from tasks.access import RULE, may
@@ -68,11 +67,17 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
 
 
 def _refuse_answered(decision: Decision, task: Task) -> None:
-    """Raise Refused where the coder has answered already what the ruling asked."""
+    """Raise Refused where the coder has answered already what the ruling asked.
+
+    No prompt uses what settles a hint or an alert; there the next hand-in is the end of taking back.
+    """
     conflict = decision.conflict
-    asks = options.asks(decision.option)
-    if asks and task.submissions.standing().filter(at__gt=decision.at).exists():
-        raise Refused("moved_on", f"The coder has answered since {conflict.ref} was ruled on.", "Look at it.")
+    is_hint = conflict.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT}
+    if is_hint and task.submissions.standing().filter(at__gt=decision.at).exists():
+        raise Refused(
+            "moved_on", f"The coder has handed in since {conflict.ref} was ruled on.",
+            "Reopen it with a reason.",
+        )  # fmt: skip
     if decision.option == Option.REDUCE:
         again = cases.withdrawn_by(conflict).values("finding")
         if Conflict.objects.filter(finding__in=again, status=Conflict.Status.OPEN).exists():

@@ -178,6 +178,17 @@ def test_nor_does_it_count_as_raised_again(task: Task) -> None:
     assert not Conflict.objects.filter(finding__code="ISSUE-R1-001").exists()
 
 
+@pytest.mark.parametrize("code", ["", "ISSUE-R1-001"], ids=["in its words", "by its code"])
+def test_a_review_raises_a_point_once(task: Task, code: str) -> None:
+    """Of two that read like the earlier one, one is it; the coder is not asked twice."""
+    rejected(task, HIGH)
+    twice = again(HIGH, code) if code else HIGH
+    first, second = review(hand_in(task, answers(task), CHANGED), twice, twice).findings
+    point = Finding.objects.get(code="ISSUE-R1-001")
+    assert (first.first, second.first, second.possibly) == (point, None, point)
+    assert [finding.origin for finding in intake.findings_to_answer(fresh(task))] == [point, second]
+
+
 # --- True disputes and silence ------------------------------------------------------------------------------
 
 

@@ -547,6 +547,19 @@ def test_what_the_coder_has_answered_since_is_not_taken_back(task: Task, tom: Us
     assert submission.answers.count() == 2
 
 
+def test_nor_is_what_no_prompt_ever_uses(task: Task, tom: User) -> None:
+    """Else a slip of the hand could be mended rounds later, and hold a task over work that is gone."""
+    rejected(task, 6, "low")
+    submission = hand_in(task, declined(*codes(task)) + JUSTIFIED)
+    decision = rule(alert(), "accept", tom)
+    review(submission, points(1, name="Later"))
+    hand_in(task, addressed(*codes(task)))
+    with pytest.raises(Refused) as refused:
+        rulings.undo(decision, user=tom)
+    assert refused.value.code == "moved_on"
+    assert fresh(task).status == "review"
+
+
 def test_an_alert_that_is_reopened_asks_again(blocked: Task, tom: User) -> None:
     card = alert()
     decision = rule(card, "accept", tom)

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from disputes import cases, followup, intake, rollbacks, rulings, silences
-from disputes.models import Conflict, Decision, Flag
+from disputes.models import Conflict, Decision, Flag, HeuristicScore
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import read_review
 from tasks.errors import Refused
@@ -822,6 +822,14 @@ def test_a_hint_that_was_reopened_is_closed_by_an_answer(task: Task, tom: User) 
     assert (Flag.objects.get().status, Flag.objects.get().conflict) == ("open", newer)
     hand_in(task, addressed("ISSUE-R2-001"), "src/log.py", since_last_round=diff_of("src/log.py", line=8))
     assert state(newer) == ("moot", "", "closed")
+
+
+def test_a_question_that_is_reopened_after_its_answer_asks_about_the_same_hint(task: Task, tom: User) -> None:
+    conflict = asked(task, tom)
+    hand_in(task, addressed("ISSUE-R1-001"), "src/log.py", since_last_round=diff_of("src/log.py", line=8))
+    newer = rulings.reopen(conflict.decisions.get(), user=tom, reason="That is no answer.")
+    assert (Flag.objects.get().status, Flag.objects.get().conflict) == ("open", newer)
+    assert HeuristicScore.objects.get().confirmed == 0
 
 
 def test_a_waived_point_that_is_reopened_may_be_raised_again(task: Task, tom: User) -> None:

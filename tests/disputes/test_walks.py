@@ -13,10 +13,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from disputes import cases, followup, intake, rollbacks, rulings
-from disputes.models import Conflict, Decision
+from disputes import cases, flags, followup, intake, rates, rollbacks, rulings, silences, stuck
+from disputes.models import Conflict, Decision, Flag, HeuristicScore
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import read_review
+from disputes.protocol.silence import Suspicion
+from disputes.rulings.effects import RESTORED
 from tasks.dependencies import recount
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -29,7 +31,10 @@ WALKS, SHORTEST, LONGEST = 160, 4, 9  # longer ones find more, and cost more tha
 OPTIONS = {
     "disagreement": ["uphold_reviewer", "uphold_coder", "compromise", "other"],
     "hands": ["retry", "retry", "defer", "cancel"],
+    "silence": ["ask", "ask", "ask_disagree", "convert", "waive", "false_positive"],
+    "alert": ["accept", "reduce", "reduce", "check_review", "clarify"],
 }
+HINTS = {"silence", "alert"}
 P, I, R, C, D, F, V, X = (  # noqa: E741
     Status.PENDING, Status.IN_PROGRESS, Status.REVIEW, Status.COMPLETED, Status.DISPUTED, Status.FAILED,
     Status.DEFERRED, Status.CANCELLED,
@@ -44,6 +49,7 @@ class Walk:
         self.project, self.section = begun.project, begun.section
         self.done = [f"walk {seed}"]
         self.moves: list[tuple[str, str, str]] = []
+        self.refused = ""
         self.seen = 0
         self.look()
 
@@ -56,10 +62,14 @@ class Walk:
         self.task.project, self.task.section = self.project, self.section
         conflicts = Conflict.objects.filter(dispute__task=self.pk).order_by("pk")
         self.conflicts = list(
-            conflicts.values("pk", "dispute", "dispute__status", "status", "effect", "finding")
+            conflicts.values("pk", "dispute", "dispute__status", "status", "effect", "finding", "kind")
         )
         decisions = Decision.objects.standing().filter(conflict__dispute__task=self.pk).order_by("pk")
-        self.decisions = list(decisions.values("pk", "conflict"))
+        self.decisions = list(
+            decisions.values("pk", "conflict", "option", "at", "conflict__finding", "conflict__followed")
+        )
+        on = Flag.objects.filter(submission__task=self.pk).order_by("pk")
+        self.flags = list(on.values("pk", "status", "finding", "conflict", "conflict__status"))
         archived = Decision.objects.filter(conflict__dispute__task=self.pk, archived_by__isnull=False)
         self.archived = list(archived.order_by("pk").values_list("pk", flat=True))
         submissions = Submission.objects.standing().filter(task=self.pk).order_by("-round", "-attempt")
@@ -111,31 +121,67 @@ def prompt(walk: Walk) -> None:
     rulings.mark_used(rulings.rulings_for_prompt(walk.task), 7)
 
 
-def due(walk: Walk) -> list[str]:
-    """The points of the last review that are in no conflict."""
-    last = intake.last_review(walk.task)
-    disputed = {row["finding"] for row in walk.conflicts if row["status"] != "moot"}
-    found = Finding.objects.filter(review=last).order_by("pk").values_list("code", "pk", "first")
-    return [code for code, pk, first in found if (first or pk) not in disputed]
+def answer(walk: Walk, code: str) -> dict[str, str]:
+    """Done, declined with a reason, or beyond what the coder can do."""
+    kind = walk.choose(["addressed"] * 6 + ["declined"] * 3 + ["partly"])
+    words = {"addressed": "Done.", "declined": "No.", "partly": "Partly: I have no access to the server."}
+    return {"finding": code, "kind": kind, "text": words[kind], "rationale": "It is so."}
+
+
+def diff_of(path: str, line: int = 12) -> str:
+    return f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -{line} +{line} @@\n-old\n+new\n"
 
 
 def hand_in(walk: Walk) -> None:
-    """A coder reads its prompt and hands in; it answers each finding, or declines it."""
+    """A coder reads its prompt and hands in; it answers each finding. The host sees what it changed."""
     prompt(walk)
-    answers: list[dict[str, str]] = []
-    for code in due(walk):
-        if walk.choose(["addressed", "addressed", "declined"]) == "addressed":
-            answers.append({"finding": code, "kind": "addressed", "text": "Done."})
-        else:
-            answers.append({"finding": code, "kind": "declined", "text": "No.", "rationale": "It is so."})
-    read = read_response({"answers": answers})
+    answers = [answer(walk, finding.code) for finding in intake.findings_to_answer(walk.task)]
+    text = walk.choose(["", "## Justification\n\nThe specification says so."])
+    read = read_response({"answers": answers, "text": text})
     known = intake.check_response(walk.task, read)
-    touched = walk.choose([["src/calls.py"], []])
-    submission = create_submission(walk.task, state="kept", diff_stat={"since_base": touched})
+    changed = walk.choose(["", diff_of("README.md"), diff_of("src/calls.py")])
+    submission = create_submission(
+        walk.task, state="kept", response=text, since_last_round=changed,
+        diff_stat={"since_base": ["src/calls.py"] if changed else []},
+    )  # fmt: skip
     walk.task.submit(actor=CODER)
     intake.take_submission(submission, read, known, actor=CODER)
-    if any(conflict.effect == "hold" for conflict in cases.open_conflicts(walk.task)):
-        walk.task.hold(actor=CODER, note="held")
+    hold(walk)
+    if walk.choose([True, False]):
+        silences.look_for_silence(submission)
+
+
+def hold(walk: Walk) -> None:
+    """What is open and holds takes the task out of the loop."""
+    task = Task.objects.get(pk=walk.pk)
+    if task.status in MOVES["hold"].sources and any(c.effect == "hold" for c in cases.open_conflicts(task)):
+        task.hold(actor=CODER, note="held")
+
+
+def hint(walk: Walk) -> None:
+    """The heuristics suspect something about the last submission."""
+    conflicts = Conflict.objects.filter(dispute__task=walk.pk, kind="disagreement", status="decided")
+    ruled = set(conflicts.filter(followed="waiting").values_list("finding", flat=True))
+    settled = {*intake.settled_findings(walk.task), *ruled}
+    findings = Finding.objects.standing().filter(task=walk.pk).select_related("first").order_by("pk")
+    free = [finding for finding in findings if finding.origin.pk not in settled]
+    if not free:
+        return
+    finding = walk.choose(free)
+    level = walk.choose(["log", "warn", "review", "block", "systematic"])
+    found = Suspicion(finding.code, 1, finding.severity, ("H1",), "high", level, ("nothing names it",))
+    flags.raise_flags(walk.submission(), [(finding, found)])
+    hold(walk)
+
+
+def look_again(walk: Walk) -> None:
+    """The host has read the code at the places of the last review."""
+    last = intake.last_review(walk.task)
+    if last is None:
+        return
+    for finding in last.findings.all():
+        Finding.objects.filter(pk=finding.pk).update(excerpt=walk.choose(["wait(1)", "wait(2)"]))
+    stuck.look_again(last)
 
 
 def verify(walk: Walk) -> None:
@@ -172,14 +218,42 @@ def park(walk: Walk) -> None:
     cases.park(walk.task, "blocked", "Who has the key?")
 
 
-def decide(walk: Walk) -> None:
+def decide(walk: Walk) -> Decision:
     """A human rules on one of the open conflicts."""
     conflict = Conflict.objects.get(pk=walk.choose(walk.open)["pk"])
     option = walk.choose(OPTIONS[conflict.kind])
     changes = walk.choose([True, False]) if option in {"compromise", "other"} else None
-    rulings.decide(
+    walk.done[-1] += f" ({conflict.kind}: {option})"
+    decision = rulings.decide(
         conflict, option, user=walk.person, text="So be it.", expects_change=changes, undo_seconds=0
     )
+    after = Task.objects.get(pk=walk.pk)
+    is_moved = (after.status, after.version) != (walk.task.status, walk.task.version)
+    assert not (is_moved and conflict.kind in HINTS and walk.task.landed_at), "\n".join(walk.done)
+    return decision
+
+
+def rows(walk: Walk) -> dict[str, Any]:
+    """What a ruling may change, and undo puts back."""
+    conflicts = Conflict.objects.filter(pk__in=[row["pk"] for row in walk.conflicts]).order_by("pk")
+    return {
+        "task": Task.objects.filter(pk=walk.pk).values(*RESTORED).get(),
+        "conflicts": list(conflicts.values_list("pk", "status", "followed", "dispute__status")),
+        "new": Conflict.objects.exclude(pk__in=conflicts)
+        .filter(dispute__task=walk.pk, status="open")
+        .count(),
+        "flags": list(Flag.objects.order_by("pk").values_list("pk", "status", "conflict")),
+        "scores": [row for row in HeuristicScore.objects.values_list("confirmed", "refused") if any(row)],
+    }
+
+
+def decide_and_undo(walk: Walk) -> None:
+    """A slip of the hand: everything is as it was."""
+    before = rows(walk)
+    rulings.undo(decide(walk), user=walk.person)
+    after = rows(walk)
+    changed = {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+    assert not changed, "\n".join([f"undo left {changed}", *walk.done])
 
 
 def undo(walk: Walk) -> None:
@@ -247,7 +321,10 @@ TABLE: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], i
     (dispute, {I, R, D, C}, lambda walk: not walk.is_over, 3),
     (park, {P, I, R}, lambda walk: True, 2),
     (prompt, {I, R}, lambda walk: not walk.is_held, 1),
+    (hint, {I, R, D, C}, lambda walk: bool(walk.last.get("pk")) and not walk.is_over, 8),
+    (look_again, {I}, lambda walk: not walk.is_held and bool(walk.last.get("pk")), 4),
     (decide, set(Status), lambda walk: bool(walk.open), 16),
+    (decide_and_undo, set(Status), lambda walk: bool(walk.open) and not walk.is_over, 8),
     (undo, set(Status), lambda walk: bool(walk.decisions), 6),
     (reopen, set(Status), lambda walk: bool(walk.decisions), 3),
     (land, {C, D}, lambda walk: walk.is_to_land, 10),
@@ -272,11 +349,13 @@ def take(walk: Walk) -> None:
     ]
     step = walk.chance.choices(*zip(*can, strict=True))[0]
     walk.done.append(f"{walk.task.status}: {step.__name__}")
+    walk.refused = ""
     try:
         with transaction.atomic():
             step(walk)
     except (Refused, IllegalMove, StaleTask) as refusal:
         walk.done[-1] += f" (refused: {refusal})"
+        walk.refused = refusal.code if isinstance(refusal, Refused) else type(refusal).__name__
     walk.look()
 
 
@@ -307,9 +386,57 @@ def in_dispute(walk: Walk) -> str:
     status = walk.task.status
     if walk.is_held and status in {P, I, R}:
         return f"it is {status} although an open conflict holds it"
-    if status in {D, F} and not walk.open:
+    if status in {D, F} and not any(row["effect"] in {"hold", "ship"} for row in walk.open):
         return f"it is {status} and nobody is asked"
     return ""
+
+
+def ruled(walk: Walk) -> str:
+    """An open card can be ruled on, and a ruling taken back at once."""
+    step = walk.done[-1]
+    if "decide" in step and walk.refused == "not_open":
+        return "a human could not rule on an open card"
+    if "decide_and_undo" in step and walk.refused in {"moved_on", "already_open", "used"}:
+        return "a ruling could not be taken back at once"
+    return ""
+
+
+def hints(walk: Walk) -> str:
+    """A hint that nobody has dealt with has its card where its level asks, and an open card its hints."""
+    opened = {row["pk"] for row in walk.open if row["kind"] == "silence"}
+    for flag in walk.flags:
+        if flag["status"] == "open" and flag["conflict"] and flag["conflict"] not in opened:
+            return f"a hint is open on a card that is {flag['conflict__status']}"
+    if bare := opened - {flag["conflict"] for flag in walk.flags if flag["status"] == "open"}:
+        return f"the cards {bare} stand without an open hint"
+    points = [row["finding"] for row in walk.open if row["finding"]]
+    return f"two open cards on one point: {walk.open}" if len(points) != len(set(points)) else ""
+
+
+def waived(walk: Walk) -> str:
+    """What a human waived does not come back as mandatory."""
+    for row in walk.decisions:
+        if row["option"] == "waive" and row["conflict__followed"] != "reopened":
+            point = row["conflict__finding"]
+            later = Finding.objects.standing().filter(first=point, review__at__gt=row["at"], mandatory=True)
+            if point in intake.settled_findings(walk.task) and later.exists():
+                return f"{later[0]} was waived"
+            if later.exists() and not any(c["finding"] == point for c in walk.conflicts[1:]):
+                return f"{later[0]} was waived, and nobody asked again"
+    return ""
+
+
+def answerable(walk: Walk) -> str:
+    """What is asked of the coder can be asked; what is counted can be counted."""
+    task = walk.task
+    settled = intake.settled_findings(task)
+    due = [finding.origin.pk for finding in intake.findings_to_answer(task)]
+    rates.tallies(task)
+    rulings.lines_for_coder(rulings.rulings_for_prompt(task))
+    rulings.settled_lines(task)
+    if len(due) != len(set(due)):
+        return f"a point is asked twice: {due}"
+    return f"{due} are asked, {settled} are settled" if settled.keys() & set(due) else ""
 
 
 def accepted(walk: Walk) -> str:
@@ -360,7 +487,10 @@ def rounds(walk: Walk) -> str:
     return f"round {walk.task.round}, submission of {last}" if last > walk.task.round else ""
 
 
-INVARIANTS = (turns, one_ruling, in_dispute, accepted, waiting, true_disputes, rounds)
+INVARIANTS = (
+    turns, one_ruling, in_dispute, accepted, waiting, true_disputes, rounds, ruled, hints, waived,
+    answerable,
+)  # fmt: skip
 
 
 def check(walk: Walk) -> None:
@@ -376,7 +506,10 @@ def check(walk: Walk) -> None:
 def begun(db: None) -> tuple[Task, User]:
     """A task in its second round with two findings to answer, one of MEDIUM severity; and who rules."""
     person = create_user("tom")
-    policy = {"mandatory": ["critical", "high", "medium"], "rejections_max": 4}
+    policy = {
+        "mandatory": ["critical", "high", "medium"], "rejections_max": 4, "disagree_absolute": 1,
+        "disagree_min_denominator": 1,
+    }  # fmt: skip
     project: Project = create_project("ledger", members={person: "maintainer"}, settings=policy)
     own, other = create_section(project), create_section(project)
     other.depends_on.add(own)
