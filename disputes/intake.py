@@ -6,6 +6,7 @@ The callers hold the transaction in which the task moves, so that rows and statu
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Max, Q
@@ -94,13 +95,17 @@ def asked_findings(task: Task) -> set[int]:
         conflict__dispute__task=task, option__in=[*ASKING],
         conflict__followed__in=[Conflict.Followed.WAITING, Conflict.Followed.APPLIED],
     )  # fmt: skip
-    asked = set()
-    for ruling in rulings.select_related("conflict__submission"):
-        since = task.submissions.standing().filter(at__gt=ruling.at).exclude(state__in=UNTAKEN)
-        told = ASKING[Option(ruling.option)](ruling.conflict)
-        answers = Answer.objects.filter(submission__in=since, finding__in=told)
-        asked |= told - set(answers.exclude(kind=Answer.Kind.SILENT).values_list("finding", flat=True))
-    return asked
+    told: dict[int, datetime] = {}
+    for ruling in rulings.select_related("conflict__submission").order_by("pk"):
+        told |= dict.fromkeys(ASKING[Option(ruling.option)](ruling.conflict), ruling.at)
+    answers = (
+        Answer.objects.standing()
+        .filter(submission__task=task, finding__in=told)
+        .exclude(kind=Answer.Kind.SILENT)
+        .exclude(submission__state__in=UNTAKEN)
+    )
+    answered = {pk for pk, at in answers.values_list("finding", "submission__at") if at > told[pk]}
+    return told.keys() - answered
 
 
 def _of_card(hint: Conflict) -> set[int]:
