@@ -27,8 +27,10 @@ APPROVING = re.compile(r"approv|accept|no[\W_]*issues", re.IGNORECASE)
 EXAMPLE = re.compile(rf"R{ROUND_OF_EXAMPLES}-", re.IGNORECASE)
 WORD = re.compile(r"[^\W_]+")
 CODE = re.compile(r"R(\d+)(?:-V\d+)?-0*(\d+)", re.IGNORECASE)
+BACKTICKS = re.compile("`+")
 RANGE_SIGN = re.compile(r"through|thru|until|to|–|—|\.\.|-", re.IGNORECASE)
-FENCE = "`" * 99
+# A finding may be declined in other words than DISAGREE.
+DECLINING = re.compile("disagree|declin|disput|reject", re.IGNORECASE)
 COLUMN_MAX = 500
 # One line may name several ranges of findings; each fills in at most this many, and its own ends.
 CODES_OF_A_RANGE = 52
@@ -140,7 +142,7 @@ def misplaced(text: str, review: ReadReview, response: ReadResponse) -> Iterator
         if not 1 <= answer.line <= len(lines) or not _names(lines[answer.line - 1], answer.code):
             yield f"line {answer.line} does not name {answer.code}"
     for block in response.disagreements:
-        if not 1 <= block.line <= len(lines) or (not block.problems and "disagree" not in text.lower()):
+        if not 1 <= block.line <= len(lines) or (not block.problems and not DECLINING.search(text)):
             yield f"line {block.line} has no DISAGREE"
 
 
@@ -177,7 +179,7 @@ def _windows(text: str, review: ReadReview, response: ReadResponse) -> Iterator[
 
 def _with_a_copy(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:
     """A copy of the document in a fence before it only moves its lines."""
-    before = f"{FENCE}markdown\n{text}\n{FENCE}\n\n"
+    before = f"{fenced(text, 'markdown')}\n\n"
     moved = len(LINE_END.split(before)) - 1
     yield from _differences(
         "below a copy in a fence",
@@ -187,6 +189,12 @@ def _with_a_copy(text: str, review: ReadReview, response: ReadResponse) -> Itera
         ),
         (_without_lines(review, 0), _without_lines(response, 0)),
     )
+
+
+def fenced(text: str, info: str = "") -> str:
+    """The text in a fence that nothing in it closes."""
+    fence = "`" * (3 + max(map(len, BACKTICKS.findall(text)), default=0))
+    return f"{fence}{info}\n{text}\n{fence}"
 
 
 def _without_lines(read: ReadReview | ReadResponse, moved: int) -> dict[str, Any]:

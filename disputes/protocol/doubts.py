@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 # Not to be seen, or seen to be taken back.
 STRUCK = re.compile(r"~~.*?~~|<!--.*?(?:-->|$)", re.DOTALL)
+FOREIGN = re.compile(r"[^\x00-\x7f\W\d_]")
 UNTICKED = re.compile(r"\[ ?\][^\[]*")
 DENYING = frozenset([
     "no", "not", "never", "cannot", "cant", "nobody", "none", "neither", "nor", "without", "refuse",
@@ -33,7 +34,12 @@ BINDING = frozenset([
 
 
 def shown(words: str) -> str:
-    """The words without what is struck out, in a comment or left unticked: `~~APPROVED~~`, `[ ] APPROVED`."""
+    """The words without what is struck out, in a comment or left unticked: `~~APPROVED~~`, `[ ] APPROVED`.
+
+    Letters of other alphabets stand as z, which is in no verdict, so that nothing is read past them.
+    """
+    if not words.isascii():
+        words = FOREIGN.sub("z", words)
     if "~~" in words or "<!--" in words:
         words = STRUCK.sub(" ", words)
     return UNTICKED.sub(" ", words) if "[ ]" in words or "[]" in words else words

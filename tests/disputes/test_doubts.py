@@ -65,3 +65,26 @@ def test_an_approval_that_is_bound_to_something_has_conditions(words: str) -> No
 )
 def test_a_choice_that_nobody_made_is_no_verdict(words: str) -> None:
     assert read_verdict(words) is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "NO \u043a\u0440\u0438\u0442\u0438\u0447\u043d\u044b\u0445 ISSUES FOUND",
+        "NO_\u0131ISSUES_FOUND",
+        "\u0410APPROVED",
+        "approved\u00e9",
+    ],
+    ids=ascii,
+)
+def test_nothing_is_read_past_letters_of_other_alphabets(words: str) -> None:
+    assert read_verdict(words) is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["gepr\u00fcft und f\u00fcr gut befunden: APPROVED", "\u2705 APPROVED \u2013 f\u00fcr heute"],
+    ids=ascii,
+)
+def test_an_approval_stands_beside_words_of_other_languages(words: str) -> None:
+    assert read_verdict(words) is A

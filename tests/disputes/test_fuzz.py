@@ -22,7 +22,7 @@ from tests.fuzzing import (
     documents,
     written,
 )
-from tests.oracles import FENCE, RELATIONS, approves, faults, unjustified
+from tests.oracles import RELATIONS, approves, faults, fenced, unjustified
 
 # --- The series itself ------------------------------------------------------------------------------------
 
@@ -166,8 +166,7 @@ def test_a_rejection_stands_whatever_follows(text: str) -> None:
 
 @given(text=DOCUMENTS)
 def test_what_stands_in_a_fence_says_nothing(text: str) -> None:
-    fenced = f"{FENCE}\n{text}\n{FENCE}"
-    review, response = read_review(fenced), read_response(fenced)
+    review, response = read_review(fenced(text)), read_response(fenced(text))
 
     assert (review.verdict, review.findings, review.prior) == (None, (), ())
     assert (response.answers, response.disagreements) == ((), ())
