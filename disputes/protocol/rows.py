@@ -93,7 +93,7 @@ def find_rows(
             told = [keywords(block.start.title) for block in blocks[:MAX_COMPARED]]
         for row in table.rows:
             found = _row(layout, table, row, section)
-            if found and not (set(_row_codes(row)) & set(raised)) and not _told(found, told):
+            if found and not any(code in raised for code in _row_codes(row)) and not _told(found, told):
                 yield found
 
 

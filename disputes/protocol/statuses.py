@@ -148,7 +148,7 @@ def codes_of(cell: str) -> list[str]:
     behind = plain[len(native) :].lstrip("*`]")
     if not native and own_code(plain) and not plain[len(own_code(plain)) :].strip(" *_`]~"):
         return [own_code(plain)]
-    return [native] if native and (not behind or behind[:1] in ":.() -–—|") else []
+    return [native.upper()] if native and (not behind or behind[:1] in ":.() -–—|") else []
 
 
 def _in_tables(layout: Layout, raised: frozenset[str]) -> Iterator[PriorStatus]:
@@ -198,7 +198,7 @@ def _in_lines(layout: Layout) -> Iterator[PriorStatus]:
                 if status is None and start.tick:
                     status = Status.RESOLVED if start.tick == "x" else Status.UNRESOLVED
             if status is not None:
-                for code in start.codes or (start.native,):
+                for code in start.codes or (start.native.upper(),):
                     yield PriorStatus(code, status, line.number, line.text.strip()[:500])
         elif start.tick and start.bold and (item := list_item(line.text)):
             # - [x] **ADDRESSES ISSUE-R1-008**: … and - [ ] **PARTIAL**: ISSUE-R1-028 …

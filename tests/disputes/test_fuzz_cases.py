@@ -86,6 +86,15 @@ def test_a_section_that_responds_to_all_shows_each_finding_only_a_few_phrases() 
     assert all(sum(line.startswith("phrase:") for line in flag.evidence) == 8 for flag in flags)
 
 
+def test_ids_are_read_in_capitals_wherever_they_stand() -> None:
+    table = "| Issue | Severity | Description |\n|---|---|---|\n| Concern #1 | HIGH | The table has a bar |\n"
+    row = read_review(f"## Issues\n\n{table}")
+    prior = read_review("## Status of earlier issues\n\n- [x] **Concern #1**: FIXED\n")
+
+    assert [found.code for found in row.findings] == ["CONCERN #1"]
+    assert [status.code for status in prior.prior] == ["CONCERN #1"]
+
+
 def test_an_id_of_the_reviewers_own_is_the_same_to_review_response_and_silence() -> None:
     review = read_review("### Concern #1: The table has a bar (HIGH)\n\n## Verdict: REJECTED\n")
     (watched,) = watched_findings(review)
