@@ -6,8 +6,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from disputes.models import NOT_STATED, Conflict, Dispute, Flag
+from disputes.models import NOT_STATED, Conflict, Decision, Dispute, Flag
 from disputes.protocol.gate import OpenConflict
+from disputes.protocol.options import Option
 from disputes.protocol.synthesis import Views, synthesise
 from tasks.dependencies import blocked_by
 from tasks.events import SYSTEM, Actor, record
@@ -139,10 +140,20 @@ def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
 
 
 def _absorb_hints(finding: Finding, opened_as: str) -> list[str]:
-    """The point is in dispute now: open hints at silence about it are moot, and what they say is returned."""
+    """The point is in dispute now: nothing else is asked about it. Returns what its open hints say."""
     hints = Conflict.objects.filter(finding=finding, kind=Conflict.Kind.SILENCE, status=Conflict.Status.OPEN)
     evidence = [line for hint in hints for line in hint.evidence]
-    status = Flag.Status.ANSWERED if opened_as == "coder" else Flag.Status.MOOT
+    is_answer = opened_as == "coder"
+    asked = Decision.objects.standing().filter(
+        conflict__finding=finding, conflict__followed=Conflict.Followed.WAITING,
+        option__in=[Option.ASK, Option.ASK_DISAGREE],
+    )  # fmt: skip
+    cards = list(asked.values_list("conflict", flat=True))
+    Conflict.objects.filter(pk__in=cards).update(
+        followed=Conflict.Followed.APPLIED if is_answer else Conflict.Followed.CANNOT_TELL
+    )
+    status = Flag.Status.ANSWERED if is_answer else Flag.Status.MOOT
+    Flag.objects.filter(conflict__in=cards, status=Flag.Status.ASKED).update(status=status)
     Flag.objects.filter(conflict__in=hints, status=Flag.Status.OPEN).update(status=status)
     hints.update(status=Conflict.Status.MOOT)
     return evidence

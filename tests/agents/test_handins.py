@@ -12,7 +12,11 @@ from rest_framework.test import APIClient
 from agents.api import handins
 from agents.models import Agent, Run, Token, new_token, token_hash
 from agents.orchestrator import tick
+from disputes.flags import raise_flags
 from disputes.models import Conflict, Decision, Dispute
+from disputes.protocol.silence import Suspicion
+from disputes.rulings import decide
+from disputes.stuck import look_again
 from tasks import idempotency
 from tasks.events import SYSTEM
 from tasks.models import (
@@ -28,6 +32,7 @@ from tasks.models import (
     Submission,
     Task,
 )
+from tasks.states import Severity
 from tests.factories import (
     BASE,
     create_agent,
@@ -1082,6 +1087,96 @@ def test_a_finding_is_in_dispute_once(rejected: Task, tom: User) -> None:
     before = rows()
     refused(hand_in(person(tom), rejected, "dispute", **body), 409, "already_open")
     assert rows() == before
+
+
+def hint(task: Task, level: str = "warn") -> Conflict:
+    """The program suspects that nothing was done about the finding."""
+    submission = task.last_submission()
+    finding = Finding.objects.get(task=task)
+    assert submission is not None
+    found = Suspicion(finding.code, 1, Severity.HIGH, ("H4",), "medium", level, ("its place is unchanged",))
+    raise_flags(submission, [(finding, found)])
+    return Conflict.objects.get(kind="silence")
+
+
+def test_a_hint_at_silence_keeps_nobody_from_disagreeing_openly(rejected: Task) -> None:
+    card = hint(rejected)
+    body = BODIES["dispute"] | {"finding": "ISSUE-R1-001"}
+    accepted(hand_in(live_run(rejected)[1], rejected, "dispute", **body))
+    card.refresh_from_db()
+    assert (card.status, Conflict.objects.get(status="open").kind) == ("moot", "disagreement")
+
+
+@pytest.mark.parametrize("then", ["coder", "reviewer"])
+def test_a_coder_that_is_asked_whether_it_disagrees_may_say_so_by_the_verb(
+    rejected: Task, tom: User, then: str
+) -> None:
+    """It has answered: whatever is ruled on that, nobody waits for another answer."""
+    card = hint(rejected)
+    decide(card, "ask_disagree", user=tom, undo_seconds=0)
+    rejected.refresh_from_db()
+    body = BODIES["dispute"] | {"finding": "ISSUE-R1-001"}
+    accepted(hand_in(live_run(rejected)[1], rejected, "dispute", **body))
+    card.refresh_from_db()
+    assert (card.status, card.followed) == ("decided", "applied")
+    rule(rejected, tom, then)
+    assert rejected.status == ("completed" if then == "coder" else "in_progress")
+
+
+def test_what_was_waived_is_not_argued_again(rejected: Task, tom: User) -> None:
+    """DEC-2"""
+    decide(hint(rejected), "waive", user=tom, text="It is ours.", undo_seconds=0)
+    body = BODIES["dispute"] | {"finding": "ISSUE-R1-001"}
+    refused(hand_in(live_run(rejected)[1], rejected, "dispute", **body), 422, "RE_ARGUED_CONFLICT")
+
+
+LACKS = {"finding": "ISSUE-R1-001", "kind": "partly", "text": "I have no access to the staging server."}
+
+
+def test_a_hand_in_that_says_what_is_lacking_asks_for_hands(rejected: Task) -> None:
+    run, secret = live_run(rejected)
+    body = accepted(submit(secret, rejected, response={"answers": [LACKS]}))
+    assert (body["status"], Conflict.objects.get().kind) == ("disputed", "hands")
+    assert_ended(run)
+
+
+def test_a_disagreement_in_it_is_asked_about_too(rejected: Task) -> None:
+    create_finding(Finding.objects.get().review, code="ISSUE-R1-002")
+    declined = {"finding": "ISSUE-R1-002", "kind": "declined", "text": "No.", "rationale": "Documented."}
+    body = accepted(submit(live_run(rejected)[1], rejected, response={"answers": [LACKS, declined]}))
+    assert body["status"] == "disputed"
+    assert sorted(Conflict.objects.values_list("kind", flat=True)) == ["disagreement", "hands"]
+
+
+def test_too_many_disagreements_do_not_end_the_run(rejected: Task) -> None:
+    """RL-1: the coder justifies them, or withdraws"""
+    Project.objects.update(settings={"disagree_absolute": 0})
+    run, secret = live_run(rejected)
+    before = rows()
+    body = refused(submit(secret, rejected, response=DISAGREE), 422, "too_many_disagreements")
+    assert body["details"] == [
+        {"line": 1, "reason": "ISSUE-R1-001: withdraw the disagreement, or justify it"}
+    ]
+    assert rows() == before
+    assert_live(run)
+    justified = f"{DISAGREE}\n## Justification\n\nThe specification says so.\n"
+    assert accepted(submit(secret, rejected, response=justified))["status"] == "disputed"
+    assert Conflict.objects.get(kind="alert").effect == "hold"
+
+
+def test_a_run_has_nothing_to_hand_in_once_its_task_is_found_to_go_in_circles(rejected: Task) -> None:
+    """A-B-A, seen when the host has read the code, while the next run is at work"""
+    first = Finding.objects.get()
+    Task.objects.filter(pk=rejected.pk).update(round=4)
+    reviews = [create_review(create_submission(rejected, round=number)) for number in (2, 3)]
+    for review, excerpt in zip(reviews, ("b", "a"), strict=True):
+        create_finding(review, first=first, excerpt=excerpt)
+    Finding.objects.filter(pk=first.pk).update(excerpt="a")
+    rejected.refresh_from_db()
+    secret = live_run(rejected)[1]
+    look_again(reviews[-1])
+    body = refused(submit(secret, rejected, response="- ISSUE-R3-003: done"), 409, "wrong_status")
+    assert body["status_now"] == "disputed"
 
 
 def test_further_conflicts_join_the_tasks_dispute(rejected: Task, tom: User) -> None:
