@@ -15,7 +15,7 @@ PREFIX = re.compile(
 )
 # Some of it is in all words for severities.
 SEVERE = re.compile(
-    "crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could",
+    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could)",
     re.IGNORECASE,
 )
 PRIORITIES = {

@@ -15,6 +15,7 @@ ITEM = re.compile(r"[ \t]*(?P<marker>[-*+]|\d{1,3}[.)])[ \t]+")
 RULE = re.compile(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
 SEPARATOR_CELL = re.compile(r":?-+:?")
 LIST_MARKERS = frozenset("-*+0123456789")
+BLANKS = frozenset(" \t")
 SMALL_INDENT = 4
 
 
@@ -178,7 +179,9 @@ def list_item(text: str) -> ListItem | None:
     match = ITEM.match(text)
     if match is None:
         return None
-    indent = len(text[: match.start("marker")].expandtabs(SMALL_INDENT))
+    indent = match.start("marker")
+    if indent and "\t" in text[:indent]:
+        indent = len(text[:indent].expandtabs(SMALL_INDENT))
     return ListItem(indent, match["marker"], text[match.end() :])
 
 
@@ -227,7 +230,10 @@ def tables(lines: Sequence[Line]) -> Iterator[Table]:
 
 def _is_row(line: Line) -> bool:
     # A bar alone has no cells.
-    return line.mode is Mode.STATED and line.text.lstrip()[:1] == "|" and line.text.strip() != "|"
+    text = line.text
+    if text[:1] != "|" and (text[:1] not in BLANKS or text.lstrip()[:1] != "|"):
+        return False
+    return line.mode is Mode.STATED and text.strip() != "|"
 
 
 def _is_separator(row: tuple[str, ...]) -> bool:

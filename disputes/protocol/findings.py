@@ -60,8 +60,11 @@ class Found:
     gap: str = ""
 
 
-def read_block(layout: Layout, block: Block, listed: dict[str, Severity]) -> Iterator[Found]:
-    """The finding of a block; one for each code where its line names several (§2)."""
+def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before: int) -> Iterator[Found]:
+    """The finding of a block; one for each code where its line names several (§2).
+
+    `before` is how many findings stand before it in the review.
+    """
     start, section = block.start, block.section
     body = layout.lines[block.begin + 1 : block.end]
     fields = read_fields(body)
@@ -78,8 +81,11 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity]) -> Ite
     text = joined(layout.lines[block.begin : block.end])
     impact, suggestion = text_of(fields, "impact"), text_of(fields, "suggestion") or text_of(fields, "note")
     gap = next(iter(gaps_in(text[:4000])), "") if not section.gap else section.gap
+    title = title or impact
     found = Found(
-        title=title or impact,
+        title=(title or codes[0] or "Finding")[:MAX_TITLE],
+        code=codes[0].upper(),
+        ordinal=before + 1,
         # SEV-10: where the places disagree the higher one counts.
         severity=max(stated, key=severity_rank, default=None),
         raw_severity=raw[:40],
@@ -93,8 +99,9 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity]) -> Ite
         severity_conflict=len(set(stated)) > 1,
         gap=gap,
     )
-    for code in codes:
-        yield replace(found, code=code.upper(), title=(found.title or code or "Finding")[:MAX_TITLE])
+    yield found
+    for ordinal, code in enumerate(codes[1:], start=before + 2):
+        yield replace(found, code=code.upper(), title=(title or code)[:MAX_TITLE], ordinal=ordinal)
 
 
 def _is_withdrawn(text: str) -> bool:

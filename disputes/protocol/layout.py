@@ -24,8 +24,9 @@ def lay_out(lines: Sequence[Line]) -> Layout:
     opened = sections(lines)
     where: list[Section] = []
     current = TOP
-    for index in range(len(lines)):
-        current = opened.get(index, current)
-        where.append(current)
+    for index, section in opened.items():
+        where += [current] * (index - len(where))
+        current = section
+    where += [current] * (len(lines) - len(where))
     starts = [read_start(line) if line.mode is Mode.STATED else None for line in lines]
     return Layout(lines, opened, where, starts, tuple(tables(lines)))

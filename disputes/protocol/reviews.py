@@ -59,9 +59,6 @@ def _from_markdown(text: str) -> ReadReview:
     blocks, findings, passed_over = _found(layout, lenient=False)
     if not findings and (passed_over or layout.tables):  # then what else only repeats is all there is
         blocks, findings, _ = _found(layout, lenient=True)
-    findings = [
-        replace(found, ordinal=number) for number, found in enumerate(sorted(findings, key=_line), start=1)
-    ]
     stated = stated_verdicts(layout, _inside(layout, blocks))
     prior = tuple(prior_statuses(layout, frozenset(found.code for found in findings)))
     derived = _derived(layout, stated, findings, prior)
@@ -80,9 +77,14 @@ def _from_markdown(text: str) -> ReadReview:
 def _found(layout: Layout, *, lenient: bool) -> tuple[list[Block], list[Found], bool]:
     blocks, passed_over = find_blocks(layout, lenient=lenient)
     listed = listed_severities(layout)
-    findings = [found for block in blocks for found in read_block(layout, block, listed)]
+    findings: list[Found] = []
+    for block in blocks:
+        findings += read_block(layout, block, listed, len(findings))
     raised = {found.code for found in findings if found.code}
-    return blocks, [*findings, *find_rows(layout, blocks, raised, lenient=lenient)], passed_over
+    if rows := list(find_rows(layout, blocks, raised, lenient=lenient)):
+        ordered = sorted([*findings, *rows], key=_line)
+        findings = [replace(found, ordinal=number) for number, found in enumerate(ordered, start=1)]
+    return blocks, findings, passed_over
 
 
 def _line(found: Found) -> int:

@@ -160,7 +160,9 @@ def read_start(line: Line) -> Start | None:
             return None
     elif first not in "[~" and stripped[:2] not in ("**", "__") and first < FIRST_SIGN:
         return None
-    indent = len(text[: len(text) - len(stripped)].expandtabs(4))
+    indent = len(text) - len(stripped)
+    if indent and "\t" in text[:indent]:
+        indent = len(text[:indent].expandtabs(4))
     return _content(stripped.rstrip(), Shape.PLAIN, indent)
 
 

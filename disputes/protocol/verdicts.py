@@ -187,7 +187,7 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
 
 def verdict_label(text: str) -> tuple[str, str] | None:
     """The label of a verdict at the beginning of a line, and the words behind it."""
-    if CODE_SPAN.match(text):
+    if "`" in text[:10] and CODE_SPAN.match(text):
         return None
     plain = text.lstrip(" \t#*_-+`>")[:MAX_STATEMENT]
     if plain[:1] >= FIRST_SIGN:
@@ -223,8 +223,11 @@ def _in_capitals(layout: Layout, index: int, ends: tuple[int, int]) -> Verdict |
 
     An approval must stand at a place of its own.
     """
-    text = layout.lines[index].text.strip()
-    if len(text) > MAX_RAW or not text.isupper() or list_item(text) or not ONLY_WORDS.fullmatch(text):
+    text = layout.lines[index].text
+    if len(text) > 2 * MAX_RAW or not text.isupper():
+        return None
+    text = text.strip()
+    if len(text) > MAX_RAW or list_item(text) or not ONLY_WORDS.fullmatch(text):
         return None
     if layout.where[index].own is not Purpose.CLOSING and index not in ends:
         return None
