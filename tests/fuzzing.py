@@ -88,22 +88,24 @@ def pieces(chance: Random, lines: Sequence[str], mean: float) -> list[str]:
 
 
 def sealed(chance: Random) -> str:
-    """A block that only shows or quotes what it holds."""
+    """A block that only shows, quotes or hides what it holds."""
     inside = "\n".join(written(chance, line) for line in chance.choices(EXAMPLES, k=chance.randrange(1, 4)))
-    way = chance.randrange(6)
+    way = chance.randrange(7)
     if way == 0:
         return "\n".join(f"> {line}" for line in inside.split("\n"))
     if way == 1:
         return "\n".join(f"  > > {line}" for line in inside.split("\n"))
+    if way == 2:
+        return f"<!--\n{inside}\n-->"
     mark = chance.choice("`~")
     info = chance.choice(["", "markdown", " python title=x"])
-    if way == 2:  # a fence in a fence
+    if way == 3:  # a fence in a fence
         inner = mark * 3
         return f"{mark * 5}{info}\n{inner}md\n{inside}\n{inner}\n{inside}\n{mark * 6}"
-    if way == 3:  # on the line of a list marker
+    if way == 4:  # on the line of a list marker
         indented = inside.replace("\n", "\n  ")
         return f"- {mark * 4}{info}\n  {indented}\n  {mark * 4}"
-    if way == 4:  # what the other character marks does not close it
+    if way == 5:  # what the other character marks does not close it
         other = "~" if mark == "`" else "`"
         return f"{mark * 3}{info}\n{other * 4}\n{inside}\n{mark * 3}"
     return f"   {mark * 4}{info}\n{inside}\n{mark * 4}  "

@@ -125,7 +125,7 @@ def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
     """How each line is meant, and the index of the line whose fence is still open at the end, or -1."""
     fences, quotes = "```" in text or "~~~" in text, ">" in text
     modes = [Mode.STATED] * len(lines)
-    if not fences and not quotes:
+    if not fences and not quotes:  # a comment ends with > as well
         return modes, -1
     opened: _Fence | None = None
     opened_at = -1
@@ -144,7 +144,24 @@ def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
             modes[index] = Mode.FENCED
         elif quotes and raw.lstrip()[:1] == ">":
             modes[index] = Mode.QUOTED
+    if "<!--" in text:
+        _pass_over_comments(lines, modes)
     return modes, opened_at if opened else -1
+
+
+def _pass_over_comments(lines: list[str], modes: list[Mode]) -> None:
+    """Lines that are only a comment state nothing: nobody sees them. One that never ends is none."""
+    ends = [index for index, raw in enumerate(lines) if "-->" in raw]
+    last = ends[-1] if ends else -1
+    inside = False
+    for index in range(last + 1):
+        if modes[index] is not Mode.STATED:
+            continue
+        text = lines[index].strip()
+        inside = inside or (text.startswith("<!--") and ("-->" not in text or text.endswith("-->")))
+        if inside:
+            modes[index] = Mode.QUOTED
+            inside = "-->" not in text
 
 
 def _fence(raw: str, *, may_open: bool) -> _Fence | None:

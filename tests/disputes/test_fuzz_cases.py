@@ -119,3 +119,20 @@ def test_a_line_in_digits_of_other_scripts_is_no_place() -> None:
     (found,) = read_review("[MUST] src/login.py:\uff14\uff11 is wrong").findings
 
     assert found.location == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "modes"),
+    [
+        ("<!--\n## Verdict: APPROVED\n-->\na", "qqqs"),
+        ("<!-- ## Verdict: APPROVED -->\na", "qs"),
+        ("  <!-- a\nb --> c\nd", "qqs"),
+        ("<!-- a --> b", "s"),  # not only a comment
+        ("a <!-- b\nc -->", "ss"),
+        ("<!-- a\nb", "ss"),  # one that never ends is none
+        ("```\n<!--\n```\na\n-->", "fffss"),  # nor is one that is shown
+        ("<!--\n> a\n-->\nb", "qqqs"),
+    ],
+)
+def test_a_comment_states_nothing(text: str, modes: str) -> None:
+    assert "".join(line.mode.value[0] for line in scan(text)) == modes
