@@ -248,7 +248,8 @@ def sections(lines: Sequence[Line]) -> dict[int, Section]:
 
 
 def _section(index: int, level: int, title: str, parent: Section) -> Section:
-    gap = next(iter(gaps_in(title)), "") or parent.gap
+    named = gaps_in(title)
+    gap = (named[0] if len(named) == 1 else "") if named else parent.gap
     if names_finding(title):
         return Section(
             index, level, title, parent.purpose, Purpose.OTHER, parent.severity, gap=gap, parent=parent
