@@ -12,10 +12,11 @@ from disputes.protocol.options import Option
 from disputes.protocol.synthesis import Views, synthesise
 from tasks.dependencies import blocked_by
 from tasks.events import SYSTEM, Actor, record
-from tasks.models import Finding, Project, Submission, Task
+from tasks.models import Event, Finding, Project, Submission, Task
 from tasks.policy import HOLD, LOG
 from tasks.states import Severity, severity_rank, worst
 
+WITHDRAWN = "withdrawn"  # the event
 # A task-level dispute without --severity takes it from its reason (MODELS 36).
 REASON_SEVERITY = {
     Conflict.Reason.SECURITY: Severity.HIGH,
@@ -127,15 +128,30 @@ def open_conflict(
     return conflict
 
 
+def withdraw(alert: Conflict, *, actor: Actor) -> None:
+    """What the alert's round declined, and nobody has ruled on, is open again for the coder."""
+    declined = Conflict.objects.filter(
+        dispute__task=alert.dispute.task_id, origin=Conflict.Origin.DISAGREE, status=Conflict.Status.OPEN,
+        submission__round=alert.submission.round if alert.submission else 0,
+    )  # fmt: skip
+    conflicts = list(declined.values_list("pk", flat=True))
+    declined.update(status=Conflict.Status.MOOT)
+    record(
+        alert.dispute.project, WITHDRAWN, actor=actor, task=alert.dispute.task, note=alert.ref,
+        data={"alert": alert.pk, "conflicts": conflicts},
+    )  # fmt: skip
+
+
 def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
-    """What asking to reduce makes moot: the conflicts over what the alert's round declined.
+    """The conflicts that asking to reduce has made moot.
 
     Not those that are none any more, because a person lowered the finding.
     """
+    told = Event.objects.filter(task=alert.dispute.task_id, kind=WITHDRAWN, data__alert=alert.pk)
+    newest = told.order_by("-pk").values_list("data", flat=True).first() or {}
     return Conflict.objects.filter(
-        dispute__task=alert.dispute.task_id, origin=Conflict.Origin.DISAGREE, status=Conflict.Status.MOOT,
+        pk__in=newest.get("conflicts", []), status=Conflict.Status.MOOT,
         submission__rolled_back__isnull=True,
-        submission__round=alert.submission.round if alert.submission else 0,
     ).exclude(finding__mandatory=False, finding__lowered_by__isnull=False)  # fmt: skip
 
 

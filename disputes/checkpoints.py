@@ -102,7 +102,8 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
     )  # fmt: skip
     if checkpoint.number == rounds_allowed(project):
         record(project, "round_limit", note="People choose: extend it, accept what there is, or abandon it.")
-    if result.state is State.DIVERGENCE_WARNING:
+    waits_for_people = result.stalled and not checkpoint.under_way  # and their cards say so
+    if result.state is State.DIVERGENCE_WARNING and not waits_for_people:
         _warn(project, checkpoint, result, limits, new)
     elif result.state is State.CONVERGING:
         alerts.close_alerts(project, "converging again")

@@ -295,7 +295,10 @@ class _Walk:
             return False
         if purpose is Purpose.REQUIRED:
             purpose = Purpose.ISSUES
-        own = bool(start.words) or ((start.numbered or start.bold) and self._severity_below(index, start))
+        # **Quality:** good
+        label = start.shape is Shape.BOLD and start.closed and bool(start.rest) and not start.numbering
+        titled = start.numbered or (start.bold and not label)
+        own = bool(start.words) or (titled and self._severity_below(index, start))
         if start.labelled:
             return start.shape is Shape.ITEM
         if purpose in (Purpose.OTHER, Purpose.CHECKS):

@@ -39,7 +39,7 @@ def act(decision: Decision, actor: Actor) -> None:
         case Kind.SILENCE:
             action = _silence(task, decision, actor)
         case Kind.ALERT:
-            action = _rate_alert(decision)
+            action = _rate_alert(decision, actor)
         case _:
             action = ""
     decision.action = action or go_on(
@@ -75,28 +75,19 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
     return ""
 
 
-def _rate_alert(decision: Decision) -> str:
-    """What was ruled on a coder that declines too much (§12)."""
-    conflict = decision.conflict
+def _rate_alert(decision: Decision, actor: Actor) -> str:
+    """What was ruled on a coder that declines too much (§12). Raises Refused: landed."""
+    conflict, task = decision.conflict, decision.conflict.task
     if decision.option == Option.REDUCE:
-        _withdraw(conflict)
+        if task.landed_at or task.landings.filter(status=Landing.Status.PUSHING).exists():
+            raise Refused(
+                "landed", f"{task.ref} has landed; its coder is not asked again.",
+                "Rule on each conflict instead.",
+            )  # fmt: skip
+        cases.withdraw(conflict, actor=actor)
     if not options.asks(decision.option):
         _followed(conflict)
     return ""
-
-
-def _withdraw(alert: Conflict) -> None:
-    """What the alert's round declined is open again. Raises Refused: landed."""
-    if alert.task.landed_at or alert.task.landings.filter(status=Landing.Status.PUSHING).exists():
-        raise Refused(
-            "landed", f"{alert.task.ref} has landed; its coder is not asked again.",
-            "Rule on each conflict instead.",
-        )  # fmt: skip
-    declined = Conflict.objects.filter(
-        dispute__task=alert.task, status=Conflict.Status.OPEN, origin=Conflict.Origin.DISAGREE,
-        submission__round=alert.submission.round if alert.submission else 0,
-    )  # fmt: skip
-    declined.update(status=Conflict.Status.MOOT)
 
 
 def _plain(value: Any) -> Any:

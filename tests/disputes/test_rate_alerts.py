@@ -517,6 +517,14 @@ def test_undo_puts_everything_back(blocked: Task, tom: User, option: str) -> Non
     assert codes(blocked) == []
 
 
+def test_undo_opens_only_what_that_ruling_withdrew(blocked: Task, tom: User) -> None:
+    """The first ruling has withdrawn the conflicts; for the second, on the reopened card, none was left."""
+    newer = rulings.reopen(rule(alert(), "reduce", tom), user=tom, reason="Not all of it.")
+    rulings.undo(rule(newer, "reduce", tom), user=tom)
+    assert disagreements() == []
+    assert disagreements("moot") == codes_of(6)
+
+
 def test_undo_holds_a_task_whose_conflicts_are_open_again(task: Task, tom: User) -> None:
     """The alert itself holds nothing; what it withdrew does."""
     rejected(task, 2)

@@ -1172,6 +1172,226 @@ Text
         "",
         "UNKNOWN",
     ),
+    (
+        "labelled issues of one gap of two",
+        """\
+# Reviewer Response: Round 006
+
+## Gap-by-Gap Analysis
+
+### GAP-UI-001: Modal stacking
+
+**Proposal Quality:** Good
+
+**Issues:**
+1. **Issue:** Modals may stack without a limit
+   - **Severity:** MINOR
+   - **Recommendation:** limit to two
+2. **Issue:** Escape closes all of them
+   - **Severity:** MAJOR
+   - **Recommendation:** close the top one
+
+**Verdict:** APPROVED WITH MINOR ISSUES
+
+### GAP-UI-002: Focus
+
+**Proposal Quality:** Excellent
+
+No issues found.
+
+**Verdict:** APPROVED
+""",
+        "10l 13h",
+        "APPROVED_WITH_CONDITIONS",
+    ),
+    (
+        "what can and what cannot be built",
+        """\
+# Design Review
+
+## Implementability Assessment
+
+### What can be built
+
+1. **Storage layer** - clear
+2. **Query layer** - clear
+
+### What cannot be built as written
+
+1. **Cache invalidation (Implementability Risk: HIGH)**
+   - The events are not named
+2. **Pagination tokens (Implementability Risk: MEDIUM)**
+   - The format is open
+
+## Simplicity Assessment
+
+**1. Two config files (Medium Risk)**
+
+One would do.
+
+## Final Recommendation
+
+**APPROVED WITH MODIFICATIONS**
+
+1. Name the events
+2. Define the token
+""",
+        "12h 14m 19m",
+        "APPROVED_WITH_CONDITIONS",
+    ),
+    (
+        "concerns by their kind",
+        """\
+# Abstraction review
+
+## Over-Engineering Concerns
+
+### CONCERN #1: Plugin registry - MAJOR
+
+**What the spec says:** a registry
+
+**Problem:** there is one plugin
+
+**Recommendation:** drop it
+
+### CONCERN #2: Generic parameters - MODERATE
+
+**Problem:** none uses them
+
+### CONCERN #3: Names - NIT
+
+## Under-Engineering Concerns
+
+None.
+
+## Verdict
+
+**NEEDS_REVISION**
+""",
+        "5h 13m 17l",
+        "NEEDS_REVISION",
+    ),
+    (
+        "opportunities to say less",
+        """\
+# Compression Review
+
+## Opportunities
+
+COMPRESS-001: Merge the two tables
+- **Savings:** 20 lines
+
+COMPRESS-002: Drop the appendix
+- **Savings:** 80 lines
+
+## Cross-cutting
+
+XCUT-KEY-001: `q` quits here and closes there (MEDIUM)
+- **Specs:** a, b
+
+## Status: APPROVED
+""",
+        "5l 8l 13m",
+        "APPROVED",
+    ),
+    (
+        "gaps of a model in a table",
+        """\
+## Data Model Review
+
+The model is fine except for the following gaps:
+
+| Gap ID | Description | Severity | Status |
+|--------|-------------|----------|--------|
+| GAP-DM-001 | No index on owner | HIGH | OPEN |
+| GAP-DM-002 | Soft delete unclear | MEDIUM | OPEN |
+
+### Verdict: NEEDS REVISION
+""",
+        "7h 8m",
+        "NEEDS_REVISION",
+    ),
+    (
+        "remaining concerns beside answers",
+        """\
+# Review v2
+
+## Summary of Changes Reviewed
+
+| Change | Assessment |
+|---|---|
+| Lock added | Good |
+
+## Remaining Concerns
+
+1. **Lock order** is still open [Major]
+2. **Metrics** lack units [Minor]
+
+## Answers to Open Questions
+
+1. **Which lock?** - the second
+2. **Which unit?** - ms
+
+**Review Status**: CONDITIONAL APPROVAL
+""",
+        "11h 12l",
+        "APPROVED_WITH_CONDITIONS",
+    ),
+    (
+        "bold ids with fields, counts below",
+        """\
+# Reviewer: Session X, Round 2
+
+### Review: GAP-X1-001
+
+**ISSUE-R2-001**: Wrong default
+- Severity: HIGH
+- Location: 4.1
+
+**ISSUE-R2-002**: Missing unit
+- Severity: LOW
+
+### Issue Summary
+
+- CRITICAL: 0
+- HIGH: 1 (ISSUE-R2-001)
+- LOW: 1 (ISSUE-R2-002)
+
+### Verdict
+
+APPROVED - with the fix for ISSUE-R2-001
+""",
+        "5h 9l",
+        "APPROVED_WITH_CONDITIONS",
+    ),
+    (
+        "bold in numbered headings",
+        """\
+# Feasibility
+
+## Blocking
+
+#### 1. **No API for events (HIGH)**
+
+x
+
+#### 2. **Clock skew (CRITICAL)**
+
+y
+
+## Not blocking
+
+#### 3. **Naming (LOW)**
+
+## Questions
+
+#### 4. Who owns it?
+
+**Verdict: REJECT**
+""",
+        "5h 9c 15l",
+        "NEEDS_REVISION",
+    ),
 ]
 
 

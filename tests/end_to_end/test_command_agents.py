@@ -70,7 +70,7 @@ def test_an_absent_program_is_named_and_a_human_is_asked(loop: Loop, remote: Pat
     assert run is not None
     assert run.outcome == Run.Outcome.REFUSED
     assert "'no-such-agent' is not on this host" in run.reason
-    conflict = Conflict.objects.get()
+    conflict = Conflict.objects.exclude(kind="alert").get()
     assert conflict.kind == "hands"
     assert "'no-such-agent' is not on this host" in conflict.coder_position
     assert Run.objects.filter(role="coder").count() == 6
@@ -113,7 +113,7 @@ def test_an_agent_that_does_nothing_is_tried_six_times_then_a_human_is_asked(
     command_agent("coder", script(tmp_path, "coder", "print('I thought about it.')"))
     loop.until(task, "disputed", seconds=90)
     assert Run.objects.filter(outcome="nothing", is_counted=True).count() == 6
-    assert "6 runs of coder-script ended without a hand-in" in Conflict.objects.get().question
+    assert "6 runs of coder-script ended without a hand-in" in Conflict.objects.exclude(kind="alert").get().question
 
 
 def test_a_malformed_hand_in_is_refused_with_its_line_and_the_run_goes_on(
@@ -183,7 +183,7 @@ def test_a_rejection_a_disagreement_and_a_ruling(
     task.project.memberships.create(user=lea, role="maintainer")
     loop.until(task, "disputed")
     loop.until_idle()
-    conflict = Conflict.objects.get()
+    conflict = Conflict.objects.exclude(kind="alert").get()
     assert conflict.finding is not None
     assert conflict.finding.excerpt == "hello"
     assert task.last_submission().state == Submission.State.KEPT  # type: ignore[union-attr]
