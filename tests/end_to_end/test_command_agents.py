@@ -113,7 +113,8 @@ def test_an_agent_that_does_nothing_is_tried_six_times_then_a_human_is_asked(
     command_agent("coder", script(tmp_path, "coder", "print('I thought about it.')"))
     loop.until(task, "disputed", seconds=90)
     assert Run.objects.filter(outcome="nothing", is_counted=True).count() == 6
-    assert "6 runs of coder-script ended without a hand-in" in Conflict.objects.exclude(kind="alert").get().question
+    card = Conflict.objects.exclude(kind="alert").get()
+    assert "6 runs of coder-script ended without a hand-in" in card.question
 
 
 def test_a_malformed_hand_in_is_refused_with_its_line_and_the_run_goes_on(
