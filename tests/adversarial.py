@@ -118,6 +118,7 @@ FAMILIES: dict[str, Callable[[int], str]] = {
     "checkboxes": filled("- [x] ISSUE-R1-001\n"),
     "claims": filled("fixes ISSUE-R1-001 "),
     "addressing": filled("Addressing "),
+    "ids behind a label": filled("ISSUE-R1-001 ; ", "Addressed: "),
     "disagree headings": filled("## DISAGREE: ISSUE-R1-001\n"),
     "disagree": filled("DISAGREE: "),
     "rationales": filled("**Rationale:** a\n", "## DISAGREE: ISSUE-R1-001\n"),

@@ -216,13 +216,13 @@ class _Entry:
     def labelled(self, spans: list[Span], kind: AnswerKind | None) -> Iterator[_Read]:
         """The line begins with a label behind which the findings stand."""
         for span in spans:
-            behind = self.text[span.end :].strip(" *_`():,-–—")
+            behind = self.text[span.end : span.end + MAX_TEXT].strip(" *_`():,-–—")
             said = kind or stated_kind(behind) or _kind_below(self.lines, self.index)
             yield _Read(span, "lead-in", said, behind)
 
     def said(self, span: Span, place: Place, carried: AnswerKind | None) -> Iterator[_Read]:
         """The finding is named inside the line; a claim of the one before it may be `carried` on to it."""
-        words = self.text[self.start :].strip()
+        words = self.text[self.start : self.start + MAX_TEXT].strip()
         if self.ticked and not span.weak:
             yield _Read(span, "checkbox", AnswerKind.ADDRESSED, words)
         elif (kind := carried or leads.claimed(self.text, self.start, span)) and not self.waiting:

@@ -7,6 +7,8 @@ from disputes.protocol.naming import Span
 from disputes.protocol.sections import Place, Role, role_of
 
 MARKS = " \t*_`[(\"'“#~"
+# The same without a copy of the text, which a line may need for each of thousands of ids.
+ONLY_MARKS = re.compile(rf"[{re.escape(MARKS)}]*")
 # Behind an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
 LED = re.compile(
     r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}(?::|-{1,2}>?|–|—|→|=>)"
@@ -118,7 +120,7 @@ def claimed(text: str, start: int, span: Span) -> AnswerKind | None:
         undone = UNDONE.search(before[: match.start()])
         if not undone or (undone[0].lower().strip() == "to" and not before[: undone.start()].strip(MARKS)):
             return AnswerKind.ADDRESSED
-    leads = not text[start : span.start].strip(MARKS)
+    leads = ONLY_MARKS.fullmatch(text, start, span.start) is not None
     if match := RESPONDING.fullmatch(text, start, span.start):
         led = LED.match(text, span.end)
         if led or (match["sure"] and text[span.end :].lstrip("*_`)] ")[:1] == ","):
