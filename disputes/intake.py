@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max, Q
 
-from disputes import cases, flags, rates, stuck
+from disputes import cases, flags, rates, rearguing, stuck
 from disputes.followup import follow_up
 from disputes.models import Conflict, Decision
 from disputes.protocol.gate import Outcome, Point, gate
@@ -150,21 +150,7 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
             "unknown_finding", f"The response to {task.ref} names findings that do not exist.",
             f"Open findings: {codes}.", status=422, details=problems,
         )  # fmt: skip
-    decided = {
-        conflict.finding_id
-        for conflict in Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED)
-        .exclude(followed=Conflict.Followed.REOPENED)
-        .exclude(kind=Conflict.Kind.SILENCE)
-    } | set(settled_findings(task))
-    reargued = [d for d in response.disagreements if known[d.code].origin.pk in decided]
-    if reargued:
-        raise Refused(
-            "RE_ARGUED_CONFLICT",
-            f"{', '.join(d.code for d in reargued)} was decided by a human and cannot be argued again.",
-            "Carry the ruling out. Trouble that it causes is a new finding: describe it in the response.",
-            status=422,
-            details=[{"line": d.line, "reason": f"{d.code} is decided"} for d in reargued],
-        )
+    rearguing.refuse_rearguing(task, response, known, settled_findings(task).values())
     named = {known[answer.code].origin.pk for answer in response.answers}
     asked = asked_findings(task)
     silent = [
@@ -205,6 +191,7 @@ def take_submission(
         finding = known[block.code]
         if finding.mandatory and not _in_open_conflict(finding):
             disagree(submission, finding, block, actor=actor)
+    rearguing.note_repeated(submission, known, settled_findings(task).values(), actor=actor)
     flags.answered(submission, given, actor=actor)
     rates.watch(submission, actor=actor)
     for missing in [*stuck.lacks_what_it_takes(submission).values()][:1]:

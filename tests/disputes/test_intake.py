@@ -214,6 +214,28 @@ def test_nor_under_another_of_its_codes(task: Task, tom: User) -> None:
     refuse(task, "RE_ARGUED_CONFLICT", declined("ISSUE-R3-001"))
 
 
+WAIT = "The limiter already bounds every endpoint to fifty requests per second, so nothing can pile up."
+
+
+@pytest.mark.parametrize(
+    ("said", "noted"), [(WAIT, True), ("Done: it waits now.", False), (f"> {WAIT}", False)]
+)
+def test_a_position_that_was_ruled_out_and_comes_back_is_noted(
+    task: Task, tom: User, said: str, noted: bool
+) -> None:
+    """DEC-4: a warning, and only for what the response says itself."""
+    review(hand_in(task), HIGH)
+    answer = {"finding": "ISSUE-R1-001", "kind": "declined", "text": WAIT, "rationale": "It is documented."}
+    hand_in(task, {"answers": [answer]})
+    rule(task, "uphold_reviewer", tom)
+    read = read_response(said)
+    known = intake.check_response(task, read)
+    submission = create_submission(task, response=said)
+    intake.take_submission(submission, read, known, actor=CODER)
+    notes = Event.objects.filter(task=task, kind="position_repeated").values_list("note", flat=True)
+    assert list(notes) == (["line 1 may propose again what was ruled out on ISSUE-R1-001"] if noted else [])
+
+
 def test_what_was_undone_may_be_argued(task: Task, tom: User) -> None:
     review(hand_in(task), HIGH)
     hand_in(task, declined("ISSUE-R1-001"))

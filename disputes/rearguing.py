@@ -1,0 +1,77 @@
+"""Nobody argues again what a human has decided: hand-ins held against the task's rulings (§15)."""
+
+from collections.abc import Iterable
+
+from disputes.models import NOT_STATED, Conflict
+from disputes.protocol.decisions import (
+    RE_ARGUED_CONFLICT,
+    Settled,
+    Standing,
+    reargued,
+    repeated_positions,
+)
+from disputes.protocol.options import Option
+from disputes.protocol.responses import ReadResponse
+from tasks.errors import Refused
+from tasks.events import Actor, record
+from tasks.models import Finding, Submission, Task
+
+LINES_MAX = 20
+
+
+def refuse_rearguing(
+    task: Task, response: ReadResponse, known: dict[str, Finding], settled: Iterable[Conflict]
+) -> None:
+    """Raises Refused: RE_ARGUED_CONFLICT, with each line that argues a decided finding (DEC-2, DEC-3)."""
+    problems = reargued(response.disagreements, response.answers, standing(task, known, settled))
+    if not problems:
+        return
+    lines = {problem.reason.partition(" ")[0]: problem.line for problem in problems}
+    raise Refused(
+        RE_ARGUED_CONFLICT,
+        f"{', '.join(lines)} was decided by a human and cannot be argued again.",
+        "Carry the ruling out. Trouble that it causes is a new finding: describe it in the response.",
+        status=422,
+        details=[{"line": line, "reason": f"{code} is decided"} for code, line in lines.items()],
+    )
+
+
+def note_repeated(
+    submission: Submission, known: dict[str, Finding], settled: Iterable[Conflict], *, actor: Actor
+) -> None:
+    """A response that proposes again what a ruling has set aside is only noted (DEC-4)."""
+    task = submission.task
+    problems = repeated_positions(submission.response, standing(task, known, settled))[:LINES_MAX]
+    if problems:
+        record(
+            task.project, "position_repeated", task=task, actor=actor,
+            note="; ".join(f"line {problem.line} {problem.reason}" for problem in problems)[:500],
+        )  # fmt: skip
+
+
+def standing(task: Task, known: dict[str, Finding], settled: Iterable[Conflict]) -> list[Standing]:
+    """What is decided about the task's findings, each under all the codes that it has had."""
+    codes: dict[int, set[str]] = {}
+    for code, finding in known.items():
+        codes.setdefault(finding.origin.pk, set()).add(code)
+    decided = (
+        Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED, finding__isnull=False)
+        .exclude(followed=Conflict.Followed.REOPENED)
+        .exclude(kind=Conflict.Kind.SILENCE)
+        .prefetch_related("decisions")
+    )
+    return [_standing(conflict, codes) for conflict in {*decided, *settled}]
+
+
+def _standing(conflict: Conflict, codes: dict[int, set[str]]) -> Standing:
+    """A ruling, a waiver, or what was only logged, which leaves it to the coder."""
+    decision = next((each for each in conflict.decisions.all() if each.stands), None)
+    position = conflict.coder_position
+    return Standing(
+        codes=frozenset(codes.get(conflict.finding_id or 0, ())),
+        option=Option(decision.option) if decision else Option.UPHOLD_CODER,
+        text=decision.text if decision else "",
+        coder_position="" if position == NOT_STATED else position,
+        kind=Settled.WAIVER if conflict.kind == Conflict.Kind.SILENCE else Settled.RULING,
+        expects_change=decision.expects_change if decision else False,
+    )
