@@ -2,7 +2,7 @@
 
 from tasks.models.checkpoint import Checkpoint
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
-from tasks.models.event import Event
+from tasks.models.event import Event, Notice
 from tasks.models.idempotency import Idempotency
 from tasks.models.project import Membership, Project, Section
 from tasks.models.review import Answer, Comment, Finding, Review
@@ -22,6 +22,7 @@ __all__ = [
     "Idempotency",
     "Landing",
     "Membership",
+    "Notice",
     "Project",
     "Review",
     "Rollback",

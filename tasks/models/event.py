@@ -40,3 +40,12 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} by {self.label}"
+
+
+class Notice(models.Model):
+    """An event of which people are still to be told; written with it, gone once the messages are due."""
+
+    event = models.OneToOneField(Event, on_delete=models.CASCADE, primary_key=True, related_name="notice")
+
+    def __str__(self) -> str:
+        return f"notice of {self.event_id}"

@@ -10,6 +10,12 @@ from tasks.models import SEVERITY_CHOICES, Finding, Project, Rollback, Submissio
 from tasks.states import severity_rank
 
 NOT_STATED = "not stated"
+# What may wake a snoozed dispute, beside a time.
+SNOOZE_CONDITIONS = [
+    ("submission", "Something new is handed in"),
+    ("comment", "Somebody comments"),
+    ("landing", "A task it waits for has landed"),
+]
 
 
 class DisputeQuerySet(models.QuerySet["Dispute"]):
@@ -44,6 +50,21 @@ class Dispute(models.Model):
     opened_at = models.DateTimeField(default=timezone.now)
     closed_at = models.DateTimeField(null=True, blank=True)
     closed_reason = models.CharField(max_length=40, blank=True)
+    claimed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
+        help_text="Who looks at it now; keeps nobody from ruling.",
+    )  # fmt: skip
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL,
+        related_name="assigned_disputes",
+    )  # fmt: skip
+    snoozed_at = models.DateTimeField(null=True, blank=True)
+    snoozed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    snoozed_until = models.DateTimeField(null=True, blank=True)
+    snoozed_for = models.CharField(max_length=12, blank=True, choices=SNOOZE_CONDITIONS)
 
     objects = DisputeQuerySet.as_manager()
 
@@ -63,13 +84,33 @@ class Dispute(models.Model):
             models.CheckConstraint(
                 condition=Q(status__in=["open", "ruled", "closed"]), name="dispute_status_known"
             ),
+            models.CheckConstraint(
+                condition=Q(snoozed_at__isnull=True, snoozed_until__isnull=True, snoozed_for="")
+                | Q(snoozed_at__isnull=False, snoozed_until__isnull=False)
+                | (Q(snoozed_at__isnull=False) & ~Q(snoozed_for="")),
+                name="dispute_snoozed_until_something",
+            ),
         ]
         indexes = [
             models.Index(
                 fields=["project", "-severity_rank", "-blocks", "opened_at", "id"],
                 name="dispute_queue",
                 condition=Q(status="open"),
-            )
+            ),
+            models.Index(
+                fields=["project", "-severity_rank", "-blocks", "opened_at", "id"],
+                name="dispute_ruled",
+                condition=Q(status="ruled"),
+            ),
+            models.Index(
+                fields=["project", "-closed_at", "-id"], name="dispute_settled", condition=Q(status="closed")
+            ),
+            models.Index(
+                fields=["project", "snoozed_until"],
+                name="dispute_snoozed",
+                condition=Q(status="open", snoozed_at__isnull=False),
+            ),
+            models.Index(fields=["assignee"], name="dispute_assigned", condition=Q(status="open")),
         ]
 
     def __str__(self) -> str:
@@ -260,6 +301,13 @@ class Decision(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     revoked_reason = models.CharField(max_length=300, blank=True)
+    seconds = models.FloatField(
+        null=True, blank=True, editable=False, help_text="How long the person had the card before them."
+    )
+    bulk = models.ForeignKey(
+        "disputes.Bulk", null=True, blank=True, editable=False, on_delete=models.PROTECT,
+        related_name="decisions",
+    )  # fmt: skip
     archived_by = models.ForeignKey(
         Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="decisions",
         help_text="Its round was rolled back; it may be made again.",

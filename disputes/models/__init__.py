@@ -1,0 +1,33 @@
+"""The rows of disagreement. What each table promises is said by its constraints."""
+
+from disputes.models.case import (
+    NOT_STATED,
+    Conflict,
+    Decision,
+    DecisionQuerySet,
+    Dispute,
+    DisputeQuerySet,
+    Flag,
+    HeuristicScore,
+)
+from disputes.models.insights import Tally
+from disputes.models.telling import Channel, Delivery
+from disputes.models.triage import Bulk, Duty, SavedView, Watch
+
+__all__ = [
+    "NOT_STATED",
+    "Bulk",
+    "Channel",
+    "Conflict",
+    "Decision",
+    "DecisionQuerySet",
+    "Delivery",
+    "Dispute",
+    "DisputeQuerySet",
+    "Duty",
+    "Flag",
+    "HeuristicScore",
+    "SavedView",
+    "Tally",
+    "Watch",
+]

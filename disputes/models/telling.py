@@ -1,0 +1,94 @@
+"""Where people and machines are told, and every message that was or will be sent."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from tasks.models import Event, Project
+
+
+class Channel(models.Model):
+    """A way to reach one person (in all their projects or in one), or a whole project.
+
+    Addresses hold tokens and passwords: they are kept sealed and shown to nobody again.
+    """
+
+    class Kind(models.TextChoices):
+        PEOPLE = "people", "Mail, chat and other services"
+        WEBHOOK = "webhook", "Signed JSON webhook"
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="channels"
+    )
+    project = models.ForeignKey(
+        Project, null=True, blank=True, on_delete=models.CASCADE, related_name="channels",
+        help_text="Only what happens there; empty means all of the person's projects.",
+    )  # fmt: skip
+    name = models.CharField(max_length=60)
+    kind = models.CharField(max_length=7, choices=Kind, default=Kind.PEOPLE)
+    service = models.CharField(max_length=40, blank=True, editable=False, help_text="slack, mailto, https")
+    sealed_address = models.TextField(editable=False)
+    sealed_secret = models.TextField(blank=True, editable=False, help_text="Signs a webhook's body.")
+    wants = models.JSONField(default=list, blank=True, help_text="What it is told of; empty means all.")
+    digest_at = models.TimeField(
+        null=True, blank=True, help_text="One message a day at this time, instead of one for each event."
+    )
+    quiet_from = models.TimeField(null=True, blank=True, help_text="Nothing is sent from then on.")
+    quiet_until = models.TimeField(null=True, blank=True, help_text="CRITICAL is sent anyway.")
+    timezone = models.CharField(max_length=60, default="UTC")
+    is_active = models.BooleanField("active", default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["user", "project", "name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(user__isnull=False) | Q(project__isnull=False), name="channel_reaches_somebody"
+            ),
+            models.CheckConstraint(
+                condition=Q(quiet_from__isnull=True, quiet_until__isnull=True)
+                | Q(quiet_from__isnull=False, quiet_until__isnull=False),
+                name="channel_quiet_hours_have_two_ends",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Delivery(models.Model):
+    """One message that a channel is owed: sent at least once under a stable id, or visibly failed."""
+
+    event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="deliveries")
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="deliveries")
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    topic = models.CharField(max_length=20)
+    due_at = models.DateTimeField(default=timezone.now)
+    tries = models.PositiveSmallIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    failed_at = models.DateTimeField(null=True, blank=True, help_text="Given up.")
+    error = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["event", "channel"], name="delivery_once"),
+            models.CheckConstraint(
+                condition=Q(sent_at__isnull=True) | Q(failed_at__isnull=True),
+                name="delivery_not_sent_and_failed",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["due_at"],
+                name="delivery_due",
+                condition=Q(sent_at__isnull=True, failed_at__isnull=True),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic} to {self.channel_id}"

@@ -1,0 +1,79 @@
+"""How a team shares the queue: who watches, who is on duty, saved views, and many rulings at once."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from disputes.models.case import Dispute
+from tasks.models import Project
+
+
+class Watch(models.Model):
+    """A person who wants to hear of everything that happens to a dispute."""
+
+    dispute = models.ForeignKey(Dispute, on_delete=models.CASCADE, related_name="watches")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="watches")
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name_plural = "watches"
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["dispute", "user"], name="watch_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} watches {self.dispute_id}"
+
+
+class SavedView(models.Model):
+    """A tab of the queue with filters, under a name of the person's own."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=60)
+    tab = models.CharField(max_length=20)
+    query = models.CharField(max_length=1000, blank=True, help_text="The filters, as in the page's address.")
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["user", "name"], name="saved_view_name_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Duty(models.Model):
+    """Who looks after a project's queue on these days. Without anybody on duty all triagers are told."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="duties")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="duties")
+    first_day = models.DateField()
+    last_day = models.DateField()
+
+    class Meta:
+        verbose_name_plural = "duties"
+        ordering = ["project", "first_day", "pk"]
+        constraints = [
+            models.CheckConstraint(condition=Q(last_day__gte=F("first_day")), name="duty_ends_after_start"),
+            models.UniqueConstraint(fields=["project", "user", "first_day"], name="duty_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.project}: {self.first_day} to {self.last_day}"
+
+
+class Bulk(models.Model):
+    """One act on many disputes: what was done to each, so that it can be told and undone as one."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="bulks")
+    verb = models.CharField(max_length=20)
+    note = models.TextField(blank=True)
+    results = models.JSONField(default=list, help_text="One entry an item: its name, and what came of it.")
+    at = models.DateTimeField(default=timezone.now)
+    undone_at = models.DateTimeField(null=True, blank=True)
+    undo_results = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.verb} of {len(self.results)} by {self.user}"
