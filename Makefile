@@ -2,14 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What runs the suite for us, if anything.
+TRY :=
 
-.PHONY: run test setup setup-dev lint check clean
+.PHONY: run test setup setup-dev axe lint check clean
 
 run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
 
 test: setup-dev
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(TRY) $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 setup: $(VENV)/.installed var/secret-key
 	@$(BIN)/python manage.py migrate --verbosity 0
@@ -26,6 +28,12 @@ $(VENV)/.installed: requirements.txt
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
 	@touch $@
+
+# What the tests of accessibility ask; without npm they are skipped.
+axe: var/axe/node_modules/axe-core/axe.min.js
+
+var/axe/node_modules/axe-core/axe.min.js: | var/secret-key
+	@npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix var/axe axe-core@4.14.1
 
 var/secret-key:
 	@mkdir -p -m 700 var
