@@ -1,9 +1,9 @@
 """Run the whole suite once, and alone what failed in it: `steady.py COMMAND...`, the command being pytest's.
 
-A loaded machine makes a few honest tests fail that start processes and wait for them. What fails a second time,
-with the machine to itself, fails the build; what passes then is named as unsteady, with what it said at first.
-Nothing is tried again where tests were skipped that may not be, where the run itself broke off (a status other
-than 1), or where so many failed that it is no accident.
+A loaded machine makes a few honest tests fail that start processes and wait for them. What fails a second
+time, with the machine to itself, fails the build; what passes then is named as unsteady, with what it said at
+first. Nothing is tried again where tests were skipped that may not be, where the run itself broke off (a
+status other than 1), or where so many failed that it is no accident.
 """
 
 import json
