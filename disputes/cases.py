@@ -17,6 +17,8 @@ from tasks.policy import HOLD, LOG
 from tasks.states import Severity, severity_rank, worst
 
 WITHDRAWN = "withdrawn"  # the event
+# What `refresh` writes; who holds it and how long it sleeps is written by people meanwhile.
+_FROM_CONFLICTS = ["status", "severity", "severity_rank", "question", "closed_at", "closed_reason"]
 # A task-level dispute without --severity takes it from its reason (MODELS 36).
 REASON_SEVERITY = {
     Conflict.Reason.SECURITY: Severity.HIGH,
@@ -234,7 +236,7 @@ def refresh(dispute: Dispute) -> None:
         return
     if dispute.task is not None:
         dispute.blocks = blocked_by(dispute.task)
-    dispute.save()
+    dispute.save(update_fields=[*_FROM_CONFLICTS, "blocks"])
 
 
 def close(dispute: Dispute, reason: str) -> None:
@@ -242,7 +244,7 @@ def close(dispute: Dispute, reason: str) -> None:
     Flag.objects.filter(conflict__dispute=dispute, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
     dispute.conflicts.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
     dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, timezone.now(), reason
-    dispute.save()
+    dispute.save(update_fields=_FROM_CONFLICTS)
     record(dispute.project, "dispute_closed", task=dispute.task, note=reason, data={"dispute": dispute.ref})
 
 

@@ -1,16 +1,10 @@
 from django.urls import path
 
-from disputes import downloads, views
-from disputes.pages.queue import TABS
+from disputes import downloads, queue_urls, views
 from disputes.records import FILES
 
-MINE, TEAM, WAITING, SETTLED = TABS
-
 urlpatterns = [
-    path("", views.queue_page, {"tab": MINE}, name=MINE.name),
-    path("team/", views.queue_page, {"tab": TEAM}, name=TEAM.name),
-    path("waiting/", views.queue_page, {"tab": WAITING}, name=WAITING.name),
-    path("settled/", views.queue_page, {"tab": SETTLED}, name=SETTLED.name),
+    *queue_urls.urlpatterns,
     path("D-<int:pk>/", views.dispute_page, name="dispute"),
     path("D-<int:pk>/diff/", views.diff_page, name="dispute-diff"),
     path("D-<int:pk>/preview/", views.preview, name="dispute-preview"),

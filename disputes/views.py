@@ -1,12 +1,11 @@
-"""The queue and its disputes: what waits for a human, and ruling on it."""
+"""The page of a dispute: reading it, and ruling on it."""
 
 from typing import Any
 
-from django.contrib import admin, messages
-from django.core.paginator import Paginator
+from django.contrib import messages
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -16,6 +15,7 @@ from disputes.models import Conflict, Decision, Dispute
 from disputes.pages import queue
 from disputes.pages.case import Case
 from disputes.pages.code import parse_diff
+from disputes.pages.site import next_url, not_allowed, page, staff_only
 from disputes.pages.words import plain
 from disputes.protocol.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.synthesis import Source
@@ -25,14 +25,6 @@ from tasks.events import Actor
 from tasks.models import Finding, StaleTask
 from tasks.states import IllegalMove
 
-PER_PAGE = 50
-QUEUE_KEYS = [
-    ("JK", "Next and previous row"),
-    (["Enter"], "Open"),
-    ("/", "Search"),
-    ("U", "Undo the last ruling"),
-    ("?", "This list"),
-]
 DISPUTE_KEYS = [
     ("ABCD", "Choose; cards that need hands have 1, 2, 3"),
     ("E", "Edit the text"),
@@ -43,37 +35,8 @@ DISPUTE_KEYS = [
     ("?", "This list"),
 ]
 
-# Whoever is not signed in goes to the admin's login; nothing here is kept by a browser's cache.
-staff_only = admin.site.admin_view
-
-
-def _page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
-    return render(request, template, {**admin.site.each_context(request), **context}, status=status)
-
 
 # --- Reading ----------------------------------------------------------------------------------------------
-
-
-@staff_only
-@require_safe
-def queue_page(request: HttpRequest, tab: queue.Tab) -> HttpResponse:
-    """One tab of the queue."""
-    disputes = queue.with_conflicts(queue.disputes_in(tab, request.user))
-    asked = queue.QueueFilter(request.GET, queryset=disputes, request=request)
-    page = Paginator(asked.qs, PER_PAGE).get_page(request.GET.get("page"))
-    counts = {each.name: queue.count_of(each, request.user) for each in queue.TABS}
-    context = {
-        "title": "Queue",
-        "keys": QUEUE_KEYS,
-        "tab": tab,
-        "tabs": [(each, reverse(each.name), counts[each.name]) for each in queue.TABS],
-        "count": counts[queue.MINE.name],
-        "form": asked.form,
-        "is_filtered": any(request.GET.get(name) for name in asked.filters),
-        "page": page,
-        "rows": [queue.row_of(dispute) for dispute in page],
-    }
-    return _page(request, "disputes/queue.html", context)
 
 
 def _dispute(request: HttpRequest, pk: int) -> Dispute:
@@ -140,7 +103,7 @@ def _case(
         "previous": order[place - 1] if place else None,
         "next": order[place + 1] if place is not None and place + 1 < len(order) else None,
     }
-    return _page(request, "disputes/dispute.html", context, refused.status if refused else 200)
+    return page(request, "disputes/dispute.html", context, refused.status if refused else 200)
 
 
 @staff_only
@@ -156,7 +119,7 @@ def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
         "dispute": dispute,
         "diff": parse_diff(case.submission.diff if case.submission else ""),
     }
-    return _page(request, "disputes/diff.html", context)
+    return page(request, "disputes/diff.html", context)
 
 
 # --- Ruling -----------------------------------------------------------------------------------------------
@@ -224,7 +187,7 @@ def _refusal(
     if not isinstance(error, Refused):
         error = Refused("moved_on", str(error), "What you typed is kept. Look at the task, then try again.")
     if error.status == 403:
-        return _page(request, "disputes/refused.html", {"title": "Not allowed", "refused": error}, 403)
+        return not_allowed(request, error)
     dispute = _dispute(request, conflict.dispute_id)
     return _case(request, dispute, _conflict(dispute, conflict.ref), form, refused=error, **typed)
 
@@ -251,7 +214,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     except (Refused, IllegalMove, StaleTask) as error:
         return _refusal(request, decision.conflict, RulingForm(), error)
     messages.info(request, f"The ruling {queue.word_of(decision)} on {conflict.dispute.ref} is undone.")
-    return redirect(_url(conflict))
+    return redirect(next_url(request, _url(conflict)))
 
 
 def _reopened(conflict: Conflict) -> Conflict | None:

@@ -2,6 +2,7 @@
 
 from disputes.rulings.deciding import decide
 from disputes.rulings.offers import (
+    DISCARDED,
     TEXT_MAX,
     OptionView,
     blockers_of,
@@ -16,6 +17,7 @@ from disputes.rulings.proposing import propose_synthesis
 from disputes.rulings.undoing import reopen, undo
 
 __all__ = [
+    "DISCARDED",
     "TEXT_MAX",
     "OptionView",
     "blockers_of",

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from disputes import cases
-from disputes.models import Conflict, Decision
+from disputes.models import Bulk, Conflict, Decision
 from disputes.protocol import options
 from disputes.rulings.effects import act
 from disputes.rulings.offers import draft, shown_hash
@@ -50,11 +50,13 @@ def decide(
     expects_change: bool | None = None,
     shown: str = "",
     undo_seconds: float | None = None,
+    bulk: Bulk | None = None,
 ) -> Decision:
     """Rule on a conflict: one conditional UPDATE, the decision, and the task's move, or nothing at all.
 
     `shown` is the hash of what the person saw; empty skips that check (REST). `undo_seconds` None takes the
-    project's. Raises Refused: no_right, already_decided, not_open, stale_view, unknown_option, text_missing.
+    project's; `bulk` is the act on many that it is a part of.
+    Raises Refused: no_right, already_decided, not_open, stale_view, unknown_option, text_missing.
     """
     task, project = conflict.dispute.task, conflict.dispute.project
     if not may(user, project, RULE):
@@ -93,6 +95,7 @@ def decide(
             if not won:
                 raise _Lost
             decision.user, decision.shown_hash, decision.action = user, shown, "wait"
+            decision.bulk = bulk
             decision.at, decision.effective_at = now, now + timedelta(seconds=wait)
             decision.save()
             record(

@@ -14,6 +14,8 @@ from disputes.protocol.wording import Ruling, ruling_lines
 from tasks.models import Submission
 
 TEXT_MAX = 20_000
+# How the rationale begins where the finding was not ruled on its merits but dropped; it counts for the coder.
+DISCARDED = "Discarded"
 
 
 @dataclass(frozen=True, slots=True)
