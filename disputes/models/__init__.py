@@ -11,7 +11,7 @@ from disputes.models.case import (
     HeuristicScore,
 )
 from disputes.models.insights import Tally
-from disputes.models.telling import Channel, Delivery
+from disputes.models.telling import Channel, Delivery, Reminder
 from disputes.models.triage import Bulk, Duty, SavedView, Watch
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Duty",
     "Flag",
     "HeuristicScore",
+    "Reminder",
     "SavedView",
     "Tally",
     "Watch",

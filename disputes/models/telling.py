@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from disputes.models.case import Dispute
 from tasks.models import Event, Project
 
 
@@ -31,7 +32,9 @@ class Channel(models.Model):
     kind = models.CharField(max_length=7, choices=Kind, default=Kind.PEOPLE)
     service = models.CharField(max_length=40, blank=True, editable=False, help_text="slack, mailto, https")
     sealed_address = models.TextField(editable=False)
-    sealed_secret = models.TextField(blank=True, editable=False, help_text="Signs a webhook's body.")
+    sealed_secret = models.TextField(
+        blank=True, editable=False, help_text="Signs a webhook's body; while it is exchanged, there are two."
+    )
     wants = models.JSONField(default=list, blank=True, help_text="What it is told of; empty means all.")
     digest_at = models.TimeField(
         null=True, blank=True, help_text="One message a day at this time, instead of one for each event."
@@ -66,6 +69,9 @@ class Delivery(models.Model):
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="deliveries")
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     topic = models.CharField(max_length=20)
+    is_urgent = models.BooleanField(
+        "urgent", default=False, help_text="Critical: waits for no digest and no quiet hours."
+    )
     due_at = models.DateTimeField(default=timezone.now)
     tries = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
@@ -92,3 +98,25 @@ class Delivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.topic} to {self.channel_id}"
+
+
+class Reminder(models.Model):
+    """What is said next, and when, if nobody has ruled on a dispute by then. Decides nothing."""
+
+    class Step(models.TextChoices):
+        NUDGE = "nudge", "To who holds it"
+        LEAD = "lead", "To duty and leads"
+        STALE = "stale", "As the project says"
+
+    dispute = models.OneToOneField(
+        Dispute, on_delete=models.CASCADE, primary_key=True, related_name="reminder"
+    )
+    since = models.DateTimeField(help_text="When it began to wait.")
+    step = models.CharField(max_length=5, choices=Step, default=Step.NUDGE)
+    due_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        ordering = ["due_at"]
+
+    def __str__(self) -> str:
+        return f"{self.step} of D-{self.dispute_id}"
