@@ -6,11 +6,11 @@ from typing import Any
 from django import template
 from django.utils import timezone
 
+from tasks.spans import duration
 from tasks.states import MEANINGS, Status, severity_rank
 
 register = template.Library()
-
-MINUTE, HOUR, DAY = 60, 60 * 60, 24 * 60 * 60
+register.filter("duration", duration)
 
 KINDS = {
     "disagreement": ("call_split", "Disagreement"),
@@ -18,21 +18,6 @@ KINDS = {
     "alert": ("monitoring", "Alert"),
     "hands": ("front_hand", "Hands"),
 }
-
-
-@register.filter
-def duration(seconds: float | None) -> str:
-    """Two units at most: 8 s, 12 m, 2 h 11 m, 2 d 1 h."""
-    if seconds is None:
-        return ""
-    whole = max(int(seconds), 0)
-    if whole < MINUTE:
-        return f"{whole} s"
-    if whole < HOUR:
-        return f"{whole // MINUTE} m"
-    if whole < DAY:
-        return f"{whole // HOUR} h {whole % HOUR // MINUTE:02} m"
-    return f"{whole // DAY} d {whole % DAY // HOUR} h"
 
 
 @register.filter
