@@ -111,6 +111,7 @@ class Dispute(models.Model):
                 condition=Q(status="open", snoozed_at__isnull=False),
             ),
             models.Index(fields=["assignee"], name="dispute_assigned", condition=Q(status="open")),
+            models.Index(fields=["opened_at"], name="dispute_by_day"),
         ]
 
     def __str__(self) -> str:
@@ -331,6 +332,7 @@ class Decision(models.Model):
                 name="decision_not_used_and_revoked",
             ),
         ]
+        indexes = [models.Index(fields=["at"], name="decision_by_day")]
 
     def __str__(self) -> str:
         return f"{self.option} on {self.conflict_id}"
@@ -385,6 +387,7 @@ class Flag(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [models.UniqueConstraint(fields=["finding", "submission"], name="flag_once")]
+        indexes = [models.Index(fields=["at"], name="flag_by_day")]
 
     def __str__(self) -> str:
         return f"{', '.join(self.heuristics)} on {self.finding_id}"

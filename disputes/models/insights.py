@@ -1,28 +1,32 @@
-"""Daily sums for the insights page. All of it can be made anew from the rows it was counted from."""
+"""Sums for the insights page. All of it can be made anew from the rows it was counted from."""
 
 from django.db import models
 
 from tasks.models import Project
 
+DAY = 1
+
 
 class Tally(models.Model):
-    """How often something happened on one day in one project, and its sum where it has a size."""
+    """How often something happened in one project in so many days, of which `day` is the last.
+
+    Sums of single days are kept for good; those of longer spans, which end at the day counted last, save
+    the page from adding up thousands of days and keys.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tallies")
-    day = models.DateField(help_text="In UTC.")
+    span = models.PositiveSmallIntegerField(default=DAY, help_text="How many days.")
+    day = models.DateField(help_text="The last of them, in UTC.")
     measure = models.CharField(max_length=30)
     key = models.CharField(max_length=200, blank=True, help_text="The coder, model, category it is about.")
     n = models.PositiveIntegerField(default=0)
-    total = models.FloatField(default=0)
-    buckets = models.JSONField(default=dict, blank=True, help_text="How many of which size, for quantiles.")
 
     class Meta:
         verbose_name_plural = "tallies"
-        ordering = ["project", "day", "measure", "key"]
+        ordering = ["project", "span", "day", "measure", "key"]
         constraints = [
-            models.UniqueConstraint(fields=["project", "day", "measure", "key"], name="tally_once")
+            models.UniqueConstraint(fields=["project", "span", "day", "measure", "key"], name="tally_once")
         ]
-        indexes = [models.Index(fields=["measure", "day"], name="tally_by_measure")]
 
     def __str__(self) -> str:
         return f"{self.measure} {self.key} on {self.day}: {self.n}"

@@ -102,6 +102,7 @@ class Submission(models.Model):
         ]
         indexes = [
             models.Index(fields=["task"], name="submission_received", condition=Q(state="received")),
+            models.Index(fields=["at"], name="submission_by_day"),
         ]
 
     def __str__(self) -> str:
