@@ -18,9 +18,10 @@ from disputes.models import Conflict
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import ReadReview, read_review
 from tasks.access import MAINTAIN, RULE, tasks_for
+from tasks.comments import add_comment
 from tasks.errors import Refused
-from tasks.events import Actor, record
-from tasks.models import Comment, Finding, Submission, Task
+from tasks.events import Actor
+from tasks.models import Finding, Submission, Task
 from tasks.states import Status, severity_rank
 
 MAX_FINDINGS = 200
@@ -367,16 +368,8 @@ def comment(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     parent = task.comments.filter(pk=data["parent"]).first() if data["parent"] else None
     if data["parent"] and parent is None:
         raise Refused("not_found", f"There is no comment {data['parent']} on {task.ref}.", "", status=404)
-    made = Comment.objects.create(
-        project=task.project, task=task, parent=parent, target=data["target"], body=data["body"],
-        by_label=caller.actor.label, by_kind=caller.actor.kind, by_user_id=caller.actor.user_id,
+    made = add_comment(
+        task.project, data["body"], actor=caller.actor, task=task, parent=parent, target=data["target"],
+        dispute=live.ref if (live := cases.live_dispute(task)) else "",
     )  # fmt: skip
-    record(
-        task.project,
-        "commented",
-        actor=caller.actor,
-        task=task,
-        note=data["body"][:500],
-        data={"comment": made.pk},
-    )
     return _reply(f"Comment {made.pk} is on {task.ref}.", task)

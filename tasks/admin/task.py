@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
 from django.db.models import Max, QuerySet
 from django.forms import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse
@@ -27,6 +28,7 @@ from tasks.admin.base import (
     shortened,
     task_ref,
 )
+from tasks.comments import BODY_MAX, add_comment
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -333,11 +335,15 @@ class CommentAdmin(ProjectScopedAdmin):
         form = super().get_form(request, obj, change, **kwargs)
         if "task" in form.base_fields:
             form.base_fields["task"].required = True
+        if "body" in form.base_fields:
+            form.base_fields["body"].validators.append(MaxLengthValidator(BODY_MAX))
         return form
 
     def save_model(self, request: HttpRequest, obj: Comment, form: Any, change: bool) -> None:
-        if not change:
-            actor = Actor.person(request.user)
-            obj.project, obj.by_user = obj.task.project, request.user
-            obj.by_label, obj.by_kind = actor.label[:120], actor.kind
-        super().save_model(request, obj, form, change)
+        if change:
+            super().save_model(request, obj, form, change)
+            return
+        made = add_comment(
+            obj.task.project, obj.body, actor=Actor.person(request.user), task=obj.task, target=obj.target
+        )
+        obj.pk, obj.project, obj._state.adding = made.pk, made.project, False

@@ -1,0 +1,80 @@
+"""What people and agents say beside the work: remarks in threads, with @names of members."""
+
+import re
+
+from django.db import transaction
+
+from tasks.errors import Refused
+from tasks.events import Actor, record
+from tasks.models import Comment, Membership, Project, Task
+
+BODY_MAX = 20_000
+NOTE_MAX = 500  # of the event
+MENTIONS_MAX = 20
+
+# A name of Django's accounts behind an @ that ends no word: not the one of an address.
+_NAME = re.compile(r"(?<![\w@.+/-])@([\w.@+-]{1,150})")
+
+
+@transaction.atomic
+def add_comment(
+    project: Project,
+    body: str,
+    *,
+    actor: Actor,
+    task: Task | None = None,
+    parent: Comment | None = None,
+    target: str = "",
+    dispute: str = "",
+) -> Comment:
+    """Write the remark and its event, which names the members that a person mentions.
+
+    `dispute` is the one beside which it was said (D-7). Raises Refused: text_missing, text_too_long.
+    """
+    body = body.strip()
+    if not body:
+        raise Refused("text_missing", "The comment says nothing.", "Write something first.", status=422)
+    if len(body) > BODY_MAX:
+        raise Refused(
+            "text_too_long", f"The comment has {len(body)} characters; at most {BODY_MAX} are kept.",
+            "Shorten it, or say it in several.", status=422,
+        )  # fmt: skip
+    made = Comment.objects.create(
+        project=project, task=task, parent=parent, target=target, body=body, by_label=actor.label[:120],
+        by_kind=actor.kind, by_user_id=actor.user_id,
+    )  # fmt: skip
+    people = mentioned(body, project, by=actor)
+    about = {"dispute": dispute, "parent": parent.pk if parent else None, "mentions": people}
+    told = {name: value for name, value in about.items() if value}
+    record(
+        project, "commented", actor=actor, task=task, note=body[:NOTE_MAX], data={"comment": made.pk, **told}
+    )
+    return made
+
+
+def mentioned(body: str, project: Project, *, by: Actor) -> list[int]:
+    """The keys of the members whom a person names, not of that person. Nobody follows an agent's call."""
+    if by.kind != "person" or "@" not in body:
+        return []
+    names = set()
+    for found in _NAME.findall(body):
+        names |= {found.casefold(), found.rstrip(".-+@").casefold()}
+    members = Membership.objects.filter(project=project, user__is_active=True).exclude(user=by.user_id)
+    rows = members.order_by("user").values_list("user", "user__username")
+    return [pk for pk, username in rows if username.casefold() in names][:MENTIONS_MAX]
+
+
+def settle(comment: Comment, *, actor: Actor, resolved: bool = True) -> None:
+    """Mark what a thread asks for as done, or open it again. Raises Refused: unchanged."""
+    old, new = Comment.Status.OPEN, Comment.Status.RESOLVED
+    if not resolved:
+        old, new = new, old
+    with transaction.atomic():
+        if not Comment.objects.filter(pk=comment.pk, status=old).update(status=new):
+            raise Refused("unchanged", f"The comment is {new} already.", "Reload the page.")
+        kind = "comment_resolved" if resolved else "comment_reopened"
+        record(
+            comment.project, kind, actor=actor, task=comment.task, note=comment.body[:NOTE_MAX],
+            data={"comment": comment.pk},
+        )  # fmt: skip
+    comment.status = new
