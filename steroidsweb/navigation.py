@@ -70,25 +70,16 @@ UNFOLD: dict[str, Any] = {
     "SITE_URL": None,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "steroidsweb.sidebar.favicon"}],
     "DASHBOARD_CALLBACK": "agents.pages.dashboard.dashboard",
-    "STYLES": ["steroidsweb.sidebar.steroids_css", "steroidsweb.sidebar.dashboard_css"],
+    "STYLES": [
+        "steroidsweb.sidebar.colours_css",
+        "steroidsweb.sidebar.steroids_css",
+        "steroidsweb.sidebar.dashboard_css",
+    ],
+    "SCRIPTS": ["steroidsweb.sidebar.htmx_js"],
+    "GLOBAL_CALLBACK": "steroidsweb.sidebar.no_inline_colours",
     "SIDEBAR": {
         "show_search": True,
         "command_search": True,
         "navigation": "steroidsweb.sidebar.navigation",
-    },
-    "COLORS": {
-        "primary": {
-            "50": "oklch(97% .014 254.604)",
-            "100": "oklch(93.2% .032 255.585)",
-            "200": "oklch(88.2% .059 254.128)",
-            "300": "oklch(80.9% .105 251.813)",
-            "400": "oklch(70.7% .165 254.624)",
-            "500": "oklch(62.3% .214 259.815)",
-            "600": "oklch(54.6% .245 262.881)",
-            "700": "oklch(48.8% .243 264.376)",
-            "800": "oklch(42.4% .199 265.638)",
-            "900": "oklch(37.9% .146 265.522)",
-            "950": "oklch(28.2% .091 267.935)",
-        },
     },
 }

@@ -27,6 +27,8 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = _secret_key()
+# Earlier keys: sessions and sealed addresses made with them are still read, and sealed anew overnight.
+SECRET_KEY_FALLBACKS = env_list("SECRET_KEY_FALLBACKS", [])
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [])
 
@@ -53,6 +55,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "steroidsweb.security.headers",
+    "steroidsweb.security.methods",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -172,6 +176,14 @@ LOGGING = {
 
 # Called after every committed event with the project's key, so that the loop looks at once.
 DOORBELL = "agents.bell.ring"
+# Who says in one line why a task is not moving; it knows runs and disputes, which `tasks` does not.
+WAITING_LINE = "agents.pages.standing.line_of"
+# The same for events of which people are told.
+NOTICE_BELL = "disputes.telling.bell.ring"
+# Where people reach the pages: begins every link in a message. Empty: links are left out.
+URL = env_str("STEROIDS_URL").rstrip("/")
+# Whether messages may go to this host and to private networks, such as a mail server of one's own.
+TELL_PRIVATE = env_bool("STEROIDS_TELL_PRIVATE", False)
 # The name under which this machine takes runs. Two machines must not share one.
 HOST_NAME = env_str("STEROIDS_HOST_NAME")
 HOST_SLOTS = env_int("STEROIDS_HOST_SLOTS", 4, minimum=1)

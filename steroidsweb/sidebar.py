@@ -44,6 +44,19 @@ def favicon(request: HttpRequest) -> str:
     return static("steroids/favicon.svg")
 
 
+def no_inline_colours(request: HttpRequest) -> dict[str, None]:
+    """Unfold would write its colours into a <style> of each page, which our policy refuses: colours.css."""
+    return {"colors": None}
+
+
+def colours_css(request: HttpRequest) -> str:
+    return static("steroids/colours.css")
+
+
+def htmx_js(request: HttpRequest) -> str:
+    return static("steroids/htmx.js")
+
+
 def steroids_css(request: HttpRequest) -> str:
     return static("steroids/steroids.css")
 

@@ -1,0 +1,65 @@
+"""Headers that every answer carries, and the methods that pages take.
+
+A text of an agent that got past escaping would still not run: pages take scripts from this host's files only.
+"""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+# The two exceptions are unfold's: its Alpine makes functions out of attributes of the templates, and a few of
+# its components carry a width in style="". Neither lets a <script>, an on…= attribute or a <style> through.
+PAGE = {
+    "default-src": "'none'",
+    "script-src": "'self' 'unsafe-eval'",
+    "style-src": "'self'",
+    "style-src-attr": "'unsafe-inline'",
+    "img-src": "'self' data:",
+    "font-src": "'self'",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+    "base-uri": "'none'",
+    "object-src": "'none'",
+}
+# JSON, CSV, Markdown, files: nothing in them is a page.
+DATA = {"default-src": "'none'", "form-action": "'none'", "frame-ancestors": "'none'", "base-uri": "'none'"}
+POLICIES = {
+    kind: "; ".join(f"{directive} {sources}" for directive, sources in policy.items())
+    for kind, policy in {"page": PAGE, "data": DATA}.items()
+}
+
+UNUSED_FEATURES = (
+    "accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer", "microphone",
+    "midi", "payment", "screen-wake-lock", "serial", "usb", "xr-spatial-tracking",
+)  # fmt: skip
+PERMISSIONS = ", ".join(f"{feature}=()" for feature in UNUSED_FEATURES)
+
+API = "/api/v1/"
+PAGE_METHODS = ("GET", "HEAD", "POST")
+
+
+def headers(get_response: GetResponse) -> GetResponse:
+    """Content-Security-Policy and Permissions-Policy; Django's own middleware sets the other headers."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        is_page = response.headers.get("Content-Type", "").startswith("text/html")
+        response.headers.setdefault("Content-Security-Policy", POLICIES["page" if is_page else "data"])
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS)
+        return response
+
+    return middleware
+
+
+def methods(get_response: GetResponse) -> GetResponse:
+    """405 for what no form sends: a view that asks for POST only by its name would take it for a GET."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.method not in PAGE_METHODS and not request.path.startswith(API):
+            return HttpResponseNotAllowed(PAGE_METHODS)
+        return get_response(request)
+
+    return middleware
