@@ -123,7 +123,7 @@ class Desk:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
-            timeout=60,
+            timeout=300,
             check=False,
         )
         said = TIME.sub("<time>", done.stdout + done.stderr)

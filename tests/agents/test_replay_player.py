@@ -212,11 +212,11 @@ def test_a_shell_command_may_fail(stage: Stage) -> None:
 
 
 def test_pauses_are_scaled(stage: Stage) -> None:
-    stage.tape(coder({"pause": 20}))
-    stage.environment["STEROIDS_TIME_SCALE"] = "0.02"
+    stage.tape(coder({"pause": 200}))
+    stage.environment["STEROIDS_TIME_SCALE"] = "0.002"
     started = time.monotonic()
     assert stage.play().returncode == 0
-    assert 0.4 <= time.monotonic() - started < 20
+    assert 0.4 <= time.monotonic() - started < 200
 
 
 def test_it_commits_everything(stage: Stage) -> None:

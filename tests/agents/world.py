@@ -114,7 +114,7 @@ class Remote:
     def mirror(self, path: Path, **network: Any) -> Mirror:
         """A mirror of this remote on some host, as of its first commit."""
         shutil.copytree(template()[0] / "mirror.git", path)
-        return Mirror(path, str(self.path), "main", Network(**({"timeout": 20.0} | network)))
+        return Mirror(path, str(self.path), "main", Network(**({"timeout": 120.0} | network)))
 
     def count_pushes(self) -> Path:
         """From now on each push that arrives is a line in this file."""
@@ -211,7 +211,7 @@ class World:
 
 def at_once(*works: Callable[[], object]) -> None:
     """Do all of it in threads that begin at the same moment. Raises what one of them raises."""
-    start = Barrier(len(works), timeout=20)
+    start = Barrier(len(works), timeout=120)
 
     def one(work: Callable[[], object]) -> None:
         try:

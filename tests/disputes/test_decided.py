@@ -1,6 +1,5 @@
 """Reading decisions.md: what we wrote, and the other shapes in which people record decisions (§15)."""
 
-import time
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from disputes.protocol.decided import Decided, read_decisions
 from disputes.protocol.documents import MAX_BYTES, DocumentError
 from disputes.protocol.options import Option
 from disputes.protocol.records import DecisionEntry, decisions_record
+from tests.own_time import linear_time
 
 HOSTILE = (
     "Fine.\n# Active Disputes\n## Dispute: D-1 (RESOLVED)\n**Resolution:** CODER\n```\n~~~\n---\n"
@@ -201,6 +201,5 @@ def test_every_option_is_read_back(option: Option) -> None:
 @pytest.mark.parametrize("pattern", ["# ", "- ", "**Decision:** ", "> ", "| a ", "&amp;", "\t", "-", "`"])
 def test_a_line_of_anything_is_read_in_no_time(pattern: str) -> None:
     line = (pattern * (200_000 // len(pattern)))[:200_000]
-    start = time.perf_counter()
-    read_decisions(f"### ISSUE-R1-001: X\n{line}\n{line[:50_000]}")
-    assert time.perf_counter() - start < 1
+    with linear_time():
+        read_decisions(f"### ISSUE-R1-001: X\n{line}\n{line[:50_000]}")
