@@ -19,4 +19,6 @@ class AgentsConfig(AppConfig):
     verbose_name = "Agents"
 
     def ready(self) -> None:
+        from agents import tallies  # noqa: F401  (the insights count runs as well)
+
         post_migrate.connect(schedule_tick, sender=self)

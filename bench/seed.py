@@ -1,7 +1,7 @@
 """Fill an empty database with invented work of realistic size: what a busy team leaves behind in a year.
 
     DATABASE_URL=sqlite:////tmp/big.sqlite3 python bench/seed.py
-    DATABASE_URL=postgres://user@host/big python bench/seed.py --disputes 100000 --events 1000000 --projects 20
+    DATABASE_URL=postgres://user@host/big python bench/seed.py --disputes 1000 --events 10000
 
 The same arguments make the same rows but for the times, which end at `--until` (today). Projects are of
 unlike size: the first three hold half of everything. A tenth of the disputes is open. Two people can be
@@ -153,14 +153,14 @@ def fill(disputes: int, events: int, projects: int, until: date) -> None:
         for sql in connection.ops.sequence_reset_sql(no_style(), [table.model for table in year.tables]):
             cursor.execute(sql)
         cursor.execute("ANALYZE")
-    # count_days(until)
+    count_days()
 
 
-def count_days(until: date) -> None:
+def count_days() -> None:
     """The daily sums of the insights page."""
     from disputes import tallies
 
-    tallies.rebuild(since=until - timedelta(days=DAYS + 1))
+    tallies.rebuild()
 
 
 # --- A year of work ---------------------------------------------------------------------------------------

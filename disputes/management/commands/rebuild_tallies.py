@@ -1,0 +1,31 @@
+from datetime import date
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from disputes import tallies
+from tasks.models import Project
+
+
+class Command(BaseCommand):
+    help = (
+        "Counts the daily sums of the insights page anew. It may be run at any time and as often as wanted."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--project", metavar="SLUG", help="Only this one.")
+        parser.add_argument(
+            "--since",
+            metavar="YYYY-MM-DD",
+            type=date.fromisoformat,
+            help="From this day on; else everything.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        projects = None
+        if slug := options["project"]:
+            projects = list(Project.objects.filter(slug=slug))
+            if not projects:
+                raise CommandError(f"There is no project {slug}.")
+        written = tallies.rebuild(projects, since=options["since"])
+        self.stdout.write(f"{written} sums written.")

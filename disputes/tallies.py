@@ -1,0 +1,293 @@
+"""The daily sums behind the insights page: counted from the rows, kept, and counted again at any time.
+
+Days are those of UTC. A day is counted once it is over; what came since is counted when somebody looks. For
+ninety days a day may still change (a ruling turns out to be followed, a hint to be false), so each night
+counts all of these again.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as clock
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+
+from disputes.models import Decision, Dispute, Flag, Tally
+from disputes.models.insights import DAY
+from disputes.protocol import figures
+from disputes.protocol.figures import Measure
+from disputes.protocol.severity import GRAVE
+from tasks.models import Answer, Project, Task
+from tasks.states import Status
+
+PERIODS = (7, 30, 90)  # days, today among them
+STEPS = {7: 1, 30: 1, 90: 7}  # days between two points of a chart over time
+MARK = "counted"  # a row of this measure says that the project is counted up to its day
+BUDGET = 20.0  # seconds of a job; what is left over is done by the next one
+RECOUNT = timedelta(days=max(PERIODS))
+
+Row = tuple[int, date, str, str, int]  # project, day, measure, key, n
+Source = Callable[["Within"], Iterator[Row]]
+# What is counted. Apps above this one add theirs when they start.
+SOURCES: list[Source] = []
+
+
+def source(function: Source) -> Source:
+    """Mark a function that counts rows, so that the tallies hold what it yields."""
+    SOURCES.append(function)
+    return function
+
+
+@dataclass
+class Within:
+    """Which rows are to be counted: of some projects from a day on, of others from another one."""
+
+    until: date | None = None  # with this day
+    since: dict[int, date | None] = field(default_factory=dict)  # project: first day
+
+    def of(self, at: str, project: str) -> Q:
+        """As a filter on the columns that hold a row's time and its project."""
+        by_day: dict[date | None, list[int]] = {}
+        for key, day in self.since.items():
+            by_day.setdefault(day, []).append(key)
+        wanted = Q(pk__in=[])
+        for day, projects in by_day.items():
+            part = Q(**{f"{project}__in": projects})
+            wanted |= part & Q(**{f"{at}__gte": midnight(day)}) if day else part
+        if self.until:
+            wanted &= Q(**{f"{at}__lt": midnight(self.until + timedelta(days=1))})
+        return wanted
+
+
+def midnight(day: date) -> datetime:
+    return datetime.combine(day, clock(), UTC)
+
+
+def per_day(rows: QuerySet[Any], at: str, *columns: str) -> Iterable[Any]:
+    """How many rows there are of each day and each value of the columns: (day, *columns, n)."""
+    days = rows.order_by().annotate(day=TruncDate(at, tzinfo=UTC))
+    return days.values_list("day", *columns).annotate(n=Count("pk")).iterator()
+
+
+# --- What is counted --------------------------------------------------------------------------------------
+
+
+@source
+def opened(within: Within) -> Iterator[Row]:
+    """Disputes, on the day they were opened."""
+    rows = Dispute.objects.filter(within.of("opened_at", "project")).exclude(closed_reason="logged")
+    for day, project, severity, n in per_day(rows, "opened_at", "project", "severity"):
+        yield project, day, Measure.OPENED, severity, n
+
+
+@source
+def ruled(within: Within) -> Iterator[Row]:
+    """Rulings of people that stand, on the day they were made."""
+    rows = Decision.objects.standing().filter(
+        within.of("at", "conflict__dispute__project"), authority=Decision.Authority.PERSON
+    )
+    columns = rows.order_by().values_list(
+        "conflict__dispute__project", "at", "conflict__opened_at", "option", "seconds", "user",
+        "conflict__kind", "conflict__severity", "conflict__reason", "conflict__followed",
+        "conflict__coder_label", "conflict__reviewer_label", "conflict__submission__by_model",
+        "conflict__finding__review__by_model",
+    )  # fmt: skip
+    for (
+        project, at, opened_at, option, seconds, user, kind, severity, category, followed, coder, reviewer,
+        coder_model, reviewer_model,
+    ) in columns.iterator():  # fmt: skip
+        ruling = figures.Ruling(
+            kind=kind, option=option, severity=severity, category=category,
+            waited=(at - opened_at).total_seconds(), seconds=seconds, ruler=str(user), followed=followed,
+            coder=coder, reviewer=reviewer, coder_model=coder_model or "",
+            reviewer_model=reviewer_model or "",
+        )  # fmt: skip
+        day = at.astimezone(UTC).date()
+        for measure, key in figures.of_ruling(ruling):
+            yield project, day, measure, key, 1
+
+
+@source
+def answered(within: Within) -> Iterator[Row]:
+    """How critical and high findings were answered, on the day of the hand-in."""
+    rows = Answer.objects.standing().filter(
+        within.of("submission__at", "submission__task__project"), finding__severity__in=sorted(GRAVE)
+    )
+    for day, project, kind, n in per_day(rows, "submission__at", "submission__task__project", "kind"):
+        yield project, day, Measure.ANSWERS, kind, n
+
+
+@source
+def flagged(within: Within) -> Iterator[Row]:
+    """Hints at silent disagreement, on the day they were raised."""
+    rows = Flag.objects.filter(within.of("at", "submission__task__project"))
+    columns = rows.order_by().values_list("submission__task__project", "at", "heuristics", "status")
+    for project, at, heuristics, status in columns.iterator():
+        for measure, key in figures.of_flag(heuristics, status):
+            yield project, at.astimezone(UTC).date(), measure, key, 1
+
+
+@source
+def completed(within: Within) -> Iterator[Row]:
+    """Tasks, on the day they were completed: how often each was rejected."""
+    rows = Task.objects.filter(within.of("status_at", "project"), status=Status.COMPLETED)
+    for day, project, rejections, n in per_day(rows, "status_at", "project", "rejections"):
+        yield project, day, Measure.REJECTIONS, str(rejections), n
+
+
+def count(within: Within) -> Counter[tuple[int, date, str, str]]:
+    """All sources, summed for each project, day, measure and key."""
+    found: Counter[tuple[int, date, str, str]] = Counter()
+    for each in SOURCES:
+        for project, day, measure, key, n in each(within):
+            found[project, day, str(measure), key[:200]] += n
+    return found
+
+
+# --- Keeping ----------------------------------------------------------------------------------------------
+
+
+def count_days() -> str:
+    """The job: count what is not counted up to yesterday, as far as its time goes. Idempotent."""
+    today, deadline = _today(), time.monotonic() + BUDGET
+    done = 0
+    for project in due(today):
+        rebuild([project], since=today - RECOUNT)
+        done += 1
+        if time.monotonic() > deadline:
+            break
+    return f"counted {done} projects"
+
+
+def due(today: date) -> list[Project]:
+    """The projects that are not counted up to yesterday."""
+    yesterday = today - timedelta(days=1)
+    counted = Tally.objects.filter(measure=MARK, span=DAY, day__gte=yesterday)
+    return list(Project.objects.exclude(pk__in=counted.values("project")).order_by("pk"))
+
+
+def rebuild(projects: Iterable[Project] | None = None, *, since: date | None = None) -> int:
+    """Count the days from `since` to yesterday anew, all where it is not given. Returns the rows written.
+
+    Days between those counted before and `since` are counted as well: there is never a gap.
+    """
+    yesterday = _today() - timedelta(days=1)
+    wanted = Project.objects.order_by("pk") if projects is None else projects
+    marks = counted_until(project.pk for project in wanted)
+    written = 0
+    for project in wanted:
+        mark = marks.get(project.pk)
+        first = min(since, mark + timedelta(days=1)) if since and mark else None
+        counts = count(Within(yesterday, {project.pk: first}))
+        counts[project.pk, yesterday, MARK, ""] = 1
+        with transaction.atomic():
+            Project.objects.select_for_update().get(pk=project.pk)
+            kept = Tally.objects.filter(project=project, span=DAY)
+            kept.filter(measure=MARK).exclude(day=yesterday).delete()
+            written += _replace(kept.filter(day__gte=first) if first else kept, counts)
+            for period in PERIODS:
+                written += _replace(*_span(project, period, yesterday))
+    return written
+
+
+def _replace(kept: QuerySet[Tally], counts: Counter[tuple[int, date, str, str]], span: int = DAY) -> int:
+    """Make the rows hold the counts, and touch only those that differ. Returns how many were written."""
+    left = dict(counts)
+    stale = []
+    for pk, project, day, measure, key, n in kept.values_list("pk", "project", "day", "measure", "key", "n"):
+        if left.get((project, day, measure, key)) == n:
+            del left[project, day, measure, key]
+        else:
+            stale.append(pk)
+    for start in range(0, len(stale), 500):
+        Tally.objects.filter(pk__in=stale[start : start + 500]).delete()
+    Tally.objects.bulk_create(
+        [
+            Tally(project_id=project, span=span, day=day, measure=measure, key=key, n=n)
+            for (project, day, measure, key), n in left.items()
+        ],
+        batch_size=2_000,
+    )
+    return len(left)
+
+
+def _span(
+    project: Project, period: int, last: date
+) -> tuple[QuerySet[Tally], Counter[tuple[int, date, str, str]], int]:
+    """The kept rows of a period, what they should hold, and how long it is; all but today's day of it."""
+    days = Tally.objects.filter(
+        project=project, span=DAY, day__gt=last - timedelta(days=period - 1), day__lte=last
+    )
+    sums: Counter[tuple[int, date, str, str]] = Counter()
+    by_key = days.order_by().exclude(measure=MARK).values_list("measure", "key").annotate(total=Sum("n"))
+    for measure, key, n in by_key:
+        sums[project.pk, last, measure, key] = n
+    over_time = days.order_by().filter(measure__in=TRENDS).values_list("day", "measure", "key", "n")
+    for row in over_time:
+        for measure, key, n in trend(period, *row):
+            sums[project.pk, last, measure, key] += n
+    return Tally.objects.filter(project=project, span=period), sums, period
+
+
+TRENDS = {Measure.OPENED: Measure.TREND_OPENED, Measure.WAITED: Measure.TREND_WAITED}
+
+
+def trend(period: int, day: date, measure: str, key: str, n: int) -> Iterator[tuple[str, str, int]]:
+    """What a day's sum adds to the charts over time of a period."""
+    if measure == Measure.OPENED:
+        yield Measure.TREND_OPENED, step_of(day, period).isoformat(), n
+    elif measure == Measure.WAITED:
+        bucket = key.rpartition("|")[2]
+        yield Measure.TREND_WAITED, figures.joined(step_of(day, period).isoformat(), bucket), n
+
+
+def step_of(day: date, period: int) -> date:
+    """The first day of the point in which a chart shows the day: itself, or the Monday of its week."""
+    return day - timedelta(days=day.weekday()) if STEPS[period] == 7 else day
+
+
+# --- Looking ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What a period of some projects comes to, from its first day up to this moment."""
+
+    days: int
+    first: date
+    last: date
+    sums: figures.Sums
+
+
+def look(projects: Iterable[int], days: int) -> Period:
+    """The sums of the last `days` days, today among them: what is kept, and what came since.
+
+    Where nothing was counted for long, the kept days reach back further; the period says so.
+    """
+    keys, today = list(projects), _today()
+    first = today - timedelta(days=days - 1)
+    marks = {key: day for key, day in counted_until(keys).items() if day >= first}
+    kept = Tally.objects.filter(project__in=list(marks), span=days)
+    rows = list(kept.order_by().values_list("measure", "key").annotate(total=Sum("n")))
+    since = {key: marks[key] + timedelta(days=1) if key in marks else first for key in keys}
+    for (_, day, measure, key), n in count(Within(None, since)).items():
+        rows.append((measure, key, n))
+        rows.extend(trend(days, day, measure, key, n))
+    back = [day - timedelta(days=days - 2) for day in marks.values()]
+    return Period(days, min([first, *back]), today, figures.fold(rows))
+
+
+def counted_until(projects: Iterable[int]) -> dict[int, date]:
+    """Up to which day each of the projects is counted; those never counted are left out."""
+    marks = Tally.objects.filter(measure=MARK, span=DAY, project__in=list(projects))
+    return dict(marks.order_by().values_list("project").annotate(last=Max("day")))
+
+
+def _today() -> date:
+    return timezone.now().astimezone(UTC).date()
