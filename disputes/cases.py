@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from disputes import triage
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute, Flag
 from disputes.protocol.gate import OpenConflict
 from disputes.protocol.options import Option
@@ -123,6 +124,7 @@ def open_conflict(
     )
     if not logged:
         refresh(dispute)
+        triage.wake(dispute, "conflict", actor=actor)
     record(
         task.project, "conflict_logged" if logged else "conflict_opened", actor=actor, task=task,
         note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},

@@ -1,0 +1,255 @@
+"""How a team shares open disputes: who looks now, whose turn it is, who watches, what sleeps, who is on duty.
+
+None of this decides anything, and none of it keeps anybody from ruling. Claims come and go without a trace;
+everything else leaves one event.
+"""
+
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from disputes.models import Dispute, Duty, Watch
+from disputes.models.case import SNOOZE_CONDITIONS
+from tasks.access import READ, RULE, may
+from tasks.errors import Refused
+from tasks.events import SYSTEM, Actor, record
+from tasks.models import Event, Membership, Project
+
+CLAIM_FOR = timedelta(minutes=5)
+SNOOZE_MAX = timedelta(days=365)
+SUBMISSION, COMMENT, LANDING = (condition for condition, _ in SNOOZE_CONDITIONS)
+# The events that may wake a dispute. A task that is cancelled or finished by hand is not waited for either.
+WAKING = {
+    "submit": SUBMISSION,
+    "commented": COMMENT,
+    "landed": LANDING,
+    "cancel": LANDING,
+    "finish": LANDING,
+}
+
+
+def _need(user: Any, dispute: Dispute, roles: frozenset[str], what: str) -> None:
+    if not may(user, dispute.project, roles):
+        raise Refused(
+            "no_right", f"You may not {what} in {dispute.project.name}.",
+            "A maintainer can make you a triager.", status=403,
+        )  # fmt: skip
+
+
+def _not_open(dispute: Dispute) -> Refused:
+    return Refused("not_open", f"{dispute.ref} does not wait for anybody any more.", "Reload the queue.")
+
+
+def _told(dispute: Dispute, kind: str, actor: Actor, note: str = "", **data: Any) -> None:
+    data = {"dispute": dispute.ref, **data}
+    record(dispute.project, kind, actor=actor, task=dispute.task, note=note, data=data)
+
+
+# --- Claims -----------------------------------------------------------------------------------------------
+
+
+def claim(dispute: Dispute, user: Any) -> bool:
+    """Show others that the person is about to rule, for five minutes; again to prolong it.
+
+    False where somebody else's claim stands. The caller has asked for the right to rule.
+    """
+    now = timezone.now()
+    until = now + CLAIM_FOR
+    free = Q(claimed_by__isnull=True) | Q(claimed_by=user.pk) | Q(claimed_until__lte=now)
+    if Dispute.objects.open().filter(free, pk=dispute.pk).update(claimed_by=user, claimed_until=until):
+        dispute.claimed_by, dispute.claimed_until = user, until
+        return True
+    dispute.refresh_from_db(fields=["claimed_by", "claimed_until"])
+    return False
+
+
+def release(dispute: Dispute, user: Any) -> None:
+    """The person went away without ruling."""
+    Dispute.objects.filter(pk=dispute.pk, claimed_by=user.pk).update(claimed_by=None, claimed_until=None)
+
+
+# --- Whose turn, and who wants to know --------------------------------------------------------------------
+
+
+def people_for(projects: Any) -> dict[int, list[Any]]:
+    """Who may rule in each of the projects, by name. Superusers are nobody's first choice and not listed."""
+    may_rule = Membership.objects.filter(project__in=projects, role__in=RULE, user__is_active=True)
+    people: dict[int, list[Any]] = {}
+    for membership in may_rule.select_related("user").order_by("user__first_name", "user__username"):
+        people.setdefault(membership.project_id, []).append(membership.user)
+    return people
+
+
+@transaction.atomic
+def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
+    """Make it somebody's turn, or nobody's (None). False where it was so already.
+
+    Raises Refused: no_right, cannot_rule (the person may not rule there), not_open.
+    """
+    _need(by, dispute, RULE, "assign")
+    if to is not None and not (to.is_active and may(to, dispute.project, RULE)):
+        raise Refused(
+            "cannot_rule", f"{name_of(to)} may not rule in {dispute.project.name}.", "Choose somebody else.",
+            status=422,
+        )  # fmt: skip
+    other = Q(assignee__isnull=False) if to is None else ~Q(assignee=to.pk) | Q(assignee__isnull=True)
+    if not Dispute.objects.open().filter(other, pk=dispute.pk).update(assignee=to):
+        if not Dispute.objects.open().filter(pk=dispute.pk).exists():
+            raise _not_open(dispute)
+        return False
+    dispute.assignee = to
+    words = f"to {name_of(to)}" if to else "to nobody"
+    _told(dispute, "assigned", Actor.person(by), words, assignee=to.pk if to else None)
+    return True
+
+
+@transaction.atomic
+def watch(dispute: Dispute, user: Any) -> bool:
+    """Tell the person of everything that happens to it. False where they watch already."""
+    _need(user, dispute, READ, "watch")
+    _, made = Watch.objects.get_or_create(dispute=dispute, user=user)
+    if made:
+        _told(dispute, "watched", Actor.person(user))
+    return made
+
+
+@transaction.atomic
+def unwatch(dispute: Dispute, user: Any) -> bool:
+    """Stop that. False where they did not watch."""
+    _need(user, dispute, READ, "watch")
+    gone, _ = Watch.objects.filter(dispute=dispute, user=user.pk).delete()
+    if gone:
+        _told(dispute, "unwatched", Actor.person(user))
+    return bool(gone)
+
+
+# --- Snooze -----------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, condition: str = "") -> None:
+    """Take it out of everybody's turn until a time or until something happens, whichever comes first.
+
+    Raises Refused: no_right, not_open, no_end (nothing would ever wake it), too_long, unknown_condition.
+    """
+    _need(by, dispute, RULE, "snooze")
+    now = timezone.now()
+    if condition and condition not in dict(SNOOZE_CONDITIONS):
+        raise Refused(
+            "unknown_condition", f"Nothing is known as {condition!r}.", "Choose from the list.", status=422
+        )
+    if until is None and not condition:
+        raise Refused("no_end", "Nothing would ever wake it.", "Say when, or what for.", status=422)
+    if until is not None and not now < until <= now + SNOOZE_MAX:
+        raise Refused("too_long", "It sleeps for a year at most, and not into the past.", "", status=422)
+    if condition and dispute.task is None:
+        raise Refused("no_end", "A card of a whole project sleeps until a time.", "Say when.", status=422)
+    if condition == LANDING and dispute.task is not None and not dispute.task.waits_for:
+        raise Refused(
+            "no_end", f"{dispute.task.ref} waits for no other task.", "Choose another end.", status=422
+        )
+    done = Dispute.objects.open().filter(pk=dispute.pk)
+    if not done.update(snoozed_at=now, snoozed_by=by, snoozed_until=until, snoozed_for=condition):
+        raise _not_open(dispute)
+    dispute.snoozed_at, dispute.snoozed_by, dispute.snoozed_until = now, by, until
+    dispute.snoozed_for = condition
+    _told(
+        dispute, "snoozed", Actor.person(by), snoozed_words(dispute),
+        until=until.isoformat() if until else None, condition=condition,
+    )  # fmt: skip
+
+
+def asleep(now: datetime | None = None) -> Q:
+    """Disputes that sleep. One whose time has come is awake, even where no job has said so yet."""
+    later = Q(snoozed_until__isnull=True) | Q(snoozed_until__gt=now or timezone.now())
+    return Q(snoozed_at__isnull=False) & later
+
+
+def awake(now: datetime | None = None) -> Q:
+    """All others."""
+    return Q(snoozed_at__isnull=True) | Q(snoozed_until__lte=now or timezone.now())
+
+
+def snoozed_words(dispute: Dispute) -> str:
+    """Until when it sleeps: "until 3 Dec, 09:00, or until somebody comments"."""
+    ends = []
+    if dispute.snoozed_until:
+        local = timezone.localtime(dispute.snoozed_until)
+        ends.append(f"until {local.day} {local:%b, %H:%M}")
+    if dispute.snoozed_for:
+        condition = dispute.get_snoozed_for_display()
+        ends.append(f"until {condition[0].lower()}{condition[1:]}")
+    return ", or ".join(ends)
+
+
+@transaction.atomic
+def wake(dispute: Dispute, why: str, *, actor: Actor = SYSTEM) -> bool:
+    """Back into the queue. `why` is time, person, conflict or the condition. False where it did not sleep."""
+    asleep_still = Dispute.objects.filter(pk=dispute.pk, snoozed_at__isnull=False)
+    if not asleep_still.update(snoozed_at=None, snoozed_by=None, snoozed_until=None, snoozed_for=""):
+        return False
+    dispute.snoozed_at = dispute.snoozed_by = dispute.snoozed_until = None
+    dispute.snoozed_for = ""
+    if dispute.status == Dispute.Status.OPEN:
+        _told(dispute, "woken", actor, why=why)
+    return True
+
+
+def wake_by(dispute: Dispute, user: Any) -> bool:
+    """A person wants it back. Raises Refused: no_right."""
+    _need(user, dispute, RULE, "wake")
+    return wake(dispute, "person", actor=Actor.person(user))
+
+
+def wake_due(now: datetime | None = None) -> int:
+    """Say of each dispute whose time has come that it is awake. Returns how many; idempotent."""
+    due = Dispute.objects.open().filter(snoozed_at__isnull=False, snoozed_until__lte=now or timezone.now())
+    return sum(wake(dispute, "time") for dispute in due.select_related("project", "task__project"))
+
+
+def wake_for(event: Event) -> None:
+    """Wake what waited for this event, in the event's own transaction. One's own comment wakes nothing."""
+    condition = WAKING.get(event.kind)
+    if condition is None or event.task_id is None:
+        return
+    sleeping = Dispute.objects.open().filter(snoozed_for=condition)
+    if condition == LANDING:
+        direct = Q(task__dependencies__on=event.task_id)
+        by_section = Q(task__section__depends_on__tasks=event.task_id)
+        sleeping = sleeping.filter(direct | by_section, project=event.project_id).distinct()
+    else:
+        sleeping = sleeping.filter(task=event.task_id)
+    if condition == COMMENT and event.user_id:
+        sleeping = sleeping.exclude(snoozed_by=event.user_id)
+    for dispute in sleeping.select_related("project", "task__project"):
+        wake(dispute, condition)
+
+
+# --- Duty -------------------------------------------------------------------------------------------------
+
+
+def duties(projects: Any, day: date | None = None) -> QuerySet[Duty]:
+    """Who is on duty in these projects that day, and may still rule there."""
+    today = day or timezone.localdate()
+    member = Membership.objects.filter(project=OuterRef("project"), user=OuterRef("user"), role__in=RULE)
+    return (
+        Duty.objects.filter(project__in=projects, first_day__lte=today, last_day__gte=today)
+        .filter(Exists(member) | Q(user__is_superuser=True), user__is_active=True)
+        .select_related("user", "project")
+        .order_by("last_day", "pk")
+    )
+
+
+def on_duty(project: Project, day: date | None = None) -> list[Any]:
+    """The people on duty in the project that day (today); empty where the rota names nobody."""
+    on = duties([project.pk], day).values("user")
+    return list(get_user_model().objects.filter(pk__in=on).order_by("pk"))
+
+
+def name_of(user: Any) -> str:
+    """A person as others read it."""
+    return user.get_full_name() or user.get_username()
