@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Playwright's sync API runs an event loop in this thread; our queries here are as safe as without it.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
+NAVIGATION, EXPECTED = 60_000, 30_000  # milliseconds; a loaded machine takes its time
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -33,8 +35,9 @@ def chromium() -> Iterator["Browser"]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if not path:
         pytest.skip("There is no Chromium: install one, or name it in the environment as CHROMIUM.")
+    playwright_api.expect.set_options(timeout=EXPECTED)
     with playwright_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGS)
+        browser = playwright.chromium.launch(executable_path=path, args=ARGS, timeout=NAVIGATION)
         yield browser
         browser.close()
 
@@ -57,6 +60,8 @@ def open_page(chromium: "Browser", live_server: Any, scene: Scene) -> Iterator[C
         options = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"} | options
         context = chromium.new_context(**options)
         contexts.append(context)
+        context.set_default_timeout(EXPECTED)
+        context.set_default_navigation_timeout(NAVIGATION)
         client = Client()
         client.login(username="lea", password="secret-password")
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
