@@ -66,6 +66,9 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=0, help="default: ten for each dispute")
     parser.add_argument("--projects", type=int, default=20)
     parser.add_argument("--until", type=date.fromisoformat, default=datetime.now(UTC).date())
+    parser.add_argument(
+        "--if-empty", action="store_true", help="leave a database that holds projects as it is"
+    )
     asked = parser.parse_args()
     if not os.environ.get("DATABASE_URL"):
         parser.error("DATABASE_URL names the database to fill; an empty one is needed.")
@@ -75,6 +78,8 @@ def main() -> int:
     from tasks.models import Project
 
     call_command("migrate", verbosity=0)
+    if Project.objects.exists() and asked.if_empty:
+        return 0
     if Project.objects.exists():
         print("This database holds projects already; nothing was written.", file=sys.stderr)
         return 1
