@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from disputes.protocol import leads
 from disputes.protocol.disagree import STATUS, STATUS_LABELS, is_heading, section_kind
-from disputes.protocol.documents import Line, Mode
+from disputes.protocol.documents import STATED, Line, Mode
 from disputes.protocol.kinds import ANSWER_WORDS, AnswerKind, is_answer, is_open, stated_kind
 from disputes.protocol.naming import FULL, Names, Span
 from disputes.protocol.sections import Outline, Place, Role, is_row, row_cells
@@ -76,7 +76,7 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
             for code in span.codes:
                 if (code, line.mode) not in mentions:
                     mentions[code, line.mode] = Mention(code, line.number, line.mode)
-        if line.mode is not Mode.STATED or is_heading(line, names):
+        if line.mode is not STATED or is_heading(line, names):
             continue
         for read in _answers_of(lines, index, spans, place, names):
             kind = read.kind or place.kind or AnswerKind.ADDRESSED
@@ -234,7 +234,7 @@ class _Entry:
 def _kind_below(lines: list[Line], index: int) -> AnswerKind | None:
     """What the details below a list item or a lead-in say became of the finding."""
     for line in lines[index + 1 : index + 9]:
-        if line.mode is not Mode.STATED:
+        if line.mode is not STATED:
             continue
         if not line.text.strip() or line.heading or FULL.search(line.text):
             break

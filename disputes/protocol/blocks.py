@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from disputes.protocol.beside import field_severity
-from disputes.protocol.documents import RULE, Mode
+from disputes.protocol.documents import RULE, STATED
 from disputes.protocol.fields import field_name, field_of
 from disputes.protocol.groups import MAX_LABEL, MAX_OPENING, Group, opened
 from disputes.protocol.headings import (
@@ -81,7 +81,7 @@ class _Walk:
         for index, line in enumerate(lines):
             if index in opened:
                 self._heading(index, opened[index], starts[index])
-            elif line.mode is not Mode.STATED:
+            elif line.mode is not STATED:
                 self.prose = self.prose or self.open is None
             elif start := starts[index]:
                 self._start(index, start)
@@ -99,7 +99,7 @@ class _Walk:
         start, begin, section, group = self.open
         while end > begin + 1 and (
             not (last := self.layout.lines[end - 1]).text.strip()
-            or (last.mode is Mode.STATED and RULE.match(last.text))
+            or (last.mode is STATED and RULE.match(last.text))
         ):
             end -= 1
         self.blocks.append(Block(start, begin, end, section, group))
@@ -322,7 +322,7 @@ class _Walk:
         lines, starts = self.layout.lines, self.layout.starts
         for below in range(index + 1, min(index + 1 + MAX_AHEAD, len(lines))):
             line, other = lines[below], starts[below]
-            if line.mode is not Mode.STATED:
+            if line.mode is not STATED:
                 continue
             if other is not None:
                 listed = other.shape is Shape.ITEM and (other.numbered or other.bold) and not other.field

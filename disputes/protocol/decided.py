@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from disputes.protocol.documents import Line, Mode, Problem, scan
+from disputes.protocol.documents import STATED, Line, Problem, scan
 from disputes.protocol.identifiers import codes_in
 from disputes.protocol.options import Option
 from disputes.protocol.quotes import one_line, readable, unquoted
@@ -132,7 +132,7 @@ def read_decisions(document: str) -> ReadDecisions:
 def _sections(lines: Iterable[Line]) -> Iterator[_Section]:
     section, label = _Section(1, ""), ""
     for line in lines:
-        heading = _HEADING.match(line.text) if line.mode is Mode.STATED else None
+        heading = _HEADING.match(line.text) if line.mode is STATED else None
         named = _label(line)
         if heading and _name(heading["text"]) in LABELS:
             label = _start(section, LABELS[_name(heading["text"])], "")
@@ -143,9 +143,9 @@ def _sections(lines: Iterable[Line]) -> Iterator[_Section]:
             section, label = _Section(line.number, _title(heading["text"])), ""
         elif named:
             label = _start(section, named[0], named[1]) if named[0] else ""
-        elif line.mode is Mode.STATED and _RULE.match(line.text):
+        elif line.mode is STATED and _RULE.match(line.text):
             label = ""
-        elif line.mode is Mode.STATED and line.text.lstrip().startswith("|"):
+        elif line.mode is STATED and line.text.lstrip().startswith("|"):
             section.rows.append((line.number, _cells(line.text)))
         elif label:
             section.values[label].append(line.text)
@@ -165,8 +165,8 @@ def _title(text: str) -> str:
 
 def _label(line: Line) -> tuple[str, str] | None:
     """The value that a line begins ("" for the head of a group), and what of it stands there already."""
-    match = _LABEL.match(line.text) if line.mode is Mode.STATED else None
-    match = match or (_PLAIN.match(line.text) if line.mode is Mode.STATED else None)
+    match = _LABEL.match(line.text) if line.mode is STATED else None
+    match = match or (_PLAIN.match(line.text) if line.mode is STATED else None)
     if match is None:
         return None
     name = _name(match["name"])

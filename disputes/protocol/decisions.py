@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from disputes.protocol.compliance import Followed
-from disputes.protocol.documents import Line, Mode, Problem, scan
+from disputes.protocol.documents import STATED, Line, Problem, scan
 from disputes.protocol.keywords import keywords, overlap
 from disputes.protocol.kinds import AnswerKind
 from disputes.protocol.options import Option
@@ -162,7 +162,7 @@ def _paragraphs(lines: Iterable[Line]) -> Iterator[tuple[int, str]]:
     """The number of the first line and the text of every paragraph that states something."""
     start, texts = 0, list[str]()
     for line in lines:
-        if line.mode is Mode.STATED and line.text.strip():
+        if line.mode is STATED and line.text.strip():
             start = start or line.number
             texts.append(line.text)
         elif texts:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from disputes.protocol.answers import Answered
-from disputes.protocol.documents import Line, Mode
+from disputes.protocol.documents import STATED, Line
 from disputes.protocol.naming import FULL
 
 # Case and endings make no difference.
@@ -41,7 +41,7 @@ def response_section(lines: Sequence[Line], answer: Answered) -> list[Line]:
         return list(lines[start:end])
     taken = [first]
     for line in lines[start + 1 : start + ROW_OR_LINE]:
-        if line.heading or (line.mode is Mode.STATED and FULL.search(line.text)):
+        if line.heading or (line.mode is STATED and FULL.search(line.text)):
             break
         taken.append(line)
     return taken
@@ -49,7 +49,7 @@ def response_section(lines: Sequence[Line], answer: Answered) -> list[Line]:
 
 def deflections(section: Sequence[Line]) -> list[str]:
     """The first deflecting phrases that a section states; none where it offers an alternative (H5)."""
-    stated = [line for line in section if line.mode is Mode.STATED]
+    stated = [line for line in section if line.mode is STATED]
     if any(_offers(line) for line in stated):
         return []
     found = (" ".join(match[0].split()) for line in stated for match in PHRASES.finditer(line.text))

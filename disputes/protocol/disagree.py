@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from disputes.protocol.documents import Line, Mode, Problem, joined
+from disputes.protocol.documents import STATED, Line, Problem, joined
 from disputes.protocol.kinds import AnswerKind, stated_kind
 from disputes.protocol.naming import Names, Span
 
@@ -89,7 +89,7 @@ def is_heading(line: Line, names: Names) -> bool:
 
 
 def _heading(line: Line, names: Names) -> re.Match[str] | None:
-    if line.mode is not Mode.STATED or "#" not in line.text[:4]:
+    if line.mode is not STATED or "#" not in line.text[:4]:
         return None
     match = HEADING.match(line.text)
     if match is None or match["colon"] or not match["rest"].strip(" *_]"):
@@ -130,7 +130,7 @@ def read_blocks(
 
 def _starts(lines: list[Line], names: Names) -> Iterator[_Start]:
     for index, line in enumerate(lines):
-        if line.mode is not Mode.STATED:
+        if line.mode is not STATED:
             continue
         text = line.text
         if text.lstrip(" ")[:1] == "#":
@@ -184,7 +184,7 @@ LOOK_AHEAD = 40
 def section_kind(lines: list[Line], index: int) -> AnswerKind | None:
     """What the lines below a heading say became of the finding: `**Status:** Deferred`."""
     for line in lines[index + 1 : index + 1 + LOOK_AHEAD]:
-        if line.mode is not Mode.STATED:
+        if line.mode is not STATED:
             continue
         if line.heading:
             break
@@ -209,7 +209,7 @@ def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
         if index in starts or (below and (not start.level or below[0] <= start.level)):
             break
         body.append(line)
-        label = LABEL.match(line.text) if line.mode is Mode.STATED and ":" in line.text else None
+        label = LABEL.match(line.text) if line.mode is STATED and ":" in line.text else None
         name = LABELS.get(label["label"].strip().lower().replace("’", "'")) if label else None
         if label and name:
             current = name
@@ -278,7 +278,7 @@ def _without_rule(block: list[Line]) -> list[Line]:
     end = len(block)
     while end and (
         not block[end - 1].text.strip()
-        or (block[end - 1].mode is Mode.STATED and RULE.fullmatch(block[end - 1].text))
+        or (block[end - 1].mode is STATED and RULE.fullmatch(block[end - 1].text))
     ):
         end -= 1
     return block[:end]

@@ -41,6 +41,10 @@ class Mode(StrEnum):
     FENCED = "fenced"
 
 
+# Each line is asked how it is meant, and Python 3.11 takes long to find a member by the name of its enum.
+STATED, QUOTED, FENCED = Mode
+
+
 class Line(NamedTuple):
     """One line: its number from 1, its text without line end, and how it is meant.
 
@@ -54,7 +58,7 @@ class Line(NamedTuple):
     @property
     def heading(self) -> tuple[int, str] | None:
         """Level and text, where the line is a heading that states something."""
-        if self.mode is not Mode.STATED or "#" not in self.text[:4]:
+        if self.mode is not STATED or "#" not in self.text[:4]:
             return None
         match = HEADING.match(self.text)
         return (len(match["level"]), match["text"].rstrip().rstrip("#").rstrip()) if match else None
@@ -114,7 +118,7 @@ def scan(text: str) -> list[Line]:
 def unclosed_fence(lines: Sequence[Line]) -> int:
     """The number of the line that opens a fence which nothing closes; 0 where there is none."""
     start = len(lines)
-    while start and lines[start - 1].mode is Mode.FENCED:
+    while start and lines[start - 1].mode is FENCED:
         start -= 1
     last = [line.text for line in lines[start:]]
     opened = _modes("\n".join(last), last)[1]
@@ -124,14 +128,14 @@ def unclosed_fence(lines: Sequence[Line]) -> int:
 def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
     """How each line is meant, and the index of the line whose fence is still open at the end, or -1."""
     fences, quotes = "```" in text or "~~~" in text, ">" in text
-    modes = [Mode.STATED] * len(lines)
+    modes = [STATED] * len(lines)
     if not fences and not quotes:  # a comment ends with > as well
         return modes, -1
     opened: _Fence | None = None
     opened_at = -1
     for index, raw in enumerate(lines):
         if fences and (mark := _fence(raw, may_open=opened is None)):
-            modes[index] = Mode.FENCED
+            modes[index] = FENCED
             if opened is None:
                 opened, opened_at = mark, index
             elif (
@@ -141,9 +145,9 @@ def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
             ):
                 opened = None
         elif opened is not None:
-            modes[index] = Mode.FENCED
+            modes[index] = FENCED
         elif quotes and raw.lstrip()[:1] == ">":
-            modes[index] = Mode.QUOTED
+            modes[index] = QUOTED
     if "<!--" in text:
         _pass_over_comments(lines, modes)
     return modes, opened_at if opened else -1
@@ -155,12 +159,12 @@ def _pass_over_comments(lines: list[str], modes: list[Mode]) -> None:
     last = ends[-1] if ends else -1
     inside = False
     for index in range(last + 1):
-        if modes[index] is not Mode.STATED:
+        if modes[index] is not STATED:
             continue
         text = lines[index].strip()
         inside = inside or (text.startswith("<!--") and ("-->" not in text or text.endswith("-->")))
         if inside:
-            modes[index] = Mode.QUOTED
+            modes[index] = QUOTED
             inside = "-->" not in text
 
 
@@ -204,7 +208,7 @@ def list_item(text: str) -> ListItem | None:
 
 def is_rule(line: Line) -> bool:
     """Whether a line is a horizontal rule."""
-    return line.mode is Mode.STATED and RULE.match(line.text) is not None
+    return line.mode is STATED and RULE.match(line.text) is not None
 
 
 def bold_lead(text: str) -> tuple[str, str] | None:
@@ -250,7 +254,7 @@ def _is_row(line: Line) -> bool:
     text = line.text
     if text[:1] != "|" and (text[:1] not in BLANKS or text.lstrip()[:1] != "|"):
         return False
-    return line.mode is Mode.STATED and text.strip() != "|"
+    return line.mode is STATED and text.strip() != "|"
 
 
 def _is_separator(row: tuple[str, ...]) -> bool:

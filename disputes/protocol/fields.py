@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from disputes.protocol.documents import RULE, Line, Mode, cells
+from disputes.protocol.documents import RULE, STATED, Line, cells
 
 FIELD = re.compile(
-    r"\s*(?:(?:[-*+]|\d{1,2}\.)\s+)?[*_]{0,3}(?P<label>[A-Za-z][A-Za-z /]{1,28}?)"
+    r"\s*(?:(?:[-*+]|\d{1,2}\.)\s+)?[*_]{0,3}(?P<label>[A-Za-z][A-Za-z /]{1,28}+)"
     r"(?:\s?\([^()]{1,30}\))?(?::[*_]{1,3}|[*_]{1,3}:|:)\s*(?P<text>.*)$"
 )
 FIELDS: dict[str, str] = {
@@ -69,7 +69,7 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
     header: tuple[str, ...] = ()
     for line in body:
         text = line.text
-        if line.mode is Mode.STATED:
+        if line.mode is STATED:
             if (title := line.heading) and (name := field_name(title[1])):
                 current = name
                 fields.setdefault(name, [])
@@ -84,7 +84,7 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
             if not current and text.lstrip()[:1] == "|":
                 header = _take_row(fields, header, cells(text))
                 continue
-        if current and text.strip() and not (line.mode is Mode.STATED and RULE.match(text)):
+        if current and text.strip() and not (line.mode is STATED and RULE.match(text)):
             fields[current].append(text.strip())
             if current in {"severity", "status"}:
                 current = ""

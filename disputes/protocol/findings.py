@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from disputes.protocol.beside import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.blocks import Block
-from disputes.protocol.documents import Line, Mode, joined
+from disputes.protocol.documents import STATED, Line, joined
 from disputes.protocol.fields import is_place, place, read_fields, severity_fields, text_of
 from disputes.protocol.headings import Purpose
 from disputes.protocol.identifiers import gaps_in
@@ -152,7 +152,7 @@ def format_of(start: Start, fields: dict[str, list[str]], body: Sequence[Line]) 
         end = "+severity-field"
     elif start.words:
         end = "-trailing-sev" if start.trailing else "-sev"
-    elif any(line.mode is Mode.STATED and line.text.lstrip()[:1] == "|" for line in body[:4]):
+    elif any(line.mode is STATED and line.text.lstrip()[:1] == "|" for line in body[:4]):
         end = "+table"
     return f"{carrier}-{kind}{end}"
 

@@ -38,6 +38,7 @@ before approval implementation list open ambiguities inconsistencies weaknesses
 GLUE = frozenset(_GLUE.split())
 BLOCKING = frozenset(["blocker", "blockers", "blocking"])
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
+BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
 NOT_SEVERE = re.compile(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno\b|\bnot\b(?! blocking)")
 NUMBERING = re.compile(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
 WORD = re.compile(r"[a-z]+")
@@ -180,6 +181,7 @@ OVERRULES = {
 VERDICT_FIRST = re.compile(r"\b(?:verdict|assessment|review|decision)\b")
 
 
+@lru_cache(maxsize=1024)
 def bare(title: str) -> str:
     """A heading's words in lower case, without marks, numbering, gap ids and what stands in parentheses."""
     plain = NUMBERING.sub("", title.replace("*", "").replace("`", "").strip(), count=1)
@@ -192,15 +194,16 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
     With `blocking` those that say no more than whether it blocks count as well: high, or else low.
     """
     plain = words.lower().replace("nice to have", "nit").replace("nice-to-have", "nit")
-    if NOT_SEVERE.search(plain):
-        return []
     found = []
     for word in WORD.findall(plain.replace("non-blocking", "").replace("not blocking", "")):
         if word in SEVERITY_WORDS:
             found.append(SEVERITY_WORDS[word])
-        elif word not in GLUE and word not in OBSERVING and word not in BLOCKING:
+        elif word not in BESIDE_SEVERITY:
             return []
-    if found or not blocking or "block" not in plain:
+    blocking = blocking and "block" in plain
+    if not (found or blocking) or NOT_SEVERE.search(plain):
+        return []
+    if found or not blocking:
         return found
     if "non-blocking" in plain or "not blocking" in plain:
         return [Severity.LOW]

@@ -44,8 +44,8 @@ NATIVE_TITLE = re.compile(
 OWN = re.compile(
     r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q)-?[0-9])[A-Z][A-Z0-9]{0,7}(?:-[0-9]{1,3}|(?<=[A-Z])[0-9]{1,2})(?![\w-])"
 )
-# How each of them begins; few sentences do.
-NATIVE_HAS = re.compile(r"[A-Za-z-]{1,14}(?:[ ]?#?[0-9]| [A-Z]\b)|XCUT-|OBSERVATION-")
+# How every id begins; few sentences do.
+LIKE_AN_ID = re.compile(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-|XCUT-|OBSERVATION-")
 NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNcipfgn")
 NUMBERED = re.compile(
     r"(?<![\w-])(?:(?:ISSUE-)?R(?P<round>[0-9]{1,3})(?P<version>-V[0-9]{1,2})?-(?P<number>[0-9]{1,3})(?![\dA-Za-z])"
@@ -101,7 +101,7 @@ def code_mentions(text: str) -> Iterator[Mention]:
 
 def native_code(text: str) -> str:
     """The native id with which a text begins, as printed; empty where it begins with none (§2)."""
-    if text[:1] not in NATIVE_FIRST or not NATIVE_HAS.match(text):
+    if text[:1] not in NATIVE_FIRST or not LIKE_AN_ID.match(text):
         return ""
     match = NATIVE.match(text) or NATIVE_TITLE.match(text)
     return match[0] if match else ""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from disputes.protocol.documents import Line, Mode, Table, tables
+from disputes.protocol.documents import STATED, Line, Table, tables
 from disputes.protocol.headings import TOP, Section, sections
 from disputes.protocol.starts import Start, read_start
 
@@ -28,5 +28,5 @@ def lay_out(lines: Sequence[Line]) -> Layout:
         where += [current] * (index - len(where))
         current = section
     where += [current] * (len(lines) - len(where))
-    starts = [read_start(line) if line.mode is Mode.STATED else None for line in lines]
+    starts = [read_start(line) if line.mode is STATED else None for line in lines]
     return Layout(lines, opened, where, starts, tuple(tables(lines)))

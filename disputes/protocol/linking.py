@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
-from disputes.protocol.documents import Line, Mode
+from disputes.protocol.documents import STATED, Line
 from disputes.protocol.identifiers import gaps_in
 
 LABEL = re.compile(r"^\s*(?:[-*+]\s+)?(?:\*\*)?Gaps?(?: affected| id)?:?(?:\*\*)?:?", re.IGNORECASE)
@@ -32,7 +32,7 @@ class Links:
         An explicit gap of the block; else that of the headings around it, the nearest first; else the only
         one that was proposed; else the only one that the block mentions.
         """
-        stated = [each for each in block if each.mode is Mode.STATED]
+        stated = [each for each in block if each.mode is STATED]
         named = [gap for each in stated if LABEL.match(each.text) for gap in gaps_in(each.text)]
         mentioned = list(dict.fromkeys(gap for each in stated for gap in gaps_in(each.text)))
         return (

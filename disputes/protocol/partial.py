@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.documents import DocumentError, Line, Mode, scan
+from disputes.protocol.documents import STATED, DocumentError, Line, scan
 from disputes.protocol.gaps import BLOCKED_STATES, WORKING, GapState
 from disputes.protocol.identifiers import gaps_in
 from disputes.protocol.proposals import read_proposal
@@ -107,7 +107,7 @@ def delivery(
 def _matches(lines: Iterable[Line], pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     """Line and text behind a keyword, where it is stated (ID-3)."""
     for line in lines:
-        if line.mode is Mode.STATED and (match := pattern.search(line.text)):
+        if line.mode is STATED and (match := pattern.search(line.text)):
             yield line.number, one_line(match["text"].strip(" *_`"), TEXT_MAX)
 
 
@@ -225,7 +225,7 @@ class NoIssues:
 
 def read_no_issues(text: str, known: Collection[str]) -> NoIssues:
     """Scope and checklist of a review that says NO_ISSUES_FOUND. Raises DocumentError for a too large one."""
-    stated = [line for line in scan(text) if line.mode is Mode.STATED]
+    stated = [line for line in scan(text) if line.mode is STATED]
     gaps = tuple(dict.fromkeys(gap for line in stated for gap in gaps_in(line.text) if gap in known))
     checklist: dict[Manual, Mark] = {}
     for line in stated:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.documents import Line, Mode
+from disputes.protocol.documents import STATED, Line
 from disputes.protocol.proposals import Proposal, read_proposal
 from disputes.protocol.quotes import one_line
 
@@ -52,7 +52,7 @@ class Seen:
 
 def vague_words(lines: Iterable[Line]) -> list[str]:
     """The vague words in what these lines state."""
-    text = "\n".join(line.text for line in lines if line.mode is Mode.STATED)
+    text = "\n".join(line.text for line in lines if line.mode is STATED)
     return [" ".join(found.lower().split()) for found in VAGUE_WORD.findall(text)]
 
 

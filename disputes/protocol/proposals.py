@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from disputes.protocol.documents import Line, Mode, joined, scan
+from disputes.protocol.documents import FENCED, STATED, Line, joined, scan
 from disputes.protocol.identifiers import gaps_in
 
 # VAL-3: `## Gap Resolution:` as people and models really write it.
@@ -97,7 +97,7 @@ def mentioned_gaps(lines: Iterable[Line]) -> dict[str, int]:
     """The gap ids that are stated, each with its first line (ID-3)."""
     found: dict[str, int] = {}
     for line in lines:
-        if line.mode is Mode.STATED and "GAP-" in line.text:
+        if line.mode is STATED and "GAP-" in line.text:
             for gap in gaps_in(line.text):
                 found.setdefault(gap, line.number)
     return found
@@ -111,21 +111,21 @@ def announced_gaps(lines: Sequence[Line]) -> tuple[frozenset[str], bool]:
         heading = line.heading
         if heading and (not level or heading[0] <= level):
             level = heading[0] if NEW_GAPS.match(bare(heading[1])) else 0
-        elif line.mode is Mode.STATED and (lead := BOLD_LEAD.match(line.text)):
+        elif line.mode is STATED and (lead := BOLD_LEAD.match(line.text)):
             if NEW_GAPS.match(lead["text"]):
                 level = level or 7
             elif level == 7 and not gaps_in(lead["text"]):
                 level = 0
         if level:
             present = True
-            if line.mode is Mode.STATED:
+            if line.mode is STATED:
                 found.update(gaps_in(line.text))
     return frozenset(found), present
 
 
 def label_of(line: Line) -> tuple[str, str] | None:
     """Label and text of a line such as `**Confidence:** HIGH` or `| Confidence | HIGH |`, or None."""
-    match = LABEL.match(line.text[:400]) if line.mode is Mode.STATED else None
+    match = LABEL.match(line.text[:400]) if line.mode is STATED else None
     return (match["label"].strip().lower(), match["text"].strip(" *_|")) if match else None
 
 
@@ -166,7 +166,7 @@ def _leads(lines: Iterable[Line]) -> Iterator[str]:
     for line in lines:
         if heading := line.heading:
             yield bare(heading[1])
-        elif line.mode is Mode.STATED and (lead := BOLD_LEAD.match(line.text)):
+        elif line.mode is STATED and (lead := BOLD_LEAD.match(line.text)):
             yield lead["text"]
 
 
@@ -184,7 +184,7 @@ def _confidence(lines: Iterable[Line]) -> str | None:
 def _is_example(line: Line) -> bool:
     if heading := line.heading:
         return _names_one_example(heading[1])
-    lead = BOLD_LEAD.match(line.text) if line.mode is Mode.STATED else None
+    lead = BOLD_LEAD.match(line.text) if line.mode is STATED else None
     return bool(lead and _names_one_example(lead["text"]))
 
 
@@ -195,9 +195,9 @@ def _names_one_example(words: str) -> bool:
 
 def _fenced_blocks(lines: Sequence[Line]) -> int:
     """How many fenced blocks there are: one begins where the mode changes to fenced."""
-    before = Mode.STATED
+    before = STATED
     blocks = 0
     for line in lines:
-        blocks += line.mode is Mode.FENCED and before is not Mode.FENCED
+        blocks += line.mode is FENCED and before is not FENCED
         before = line.mode
     return blocks

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from disputes.protocol.blocks import Block, find_blocks
-from disputes.protocol.documents import DocumentError, Mode, Problem, list_item, scan
+from disputes.protocol.documents import STATED, DocumentError, Problem, list_item, scan
 from disputes.protocol.fields import place
 from disputes.protocol.findings import Found, is_minor, read_block
 from disputes.protocol.headings import Purpose, purpose_of
@@ -139,7 +139,7 @@ def _demands(layout: Layout) -> list[int]:
     found = []
     for index, line in enumerate(layout.lines):
         text = line.text.strip()
-        if line.mode is not Mode.STATED or not text or text[0] not in "#*_-RMCB" or len(text) > 120:
+        if line.mode is not STATED or not text or text[0] not in "#*_-RMCB" or len(text) > 120:
             continue
         label = text.strip("#*_- ")
         if text[0] != "#" and not label.endswith(":"):
@@ -155,9 +155,7 @@ def _lists_below(layout: Layout, index: int) -> bool:
         if not text:
             continue
         item = list_item(line.text)
-        return line.mode is Mode.STATED and (
-            (item is not None and not EMPTY.match(item.text)) or text[0] == "|"
-        )
+        return line.mode is STATED and ((item is not None and not EMPTY.match(item.text)) or text[0] == "|")
     return False
 
 

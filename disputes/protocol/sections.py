@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from disputes.protocol.documents import Line, Mode, cells
+from disputes.protocol.documents import STATED, Line, cells
 from disputes.protocol.kinds import AnswerKind
 
 
@@ -143,7 +143,7 @@ class Outline:
     def follow(self, line: Line) -> None:
         """Go on to the next line, which is this one."""
         text = line.text
-        if line.mode is not Mode.STATED or "|" not in text:
+        if line.mode is not STATED or "|" not in text:
             self._before, self._head = "", ()
         elif is_separator(text):
             self._head = row_cells(self._before) if self._before else ()
@@ -151,7 +151,7 @@ class Outline:
             self._before = text
         if (heading := line.heading) is not None:
             self._open(*heading)
-        elif line.mode is Mode.STATED and (text[:1] not in OF_A_LIST or text[:2] in BOLD):
+        elif line.mode is STATED and (text[:1] not in OF_A_LIST or text[:2] in BOLD):
             self._close(LABEL_LEVEL)
             if text.rstrip(" *_")[-1:] == ":":
                 self._open(LABEL_LEVEL, text.strip(" *_:"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from disputes.protocol.answers import Answered
 from disputes.protocol.deflection import deflections, response_section
-from disputes.protocol.documents import Mode, scan
+from disputes.protocol.documents import FENCED, scan
 from disputes.protocol.evidence import Case, evidence, hints
 from disputes.protocol.keywords import keywords, overlap
 from disputes.protocol.kinds import AnswerKind
@@ -77,7 +77,7 @@ class _Judge:
         self.answered = sum(case.answer is not None for case in self.cases)
         named: dict[str, dict[bool, int]] = {}
         for mention in response.mentions:
-            named.setdefault(mention.code, {}).setdefault(mention.mode is Mode.FENCED, mention.line)
+            named.setdefault(mention.code, {}).setdefault(mention.mode is FENCED, mention.line)
         for case in self.cases:
             lines = named.get(case.finding.code, {}) if case.finding.code else {}
             case.mentioned, case.in_code = lines.get(False, 0), lines.get(True, 0)

@@ -3,7 +3,7 @@
 import re
 from enum import StrEnum
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from disputes.protocol.beside import (
     MAX_READ,
@@ -17,6 +17,7 @@ from disputes.protocol.fields import field_name, field_of
 from disputes.protocol.headings import NUMBERING, OBSERVING, severities_of
 from disputes.protocol.identifiers import (
     CODE,
+    LIKE_AN_ID,
     MORE_CODES,
     NATIVE_FIRST,
     code_mentions,
@@ -73,13 +74,17 @@ MAX_CODES = 100
 class Start(NamedTuple):
     """A line that may begin a finding; whether it does depends on where it stands."""
 
+    # What carries its words
     shape: Shape
-    title: str = ""
     indent: int = 0
     level: int = 0  # of a heading
     numbered: bool = False  # by its list marker
     numbering: str = ""  # inside its heading or bold words
     bold: bool = False
+    tick: str = ""  # "x" or " "
+    struck: bool = False
+    # What it says
+    title: str = ""
     codes: tuple[str, ...] = ()
     native: str = ""
     own: bool = False  # the native id is of the reviewer's making, and may be none: SEC-01, F1
@@ -89,11 +94,9 @@ class Start(NamedTuple):
     note: str = ""  # what stands in parentheses behind the id: NEW
     bracket: bool = False
     tag: str = ""
-    tick: str = ""  # "x" or " "
     field: str = ""  # the part of a finding that the line begins instead
     labelled: bool = False  # **Issue:** text
     closed: bool = False  # bold words or an id with a colon or the like behind them
-    struck: bool = False
 
     @property
     def coded(self) -> bool:
@@ -113,7 +116,7 @@ class Start(NamedTuple):
 
 
 class _Carrier(NamedTuple):
-    """What carries the words of a line."""
+    """What carries the words of a line: the first fields of its Start."""
 
     shape: Shape
     indent: int = 0
@@ -123,12 +126,6 @@ class _Carrier(NamedTuple):
     bold: bool = False
     tick: str = ""
     struck: bool = False
-
-    def start(self, title: str, **told: Any) -> Start:
-        return Start(
-            self.shape, title, self.indent, self.level, self.numbered, self.numbering, self.bold,
-            tick=self.tick, struck=self.struck, **told,
-        )  # fmt: skip
 
 
 def read_start(line: Line) -> Start | None:
@@ -148,15 +145,13 @@ def read_start(line: Line) -> Start | None:
         sign = content[:1]
         if sign in COMMENT_FIRST and (match := COMMENT.match(content)):
             return _comment(match, content, item.indent)
-        if sign in ITEM_FIRST or sign >= FIRST_SIGN or (sign in NATIVE_FIRST and _names_id(content)):
-            return _content(content, Shape.ITEM, item.indent, numbered=item.numbered)
-        if sign in CAPITALS and _own_code(content):
+        if sign in ITEM_FIRST or sign >= FIRST_SIGN or _leads_with_id(content):
             return _content(content, Shape.ITEM, item.indent, numbered=item.numbered)
         return _plain_item(item, content)
     if first in COMMENT_FIRST and (match := COMMENT.match(stripped)):
         return _comment(match, stripped)
     if first in NATIVE_FIRST or first in CAPITALS or first in COMMENT_FIRST:
-        if not _names_id(stripped) and not _own_code(stripped):
+        if not _leads_with_id(stripped):
             return None
     elif first not in "[~" and stripped[:2] not in ("**", "__") and first < FIRST_SIGN:
         return None
@@ -166,14 +161,14 @@ def read_start(line: Line) -> Start | None:
     return _content(stripped.rstrip(), Shape.PLAIN, indent)
 
 
-def _names_id(text: str) -> bool:
-    return text[:6] == "ISSUE-" or bool(native_code(text))
-
-
-def _own_code(text: str) -> str:
-    """The id of the reviewer's making that leads a text, with a mark behind it that ends an id."""
-    code = own_code(text)
-    return code if code and text[len(code) :].lstrip("*_`").startswith(AFTER_NATIVE) else ""
+def _leads_with_id(text: str) -> bool:
+    """Whether a text begins with an id; behind one of the reviewer's making stands a mark that ends it."""
+    if not LIKE_AN_ID.match(text):
+        return False
+    if text.startswith("ISSUE-") or native_code(text):
+        return True
+    own = own_code(text)
+    return bool(own) and text[len(own) :].lstrip("*_`").startswith(AFTER_NATIVE)
 
 
 def _plain_item(item: ListItem, text: str) -> Start:
@@ -183,8 +178,8 @@ def _plain_item(item: ListItem, text: str) -> Start:
     title, trailing = take_end(text[:MAX_READ], words)
     title = take_prefix(title, words)
     return Start(
-        Shape.ITEM, title.strip(" *"), item.indent, 0, item.numbered, words=tuple(words), trailing=trailing,
-        field=field.name if field else "", closed=text.endswith(":"),
+        Shape.ITEM, item.indent, numbered=item.numbered, title=title.strip(" *"), words=tuple(words),
+        trailing=trailing, field=field.name if field else "", closed=text.endswith(":"),
     )  # fmt: skip
 
 
@@ -278,8 +273,8 @@ def _coded(
     if title.startswith("**") and title.endswith("**"):
         title = title.strip("* ")
     title = take_prefix(title, words)
-    return carrier.start(
-        title.strip(), codes=codes, native=native, own=own, bracket=bracket, words=tuple(words),
+    return Start(
+        *carrier, title.strip(), codes=codes, native=native, own=own, bracket=bracket, words=tuple(words),
         trailing=trailing, rest=rest, note=" ".join(notes), closed=closed,
     )  # fmt: skip
 
@@ -295,13 +290,13 @@ def _tagged(carrier: _Carrier, tag: re.Match[str], head: str, rest: str) -> Star
         codes = _codes(match["codes"])
         title = title.lstrip("*`[")[match.end() :].lstrip(SEPARATORS)
     shape = Shape.TAG if carrier.shape is not Shape.HEADING else carrier.shape
-    return carrier._replace(shape=shape).start(title[:MAX_READ], codes=codes, words=(word,), tag=word)
+    return Start(*carrier._replace(shape=shape), title[:MAX_READ], codes=codes, words=(word,), tag=word)
 
 
 def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     """A comment on code that begins with a word for what it is."""
     word = {"blocking": "high", "non-blocking": "low"}.get(match["word"] or "", "nit")
-    return Start(Shape.TAG, text[match.end() :][:MAX_READ], indent, words=(word,), tag=word)
+    return Start(Shape.TAG, indent, title=text[match.end() :][:MAX_READ], words=(word,), tag=word)
 
 
 def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
@@ -329,7 +324,7 @@ def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
             rest = take_groups(rest, words, []).strip()
             if rest and not trailing:
                 rest, trailing = take_end(rest[:MAX_READ], words)
-    return carrier.start(
-        title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest, field=field, labelled=labelled,
+    return Start(
+        *carrier, title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest, field=field, labelled=labelled,
         closed=closed,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.documents import Mode, Table, list_item
+from disputes.protocol.documents import STATED, Table, list_item
 from disputes.protocol.headings import Purpose, Section
 from disputes.protocol.identifiers import codes_in, native_code, own_code
 from disputes.protocol.layout import Layout
@@ -115,7 +115,7 @@ def status_below(layout: Layout, index: int) -> Status | None:
     level = own.level if own and own.level else 6
     for below in range(index + 1, min(index + 1 + MAX_AHEAD, len(layout.lines))):
         line, start = layout.lines[below], layout.starts[below]
-        if line.mode is not Mode.STATED:
+        if line.mode is not STATED:
             continue
         if (heading := line.heading) and heading[0] <= level:
             return None

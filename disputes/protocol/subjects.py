@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from disputes.protocol.documents import Line, Mode, cells, scan
+from disputes.protocol.documents import STATED, Line, cells, scan
 from disputes.protocol.identifiers import GAP, gaps_in
 from disputes.protocol.proposals import label_of, read_proposal
 
@@ -54,7 +54,7 @@ def subject_of(document: str) -> Subject:
         if any(_claims(line) for line in section.lines[:HEAD_LINES]):
             resolved.add(section.gap)
     for line in proposal.lines:
-        if line.mode is not Mode.STATED or "|" not in line.text or "GAP-" not in line.text:
+        if line.mode is not STATED or "|" not in line.text or "GAP-" not in line.text:
             continue
         row = cells(line.text)
         named = GAP.match(row[0].lstrip("*_` ")) if row else None
@@ -80,7 +80,7 @@ def _assigned(lines: Iterable[Line]) -> Iterable[str]:
 
 def _claims(line: Line) -> bool:
     """Whether a line declares its section's gap resolved: **Status:** RESOLVED."""
-    match = CLAIM.match(line.text) if line.mode is Mode.STATED and ":" in line.text else None
+    match = CLAIM.match(line.text) if line.mode is STATED and ":" in line.text else None
     return bool(match and CLAIMED.fullmatch(match["status"].strip()))
 
 
@@ -91,4 +91,4 @@ def gap_texts(document: str) -> dict[str, str]:
 
 def stated_text(document: str) -> str:
     """What a document states itself, without code and quotes (ID-3)."""
-    return "\n".join(line.text for line in scan(document) if line.mode is Mode.STATED)
+    return "\n".join(line.text for line in scan(document) if line.mode is STATED)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from disputes.protocol.documents import DocumentError, Line, Mode, scan
+from disputes.protocol.documents import STATED, DocumentError, Line, scan
 from disputes.protocol.proposals import Proposal, announced_gaps, bare, mentioned_gaps, read_proposal
 from disputes.protocol.responses import ReadResponse
 from disputes.protocol.reviews import ReadReview, read_review
@@ -251,7 +251,7 @@ def _review_form(lines: Sequence[Line], review: ReadReview) -> Iterator[Failure]
 
 def says_no_issues(lines: Iterable[Line]) -> bool:
     """Whether a review states NO_ISSUES_FOUND (§8.1)."""
-    return any(line.mode is Mode.STATED and NO_ISSUES.search(line.text) for line in lines)
+    return any(line.mode is STATED and NO_ISSUES.search(line.text) for line in lines)
 
 
 def parser_alarm(lines: Sequence[Line], review: ReadReview) -> str:
@@ -271,7 +271,7 @@ def _line_with_severity(lines: Sequence[Line]) -> int:
     """The first line that states a severity for something that is there, or 0."""
     told = [line for line in lines if line.text.strip()]
     for line, following in zip(told, [*told[1:], None], strict=False):
-        if line.mode is not Mode.STATED:
+        if line.mode is not STATED:
             continue
         if heading := line.heading:
             named = section_severity(bare(heading[1])).severity

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from disputes.protocol.documents import Line, Mode, bold_lead, list_item, unclosed_fence
+from disputes.protocol.documents import STATED, Line, bold_lead, list_item, unclosed_fence
 from disputes.protocol.headings import NUMBERING, Purpose, Section
 from disputes.protocol.identifiers import GAP, gaps_in
 from disputes.protocol.layout import Layout
@@ -141,7 +141,7 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
         text = line.text
         if not text.strip():
             continue
-        stated = line.mode is Mode.STATED
+        stated = line.mode is STATED
         match = verdict_label(text) if stated else None
         if match is not None:
             label, words = match
@@ -243,7 +243,7 @@ def _ends(layout: Layout) -> tuple[int, int]:
 
 
 def _says(line: Line) -> bool:
-    return line.mode is Mode.STATED and bool(line.text.strip())
+    return line.mode is STATED and bool(line.text.strip())
 
 
 def _refusal(layout: Layout) -> tuple[int, str] | None:
@@ -255,7 +255,7 @@ def _refusal(layout: Layout) -> tuple[int, str] | None:
     blank = True
     for index, line in enumerate(layout.lines):
         text = line.text.strip()
-        told = line.mode is Mode.STATED and line.heading is None and text[:1] not in ("|", ">")
+        told = line.mode is STATED and line.heading is None and text[:1] not in ("|", ">")
         if (
             blank
             and text
@@ -344,6 +344,6 @@ def _front_gaps(layout: Layout) -> set[str]:
     return {
         gap
         for line in layout.lines[:25]
-        if line.mode is Mode.STATED and SUBJECT.match(line.text)
+        if line.mode is STATED and SUBJECT.match(line.text)
         for gap in gaps_in(line.text)
     }
