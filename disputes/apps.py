@@ -3,9 +3,10 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate, post_save
 
-
 SCHEDULES = [  # name, function, every so many minutes
     ("wake", "disputes.jobs.wake", 1),
+    ("tell", "disputes.telling.jobs.tell", 1),
+    ("tidy deliveries", "disputes.telling.jobs.tidy", 24 * 60),
     ("count days", "disputes.tallies.count_days", 10),
 ]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from steroidsweb import navigation
-from steroidsweb.env import database, env_bool, env_int, env_list, env_number, env_str
+from steroidsweb.env import database, env_bool, env_int, env_list, env_networks, env_number, env_str
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = Path(env_str("STEROIDS_HOME", str(BASE_DIR / "var"))).resolve()
@@ -120,6 +120,7 @@ LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 SESSION_COOKIE_AGE = 12 * 60 * 60
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env_bool("SECURE_COOKIES", False)
+SECURE_HSTS_SECONDS = env_int("HSTS_SECONDS", 0)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -145,7 +146,10 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "steroidsweb.errors.exception_handler",
     "DEFAULT_THROTTLE_CLASSES": ["agents.api.throttling.RunThrottle"],
-    "DEFAULT_THROTTLE_RATES": {"run": env_str("STEROIDS_RUN_RATE", "60/min")},
+    "DEFAULT_THROTTLE_RATES": {
+        "run": env_str("STEROIDS_RUN_RATE", "60/min"),
+        "unknown_token": env_str("STEROIDS_UNKNOWN_TOKEN_RATE", "60/min"),
+    },
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {
@@ -192,6 +196,8 @@ API_URL = env_str("STEROIDS_API_URL")
 PORT = env_int("PORT", 0)
 # Variables of the server's environment that build and test commands may see (a proxy, a package index).
 PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [])
+# Reverse proxies whose X-Forwarded-For is believed; without them every request counts for its peer.
+TRUSTED_PROXIES = env_networks("STEROIDS_TRUSTED_PROXIES")
 # Schemes git may use. `file` covers repositories on this machine.
 GIT_PROTOCOLS = env_list("STEROIDS_GIT_PROTOCOLS", ["https", "ssh", "file"])
 

@@ -1,4 +1,4 @@
-"""Writing an event: the one act that also rings the loop."""
+"""Writing an event: the one act that also rings the loop, and leaves a notice where people are told."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +31,15 @@ class Actor:
 
 SYSTEM = Actor("system", "Steroids")
 
+# Of what anybody may be told: each such event leaves a notice, which the notifications take up.
+TOLD = frozenset(
+    {
+        "conflict_opened", "alert_opened", "ruled", "ruling_undone", "dispute_closed",
+        "assigned", "commented", "mentioned", "nudged", "unattended", "stale",
+        "trouble", "round_limit", "project_ended", "landed",
+    }
+)  # fmt: skip
+
 
 @lru_cache(maxsize=4)
 def _doorbell(path: str) -> Callable[[int], None]:
@@ -49,8 +58,8 @@ def record(
     note: str = "",
     data: dict[str, Any] | None = None,
 ) -> "Event":
-    """Insert the event inside the caller's transaction; ring once it has committed."""
-    from tasks.models import Event
+    """Insert the event, and the notice of it, inside the caller's transaction; ring once it has committed."""
+    from tasks.models import Event, Notice
 
     event = Event.objects.create(
         project=project,
@@ -66,4 +75,7 @@ def record(
         data=data or {},
     )
     transaction.on_commit(lambda: _doorbell(settings.DOORBELL)(project.pk))
+    if kind in TOLD:
+        Notice.objects.create(event=event)
+        transaction.on_commit(lambda: _doorbell(settings.NOTICE_BELL)(project.pk))
     return event

@@ -38,8 +38,9 @@ SILENCE = "Silence"
 ROUNDS = "Convergence"
 GATE = "Hand-ins"
 ROLLBACK = "Rollback"
+TELLING = "Notifications"
 AGENTS = "Agents"
-GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, AGENTS)
+GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, TELLING, AGENTS)
 
 _SHARE = Number(0, 1)
 _SECONDS = Number(1, 3600, "seconds")
@@ -102,14 +103,6 @@ class ProjectSettings:
     undo_seconds: float = setting(
         10.0, Number(0, 3600, "seconds"), RULES, "A ruling made on a page takes effect after so long."
     )
-    timeout_days: int = setting(
-        7, Whole(1, 365), RULES, "A dispute that is open for more days than this is stale.",
-        path="disputes.timeoutDays", kept_for="alerts about stale disputes",
-    )  # fmt: skip
-    alert_on_stale: str = setting(
-        "log", Choice(STALE_ALERTS), RULES, "How people are told of a stale dispute.",
-        path="disputes.alertOnStale", kept_for="alerts about stale disputes",
-    )  # fmt: skip
 
     # --- Commands
     detect_commands: bool = setting(
@@ -256,6 +249,26 @@ class ProjectSettings:
         2, _COUNT, ROLLBACK, "Failed attempts at one round after which their causes are analysed."
     )
     backup_rounds: int = setting(3, Whole(1, 5), ROLLBACK, "How many rounds back the choice reaches.")
+
+    # --- Notifications
+    nudge_hours: int = setting(
+        4, Whole(0, 720), TELLING,
+        "Hours after which who holds a dispute is reminded of it; 0 is never. Time decides nothing.",
+    )  # fmt: skip
+    lead_hours: int = setting(
+        24, Whole(0, 720), TELLING,
+        "Hours after which the people on duty and the leads are told that nobody has ruled; 0 is never.",
+    )  # fmt: skip
+    timeout_days: int = setting(
+        7, Whole(1, 365), TELLING, "A dispute that is open for more days than this is stale.",
+        path="disputes.timeoutDays",
+    )  # fmt: skip
+    alert_on_stale: str = setting(
+        "log", Choice(STALE_ALERTS), TELLING,
+        "What follows when a dispute is stale: an event and a line in the log (log), also a message to its "
+        "holder, the leads and the project's channels (webhook), or nothing (none).",
+        path="disputes.alertOnStale",
+    )  # fmt: skip
 
     # --- Agents
     model_ladder: dict[str, dict[str, str]] = setting(

@@ -4,17 +4,17 @@ import os
 import tempfile
 from pathlib import Path
 
+from tests.durations import ENVIRONMENT
+
 _home = Path(os.environ.get("STEROIDS_TEST_HOME") or tempfile.mkdtemp(prefix="steroids-tests-"))
 os.environ["STEROIDS_TEST_HOME"] = str(_home)
 _home /= os.environ.get("PYTEST_XDIST_WORKER", "main")  # two workers share no file
 _home.mkdir(parents=True, exist_ok=True)
 os.environ["STEROIDS_HOME"] = str(_home)
 os.environ["SECRET_KEY"] = "only-for-tests-" + "x" * 40
-os.environ["STEROIDS_TIME_SCALE"] = "0.05"
-os.environ["STEROIDS_LEASE"] = "200"  # ten seconds: a loaded machine may stall for three
-os.environ["STEROIDS_ORPHAN"] = "150"
+os.environ.update(ENVIRONMENT)
 os.environ["STEROIDS_HOST_NAME"] = "test-host"
-os.environ["STEROIDS_RUN_RATE"] = "10000/min"
+os.environ["STEROIDS_RUN_RATE"] = os.environ["STEROIDS_UNKNOWN_TOKEN_RATE"] = "10000/min"
 os.environ.setdefault("LOG_LEVEL", "WARNING")
 
 from steroidsweb.settings import *  # noqa: E402, F403
@@ -25,4 +25,4 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, so that the processes which the tests start see the same rows.
     DATABASES["default"]["TEST"] = {"NAME": str(_home / "tests.sqlite3")}
 if not os.environ.get("STEROIDS_TEST_BELL"):
-    DOORBELL = "tests.bell.silent"
+    DOORBELL = NOTICE_BELL = "tests.bell.silent"

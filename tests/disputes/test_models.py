@@ -1,7 +1,7 @@
 """The rows of disputes: what each table refuses, and what a row says of itself."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, models, transaction
 from django.utils import timezone
 
-from disputes.models import Conflict, Decision, Dispute, Flag, HeuristicScore
+from disputes.models import Channel, Conflict, Decision, Delivery, Dispute, Flag, HeuristicScore
+from tasks.events import record
 from tasks.models import Project, Rollback
 from tests.factories import (
     create_finding,
@@ -107,6 +108,22 @@ def second_score() -> Make:
     return lambda: HeuristicScore.objects.create(**values)
 
 
+def create_channel(**kwargs: Any) -> Channel:
+    return Channel.objects.create(name="Mine", sealed_address="sealed", **({"user": create_user()} | kwargs))
+
+
+def create_delivery(**kwargs: Any) -> Delivery:
+    event = record(create_project(), "trouble")
+    return Delivery.objects.create(
+        **({"event": event, "channel": create_channel(), "topic": "project"} | kwargs)
+    )
+
+
+def second_delivery() -> Make:
+    first = create_delivery()
+    return lambda: create_delivery(event=first.event, channel=first.channel)
+
+
 # By the name of the constraint: rows that are fine, and the write that it refuses.
 REFUSED: dict[str, Callable[[], Make]] = {
     "dispute_one_live_per_task": second_live_dispute,
@@ -122,6 +139,12 @@ REFUSED: dict[str, Callable[[], Make]] = {
         create_decision(authority="policy", user=None), authority="person"
     ),
     "decision_not_used_and_revoked": used_and_revoked,
+    "channel_reaches_somebody": lambda: of(create_channel(), user=None),
+    "channel_quiet_hours_have_two_ends": lambda: of(create_channel(), quiet_from=time(22)),
+    "delivery_once": second_delivery,
+    "delivery_not_sent_and_failed": lambda: of(
+        create_delivery(sent_at=timezone.now()), failed_at=timezone.now()
+    ),
 }
 CONSTRAINTS = {
     constraint.name: constraint

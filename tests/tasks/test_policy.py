@@ -42,6 +42,8 @@ DEFAULTS: dict[str, Any] = {
     "judge_escalate_to": "human",
     "low_auto_resolve": False,
     "rounds_to_human": 3,
+    "nudge_hours": 4,
+    "lead_hours": 24,
     "timeout_days": 7,
     "alert_on_stale": "log",
     "test_required": True,

@@ -1,0 +1,197 @@
+"""A process that carries one message to one address, and nothing else.
+
+The address was typed by a person and the answer comes from anywhere, so this runs apart from the program:
+without its environment, its database and its secrets; it opens no file but those of the packages, starts no
+program, and connects to no address of this machine or of a private network unless the parcel says so. An
+audit hook holds it to that, whatever the library does, redirects and names that resolve anew included. The
+program ends it when its time is up.
+
+It reads one parcel as JSON from standard input and writes one line of JSON:
+{"ok": true, "service": "Slack"} or {"ok": false, "error": "The server answered 500.", "permanent": false}.
+"""
+
+import http.client
+import ipaddress
+import json
+import logging
+import os
+import re
+import socket
+import ssl
+import sys
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+ANSWER_MAX = 64 * 1024
+SECONDS = 8.0  # for each step of the network; the whole is limited from outside
+ERROR_MAX = 300
+STARTS_PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty"}
+READABLE = ("/usr/share/zoneinfo", "/etc/localtime", "/etc/mime.types", "/etc/ssl", "/dev/null")
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+PRIVATE = "The address leads to this machine or to a private network."
+
+refused: list[str] = []  # libraries turn what the guard says into errors of their own
+
+
+# --- What it may do ---------------------------------------------------------------------------------------
+
+
+def is_public(host: str) -> bool:
+    """Whether a numeric address lies on the open internet."""
+    address: Any = ipaddress.ip_address(host.partition("%")[0])
+    if address.version == 6:
+        embedded = address.ipv4_mapped or address.sixtofour
+        if address in NAT64:
+            embedded = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if embedded is not None:
+            return is_public(str(embedded))
+        if address.teredo is not None:
+            return False
+    return bool(address.is_global and not address.is_multicast and not address.is_reserved)
+
+
+def guard(may_be_private: bool) -> None:
+    """From here on the process is held to what the head of this file says."""
+    roots = tuple(os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, *READABLE))
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event == "socket.connect":
+            _check_target(args[1], may_be_private)
+        elif event in {"socket.sendto", "socket.sendmsg"}:
+            raise PermissionError("A courier sends no datagrams.")
+        elif event in STARTS_PROGRAMS:
+            raise PermissionError("A courier starts no program.")
+        elif event == "open":
+            _check_file(args[0], args[2], roots)
+
+    sys.addaudithook(hook)
+
+
+def _check_target(target: Any, may_be_private: bool) -> None:
+    if not isinstance(target, tuple):
+        raise PermissionError("A courier connects over the network only.")
+    if not may_be_private and not is_public(target[0]):
+        refused.append(PRIVATE)
+        raise PermissionError(PRIVATE)
+
+
+def _check_file(path: Any, flags: int, roots: tuple[str, ...]) -> None:
+    if isinstance(path, int):
+        return
+    name = os.path.realpath(os.fsdecode(path))
+    writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    if writes or not any(name == root or name.startswith(root + os.sep) for root in roots):
+        raise PermissionError("A courier opens no file.")
+
+
+# --- A signed webhook -------------------------------------------------------------------------------------
+
+
+def post(parcel: dict[str, Any]) -> dict[str, Any]:
+    """One POST to the address that the name has now; redirects are an error like any other."""
+    url = urlsplit(parcel["address"])
+    port = url.port or (443 if url.scheme == "https" else 80)
+    host = url.hostname or ""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    targets = [each[4] for each in found if parcel["private"] or is_public(str(each[4][0]))]
+    if not targets:
+        raise PermissionError(PRIVATE)
+    connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
+    line = socket.create_connection(targets[0][:2], timeout=SECONDS)
+    if url.scheme == "https":
+        line = ssl.create_default_context().wrap_socket(line, server_hostname=host)
+    connection.sock = line
+    try:
+        path = (url.path or "/") + (f"?{url.query}" if url.query else "")
+        connection.request("POST", path, parcel["body"].encode(), parcel["headers"])
+        answer = connection.getresponse()
+        answer.read(ANSWER_MAX)
+    finally:
+        connection.close()
+    if 200 <= answer.status < 300:
+        return {"ok": True}
+    return {
+        "ok": False, "error": f"The server answered {answer.status}.", "permanent": answer.status == 410,
+    }  # fmt: skip
+
+
+# --- Everything that Apprise knows ------------------------------------------------------------------------
+
+
+class Heard(logging.Handler):
+    """Keeps what the library complains of: its only way to say why."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def tell(parcel: dict[str, Any]) -> dict[str, Any]:
+    """Give title and body to the service that the address names; without a body only look at the address."""
+    import apprise
+
+    heard = Heard()
+    log = logging.getLogger("apprise")
+    log.handlers, log.propagate = [heard], False
+    log.setLevel(logging.WARNING)
+    asset = apprise.AppriseAsset(secure_logging=True, app_id="Steroids Web", app_desc="Steroids Web")
+    guard(parcel["private"])
+    target = apprise.Apprise.instantiate(parcel["address"], asset=asset)
+    if target is None:
+        return {"ok": False, "error": "The service does not understand this address.", "permanent": True}
+    if "body" not in parcel:
+        return {"ok": True, "service": str(target.service_name)}
+    target.socket_connect_timeout = target.socket_read_timeout = SECONDS
+    target.overflow_mode = apprise.OverflowMode.SPLIT
+    sent = target.notify(parcel["body"], title=parcel["title"], body_format=apprise.NotifyFormat.TEXT)
+    if sent:
+        return {"ok": True}
+    said = "; ".join([*refused[:1], *heard.lines[:2]]) or "The service did not take the message."
+    return {"ok": False, "error": said, "permanent": bool(refused)}
+
+
+# --- Words that may be kept -------------------------------------------------------------------------------
+
+
+def redacted(address: str, text: str) -> str:
+    """One line of an error, without anything that stood in the address but its host."""
+    host = (urlsplit(address).hostname or "").lower()
+    rest = re.sub(r"^[a-z0-9+.-]*://", "", address, flags=re.IGNORECASE)
+    pieces = {piece for each in (rest, unquote(rest)) for piece in re.split(r"[/:@?&=#,;\s]+", each)}
+    for piece in sorted(pieces - {""}, key=len, reverse=True):
+        if len(piece) >= 4 and piece.lower() != host:
+            text = text.replace(piece, "***")
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:ERROR_MAX]
+
+
+def carry(parcel: dict[str, Any]) -> dict[str, Any]:
+    """What came of it; an error is a line, never a traceback."""
+    try:
+        if parcel["kind"] == "webhook":
+            guard(parcel["private"])
+            return post(parcel)
+        return tell(parcel)
+    except PermissionError as error:
+        return {"ok": False, "error": str(error), "permanent": True}
+    except TimeoutError:
+        return {"ok": False, "error": "The server did not answer in time."}
+    except socket.gaierror:
+        return {"ok": False, "error": "There is no such host."}
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+
+
+def main() -> None:
+    sys.dont_write_bytecode = True
+    parcel = json.load(sys.stdin)
+    done = carry(parcel)
+    if "error" in done:
+        done["error"] = redacted(parcel["address"], done["error"])
+    sys.stdout.write(json.dumps(done))
+
+
+if __name__ == "__main__":
+    main()
