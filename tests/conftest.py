@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+import hypothesis
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
@@ -10,6 +11,13 @@ from django.db import connection
 from tasks import append_only
 from tasks.models import Project
 from tests.factories import create_project, create_user
+
+# The same examples everywhere, and no clock: what passes here passes on a loaded machine as well.
+# `--hypothesis-profile default` looks for new ones.
+hypothesis.settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("steady")
 
 SKIPPED = 9  # the exit status where tests were skipped that may not be; none of pytest's own
 

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.runtime import door, processes
+from tests.durations import ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 240.0  # seconds, for what must come about on a loaded machine
 SECRET = "only-for-tests-" + "y" * 40
 CLI = [sys.executable, "-I", "-S", str(ROOT / "agents" / "cli.py")]
 
@@ -31,9 +33,7 @@ class Installation:
         self.environment = kept | {
             "STEROIDS_HOME": str(home),
             "SECRET_KEY": SECRET,
-            "STEROIDS_TIME_SCALE": "0.05",
-            "STEROIDS_LEASE": "200",
-            "STEROIDS_ORPHAN": "150",
+            **ENVIRONMENT,
             "STEROIDS_RUN_RATE": "10000/min",
             "PYTHONDONTWRITEBYTECODE": "1",
             "LOG_LEVEL": "WARNING",
@@ -51,7 +51,7 @@ class Installation:
 
     def manage(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         """`manage.py WORDS`, to its end."""
-        options = {"timeout": 170, "check": False} | more
+        options = {"timeout": PATIENCE, "check": False} | more
         return subprocess.run(
             [sys.executable, "manage.py", *words], cwd=ROOT, env=self.environment, capture_output=True,
             text=True, **options,
@@ -78,7 +78,7 @@ class Installation:
 
     @contextmanager
     def database(self) -> Iterator[sqlite3.Connection]:
-        connection = sqlite3.connect(self.home / "steroids.sqlite3", timeout=20)
+        connection = sqlite3.connect(self.home / "steroids.sqlite3", timeout=PATIENCE)
         try:
             with connection:
                 yield connection
@@ -125,11 +125,11 @@ class Installation:
             server = subprocess.Popen(argv, cwd=ROOT, env=self.environment, stdout=output, stderr=output)
         try:
             url = f"http://127.0.0.1:{port}"
-            wait_for(lambda: door.answers(url), 20, "the web server")
+            wait_for(lambda: door.answers(url), "the web server")
             yield url
         finally:
             server.terminate()
-            server.wait(10)
+            server.wait(PATIENCE)
 
     def steroids(self, url: str, *words: str) -> subprocess.CompletedProcess[str]:
         """The command, as a person uses it."""
@@ -150,14 +150,14 @@ class Installation:
         processes.end_all(self.processes(), 1.0)
 
 
-def wait_for(fact: Callable[[], Any], seconds: float, what: str) -> Any:
+def wait_for(fact: Callable[[], Any], what: str) -> Any:
     """Until the fact is true; fails with a sentence where it never is."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if found := fact():
             return found
         time.sleep(0.05)
-    raise AssertionError(f"{what} did not come about within {seconds:g} s")
+    raise AssertionError(f"{what} did not come about within {PATIENCE:g} s")
 
 
 def kill(who: processes.Identity) -> None:

@@ -26,7 +26,7 @@ class Loop:
         with Reconciler() as host:
             host.step()
 
-    def until_idle(self, seconds: float = 60.0, *, within: float = 3.0) -> None:
+    def until_idle(self, seconds: float = 240.0, *, within: float = 3.0) -> None:
         """Turn until nothing is live, startable or to land."""
         deadline = time.monotonic() + seconds
         with Reconciler() as host:
@@ -37,7 +37,7 @@ class Loop:
                 host.wait(0.05)
         raise AssertionError(f"still busy after {seconds:g} s")
 
-    def until(self, task: Task, *statuses: str, seconds: float = 60.0) -> Task:
+    def until(self, task: Task, *statuses: str, seconds: float = 240.0) -> Task:
         """Turn until the task has one of the statuses."""
         deadline = time.monotonic() + seconds
         with Reconciler() as host:

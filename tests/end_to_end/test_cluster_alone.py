@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.end_to_end.installation import Installation, wait_for
+from tests.end_to_end.installation import PATIENCE, Installation, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -14,10 +14,10 @@ def test_a_task_passes_coder_verification_review_and_landing(installation: Insta
     cluster = installation.begin("qcluster")
     try:
         landed = "SELECT count(*) FROM tasks_task WHERE landed_sha <> ''"
-        wait_for(lambda: installation.value(landed) >= 1, 120, "a landed task")
+        wait_for(lambda: installation.value(landed) >= 1, "a landed task")
     finally:
         cluster.terminate()
-        cluster.wait(20)
+        cluster.wait(PATIENCE)
     roles = installation.rows("SELECT DISTINCT role FROM agents_run WHERE outcome = 'handed_in'")
     assert {role for (role,) in roles} == {"coder", "verifier", "reviewer"}
     sha = installation.value("SELECT landed_sha FROM tasks_task WHERE landed_sha <> '' LIMIT 1")

@@ -111,7 +111,7 @@ def test_an_agent_that_does_nothing_is_tried_six_times_then_a_human_is_asked(
 ) -> None:
     task = task_in(small_project(remote))
     command_agent("coder", script(tmp_path, "coder", "print('I thought about it.')"))
-    loop.until(task, "disputed", seconds=90)
+    loop.until(task, "disputed")
     assert Run.objects.filter(outcome="nothing", is_counted=True).count() == 6
     card = Conflict.objects.exclude(kind="alert").get()
     assert "6 runs of coder-script ended without a hand-in" in card.question
@@ -129,7 +129,7 @@ def test_a_malformed_hand_in_is_refused_with_its_line_and_the_run_goes_on(
         bad = pathlib.Path(os.environ["TMPDIR"], "bad.md")
         bad.write_text("Done.\\n\\n## DISAGREE: ISSUE-R9-009\\n\\nNo reason.\\n")
         first = subprocess.run(["steroids", "tasks", "update", "--status", "review", "--response", bad])
-        print("first", first.returncode)
+        print("first", first.returncode, flush=True)
         good = pathlib.Path(os.environ["TMPDIR"], "good.md")
         good.write_text("Done.\\n")
         hand_in = ["steroids", "tasks", "update", "--status", "review", "--response", good]

@@ -84,7 +84,7 @@ def test_no_token_is_in_any_row_or_log(finished_demo: tuple[Installation, str]) 
 def test_nothing_lives_on_after_the_end(finished_demo: tuple[Installation, str]) -> None:
     demo, _ = finished_demo
     assert demo.value("SELECT count(*) FROM agents_run WHERE status <> 'ended'") == 0
-    wait_for(lambda: not demo.processes(), 5, "the end of every process")
+    wait_for(lambda: not demo.processes(), "the end of every process")
 
 
 RULINGS = {

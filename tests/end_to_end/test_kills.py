@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from agents.runtime import processes
-from tests.end_to_end.installation import Installation, kill, wait_for
+from tests.end_to_end.installation import PATIENCE, Installation, kill, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -61,32 +61,32 @@ VICTIMS = {
 def test_it_ends_the_same_after_a_kill(installation: Installation, victim: str) -> None:
     demo = installation
     begun = demo.begin("run_orchestrator", "--demo", "--until-idle")
-    wait_for(lambda: handed_in(demo, 2), 60, "the second hand-in")
-    victims = wait_for(lambda: VICTIMS[victim](demo, begun.pid), 20, victim)
+    wait_for(lambda: handed_in(demo, 2), "the second hand-in")
+    victims = wait_for(lambda: VICTIMS[victim](demo, begun.pid), victim)
     for who in victims:
         kill(who)
     if victim == "a shim":
         lost = "SELECT count(*) FROM agents_run WHERE outcome = 'lost' AND NOT is_counted"
-        wait_for(lambda: demo.value(lost), 20, "a lost run")
+        wait_for(lambda: demo.value(lost), "a lost run")
     if victim == "the resident loop":
-        begun.wait(10)
+        begun.wait(PATIENCE)
         time.sleep(0.3)
         begun = demo.begin("run_orchestrator", "--until-idle")
-    assert begun.wait(150) == 0, demo.log()
+    assert begun.wait(PATIENCE) == 0, demo.log()
     assert demo.statuses() == END
     landed = demo.rows("SELECT landed_sha FROM tasks_task WHERE landed_sha <> ''")
     on_main = demo.git("rev-list", "main").split()
     assert all(on_main.count(sha) == 1 for (sha,) in landed)
     assert demo.value("SELECT count(*) FROM disputes_conflict WHERE status = 'open' AND kind != 'alert'") == 2
-    wait_for(lambda: not demo.processes(), 5, "the end of every process")
+    wait_for(lambda: not demo.processes(), "the end of every process")
 
 
 def test_a_second_start_says_where_the_first_answers(installation: Installation) -> None:
     begun = installation.begin("run_orchestrator", "--demo")
-    wait_for(lambda: (installation.home / "host" / "web.url").exists(), 60, "the web server")
+    wait_for(lambda: (installation.home / "host" / "web.url").exists(), "the web server")
     second = installation.manage("run_orchestrator", "--demo")
     assert second.returncode == 0
     assert f"Steroids Web answers on {(installation.home / 'host' / 'web.url').read_text()}" in second.stdout
     begun.terminate()
-    assert begun.wait(40) == 0
-    wait_for(lambda: not installation.processes(), 10, "the end of every process")
+    assert begun.wait(PATIENCE) == 0
+    wait_for(lambda: not installation.processes(), "the end of every process")

@@ -1,0 +1,16 @@
+"""Durations of the program under test: a twentieth, but hung work gets the time of a loaded machine."""
+
+SCALE = 0.05
+LIMITS = {  # seconds
+    "lease": 60,
+    "orphan": 45,
+    "silence": 300,
+    "command": 300,
+    "closing": 10,
+    "starting": 30,
+    "git_network": 120,
+    "watchdog": 60,
+}
+ENVIRONMENT = {"STEROIDS_TIME_SCALE": str(SCALE)} | {
+    f"STEROIDS_{name.upper()}": f"{seconds / SCALE:g}" for name, seconds in LIMITS.items()
+}
