@@ -1,6 +1,7 @@
 """Reading settings from the environment, failing loudly."""
 
 import os
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -59,6 +60,14 @@ def env_list(name: str, default: list[str]) -> list[str]:
     """Words separated by commas."""
     word = os.environ.get(name)
     return default if word is None else [part.strip() for part in word.split(",") if part.strip()]
+
+
+def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """Addresses and networks separated by commas, such as `10.0.0.0/8,::1`; none where it is not set."""
+    try:
+        return [ip_network(word) for word in env_list(name, [])]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}.") from error
 
 
 SQLITE_OPTIONS = {

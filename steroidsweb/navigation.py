@@ -76,6 +76,7 @@ UNFOLD: dict[str, Any] = {
         "steroidsweb.sidebar.dashboard_css",
     ],
     "SCRIPTS": ["steroidsweb.sidebar.htmx_js"],
+    "LOGIN": {"form": "steroidsweb.sign_in.SignInForm"},
     "GLOBAL_CALLBACK": "steroidsweb.sidebar.no_inline_colours",
     "SIDEBAR": {
         "show_search": True,

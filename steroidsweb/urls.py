@@ -8,6 +8,7 @@ from disputes.api import DisputeViewSet
 from disputes.work_urls import api_urlpatterns
 from steroidsweb.errors import not_found
 from steroidsweb.health import healthz
+from steroidsweb.sign_in import sign_in
 from tasks.api import TaskViewSet
 
 router = DefaultRouter()
@@ -18,6 +19,7 @@ router.register("disputes", DisputeViewSet, basename="dispute")
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("healthz", healthz, name="healthz"),
+    path("admin/login/", sign_in),  # the admin's own address, before its own view
     path("admin/", admin.site.urls),
     path(
         "api/v1/",

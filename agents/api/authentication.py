@@ -6,9 +6,11 @@ from django.db.models import Q
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 
 from agents.api.principals import RunPrincipal
+from agents.api.throttling import UnknownTokenThrottle
 from agents.models import TOKEN_PREFIX, Run, Token, token_hash
 from tasks.errors import Refused
 
@@ -36,7 +38,11 @@ class TokenAuthentication(BaseAuthentication):
             if token.used_at is None or (now - token.used_at).total_seconds() > 60:
                 Token.objects.filter(pk=token.pk).update(used_at=now)
             return token.user, token
-        raise self._dead(hashed, known_shape=secret.startswith(TOKEN_PREFIX))
+        refused = self._dead(hashed, known_shape=secret.startswith(TOKEN_PREFIX))
+        throttle = UnknownTokenThrottle()
+        if refused.code == "bad_token" and not throttle.allow_request(request, None):
+            raise Throttled(throttle.wait())
+        raise refused
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"

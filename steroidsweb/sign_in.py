@@ -1,0 +1,134 @@
+"""The sign-in page and its brake: so many wrong passwords, then a wait that doubles with each further one.
+
+A try is counted before its password is looked at, in a row that all processes share: of a hundred tries at
+once no more get through than of a hundred in a row. A success takes its own count back. What a refused try is
+told depends on the tries only, never on whether there is such a person or the password was right.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from math import ceil
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from unfold.forms import AuthenticationForm
+
+from steroidsweb.models import SignInTries
+from tasks.addresses import address_of
+
+log = logging.getLogger(__name__)
+
+FOR_NAME, FOR_ADDRESS = 5, 50  # tries in a row: one name from one address; one address under any names
+FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)
+MEMORY = timedelta(minutes=15)  # tries are forgotten so long after the last one, or after its wait
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A row of SignInTries, and how many tries it lets through without a wait."""
+
+    key: str
+    limit: int
+
+    def wait_after(self, count: int) -> timedelta:
+        """How long the next try has to wait after so many in a row."""
+        if count < self.limit:
+            return timedelta()
+        return min(FIRST_WAIT * 2 ** min(count - self.limit, 20), LONGEST_WAIT)
+
+
+def counters(name: str, address: str) -> list[Counter]:
+    """What a try counts for, in the order in which the rows are locked."""
+    found = [
+        Counter(_key("name", name.casefold(), address), FOR_NAME),
+        Counter(_key("address", address), FOR_ADDRESS),
+    ]
+    return sorted(found, key=lambda counter: counter.key)
+
+
+def _key(*words: str) -> str:
+    return sha256("\0".join(words).encode(errors="replace")).hexdigest()
+
+
+def begin_try(counted: Sequence[Counter]) -> timedelta:
+    """Count a try and let it through: nothing. Or how long it has to wait; then it is not counted."""
+    now = timezone.now()
+    with transaction.atomic():
+        rows = _locked(counted, now)
+        if (wait := max(row.free_at for row in rows) - now) > timedelta():
+            return wait
+        for row, counter in zip(rows, counted, strict=True):
+            row.count = 1 if row.forget_at <= now else row.count + 1
+            row.free_at = now + counter.wait_after(row.count)
+            row.forget_at = row.free_at + MEMORY
+            row.save()
+    return timedelta()
+
+
+def take_back(counted: Sequence[Counter]) -> None:
+    """After a success: the name's count ends, the address's loses this one try."""
+    now = timezone.now()
+    with transaction.atomic():
+        for row, counter in zip(_locked(counted, now), counted, strict=True):
+            if counter.limit == FOR_NAME:
+                row.delete()
+            elif row.count:
+                row.count -= 1
+                row.free_at = min(row.free_at, now + counter.wait_after(row.count))
+                row.save()
+
+
+def _locked(counted: Sequence[Counter], now: datetime) -> list[SignInTries]:
+    """The rows of the counters, made where there are none, and nobody else's until the transaction ends."""
+    SignInTries.objects.filter(forget_at__lt=now).exclude(key__in=[each.key for each in counted]).delete()
+    SignInTries.objects.bulk_create(
+        (SignInTries(key=each.key, free_at=now, forget_at=now + MEMORY) for each in counted),
+        ignore_conflicts=True,
+    )
+    keys = [each.key for each in counted]
+    return list(SignInTries.objects.select_for_update().filter(key__in=keys).order_by("key"))
+
+
+def in_words(wait: timedelta) -> str:
+    """Rounded up, so that whoever waits so long has waited enough."""
+    seconds = ceil(wait.total_seconds())
+    number, unit = (seconds, "second") if seconds < 60 else (ceil(seconds / 60), "minute")
+    return f"{number} {unit}{'' if number == 1 else 's'}"
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password, behind the brake. `wait` is set where it held the try up."""
+
+    wait: timedelta | None = None
+
+    def clean(self) -> dict[str, Any]:
+        name, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        if not name or not password:
+            return super().clean()  # nothing was tried
+        counted = counters(name, address_of(self.request))
+        if wait := begin_try(counted):
+            self.wait = wait
+            log.warning("A sign-in from %s has to wait %s.", address_of(self.request), in_words(wait))
+            raise ValidationError(
+                f"Too many tries. Wait {in_words(wait)}, then try again.", code="too_many_tries"
+            )
+        cleaned = super().clean()
+        take_back(counted)
+        return cleaned
+
+
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """The admin's sign-in page; a try that came too early is told so with 429 and Retry-After."""
+    response = admin.site.login(request)
+    form = (getattr(response, "context_data", None) or {}).get("form")
+    if wait := getattr(form, "wait", None):
+        response.status_code = 429
+        response.headers["Retry-After"] = str(ceil(wait.total_seconds()))
+    return response
