@@ -26,6 +26,7 @@ GROUPS: list[dict[str, Any]] = [
                 "badge_style": "solid",
             },
             _item("Runs", "smart_toy", "agents_run_changelist"),
+            {"title": "Insights", "icon": "insights", "link": "/insights/", "permission": MEMBER},
         ],
     },
     {
@@ -52,6 +53,7 @@ GROUPS: list[dict[str, Any]] = [
         "items": [
             _item("Hosts", "dns", "agents_host_changelist", SUPERUSER),
             _item("Users", "person", "auth_user_changelist", SUPERUSER),
+            {"title": "Notifications", "icon": "notifications", "link": "/notifications/"},
             {"title": "Tokens", "icon": "key", "link": reverse_lazy("admin:agents_token_changelist")},
             {
                 "title": "Background jobs",
@@ -75,7 +77,7 @@ UNFOLD: dict[str, Any] = {
         "steroidsweb.sidebar.steroids_css",
         "steroidsweb.sidebar.dashboard_css",
     ],
-    "SCRIPTS": ["steroidsweb.sidebar.htmx_js"],
+    "SCRIPTS": ["steroidsweb.sidebar.htmx_js", "steroidsweb.sidebar.count_js"],
     "LOGIN": {"form": "steroidsweb.sign_in.SignInForm"},
     "GLOBAL_CALLBACK": "steroidsweb.sidebar.no_inline_colours",
     "SIDEBAR": {

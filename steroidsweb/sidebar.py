@@ -63,3 +63,7 @@ def steroids_css(request: HttpRequest) -> str:
 
 def dashboard_css(request: HttpRequest) -> str:
     return static("steroids/dashboard.css")
+
+
+def count_js(request: HttpRequest) -> str:
+    return static("steroids/count.js")

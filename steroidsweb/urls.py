@@ -12,7 +12,7 @@ from steroidsweb.sign_in import sign_in
 from tasks.api import TaskViewSet
 
 router = DefaultRouter()
-router.include_root_view = False
+router.include_root_view = router.include_format_suffixes = False
 router.register("tasks", TaskViewSet, basename="task")
 router.register("disputes", DisputeViewSet, basename="dispute")
 
@@ -36,5 +36,7 @@ urlpatterns = [
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
     path("queue/", include("disputes.urls")),
+    path("notifications/", include("disputes.telling.urls")),
+    path("insights/", include("disputes.insights_urls")),
     path("", include("disputes.work_urls")),
 ]
