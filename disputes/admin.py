@@ -2,20 +2,24 @@
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.decorators import display
+from unfold.decorators import action, display
 
-from disputes.models import Conflict, Decision, Dispute, Flag, HeuristicScore
+from disputes.models import Channel, Conflict, Decision, Delivery, Dispute, Flag, HeuristicScore
 from disputes.protocol.scores import Score, heuristic_weight
+from disputes.telling import sending
 from tasks.admin.base import (
+    BaseAdmin,
     ProjectFilter,
     ProjectScopedAdmin,
     ReadOnlyAdmin,
     ScopedInline,
+    SuperuserAdmin,
     severity_label,
     shortened,
     task_ref,
@@ -164,3 +168,41 @@ class HeuristicScoreAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     def weight(self, score: HeuristicScore) -> str:
         penalty = score.project.config.false_positive_penalty
         return f"{heuristic_weight(score.refused, penalty):.1f}"
+
+
+@admin.register(Channel)
+class ChannelAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+    """Who is told through what. Addresses stay sealed; people change their channels on their own page."""
+
+    list_display = ("name", "user", "project", "kind", "service", "is_active", "created_at")
+    list_filter = ("kind", "is_active")
+    list_select_related = ("user", "project")
+    search_fields = ("name", "user__username", "project__slug")
+    fields = (
+        ("name", "service"), ("user", "project"), ("kind", "is_active"), "wants",
+        ("digest_at", "quiet_from", "quiet_until", "timezone"),
+    )  # fmt: skip
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+    """What was sent, what waits and what was given up, over all channels."""
+
+    list_display = ("uid", "topic", "channel", "event", "due_at", "tries", "sent_at", "failed_at", "trouble")
+    list_filter = (
+        "topic",
+        ("failed_at", admin.EmptyFieldListFilter),
+        ("sent_at", admin.EmptyFieldListFilter),
+    )
+    list_select_related = ("channel", "event")
+    search_fields = ("=uid", "channel__name", "error")
+    actions = ("try_again",)
+
+    @display(description="error", ordering="error")
+    def trouble(self, delivery: Delivery) -> str:
+        return shortened("error")(delivery)
+
+    @action(description="Try again what was given up")
+    def try_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        tried = sum(sending.again(delivery) for delivery in queryset)
+        self.message_user(request, f"{tried} deliveries are tried again within a minute.", messages.SUCCESS)

@@ -35,7 +35,7 @@ SYSTEM = Actor("system", "Steroids")
 TOLD = frozenset(
     {
         "conflict_opened", "alert_opened", "ruled", "ruling_undone", "dispute_closed",
-        "assigned", "commented", "mentioned", "nudged", "unattended", "stale",
+        "assigned", "commented", "nudged", "unattended", "stale",
         "trouble", "round_limit", "project_ended", "landed",
     }
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Who is told of what: people by their part in it, and through which of their channels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Any
 
@@ -16,17 +16,22 @@ from tasks.access import READ, RULE
 from tasks.models import Membership, Project
 
 
-def channels_for(subject: Subject) -> list[Channel]:
-    """One channel a person, and the project's own. Nobody is told of what they did themselves."""
+def channels_for(subject: Subject) -> list[tuple[Channel, Topic]]:
+    """One channel a person, and the project's own, each with what the event is to it.
+
+    Nobody is told of what they did themselves.
+    """
     if subject.topic is None:
         return []
     project = subject.event.project
-    people = _people(subject) - {subject.event.user_id, None}
+    told = {pk: topic for pk, topic in _people(subject).items() if pk not in {None, subject.event.user_id}}
     active = Channel.objects.filter(Q(project=project) | Q(project=None), is_active=True)
-    mine = active.filter(user__in=members(project, people)).order_by("user", "project", "pk")
-    found = [best for best in _best_of(mine, subject.topic) if best]
+    mine = active.filter(user__in=members(project, told)).order_by("user", "project", "pk")
     of_project = active.filter(user=None, project=project).order_by("pk")
-    return [*found, *(each for each in of_project if wants(each, subject.topic))]
+    return [
+        *_best_of(mine, told),
+        *((each, subject.topic) for each in of_project if wants(each, subject.topic)),
+    ]
 
 
 def wants(channel: Channel, topic: str) -> bool:
@@ -34,7 +39,7 @@ def wants(channel: Channel, topic: str) -> bool:
     return not channel.wants or topic in channel.wants
 
 
-def _best_of(channels: Iterable[Channel], topic: str) -> list[Channel | None]:
+def _best_of(channels: Iterable[Channel], told: dict[int | None, Topic]) -> Iterator[tuple[Channel, Topic]]:
     """For each person the channel of that project where they have one, else a general one that wants it.
 
     A channel of the project speaks for the person there: what it does not want, nothing else brings.
@@ -42,11 +47,10 @@ def _best_of(channels: Iterable[Channel], topic: str) -> list[Channel | None]:
     by_person: dict[int | None, list[Channel]] = {}
     for channel in channels:
         by_person.setdefault(channel.user_id, []).append(channel)
-    best: list[Channel | None] = []
-    for own in by_person.values():
+    for person, own in by_person.items():
         closest = [each for each in own if each.project_id is not None] or own
-        best.append(next((each for each in closest if wants(each, topic)), None))
-    return best
+        if best := next((each for each in closest if wants(each, told[person])), None):
+            yield best, told[person]
 
 
 # --- People -----------------------------------------------------------------------------------------------
@@ -65,7 +69,18 @@ def may_still_see(channel: Channel, project: Project) -> bool:
     return channel.user_id is None or members(project, [channel.user_id]).exists()
 
 
-def _people(subject: Subject) -> set[int | None]:
+def _people(subject: Subject) -> dict[int | None, Topic]:
+    """Who is told, and as what: of one comment some are told because they are mentioned in it."""
+    topic = subject.topic
+    if topic is None:
+        return {}
+    people = dict.fromkeys(_told(subject), topic)
+    if topic == Topic.COMMENTED:
+        people |= dict.fromkeys(map(_number, subject.event.data.get("mentions") or ()), Topic.MENTIONED)
+    return people
+
+
+def _told(subject: Subject) -> set[int | None]:
     event, project, dispute = subject.event, subject.event.project, subject.dispute
     match subject.topic:
         case Topic.OPENED:
@@ -74,11 +89,7 @@ def _people(subject: Subject) -> set[int | None]:
             return duty(project) | _around(dispute) | _who_ruled(subject.conflict)
         case Topic.ASSIGNED:
             return {_number(event.data.get("to"))}
-        case Topic.MENTIONED:
-            return {_number(event.data.get("user"))}
-        case Topic.COMMENTED:
-            return _around(dispute) - {_number(pk) for pk in event.data.get("mentions") or ()}
-        case Topic.RULED:
+        case Topic.COMMENTED | Topic.RULED:
             return _around(dispute)
         case Topic.REMINDER if event.kind == "nudged":
             return holder(dispute) or duty(project)

@@ -39,9 +39,9 @@ def take(pk: int) -> int:
     reminders.follow(subject, now)
     owed = [
         Delivery(
-            event=notice.event, channel=channel, topic=subject.topic, is_urgent=subject.is_urgent,
+            event=notice.event, channel=channel, topic=topic, is_urgent=subject.is_urgent,
             due_at=due_at(channel, now, is_urgent=subject.is_urgent),
         )
-        for channel in channels_for(subject)
+        for channel, topic in channels_for(subject)
     ]  # fmt: skip
     return len(Delivery.objects.bulk_create(owed, ignore_conflicts=True))

@@ -14,6 +14,7 @@ from django.urls import reverse
 from disputes.models import Conflict
 from disputes.pages.words import plain
 from disputes.telling.subjects import Subject
+from disputes.telling.topics import Topic
 
 SUBJECT_MAX, LINE_MAX, DIGEST_MAX = 120, 300, 40
 # @channel and <!here> call, [words](url) and <url|words> dress a link up, https:// makes one.
@@ -26,7 +27,6 @@ SENTENCES = {
     "dispute_closed": "Settled",
     "assigned": "{who} assigned it to you",
     "commented": "{who} commented",
-    "mentioned": "{who} mentioned you",
     "nudged": "Still waits for your ruling",
     "unattended": "Nobody has ruled yet",
     "stale": "Stale",
@@ -39,7 +39,7 @@ AGAIN = {
     Conflict.Origin.REOPENED: "A ruling was reopened",
     Conflict.Origin.NOT_HONOURED: "A ruling was not honoured",
 }
-SAYS_MORE = {"commented", "mentioned", "ruled", "trouble", "project_ended", "round_limit"}
+SAYS_MORE = {"commented", "ruled", "trouble", "project_ended", "round_limit"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,11 @@ def line(text: str, most: int = LINE_MAX) -> str:
     return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"
 
 
-def message_of(subject: Subject) -> Message:
-    """What is said of an event."""
+def message_of(subject: Subject, topic: str = "") -> Message:
+    """What is said of an event to those who are told of it as `topic`."""
     event, dispute = subject.event, subject.dispute
     told = subject.conflict or dispute
-    sentence = _sentence(subject)
+    sentence = _sentence(subject, topic)
     where = event.project.slug
     if told is None:
         name = f"{event.task.ref} {event.task.title}" if event.task else event.project.name
@@ -80,10 +80,12 @@ def message_of(subject: Subject) -> Message:
     return Message(line(subject_line, SUBJECT_MAX), tuple(filter(None, lines)), link(_path(subject)))
 
 
-def _sentence(subject: Subject) -> str:
+def _sentence(subject: Subject, topic: str) -> str:
     event, conflict = subject.event, subject.conflict
     if event.kind == "conflict_opened" and conflict is not None and conflict.origin in AGAIN:
         return AGAIN[Conflict.Origin(conflict.origin)]
+    if topic == Topic.MENTIONED:
+        return f"{line(event.label, 60)} mentioned you"
     kind = conflict.get_kind_display() if conflict else "A card"
     return SENTENCES[event.kind].format(kind=kind, who=line(event.label, 60))
 

@@ -154,7 +154,7 @@ def _content(channel: Channel, rows: Sequence[Delivery], now: datetime) -> dict[
     if channel.kind == Channel.Kind.WEBHOOK:
         uid = str(rows[0].uid)
         return webhook(channel, address, uid, messages.payload(subject_of(rows[0].event), uid), now)
-    told = messages.together([messages.message_of(subject_of(row.event)) for row in rows])
+    told = messages.together([messages.message_of(subject_of(row.event), row.topic) for row in rows])
     return people(address, told, str(rows[0].uid))
 
 

@@ -27,7 +27,6 @@ TOPICS = {
     "dispute_closed": Topic.RULED,
     "assigned": Topic.ASSIGNED,
     "commented": Topic.COMMENTED,
-    "mentioned": Topic.MENTIONED,
     "nudged": Topic.REMINDER,
     "unattended": Topic.REMINDER,
     "stale": Topic.STALE,
