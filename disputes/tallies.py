@@ -14,12 +14,12 @@ from datetime import time as clock
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from disputes.models import Decision, Dispute, Flag, Tally
-from disputes.models.insights import DAY
+from disputes.models.insights import DAY, MARK
 from disputes.protocol import figures
 from disputes.protocol.figures import Measure
 from disputes.protocol.severity import GRAVE
@@ -28,7 +28,6 @@ from tasks.states import Status
 
 PERIODS = (7, 30, 90)  # days, today among them
 STEPS = {7: 1, 30: 1, 90: 7}  # days between two points of a chart over time
-MARK = "counted"  # a row of this measure says that the project is counted up to its day
 BUDGET = 20.0  # seconds of a job; what is left over is done by the next one
 RECOUNT = timedelta(days=max(PERIODS))
 
@@ -168,7 +167,7 @@ def count_days() -> str:
 def due(today: date) -> list[Project]:
     """The projects that are not counted up to yesterday."""
     yesterday = today - timedelta(days=1)
-    counted = Tally.objects.filter(measure=MARK, span=DAY, day__gte=yesterday)
+    counted = Tally.objects.filter(span=MARK, day__gte=yesterday)
     return list(Project.objects.exclude(pk__in=counted.values("project")).order_by("pk"))
 
 
@@ -185,14 +184,14 @@ def rebuild(projects: Iterable[Project] | None = None, *, since: date | None = N
         mark = marks.get(project.pk)
         first = min(since, mark + timedelta(days=1)) if since and mark else None
         counts = count(Within(yesterday, {project.pk: first}))
-        counts[project.pk, yesterday, MARK, ""] = 1
         with transaction.atomic():
             Project.objects.select_for_update().get(pk=project.pk)
             kept = Tally.objects.filter(project=project, span=DAY)
-            kept.filter(measure=MARK).exclude(day=yesterday).delete()
             written += _replace(kept.filter(day__gte=first) if first else kept, counts)
             for period in PERIODS:
                 written += _replace(*_span(project, period, yesterday))
+            marks_kept = Tally.objects.filter(project=project, span=MARK)
+            _replace(marks_kept, Counter({(project.pk, yesterday, "", ""): 0}), MARK)
     return written
 
 
@@ -225,7 +224,7 @@ def _span(
         project=project, span=DAY, day__gt=last - timedelta(days=period - 1), day__lte=last
     )
     sums: Counter[tuple[int, date, str, str]] = Counter()
-    by_key = days.order_by().exclude(measure=MARK).values_list("measure", "key").annotate(total=Sum("n"))
+    by_key = days.order_by().values_list("measure", "key").annotate(total=Sum("n"))
     for measure, key, n in by_key:
         sums[project.pk, last, measure, key] = n
     over_time = days.order_by().filter(measure__in=TRENDS).values_list("day", "measure", "key", "n")
@@ -285,8 +284,7 @@ def look(projects: Iterable[int], days: int) -> Period:
 
 def counted_until(projects: Iterable[int]) -> dict[int, date]:
     """Up to which day each of the projects is counted; those never counted are left out."""
-    marks = Tally.objects.filter(measure=MARK, span=DAY, project__in=list(projects))
-    return dict(marks.order_by().values_list("project").annotate(last=Max("day")))
+    return dict(Tally.objects.filter(span=MARK, project__in=list(projects)).values_list("project", "day"))
 
 
 def _today() -> date:

@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='tally',
             name='span',
-            field=models.PositiveSmallIntegerField(default=1, help_text='How many days.'),
+            field=models.PositiveSmallIntegerField(default=1, help_text='How many days; 0 marks up to which day all is counted.'),
         ),
         migrations.AlterField(
             model_name='tally',
