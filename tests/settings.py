@@ -21,6 +21,7 @@ from steroidsweb.settings import *  # noqa: E402, F403
 from steroidsweb.settings import DATABASES  # noqa: E402
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+WHITENOISE_AUTOREFRESH = True  # every client of a test would list all files anew
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, so that the processes which the tests start see the same rows.
     DATABASES["default"]["TEST"] = {"NAME": str(_home / "tests.sqlite3")}
