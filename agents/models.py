@@ -203,7 +203,9 @@ class Run(models.Model):
                 condition=Q(status__in=["starting", "running", "closing"]),
             ),
             models.Index(fields=["status"], name="run_queued", condition=Q(status="queued")),
-            models.Index(fields=["ended_at"], name="run_ended_by_day", condition=Q(status="ended")),
+            models.Index(
+                fields=["project", "ended_at"], name="run_ended_by_day", condition=Q(status="ended")
+            ),
         ]
 
     def __str__(self) -> str:

@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddIndex(
             model_name='run',
-            index=models.Index(condition=models.Q(('status', 'ended')), fields=['ended_at'], name='run_ended_by_day'),
+            index=models.Index(condition=models.Q(('status', 'ended')), fields=['project', 'ended_at'], name='run_ended_by_day'),
         ),
     ]

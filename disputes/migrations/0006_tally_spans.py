@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='dispute',
-            index=models.Index(fields=['opened_at'], name='dispute_by_day'),
+            index=models.Index(fields=['project', 'opened_at'], name='dispute_by_day'),
         ),
         migrations.AddIndex(
             model_name='flag',

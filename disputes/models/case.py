@@ -111,7 +111,7 @@ class Dispute(models.Model):
                 condition=Q(status="open", snoozed_at__isnull=False),
             ),
             models.Index(fields=["assignee"], name="dispute_assigned", condition=Q(status="open")),
-            models.Index(fields=["opened_at"], name="dispute_by_day"),
+            models.Index(fields=["project", "opened_at"], name="dispute_by_day"),
         ]
 
     def __str__(self) -> str:

@@ -52,10 +52,11 @@ def open_now(projects: Iterable[Project]) -> Open:
     by_limit: dict[int, list[int]] = {}
     for project in projects:
         by_limit.setdefault(_stale_after(project), []).append(project.pk)
+    everywhere = [key for keys in by_limit.values() for key in keys]
     stale = Q(pk__in=[])
     for days, keys in by_limit.items():
-        stale |= Q(project__in=keys, opened_at__lt=now - timedelta(days=days))
-    everywhere = [key for keys in by_limit.values() for key in keys]
+        too_long = Q(opened_at__lt=now - timedelta(days=days))
+        stale |= too_long if len(by_limit) == 1 else too_long & Q(project__in=keys)
     waiting = Dispute.objects.open().filter(project__in=everywhere).order_by()
     late = Q(opened_at__lt=now - timedelta(hours=LATE_HOURS))
     return Open(**waiting.aggregate(n=Count("pk"), late=Count("pk", late), stale=Count("pk", stale)))

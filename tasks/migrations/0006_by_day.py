@@ -18,6 +18,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='task',
-            index=models.Index(condition=models.Q(('status', 'completed')), fields=['status_at'], name='task_completed_by_day'),
+            index=models.Index(condition=models.Q(('status', 'completed')), fields=['project', 'status_at'], name='task_completed_by_day'),
         ),
     ]

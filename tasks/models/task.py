@@ -133,7 +133,9 @@ class Task(models.Model):
                 condition=Q(accepted__isnull=False, landed_at__isnull=True),
             ),
             models.Index(fields=["section", "status"], name="task_by_section"),
-            models.Index(fields=["status_at"], name="task_completed_by_day", condition=Q(status="completed")),
+            models.Index(
+                fields=["project", "status_at"], name="task_completed_by_day", condition=Q(status="completed")
+            ),
         ]
 
     def __str__(self) -> str:
