@@ -1,0 +1,114 @@
+"""Servers on this machine that take what is sent: one for HTTP, one for mail."""
+
+import json
+import socketserver
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+PATIENCE = 60
+
+
+@dataclass
+class Taken:
+    """One request."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Receiver:
+    """Answers with the statuses it was given, then with 200; may keep everybody waiting."""
+
+    taken: list[Taken] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    location: str = ""
+    arrived: threading.Event = field(default_factory=threading.Event)
+    released: threading.Event = field(default_factory=threading.Event)
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        self.released.set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class _Http(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        receiver: Receiver = self.server.receiver  # type: ignore[attr-defined]
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        receiver.taken.append(Taken(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+        receiver.arrived.set()
+        receiver.released.wait(PATIENCE)
+        self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
+        if receiver.location:
+            self.send_header("location", receiver.location)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    do_GET = do_POST
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+class _HttpServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A sender that was ended in the middle is no error of the server."""
+
+
+class _Mail(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        self.wfile.write(b"220 here\r\n")
+        letter: list[bytes] | None = None
+        for line in self.rfile:
+            if letter is not None:
+                if line == b".\r\n":
+                    self.server.letters.append(b"".join(letter).decode())  # type: ignore[attr-defined]
+                    letter = None
+                    self.wfile.write(b"250 taken\r\n")
+                else:
+                    letter.append(line)
+                continue
+            verb = line[:4].upper()
+            if verb == b"DATA":
+                letter = []
+            answers = {b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}
+            self.wfile.write(answers.get(verb, b"250 fine\r\n"))
+            if verb == b"QUIT":
+                return
+
+
+class MailServer(socketserver.ThreadingTCPServer):
+    """Keeps the letters it was given."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Mail)
+        self.letters: list[str] = []
+
+
+def serve(server: socketserver.BaseServer) -> threading.Thread:
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    return thread
+
+
+def http_server(receiver: Receiver) -> ThreadingHTTPServer:
+    server = _HttpServer(("127.0.0.1", 0), _Http)
+    server.receiver = receiver  # type: ignore[attr-defined]
+    receiver.port = server.server_address[1]
+    return server

@@ -1,0 +1,247 @@
+"""From an event to deliveries: the outbox, who is told, and through which channel."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from disputes import rulings
+from disputes.models import Delivery, Dispute, Duty, Watch
+from disputes.telling import fanout, sending
+from disputes.telling.topics import TOPICS
+from tasks.events import TOLD, Actor, record
+from tasks.models import Event, Membership, Notice, Project
+from tests.factories import create_user
+from tests.notifications.conftest import create_channel, open_card
+
+pytestmark = pytest.mark.django_db
+
+
+def told() -> dict[str, str]:
+    """Who got a delivery, and as what; takes up what is noted."""
+    fanout.take_up()
+    rows = Delivery.objects.select_related("channel__user")
+    return {row.channel.user.username if row.channel.user else "project": row.topic for row in rows}
+
+
+@pytest.fixture
+def reachable(lea: User, tom: User, vera: User, otto: User, ledger: Project) -> None:
+    """Everybody of the cast has a channel, and so has the project."""
+    for user in (lea, tom, vera, otto):
+        create_channel(user=user)
+    Membership.objects.filter(user=lea).update(is_lead=True)
+
+
+def say(project: Project, kind: str, by: User | None = None, **kwargs: Any) -> Event:
+    return record(project, kind, **({"actor": Actor.person(by)} if by else {}), **kwargs)
+
+
+# --- The outbox -------------------------------------------------------------------------------------------
+
+
+def test_an_event_and_its_notice_are_written_together_or_not_at_all(ledger: Project) -> None:
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        record(ledger, "trouble", note="Away.")
+        assert Notice.objects.count() == 1
+        raise ZeroDivisionError
+    assert not Notice.objects.exists()
+    assert not Event.objects.exists()
+
+
+def test_nobody_is_told_of_other_kinds(ledger: Project) -> None:
+    record(ledger, "run_queued")
+    assert not Notice.objects.exists()
+
+
+def test_every_kind_that_is_told_has_a_topic() -> None:
+    assert set(TOPICS) == TOLD
+
+
+def test_a_notice_is_taken_up_once(reachable: None, ledger: Project) -> None:
+    open_card(ledger)
+    notice = Notice.objects.get()
+    assert fanout.take(notice.pk) == 2
+    assert fanout.take(notice.pk) == 0
+    assert not Notice.objects.exists()
+
+
+def test_a_notice_that_cannot_be_taken_up_does_not_hold_up_the_others(
+    reachable: None, ledger: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poisoned = record(ledger, "trouble")
+    open_card(ledger)
+    real = fanout.subject_of
+
+    def subject_of(event: Event) -> Any:
+        if event == poisoned:
+            raise ZeroDivisionError
+        return real(event)
+
+    monkeypatch.setattr(fanout, "subject_of", subject_of)
+    assert set(told()) == {"lea", "tom"}
+    assert not Notice.objects.exists()
+
+
+# --- Who --------------------------------------------------------------------------------------------------
+
+
+def test_without_duty_all_who_may_rule_are_told_of_a_new_card(reachable: None, ledger: Project) -> None:
+    open_card(ledger)
+    assert told() == {"lea": "opened", "tom": "opened"}
+
+
+def test_with_duty_only_who_is_on_it(reachable: None, ledger: Project, tom: User, lea: User) -> None:
+    today = timezone.localdate()
+    Duty.objects.create(project=ledger, user=tom, first_day=today, last_day=today)
+    last_week = today - timedelta(days=7)
+    Duty.objects.create(project=ledger, user=lea, first_day=last_week, last_day=last_week)
+    open_card(ledger)
+    assert told() == {"tom": "opened"}
+
+
+def test_an_assignment_tells_the_assignee_but_not_who_took_it(
+    reachable: None, ledger: Project, tom: User, lea: User
+) -> None:
+    dispute = open_card(ledger).dispute
+    told()
+    Delivery.objects.all().delete()
+    say(ledger, "assigned", lea, task=dispute.task, data={"dispute": dispute.ref, "to": tom.pk})
+    assert told() == {"tom": "assigned"}
+    Delivery.objects.all().delete()
+    say(ledger, "assigned", tom, task=dispute.task, data={"dispute": dispute.ref, "to": tom.pk})
+    assert told() == {}
+
+
+def test_a_comment_tells_watchers_and_says_to_the_mentioned_that_they_are(
+    reachable: None, ledger: Project, tom: User, lea: User, vera: User, otto: User
+) -> None:
+    dispute = open_card(ledger).dispute
+    told()
+    Delivery.objects.all().delete()
+    for user in (lea, tom, vera, otto):
+        Watch.objects.create(dispute=dispute, user=user)
+    data = {"comment": 1, "mentions": [vera.pk, otto.pk], "dispute": dispute.ref}
+    say(ledger, "commented", tom, task=dispute.task, note="@vera look", data=data)
+    assert told() == {"lea": "commented", "vera": "mentioned"}  # Otto is no member, Tom wrote it
+
+
+def test_a_ruling_tells_the_assignee_and_watchers_but_not_who_ruled(
+    reachable: None, ledger: Project, tom: User, lea: User, vera: User
+) -> None:
+    conflict = open_card(ledger)
+    told()
+    Delivery.objects.all().delete()
+    Dispute.objects.filter(pk=conflict.dispute_id).update(assignee=lea)
+    Watch.objects.create(dispute=conflict.dispute, user=vera)
+    Watch.objects.create(dispute=conflict.dispute, user=tom)
+    conflict.refresh_from_db()
+    rulings.decide(conflict, "uphold_reviewer", user=tom)
+    assert told() == {"lea": "ruled", "vera": "ruled"}
+
+
+def test_a_project_in_trouble_tells_its_leads(reachable: None, ledger: Project) -> None:
+    record(ledger, "trouble", note="The remote is away.")
+    assert told() == {"lea": "project"}
+
+
+def test_people_who_left_or_were_locked_out_are_not_told(
+    reachable: None, ledger: Project, tom: User, lea: User
+) -> None:
+    Membership.objects.filter(user=tom).delete()
+    User.objects.filter(pk=lea.pk).update(is_active=False)
+    open_card(ledger)
+    assert told() == {}
+
+
+# --- Through which channel --------------------------------------------------------------------------------
+
+
+def test_a_person_gets_one_message_an_event_through_the_closest_channel(ledger: Project, tom: User) -> None:
+    create_channel(user=tom, name="General")
+    create_channel(user=tom, name="Phone")
+    create_channel(user=tom, name="Here", project=ledger)
+    create_channel(user=tom, name="Asleep", project=ledger, is_active=False)
+    open_card(ledger)
+    fanout.take_up()
+    assert [row.channel.name for row in Delivery.objects.all()] == ["Here"]
+
+
+def test_what_the_channel_of_a_project_does_not_want_comes_through_no_other(
+    ledger: Project, tom: User, lea: User
+) -> None:
+    create_channel(user=tom, name="General")
+    create_channel(user=tom, name="Here", project=ledger, wants=["assigned"])
+    create_channel(user=lea, name="Small", wants=["ruled"])
+    create_channel(user=lea, name="Large", wants=["opened", "ruled"])
+    open_card(ledger)
+    fanout.take_up()
+    assert [row.channel.name for row in Delivery.objects.all()] == ["Large"]
+
+
+def test_a_project_has_channels_of_its_own_that_choose_topics_too(ledger: Project) -> None:
+    create_channel(project=ledger, name="Room")
+    create_channel(project=ledger, name="Landings", wants=["landed"])
+    open_card(ledger)
+    fanout.take_up()
+    assert [row.channel.name for row in Delivery.objects.all()] == ["Room"]
+
+
+def test_a_stale_dispute_is_told_only_where_the_project_wants_it(reachable: None, ledger: Project) -> None:
+    dispute = open_card(ledger).dispute
+    told()
+    Delivery.objects.all().delete()
+    record(ledger, "stale", task=dispute.task, data={"dispute": dispute.ref, "told": False})
+    assert told() == {}
+    record(ledger, "stale", task=dispute.task, data={"dispute": dispute.ref, "told": True})
+    assert told() == {"lea": "stale"}
+
+
+def test_many_people_cost_no_more_queries(ledger: Project) -> None:
+    counts = []
+    for number in (2, 20):
+        for _ in range(number):
+            user = create_user()
+            Membership.objects.create(project=ledger, user=user, role="triager")
+            create_channel(user=user)
+        open_card(ledger)
+        with CaptureQueriesContext(connection) as queries:
+            fanout.take_up()
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_take_up_a_notice_once_and_send_a_message_once(ledger: Project, tom: User) -> None:
+    create_channel(user=tom)
+    open_card(ledger)
+    notice = Notice.objects.get()
+    assert sorted(at_once(lambda: fanout.take(notice.pk))) == [0, 1]
+    row = Delivery.objects.get()
+    now = timezone.now()
+    won = at_once(lambda: sending.claim(Delivery.objects.get(pk=row.pk), now))
+    assert sorted(won) == [False, True]
+    assert Delivery.objects.get().tries == 1
+
+
+def at_once(work: Any) -> list[Any]:
+    """What two threads got that began together."""
+    barrier, got = threading.Barrier(2), list[Any]()
+
+    def run() -> None:
+        try:
+            barrier.wait(60)
+            got.append(work())
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return got
