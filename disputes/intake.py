@@ -4,7 +4,7 @@ The callers hold the transaction in which the task moves, so that rows and statu
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -30,15 +30,22 @@ UNTAKEN = (Submission.State.LOST, Submission.State.RED)
 
 def settled_findings(task: Task) -> dict[int, Conflict]:
     """Findings, as first raised, that the reviewer may not raise again, with the conflict that says so."""
+    return settled_by_task([task.pk]).get(task.pk, {})
+
+
+def settled_by_task(tasks: Iterable[int]) -> dict[int, dict[int, Conflict]]:
+    """The same for many tasks, by their keys, in two queries."""
     conflicts = (
-        Conflict.objects.filter(dispute__task=task, finding__isnull=False)
+        Conflict.objects.filter(dispute__task__in=tasks, finding__isnull=False)
         .filter(status__in=[Conflict.Status.DECIDED, Conflict.Status.LOGGED])
         .exclude(followed=Conflict.Followed.REOPENED)
+        .select_related("dispute")
         .prefetch_related("decisions")
         .order_by("pk")
     )
-    settled: dict[int, Conflict] = {}
+    found: dict[int, dict[int, Conflict]] = {}
     for conflict in conflicts:
+        settled = found.setdefault(conflict.dispute.task_id, {})
         decision = next((d for d in conflict.decisions.all() if d.stands), None)
         if decision and conflict.kind == Conflict.Kind.SILENCE and decision.option != Option.WAIVE:
             continue
@@ -46,7 +53,7 @@ def settled_findings(task: Task) -> dict[int, Conflict]:
             settled[conflict.finding_id] = conflict
         else:
             settled.pop(conflict.finding_id, None)
-    return settled
+    return found
 
 
 def last_review(task: Task) -> Review | None:

@@ -1,18 +1,19 @@
-"""The queue: its tabs, its filters and its rows."""
+"""The queue: its tabs and its rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import django_filters
-from django.db.models import Prefetch, Q, QuerySet
-from django.forms import SearchInput
+from django.contrib.auth import get_user_model
+from django.db.models import Exists, IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.utils import timezone
 
+from disputes import triage
 from disputes.models import Conflict, Decision, Dispute
+from disputes.pages.holders import Held
 from tasks.access import READ, RULE, projects_for
-from tasks.models import SEVERITY_CHOICES, Project
+from tasks.models import Membership, Project
 from tasks.states import severity_rank
 
 COUNT_MAX = 99
@@ -27,94 +28,120 @@ class Tab:
     label: str
     empty: str
     hint: str
+    column: str  # what stands over the reasons
 
 
-MINE, TEAM, WAITING, SETTLED = TABS = (
+MINE, TEAM, WAITING, SNOOZED, SETTLED = TABS = (
     Tab(
         "queue", "Your turn", "Nothing waits for you.",
         "Where a coder and a reviewer disagree, or an agent needs a hand, it appears here.",
+        "Why it waits, since",
     ),
     Tab(
         "queue-team", "Team", "Nothing waits for anybody.",
         "All open disputes of your projects stand here, also those that you may only read.",
+        "Why it waits, since",
     ),
     Tab(
         "queue-waiting", "Waiting for agents", "No ruling waits to be carried out.",
         "A ruled dispute stands here until a review has seen whether it was followed.",
+        "Ruling, since",
+    ),
+    Tab(
+        "queue-snoozed", "Snoozed", "Nothing is snoozed.",
+        "What somebody put off until a time, or until something happens, comes back by itself.",
+        "Until when, open since",
     ),
     Tab(
         "queue-settled", "Settled", "Nothing is settled yet.",
         "Disputes that were ruled on and followed, or that became moot, newest first.",
+        "Ruling, since",
     ),
 )  # fmt: skip
 
 
-def disputes_in(tab: Tab, user: Any) -> QuerySet[Dispute]:
-    """The disputes of a tab that the person may see, in their order."""
-    disputes = Dispute.objects.filter(project__in=projects_for(user, RULE if tab is MINE else READ))
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The projects that a person sees, and those of them in which they may rule; read once per page."""
+
+    user: Any
+    projects: list[tuple[int, str, str]]  # key, short name, name
+    ruled: frozenset[int]
+
+    @classmethod
+    def of(cls, user: Any) -> "Reach":
+        if user.is_superuser:
+            rows = list(Project.objects.order_by("name").values_list("pk", "slug", "name"))
+            return cls(user, rows, frozenset(pk for pk, _, _ in rows))
+        memberships = Membership.objects.filter(user=user.pk).order_by("project__name")
+        found = list(memberships.values_list("project", "project__slug", "project__name", "role"))
+        return cls(
+            user, [(pk, slug, name) for pk, slug, name, _ in found],
+            frozenset(pk for pk, _, _, role in found if role in RULE),
+        )  # fmt: skip
+
+    @property
+    def seen(self) -> list[int]:
+        return [pk for pk, _, _ in self.projects]
+
+
+def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
+    """Those of the disputes that stand in the tab, in its order."""
     if tab is WAITING:
         return disputes.filter(status=Dispute.Status.RULED).in_order()
     if tab is SETTLED:
         return disputes.filter(status=Dispute.Status.CLOSED).order_by("-closed_at", "-pk")
-    return disputes.open().in_order()
+    if tab is SNOOZED:
+        return disputes.open().filter(triage.asleep()).in_order()
+    waiting = disputes.open().filter(triage.awake())
+    if tab is MINE:  # what somebody else was given is theirs; the team's tab shows it
+        waiting = waiting.filter(Q(assignee__isnull=True) | Q(assignee=user.pk))
+    return waiting.in_order()
+
+
+def disputes_in(tab: Tab, user: Any) -> QuerySet[Dispute]:
+    """The disputes of a tab that the person may see, in their order.
+
+    EXISTS and not IN, so that the database walks an index in this order and stops at the end of the page,
+    instead of sorting all that is open.
+    """
+    disputes = Dispute.objects.all()
+    if not user.is_superuser:
+        mine = projects_for(user, RULE if tab is MINE else READ)
+        disputes = disputes.filter(Exists(mine.filter(pk=OuterRef("project"))))
+    return _of_tab(tab, disputes, user)
+
+
+class _Count(Subquery):
+    """How many rows a query finds; the query says itself where it stops."""
+
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) AS found)"
+    output_field = IntegerField()
+
+
+def counts(reach: Reach) -> dict[str, str]:
+    """How many stand in each tab, at most 99+, so that counting stays cheap: in one query."""
+    numbers = get_user_model().objects.filter(pk=reach.user.pk).values_list(
+        *(
+            _Count(
+                _of_tab(
+                    tab, Dispute.objects.filter(project__in=reach.ruled if tab is MINE else reach.seen),
+                    reach.user,
+                ).order_by().values("pk")[: COUNT_MAX + 1]
+            )
+            for tab in TABS
+        )
+    )  # fmt: skip
+    return {tab.name: _capped(number or 0) for tab, number in zip(TABS, numbers.get(), strict=True)}
 
 
 def count_of(tab: Tab, user: Any) -> str:
-    """How many there are, at most 99+, so that counting stays cheap."""
-    number = disputes_in(tab, user).order_by()[: COUNT_MAX + 1].count()
+    """The number of one tab, as `counts` gives it."""
+    return _capped(disputes_in(tab, user).order_by()[: COUNT_MAX + 1].count())
+
+
+def _capped(number: int) -> str:
     return f"{COUNT_MAX}+" if number > COUNT_MAX else str(number)
-
-
-# --- Filters ----------------------------------------------------------------------------------------------
-
-
-def _own_projects(request: Any) -> QuerySet[Project]:
-    return projects_for(request.user)
-
-
-class QueueFilter(django_filters.FilterSet):
-    """What the address of the page may narrow down."""
-
-    q = django_filters.CharFilter(
-        method="search",
-        label="Search",
-        max_length=200,
-        widget=SearchInput(attrs={"placeholder": "Search questions and code"}),
-    )
-    project = django_filters.ModelChoiceFilter(
-        queryset=_own_projects, to_field_name="slug", empty_label="Project"
-    )
-    kind = django_filters.ChoiceFilter(
-        method="of_kind", label="Kind", choices=Conflict.Kind.choices, empty_label="Kind"
-    )
-    severity = django_filters.ChoiceFilter(label="Severity", choices=SEVERITY_CHOICES, empty_label="Severity")
-
-    class Meta:
-        model = Dispute
-        fields = ["q", "project", "kind", "severity"]
-
-    def search(self, disputes: QuerySet[Dispute], name: str, words: str) -> QuerySet[Dispute]:
-        """In questions, titles, and the findings' codes and paths; or a name: D-7, ledger-214."""
-        found = Conflict.objects.filter(
-            Q(question__icontains=words)
-            | Q(finding__code__icontains=words)
-            | Q(finding__path__icontains=words)
-        )
-        asked = Q(question__icontains=words) | Q(task__title__icontains=words)
-        asked |= Q(pk__in=found.values("dispute"))
-        head, _, number = words.strip().rpartition("-")
-        if number.isdecimal() and len(number) < 18:
-            asked |= Q(pk=number) if head.upper() == "D" else Q(project__slug=head, task__number=number)
-        return disputes.filter(asked)
-
-    def of_kind(self, disputes: QuerySet[Dispute], name: str, kind: str) -> QuerySet[Dispute]:
-        """Disputes that hold a conflict of the kind; open ones, where the dispute is open."""
-        found = Conflict.objects.filter(kind=kind)
-        still = found.filter(status=Conflict.Status.OPEN)
-        return disputes.filter(
-            Q(status=Dispute.Status.OPEN, pk__in=still.values("dispute"))
-            | (~Q(status=Dispute.Status.OPEN) & Q(pk__in=found.values("dispute")))
-        )
 
 
 # --- Rows -------------------------------------------------------------------------------------------------
@@ -130,6 +157,7 @@ class Row:
     total: int
     why: str
     since: datetime
+    held: Held
 
     @property
     def is_late(self) -> bool:
@@ -140,8 +168,24 @@ class Row:
         return self.is_late and timezone.now() - self.since > STALE
 
 
+def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
+    """The disputes with what a row shows and no more: positions and evidence stay where they are."""
+    rulings = Decision.objects.standing().select_related("user").order_by("pk")
+    rulings = rulings.only(
+        "conflict", "option", "at", "user__first_name", "user__last_name", "user__username"
+    )
+    conflicts = Conflict.objects.order_by("pk").select_related("submission").only(
+        "dispute", "kind", "origin", "severity", "status", "opened_at", "coder_label", "reviewer_label",
+        "submission__by_model",
+    )  # fmt: skip
+    conflicts = conflicts.prefetch_related(Prefetch("decisions", queryset=rulings, to_attr="rulings"))
+    return disputes.select_related("project", "task__project", "claimed_by", "assignee").prefetch_related(
+        Prefetch("conflicts", queryset=conflicts)
+    )
+
+
 def with_conflicts(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
-    """The disputes with all that `row_of` looks at: a constant number of queries."""
+    """The disputes with all that their own pages look at: a constant number of queries."""
     rulings = Decision.objects.standing().select_related("user").order_by("pk")
     conflicts = Conflict.objects.order_by("pk").prefetch_related(
         Prefetch("decisions", queryset=rulings, to_attr="rulings")
@@ -165,17 +209,19 @@ def first_of(conflicts: Iterable[Conflict]) -> Conflict | None:
     return next(iter([*opened, *reversed(decided), *ordered]), None)
 
 
-def row_of(dispute: Dispute) -> Row:
+def row_of(dispute: Dispute, user: Any) -> Row:
     conflicts = in_order(dispute.conflicts.all())
     head = first_of(conflicts)
     why, since = _why(dispute, head)
     number = conflicts.index(head) + 1 if head else 0
-    return Row(dispute, head, number, len(conflicts), why, since)
+    return Row(dispute, head, number, len(conflicts), why, since, Held.of(dispute, user))
 
 
 def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:
     """Why it stands in its tab, and since when."""
     if dispute.status == Dispute.Status.OPEN:
+        if dispute.snoozed_at and (words := triage.snoozed_words(dispute)):
+            return f"{words[0].upper()}{words[1:]}", dispute.opened_at
         return (conflict.get_origin_display() if conflict else ""), dispute.opened_at
     ruling = next(iter(conflict.rulings), None) if conflict else None
     since = dispute.closed_at or (ruling.at if ruling else dispute.opened_at)
@@ -191,7 +237,7 @@ def word_of(ruling: Decision) -> str:
 
 def name_of(ruling: Decision) -> str:
     """Who ruled."""
-    return ruling.user.get_full_name() or ruling.user.get_username() if ruling.user else "policy"
+    return triage.name_of(ruling.user) if ruling.user else "policy"
 
 
 # --- The way through --------------------------------------------------------------------------------------

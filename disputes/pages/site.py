@@ -30,8 +30,8 @@ def not_allowed(request: HttpRequest, refused: Refused) -> HttpResponse:
 
 
 def next_url(request: HttpRequest, otherwise: str) -> str:
-    """Where the form says to go on: a page of ours, else `otherwise`."""
-    wanted = request.POST.get("next", "")
+    """Where the form or the address says to go on: a page of ours, else `otherwise`."""
+    wanted = request.POST.get("next") or request.GET.get("next") or ""
     is_ours = wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
     return wanted if is_ours else otherwise
 

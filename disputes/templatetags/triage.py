@@ -50,3 +50,9 @@ def undo_url(message: object) -> str:
 def ruled_by(decision: object) -> str:
     """The name of the person who ruled."""
     return queue.name_of(decision)  # type: ignore[arg-type]
+
+
+@register.filter
+def ruling_word(decision: object) -> str:
+    """What was ruled, in a word."""
+    return queue.word_of(decision)  # type: ignore[arg-type]

@@ -94,7 +94,9 @@ def test_each_tab_holds_its_part(client: Client, ledger: Project, vera: User, le
     assert questions(client, "/queue/settled/") == ["settled"]
     assert "A by Lea Lindt" in client.get("/queue/waiting/").content.decode()
     counts = {each.name: number for each, _, number in client.get("/queue/").context["tabs"]}
-    assert counts == {"queue": "1", "queue-team": "1", "queue-waiting": "1", "queue-settled": "1"}
+    assert counts == {
+        "queue": "1", "queue-team": "1", "queue-waiting": "1", "queue-snoozed": "0", "queue-settled": "1",
+    }  # fmt: skip
 
 
 def test_settled_ones_stand_newest_first(client: Client, ledger: Project, lea: User) -> None:

@@ -1,0 +1,39 @@
+"""What keeps a submission from landing, for one or for many of them."""
+
+from collections.abc import Iterable
+
+from disputes.intake import settled_by_task
+from disputes.models import Conflict
+from tasks.models import Finding, Review, Submission
+
+
+def blockers_of(submission: Submission) -> set[int] | None:
+    """The mandatory findings, as first raised, that keep a submission from landing.
+
+    None where it is not green and reviewed (MODELS 25).
+    """
+    return blockers_for([submission])[submission.pk]
+
+
+def blockers_for(submissions: Iterable[Submission]) -> dict[int, set[int] | None]:
+    """The same for many, by the submission's key, in four queries at most."""
+    every = {submission.pk: submission for submission in submissions}
+    verified = [pk for pk, each in every.items() if each.state == Submission.State.VERIFIED]
+    reviews = Review.objects.filter(submission__in=verified).order_by("pk").values_list("submission", "pk")
+    last = dict(reviews)  # the newest of each submission
+    raised = Finding.objects.filter(review__in=last.values(), mandatory=True).select_related("first")
+    settled = settled_by_task({every[pk].task_id for pk in last})
+    found: dict[int, set[int] | None] = {pk: set() if pk in last else None for pk in every}
+    by_review = {review: pk for pk, review in last.items()}
+    for finding in raised:
+        of = by_review[finding.review_id]
+        blocking = found[of]
+        if blocking is not None and finding.origin.pk not in settled.get(every[of].task_id, {}):
+            blocking.add(finding.origin.pk)
+    return found
+
+
+def is_clean(conflict: Conflict, blockers: dict[int, set[int] | None]) -> bool:
+    """Whether nothing but this conflict's own finding keeps the disputed commit from landing."""
+    found = blockers.get(conflict.submission_id or 0)
+    return found is not None and found <= {conflict.finding_id}

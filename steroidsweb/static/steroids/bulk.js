@@ -1,0 +1,5 @@
+// What came of a bulk act: one key takes it back.
+
+import { help, onKeys, undo } from "./keys.js";
+
+onKeys({ U: undo, "?": help });
