@@ -12,7 +12,7 @@ from unfold.admin import StackedInline
 from unfold.decorators import display
 
 from agents.models import Agent, Host, Output, Prompt, Run, Token, new_token, token_hash
-from agents.pages.dashboard import plain
+from agents.pages.log import plain
 from tasks.admin.base import (
     BaseAdmin,
     ProjectFilter,

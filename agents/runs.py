@@ -10,7 +10,8 @@ from django.utils import timezone
 from agents.models import Run
 from disputes import cases
 from disputes.models import Conflict
-from tasks.events import record
+from tasks.errors import Refused
+from tasks.events import Actor, record
 from tasks.models import StaleTask, Task
 from tasks.states import MOVES, IllegalMove
 
@@ -110,3 +111,20 @@ def bounce(task: Task, note: str) -> None:
             task.bounce(note=note, not_before=timezone.now() + backoff(failures) if failures > 1 else None)
     except StaleTask:
         return
+
+
+@transaction.atomic
+def ask_to_stop(run: Run, *, actor: Actor) -> None:
+    """Have the run's host end it soon; a run that no host holds yet ends at once. What was done is kept.
+
+    Raises Refused where it has ended or somebody asked before.
+    """
+    asked = Run.objects.live().filter(pk=run.pk, stop_requested=False).update(stop_requested=True)
+    run.refresh_from_db()
+    if not asked and run.status == Run.Status.ENDED:
+        raise Refused("ended", f"Run {run.pk} has ended: {run.get_outcome_display().lower()}.")
+    if not asked:
+        raise Refused("asked", f"Run {run.pk} is being stopped already.", "Its host sees to it in a moment.")
+    record(run.project, "stop_requested", actor=actor, task=run.task, data={"run": run.pk, "role": run.role})
+    if run.status == Run.Status.QUEUED:
+        end(run, Run.Outcome.STOPPED, reason=f"Stopped by {actor.label}.")

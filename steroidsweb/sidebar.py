@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.utils.module_loading import import_string
 
+from agents.models import Run
 from disputes.models import Dispute
 from steroidsweb.navigation import GROUPS
 from tasks.access import READ, RULE, projects_for
@@ -33,6 +34,17 @@ def queue_badge(request: HttpRequest) -> str:
         return mine.order_by()[: BADGE_MAX + 1].count()
 
     number = cache.get_or_set(f"queue-badge-{request.user.pk}", count, BADGE_SECONDS) or 0
+    return f"{BADGE_MAX}+" if number > BADGE_MAX else str(number or "")
+
+
+def runs_badge(request: HttpRequest) -> str:
+    """How many runs are under way in the person's projects; empty for none. Up to five seconds old."""
+
+    def count() -> int:
+        mine = Run.objects.live().filter(project__in=projects_for(request.user))
+        return mine.order_by()[: BADGE_MAX + 1].count()
+
+    number = cache.get_or_set(f"runs-badge-{request.user.pk}", count, BADGE_SECONDS) or 0
     return f"{BADGE_MAX}+" if number > BADGE_MAX else str(number or "")
 
 

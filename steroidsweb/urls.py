@@ -39,4 +39,5 @@ urlpatterns = [
     path("notifications/", include("disputes.telling.urls")),
     path("insights/", include("disputes.insights_urls")),
     path("", include("disputes.work_urls")),
+    path("", include("agents.urls")),
 ]

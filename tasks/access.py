@@ -22,6 +22,15 @@ def projects_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Project]:
     )
 
 
+def roles_of(user: Any) -> dict[int, str]:
+    """The person's role in each of their projects, in one query; superusers maintain all."""
+    if not user.is_authenticated or not user.is_active or user.pk is None:
+        return {}
+    if user.is_superuser:
+        return dict.fromkeys(Project.objects.values_list("pk", flat=True), Membership.Role.MAINTAINER.value)
+    return dict(Membership.objects.filter(user=user).values_list("project", "role"))
+
+
 def tasks_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Task]:
     """The tasks of those projects. A run's token reads its own task and has no other right."""
     if (own := getattr(user, "task_pk", None)) is not None:

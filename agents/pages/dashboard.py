@@ -1,7 +1,5 @@
 """The first page: what needs the person, what runs, what landed. A constant number of queries."""
 
-import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,21 +7,20 @@ from typing import Any
 from django.conf import settings
 from django.core.cache import caches
 from django.db.models import Count, Exists, F, OuterRef, Q
-from django.db.models.functions import Right
 from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.jobs import LAST_TICK
-from agents.models import Host, Output, Run
+from agents.models import Host, Run
+from agents.pages.log import silent_for, tail
 from disputes.models import Dispute
+from disputes.telling import channels
 from tasks.access import projects_for
 from tasks.models import Event, Section, Task
 from tasks.states import Status
 
 DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS, HOSTS = 6, 8, 2, 8, 12, 10, 4
-TAIL_LINES, TAIL_CHARS = 4, 2000
-ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)")  # colours, titles
-SILENT_SHARE = 0.25  # of the time after which a silent run is stopped; from there on the page says so
+TAIL_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +45,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "events": _events(projects),
         "sections": _sections(projects),
         **_health(),
+        "given_up": channels.given_up_for(request.user),
     }
 
 
@@ -61,33 +59,12 @@ def _runs(projects: Any) -> dict[str, Any]:
     live = Run.objects.live().filter(project__in=projects)
     rows = list(live.select_related("project", "task__project", "host").order_by("-pk")[:RUNS])
     with_log = [run for run in rows if run.status != Run.Status.QUEUED][:LOGS]
-    logs = {run.pk: tail(run) for run in with_log}
+    logs = {run.pk: tail(run, TAIL_LINES) for run in with_log}
     return {
-        "runs": [LiveRun(run, logs.get(run.pk, []), _silent(run)) for run in rows],
+        "runs": [LiveRun(run, logs.get(run.pk, []), silent_for(run)) for run in rows],
         "run_count": live.count(),
         "silence": settings.DURATIONS["silence"],
     }
-
-
-def tail(run: Run) -> list[str]:
-    """The last lines of the log so far."""
-    pieces = Output.objects.filter(run=run).order_by("-seq").annotate(end=Right("text", TAIL_CHARS))
-    text = plain("".join(reversed(pieces.values_list("end", flat=True)[:TAIL_LINES])))
-    return [line.rstrip() for line in text.split("\n") if line.strip()][-TAIL_LINES:]
-
-
-def plain(text: str) -> str:
-    """Output of an agent without what only a terminal understands: colours, cursor moves, control marks."""
-    text = ESCAPES.sub("", text)
-    return "".join(char for char in text if char in "\n\t" or not unicodedata.category(char).startswith("C"))
-
-
-def _silent(run: Run) -> float | None:
-    since = run.last_output_at or run.started_at
-    if run.status != Run.Status.RUNNING or since is None:
-        return None
-    seconds = (timezone.now() - since).total_seconds()
-    return seconds if seconds > settings.DURATIONS["silence"] * SILENT_SHARE else None
 
 
 def _landed(projects: Any) -> dict[str, Any]:

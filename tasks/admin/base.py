@@ -17,6 +17,7 @@ from django.utils.text import Truncator
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
+from tasks import access
 from tasks.access import MAINTAIN, READ, projects_for
 from tasks.events import Actor, record
 from tasks.models import Project, Task
@@ -89,12 +90,22 @@ def is_superuser(request: HttpRequest) -> bool:
     return bool(user.is_active and user.is_superuser)
 
 
+def roles_of(request: HttpRequest) -> dict[int, str]:
+    """The person's role in each project, asked once per request: the sidebar alone asks for every model."""
+    known: dict[int, str] | None = request.__dict__.get("_roles")
+    if known is None:
+        known = request.__dict__["_roles"] = access.roles_of(request.user)
+    return known
+
+
+def role_in(request: HttpRequest, project_pk: int) -> str:
+    """The person's role in the project; empty for none."""
+    return roles_of(request).get(project_pk, "")
+
+
 def project_ids(request: HttpRequest, roles: frozenset[str]) -> frozenset[int]:
-    """The keys of projects_for(), asked once per request: the sidebar alone asks for every model."""
-    known: dict[frozenset[str], frozenset[int]] = request.__dict__.setdefault("_project_ids", {})
-    if roles not in known:
-        known[roles] = frozenset(projects_for(request.user, roles).values_list("pk", flat=True))
-    return known[roles]
+    """The keys of projects_for()."""
+    return frozenset(pk for pk, role in roles_of(request).items() if role in roles)
 
 
 def choices_for(request: HttpRequest, model: type[models.Model], roles: frozenset[str]) -> QuerySet[Any]:
@@ -116,6 +127,12 @@ class BaseAdmin(ModelAdmin):
         if isinstance(db_field, models.JSONField):
             kwargs["form_class"] = partial(JSONText, when_empty=db_field.get_default)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        obj = super().get_object(request, object_id, from_field)
+        if obj is None:
+            raise Http404(f"There is no such {self.opts.verbose_name} that you may see.")
+        return obj
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Write the columns that the person changed and no other: machines write the rest meanwhile."""
@@ -202,12 +219,6 @@ class ProjectScopedAdmin(BaseAdmin):
             return rows
         # EXISTS and not IN: SQLite would fetch and sort all rows of the projects to show the newest fifty.
         return rows.filter(Exists(projects_for(request.user).filter(pk=OuterRef(self.project_path))))
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        obj = super().get_object(request, object_id, from_field)
-        if obj is None:
-            raise Http404(f"There is no such {self.opts.verbose_name} in your projects.")
-        return obj
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))

@@ -9,7 +9,7 @@ from agents.pages.standing.facts import Facts
 from agents.pages.standing.reasons import Standing, standing_of
 from tasks.models import Task
 
-__all__ = ["Facts", "Standing", "line_of", "standing", "standings"]
+__all__ = ["Facts", "Standing", "line_of", "standing", "standing_of", "standings"]
 
 
 def standings(tasks: Iterable[Task], now: datetime | None = None) -> dict[int, Standing]:

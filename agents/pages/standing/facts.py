@@ -56,11 +56,16 @@ class SectionFacts:
 class Facts:
     """Everything that `reasons` asks, loaded when it is asked first and for all tasks at once."""
 
-    def __init__(self, tasks: Iterable[Task], now: datetime | None = None) -> None:
+    def __init__(
+        self, tasks: Iterable[Task], now: datetime | None = None, runs: Iterable[Run] | None = None
+    ) -> None:
+        """`runs`: the live runs of these tasks, where the caller has read them already."""
         self.tasks = list(tasks)
         self.now = now or timezone.now()
         self.keys = [task.pk for task in self.tasks]
         self.projects = {task.project_id for task in self.tasks}
+        if runs is not None:
+            self.runs = _by_task(runs)
 
     # --- The tasks themselves ---
 
@@ -148,8 +153,7 @@ class Facts:
     @cached_property
     def runs(self) -> dict[int, Run]:
         """The run under way of each task: one that holds a seat before one that is closing."""
-        ordered = sorted(self.live, key=lambda run: (run.status in Run.SEATED, run.pk))
-        return {run.task_id: run for run in ordered}
+        return _by_task(self.live)
 
     @cached_property
     def seated(self) -> Counter[int]:
@@ -193,6 +197,11 @@ class Facts:
     def loop_turns(self) -> bool:
         patience = timedelta(seconds=settings.DURATIONS["watchdog"])
         return self.last_tick is not None and self.now - self.last_tick < patience
+
+
+def _by_task(runs: Iterable[Run]) -> dict[int, Run]:
+    ordered = sorted(runs, key=lambda run: (run.status in Run.SEATED, run.pk))
+    return {run.task_id: run for run in ordered}
 
 
 def _subqueries(now: datetime) -> dict[str, Any]:

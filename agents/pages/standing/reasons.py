@@ -6,13 +6,13 @@ from datetime import datetime
 from django.conf import settings
 
 from agents.models import Run
+from agents.pages.log import silent_for
 from agents.pages.standing.facts import NAMED, Asked, Facts
 from tasks.models import Landing, Project, Submission, Task
 from tasks.spans import clock, duration, since
 from tasks.states import Severity, Status
 
 HUMAN, WORK, WAIT, DONE, WRONG = "human", "work", "wait", "done", "wrong"
-SILENT_SHARE = 0.25  # of the time after which a silent run is stopped; from there on it is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,9 @@ def _output(run: Run, now: datetime) -> str:
     last = run.last_output_at or run.started_at
     if last is None:
         return ""
-    seconds, limit = (now - last).total_seconds(), settings.DURATIONS["silence"]
-    if seconds > limit * SILENT_SHARE:
-        return f", silent for {duration(seconds)}, stopped at {duration(limit)}"
+    if (silent := silent_for(run, now)) is not None:
+        return f", silent for {duration(silent)}, stopped at {duration(settings.DURATIONS['silence'])}"
+    seconds = (now - last).total_seconds()
     return f", last output {duration(seconds)} ago" if run.last_output_at else ", no output yet"
 
 

@@ -1,0 +1,105 @@
+"""The log of a run: its end, and what is new in it, without what only a terminal understands."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models.functions import Right
+from django.utils import timezone
+
+from agents.models import Output, Run
+from tasks.spans import duration
+
+PIECES = 16  # rows of one answer
+FIRST_CHARS = 128 * 1024  # what a page begins with
+ESCAPE_MAX = 300
+SILENT_SHARE = 0.25  # of the time after which a silent run is stopped; from there on pages say so
+
+# Colours and cursor moves; titles, which end with BEL or ST and stay on their line; two-character commands.
+_STRING = rf"[\]PX^_][^\x07\x1b\n]{{0,{ESCAPE_MAX}}}"
+_ESCAPES = re.compile(
+    rf"\x1b(?:\[[0-?]{{0,{ESCAPE_MAX}}}[ -/]{{0,8}}[@-~]?|{_STRING}(?:\x07|\x1b\\)?|[ -/]{{1,4}}[0-~]|[0-~])?"
+)
+_UNFINISHED = re.compile(rf"\x1b(?:\[[0-?]{{0,{ESCAPE_MAX}}}[ -/]{{0,8}}|{_STRING}\x1b?)?\Z")
+_RETURNS = re.compile(r"\r+\n?")  # a progress bar draws over its line; here each drawing is a line
+
+
+def plain(text: str) -> str:
+    """Output of an agent without colours, cursor moves, control marks and marks of direction."""
+    text = _RETURNS.sub("\n", _ESCAPES.sub("", text))
+    return "".join(char for char in text if char in "\n\t" or not unicodedata.category(char).startswith("C"))
+
+
+def tail(run: Run, lines: int, chars: int = 2000) -> list[str]:
+    """The last lines of the log so far."""
+    pieces = Output.objects.filter(run=run).order_by("-seq").annotate(end=Right("text", chars))
+    text = plain("".join(reversed(pieces.values_list("end", flat=True)[:lines])))
+    return [line.rstrip() for line in text.split("\n") if line.strip()][-lines:]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a log, fit to be shown."""
+
+    text: str
+    seq: int  # of its last row; -1 where there is none yet
+    is_cut: bool = False  # something stands before it that is not shown
+    has_more: bool = False
+
+
+def end_of(run: Run) -> Part:
+    """The end of the log as a page begins with it."""
+    pieces = Output.objects.filter(run=run).order_by("-seq").annotate(end=Right("text", FIRST_CHARS))
+    rows = list(pieces.values_list("seq", "end")[:PIECES])[::-1]
+    if not rows:
+        return Part("", -1)
+    text, left = "", FIRST_CHARS
+    for _, end in reversed(rows):
+        text, left = end[-left:] + text if left > 0 else text, left - len(end)
+    is_cut = rows[0][0] > 0 or left < 0
+    return Part(plain(_UNFINISHED.sub("", text)), rows[-1][0], is_cut=is_cut)
+
+
+def after(run: Run, seq: int) -> Part:
+    """What came after that row. An escape that one row begins and the next ends is not torn apart."""
+    pieces = Output.objects.filter(run=run, seq__gte=seq).order_by("seq")
+    rows = list(pieces.values_list("seq", "text")[: PIECES + 2])
+    carried = ""
+    if rows and rows[0][0] == seq:
+        begun = _UNFINISHED.search(rows[0][1][-ESCAPE_MAX:])
+        carried, rows = begun[0] if begun else "", rows[1:]
+    shown = rows[:PIECES]
+    if not shown:
+        return Part("", seq)
+    text = carried + "".join(text for _, text in shown)
+    return Part(plain(_UNFINISHED.sub("", text)), shown[-1][0], has_more=len(rows) > len(shown))
+
+
+# --- How it goes ------------------------------------------------------------------------------------------
+
+
+def silent_for(run: Run, now: datetime | None = None) -> float | None:
+    """Seconds since the last output of a running agent, once that is worth a word."""
+    last = run.last_output_at or run.started_at
+    if run.status != Run.Status.RUNNING or last is None:
+        return None
+    seconds = ((now or timezone.now()) - last).total_seconds()
+    return seconds if seconds > settings.DURATIONS["silence"] * SILENT_SHARE else None
+
+
+def state_of(run: Run, now: datetime | None = None) -> str:
+    """One short line: how far it is, or how it ended."""
+    now = now or timezone.now()
+    if run.status == Run.Status.ENDED:
+        ago = f", {duration((now - run.ended_at).total_seconds())} ago" if run.ended_at else ""
+        return f"{run.get_outcome_display() or 'Ended'}{ago}"
+    if run.stop_requested:
+        return "Being stopped"
+    if (seconds := silent_for(run, now)) is not None:
+        limit = settings.DURATIONS["silence"]
+        return f"Silent for {duration(seconds)}, stopped at {duration(limit)}"
+    last = run.last_output_at
+    said = f", last output {duration((now - last).total_seconds())} ago" if last else ""
+    return f"{run.get_status_display()}{said}"

@@ -1,0 +1,77 @@
+"""What people may do to a task by hand: which verbs are offered to whom, and carrying one out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.access import MAINTAIN, RULE
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models import StaleTask, Task
+from tasks.states import MOVES, IllegalMove, Status
+
+NOTE_MAX = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """One verb as its button shows it."""
+
+    verb: str
+    label: str
+    past: str
+    hint: str
+    roles: frozenset[str]
+    needs_note: bool = False
+
+    def is_open_to(self, task: Task) -> bool:
+        """Whether the table of moves lets it start from the task's status."""
+        if self.verb == "cancel" and task.landed_at:
+            return False
+        return task.status in MOVES[self.verb].sources
+
+
+BY_HAND = {
+    each.verb: each
+    for each in (
+        ByHand("resume", "Resume", "resumed", "It goes on where the facts say it was.", RULE),
+        ByHand(
+            "reopen", "Reopen", "reopened", "It begins a new round. Say why.", MAINTAIN, needs_note=True
+        ),
+        ByHand("defer", "Defer", "deferred", "The loop passes over it until somebody resumes it.", RULE),
+        ByHand(
+            "finish", "Finish by hand", "finished", "It was done outside the program; nothing lands for it.",
+            MAINTAIN,
+        ),
+        ByHand("cancel", "Cancel", "cancelled", "Nobody wants it; what waits for it goes on.", MAINTAIN),
+    )
+}  # fmt: skip
+
+
+def offered(task: Task, role: str) -> list[ByHand]:
+    """The verbs that the person may use on the task as it is now."""
+    return [each for each in BY_HAND.values() if role in each.roles and each.is_open_to(task)]
+
+
+def check_right(task: Task, verb: str, role: str) -> None:
+    """Raises Refused with 403 where the role does not allow the verb."""
+    if role not in BY_HAND[verb].roles:
+        raise Refused(
+            "no_right", f"You may not {verb} tasks in {task.project.name}.", "Ask a maintainer.", status=403
+        )
+
+
+def carry_out(task: Task, verb: str, *, user: Any, role: str, note: str, version: str = "") -> None:
+    """Use the verb. `version` is the turn of the task that the person saw; empty: whichever it is.
+
+    Raises Refused: no right (403), a reason is missing (422), or it is not possible any more (409).
+    """
+    check_right(task, verb, role)
+    if version and version != str(task.version):
+        now = Status(task.status).replace("_", " ")
+        raise Refused("moved_on", f"{task.ref} has moved on: it is {now} now.", "Look again, then choose.")
+    if BY_HAND[verb].needs_note and not note.strip():
+        raise Refused("text_missing", f"A reason is needed to {verb} {task.ref}.", "Say why.", status=422)
+    try:
+        getattr(task, verb)(actor=Actor.person(user), note=note.strip()[:NOTE_MAX])
+    except (IllegalMove, StaleTask) as error:
+        raise Refused("moved_on", str(error), "Look again, then choose.") from error

@@ -1,0 +1,112 @@
+"""The pages of runs: the list, one run, its log as it grows, and the stop button."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from agents import runs as verbs
+from agents.models import Prompt, Run
+from agents.pages import log, runs
+from disputes.pages.site import next_url, page, refuses, staff_only
+from tasks.access import RULE
+from tasks.admin.base import project_ids, role_in
+from tasks.errors import Refused
+from tasks.events import Actor
+
+KEY_DIGITS = 18
+
+
+def key_of(text: str) -> int | None:
+    """A key from an address; None where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= KEY_DIGITS else None
+
+
+def _run(request: HttpRequest, pk: int) -> Run:
+    """A run that the person may see. Raises Http404."""
+    return get_object_or_404(runs.visible(request.user), pk=pk)
+
+
+@staff_only
+@require_safe
+def runs_page(request: HttpRequest) -> HttpResponse:
+    """What is under way, and what ended lately."""
+    asked = runs.RunFilter(request.GET, queryset=runs.visible(request.user), request=request)
+    before = key_of(request.GET.get("before", ""))
+    context = {
+        "title": "Runs",
+        "form": asked.form,
+        "is_filtered": any(request.GET.get(name) for name in asked.filters),
+        "before": before,
+        "runs": runs.runs_page(asked.qs, project_ids(request, RULE), before),
+    }
+    return page(request, "agents/runs.html", context)
+
+
+@staff_only
+@require_safe
+def run_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One run: its facts, what it was told, and its log."""
+    run = _run(request, pk)
+    may_stop = run.status != Run.Status.ENDED and role_in(request, run.project_id) in RULE
+    prompt = Prompt.objects.filter(run=run).values_list("text", flat=True).first()
+    context = {
+        "title": f"Run {run.pk}",
+        "run": run,
+        "row": runs.Row(run, may_stop, timezone.now()),
+        "log": log.end_of(run),
+        "prompt": prompt or "",
+    }
+    return page(request, "agents/run.html", context)
+
+
+@staff_only
+@require_safe
+def run_log(request: HttpRequest, pk: int) -> JsonResponse:
+    """What is new in the log after `?after=SEQ`, else its end, and how the run goes."""
+    run = _run(request, pk)
+    seq = key_of(request.GET.get("after", ""))
+    part = log.end_of(run) if seq is None else log.after(run, seq)
+    ended = run.status == Run.Status.ENDED
+    return JsonResponse(
+        {
+            "text": part.text,
+            "seq": part.seq,
+            "more": part.has_more,
+            "cut": part.is_cut,
+            "ended": ended and not part.has_more,
+            "state": log.state_of(run),
+            "silent": log.silent_for(run) is not None,
+        }
+    )
+
+
+@staff_only
+@require_POST
+@refuses
+def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask its host to end the run."""
+    run = _run(request, pk)
+    here = reverse("run", args=[run.pk])
+    if role_in(request, run.project_id) not in RULE:
+        raise Refused(
+            "no_right", f"You may not stop runs in {run.project.name}.", "Ask a triager.", status=403
+        )
+    try:
+        verbs.ask_to_stop(run, actor=Actor.person(request.user))
+    except Refused as refused:
+        messages.warning(request, f"{refused.message} {refused.hint}")
+    else:
+        messages.success(request, _told(run))
+    return redirect(next_url(request, here))
+
+
+def _told(run: Any) -> str:
+    ref = run.task.ref
+    if run.status == Run.Status.ENDED:
+        return f"Run {run.pk} is stopped. The loop may begin {ref} again; defer it to keep it still."
+    return f"Run {run.pk} is asked to stop. The loop begins {ref} again; defer it to keep it still."

@@ -1,0 +1,22 @@
+"""Pages of tasks, of a project's board, and of runs."""
+
+from django.urls import path
+
+from agents import board_views, run_views, task_views
+from agents.pages.moves import BY_HAND
+
+urlpatterns = [
+    path("tasks/<str:ref>/", task_views.task_page, name="task"),
+    path("tasks/<str:ref>/events/", task_views.events_page, name="task-events"),
+    path("tasks/<str:ref>/diff/", task_views.diff_page, name="task-diff"),
+    *(
+        path(f"tasks/<str:ref>/{verb}/", task_views.move, {"verb": verb}, name=f"task-{verb}")
+        for verb in BY_HAND
+    ),
+    path("board/", board_views.boards, name="boards"),
+    path("projects/<slug:slug>/board/", board_views.board_page, name="board"),
+    path("runs/", run_views.runs_page, name="runs"),
+    path("runs/<int:pk>/", run_views.run_page, name="run"),
+    path("runs/<int:pk>/log/", run_views.run_log, name="run-log"),
+    path("runs/<int:pk>/stop/", run_views.stop, name="run-stop"),
+]
