@@ -1,6 +1,6 @@
 from django.urls import path
 
-from disputes import downloads, queue_urls, views
+from disputes import downloads, finding_views, queue_urls, ruling_views, views
 from disputes.records import FILES
 
 urlpatterns = [
@@ -8,12 +8,12 @@ urlpatterns = [
     path("D-<int:pk>/", views.dispute_page, name="dispute"),
     path("D-<int:pk>/diff/", views.diff_page, name="dispute-diff"),
     path("D-<int:pk>/preview/", views.preview, name="dispute-preview"),
-    path("D-<int:pk>/decide/", views.decide, name="dispute-decide"),
-    path("D-<int:pk>/severity/", views.change_severity, name="dispute-severity"),
-    path("D-<int:pk>/same/", views.confirm_same, name="dispute-same"),
-    path("D-<int:pk>/synthesis/", views.propose, name="dispute-synthesis"),
-    path("decisions/<int:pk>/undo/", views.undo, name="decision-undo"),
-    path("decisions/<int:pk>/reopen/", views.reopen, name="decision-reopen"),
+    path("D-<int:pk>/decide/", ruling_views.decide, name="dispute-decide"),
+    path("D-<int:pk>/severity/", finding_views.change_severity, name="dispute-severity"),
+    path("D-<int:pk>/same/", finding_views.confirm_same, name="dispute-same"),
+    path("D-<int:pk>/synthesis/", finding_views.propose, name="dispute-synthesis"),
+    path("decisions/<int:pk>/undo/", ruling_views.undo, name="decision-undo"),
+    path("decisions/<int:pk>/reopen/", ruling_views.reopen, name="decision-reopen"),
     *(path(f"D-<int:pk>/{f}", downloads.of_dispute, {"file": f}, name=f"dispute-{f}") for f in FILES),
     *(
         path(f"records/<slug:slug>/{f}", downloads.of_project, {"file": f}, name=f"project-{f}")

@@ -1,20 +1,24 @@
 """The page of one dispute: both sides, the code, what may be chosen, and what happened before."""
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from django.db.models import Max
 from django.utils.functional import cached_property
 
-from disputes import rulings
+from disputes import precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
 from disputes.pages import queue, rounds
 from disputes.pages.code import Line, code_at
+from disputes.pages.evidence import EvidenceCard
+from disputes.pages.quote import Passage, passage_of
 from disputes.protocol.options import Option, choice
 from tasks.access import RULE, may
-from tasks.models import SEVERITY_CHOICES, Answer, Comment, Event, Finding, Review, Submission, Task
+from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task
+from tasks.states import Severity
 
-EVENTS, COMMENTS, DECISIONS, FILES, COMPARED = 8, 8, 5, 12, 5
+EVENTS, DECISIONS, FILES, COMPARED = 12, 5, 12, 5
 
 STATES = {
     Conflict.Followed.WAITING: ("Waiting for agents", "No prompt has used it yet."),
@@ -42,6 +46,7 @@ class Card:
     who: str
     quotes: list[Quote]
     as_written: str = ""
+    why_silent: str = ""
 
 
 @dataclass
@@ -133,7 +138,9 @@ class Case:
             ("Rationale", conflict.coder_rationale),
             ("Alternative", conflict.alternative),
         )
-        return Card("B", "Coder", _joined(conflict.coder_label, model, round_), quotes)
+        is_hint = submission is not None and conflict.kind == Conflict.Kind.SILENCE
+        why = f"The hand-in of round {submission.round} does not answer this finding." if is_hint else ""
+        return Card("B", "Coder", _joined(conflict.coder_label, model, round_), quotes, why_silent=why)
 
     def _hands(self) -> list[Card]:
         conflict, submission = self.conflict, self.submission
@@ -161,6 +168,53 @@ class Case:
             start=self.finding.excerpt_start,
             diff=self.review.submission.diff,
         )
+
+    @cached_property
+    def code_mark(self) -> str:
+        """Names the code shown, so that a form can say that it was opened; empty where there is none."""
+        submission = self.review.submission if self.review else self.submission
+        if submission is None or not (self.code or submission.diff):
+            return ""
+        return sha256(f"{submission.pk} {submission.sha}".encode()).hexdigest()[:16]
+
+    @property
+    def needs_opening(self) -> bool:
+        """Whether the code must be opened before a ruling: CRITICAL takes more than a key."""
+        return self.is_open and self.may_rule and self.needs_rationale and bool(self.code_mark)
+
+    @property
+    def needs_rationale(self) -> bool:
+        return rulings.needs_rationale(self.conflict)
+
+    @property
+    def rules_at_once(self) -> bool:
+        """Whether one key both chooses and rules: LOW, where it can be undone."""
+        kinds = {Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE}
+        return self.conflict.severity == Severity.LOW and self.conflict.kind in kinds
+
+    @cached_property
+    def passage(self) -> Passage | None:
+        """What the specification says there, as the task quotes it."""
+        if self.task is None or not self.task.source:
+            return None
+        finding = self.conflict.finding
+        about = [self.conflict.question, self.conflict.reviewer_position, self.conflict.coder_position]
+        about += [finding.title, finding.impact] if finding else []
+        return passage_of(self.task.source, self.task.body, " ".join(about))
+
+    @cached_property
+    def evidence(self) -> EvidenceCard | None:
+        """What speaks for a silent disagreement, in rows; None where nothing was found."""
+        conflict = self.conflict
+        if conflict.kind == Conflict.Kind.ALERT or not conflict.evidence:
+            return None
+        flag = conflict.flags.order_by("-pk").first()
+        if flag is None:
+            return EvidenceCard.of(conflict.evidence)
+        return EvidenceCard.of(
+            conflict.evidence, level=flag.level, heuristics=flag.heuristics, overlap=flag.overlap,
+            minimum=self.dispute.project.config.semantic_overlap_minimum,
+        )  # fmt: skip
 
     @property
     def files(self) -> list[list[Any]]:
@@ -253,20 +307,28 @@ class Case:
         raised = [one.round for one in self.raised if one.rolled_back_id is None]
         return rounds.strip(max([last, *kinds]), raised, kinds)
 
+    @cached_property
     def decided_before(self) -> list[Decision]:
-        """Standing rulings on the task's other conflicts, newest first."""
+        """Standing rulings on the task's other conflicts, newest first, but those that are precedents."""
+        if self.task is None:
+            return []
         ruled = Decision.objects.standing().filter(conflict__dispute__task=self.task)
         return list(
             ruled.exclude(conflict=self.conflict)
+            .exclude(pk__in=[precedent.decision.pk for precedent in self.precedents])
             .select_related("conflict__finding", "conflict__dispute__task__project", "user")
             .order_by("-pk")[:DECISIONS]
         )
 
-    def comments(self) -> list[Comment]:
-        return list(self.task.comments.order_by("-at")[:COMMENTS])[::-1] if self.task else []
+    @cached_property
+    def precedents(self) -> list[precedents.Precedent]:
+        """What was ruled on similar conflicts of the project."""
+        return precedents.for_conflict(self.conflict)
 
     def events(self) -> list[Event]:
-        return list(self.task.events.order_by("-pk")[:EVENTS]) if self.task else []
+        """What happened to the task, newest first; on a card of a project, to the project as a whole."""
+        about = self.task.events if self.task else self.dispute.project.events.filter(task__isnull=True)
+        return list(about.order_by("-pk")[:EVENTS])
 
 
 def _joined(*words: str) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -17,6 +18,7 @@ from disputes.protocol.diffs import unquoted_path
 CONTEXT = 7
 REMOVED_MAX = 12
 LINE_MAX = 400
+COLOURED_MAX = 1_500  # lines of a whole diff that get colours
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -38,9 +40,42 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """One row of the view side by side: a line before, the line after, or one of both."""
+
+    old: Line | None
+    new: Line | None
+
+
+@dataclass(frozen=True, slots=True)
 class Hunk:
     header: str
     lines: list[Line] = field(default_factory=list)
+
+    def pairs(self) -> list[Pair]:
+        """Removed lines beside the added ones that follow them; what did not change on both sides."""
+        found = _HUNK.match(self.header)
+        old = int(found[1]) if found else 1
+        rows: list[Pair] = []
+        gone: list[Line] = []
+        come: list[Line] = []
+        for line in self.lines:
+            if line.sign == "+":
+                come.append(line)
+                continue
+            if come or (gone and line.sign == " "):
+                rows += _beside(gone, come)
+                gone, come = [], []
+            if line.sign == "-":
+                gone.append(line)
+            else:
+                rows.append(Pair(replace(line, number=old), line))
+            old += 1
+        return rows + _beside(gone, come)
+
+
+def _beside(gone: list[Line], come: list[Line]) -> list[Pair]:
+    return [Pair(old, new) for old, new in zip_longest(gone, come)]
 
 
 @dataclass(slots=True)
@@ -159,6 +194,17 @@ def highlighted(lines: list[Line], path: str) -> list[Line]:
             html = next(new)
         done.append(replace(line, html=html))
     return done
+
+
+def coloured(diff: Diff, max_lines: int = COLOURED_MAX) -> Diff:
+    """The diff with its colours, as far as it is not too long to read anyway."""
+    left = max_lines
+    for file in diff.files:
+        for index, hunk in enumerate(file.hunks):
+            if len(hunk.lines) <= left:
+                left -= len(hunk.lines)
+                file.hunks[index] = replace(hunk, lines=highlighted(hunk.lines, file.path))
+    return diff
 
 
 def _side(lines: list[Line], side: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Ruling on conflicts: what is offered, deciding, undoing, and what the next prompt is told."""
 
-from disputes.rulings.deciding import decide
+from disputes.rulings.deciding import decide, needs_rationale, refuse_stale
 from disputes.rulings.offers import (
     DISCARDED,
     TEXT_MAX,
@@ -24,9 +24,11 @@ __all__ = [
     "decide",
     "lines_for_coder",
     "mark_used",
+    "needs_rationale",
     "options_of",
     "preview",
     "propose_synthesis",
+    "refuse_stale",
     "reopen",
     "ruling_of",
     "rulings_for_prompt",

@@ -10,11 +10,12 @@ from disputes import cases
 from disputes.models import Bulk, Conflict, Decision
 from disputes.protocol import options
 from disputes.rulings.effects import act
-from disputes.rulings.offers import draft, shown_hash
+from disputes.rulings.offers import SHOWN, draft, shown_hash
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record
 from tasks.models import Project, Task
+from tasks.states import Severity
 
 
 def refuse_second(conflict: Conflict) -> Refused:
@@ -51,12 +52,14 @@ def decide(
     shown: str = "",
     undo_seconds: float | None = None,
     bulk: Bulk | None = None,
+    seconds: float | None = None,
 ) -> Decision:
     """Rule on a conflict: one conditional UPDATE, the decision, and the task's move, or nothing at all.
 
     `shown` is the hash of what the person saw; empty skips that check (REST). `undo_seconds` None takes the
-    project's; `bulk` is the act on many that it is a part of.
-    Raises Refused: no_right, already_decided, not_open, stale_view, unknown_option, text_missing.
+    project's; `bulk` is the act on many that it is a part of; `seconds` is how long the person had the card.
+    Raises Refused: no_right, already_decided, not_open, stale_view, unknown_option, text_missing,
+    rationale_missing (CRITICAL takes one).
     """
     task, project = conflict.dispute.task, conflict.dispute.project
     if not may(user, project, RULE):
@@ -73,29 +76,31 @@ def decide(
         )  # fmt: skip
     if conflict.status != Conflict.Status.OPEN:
         raise refuse_second(conflict)
-    if shown and shown != shown_hash(conflict):
-        raise Refused(
-            "stale_view", f"{conflict.ref} has changed since you opened it.",
-            "Your text is kept. Look at it again, then rule.",
-        )  # fmt: skip
+    refuse_stale(conflict, shown)
     decision = draft(conflict, option, text, rationale, constraints, expects_change)
     if choice.needs_text and not decision.text:
         raise Refused(
             "text_missing", "Your own words are missing.", f"“{choice.title}” needs a sentence.", status=422
         )
+    if needs_rationale(conflict) and not decision.rationale:
+        raise Refused(
+            "rationale_missing", f"{conflict.ref} is CRITICAL: say why.",
+            "A sentence is enough; it stays with the ruling.", status=422,
+        )  # fmt: skip
     wait = project.config.undo_seconds if undo_seconds is None else undo_seconds
     actor = Actor.person(user)
     now = timezone.now()
     try:
         with transaction.atomic():
             _lock(conflict)
+            refuse_stale(conflict, shown)
             won = Conflict.objects.filter(pk=conflict.pk, status=Conflict.Status.OPEN).update(
                 status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING
             )
             if not won:
                 raise _Lost
             decision.user, decision.shown_hash, decision.action = user, shown, "wait"
-            decision.bulk = bulk
+            decision.bulk, decision.seconds = bulk, seconds
             decision.at, decision.effective_at = now, now + timedelta(seconds=wait)
             decision.save()
             record(
@@ -109,6 +114,23 @@ def decide(
         conflict.refresh_from_db()
         raise refuse_second(conflict) from None
     return decision
+
+
+def needs_rationale(conflict: Conflict) -> bool:
+    """Whether a ruling must say why: friction follows risk."""
+    return conflict.kind == Conflict.Kind.DISAGREEMENT and conflict.severity == Severity.CRITICAL
+
+
+def refuse_stale(conflict: Conflict, shown: str) -> None:
+    """Raise Refused where the person saw something else than what is there now, and it is still open."""
+    if not shown:
+        return
+    now = Conflict.objects.select_related(*SHOWN).get(pk=conflict.pk)
+    if now.status == Conflict.Status.OPEN and shown != shown_hash(now):
+        raise Refused(
+            "stale_view", f"{conflict.ref} has changed since you opened it.",
+            "Your text is kept. Look at it again, then rule.",
+        )  # fmt: skip
 
 
 def _lock(conflict: Conflict) -> None:

@@ -3,6 +3,9 @@
 import json
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
+
+from django.db.models import Q
 
 from disputes.intake import settled_findings
 from disputes.models import NOT_STATED, Conflict, Decision
@@ -14,6 +17,10 @@ from disputes.protocol.wording import Ruling, ruling_lines
 from tasks.models import Submission
 
 TEXT_MAX = 20_000
+SHOWN = ("dispute__task", "finding")  # what `shown_hash` looks at beside the conflict
+FINDING = (
+    "code", "severity", "title", "impact", "suggestion", "text", "path", "line", "excerpt", "is_withdrawn",
+)  # fmt: skip
 # How the rationale begins where the finding was not ruled on its merits but dropped; it counts for the coder.
 DISCARDED = "Discarded"
 
@@ -109,16 +116,30 @@ def trade_off_of(conflict: Conflict, option: str) -> str:
 
 
 def shown_hash(conflict: Conflict) -> str:
-    """A hash of what the person sees; a ruling on anything else is refused."""
-    task = conflict.dispute.task
+    """A hash of what the person sees: both sides, the finding, the code. Any other ruling is refused.
+
+    One query, where the rows of SHOWN are at hand.
+    """
+    task, finding = conflict.dispute.task, conflict.finding
     shown = [
         conflict.pk, conflict.reviewer_position, conflict.coder_position, conflict.coder_rationale,
         conflict.alternative, conflict.synthesis, conflict.synthesis_by, conflict.synthesis_trade_off,
-        conflict.synthesis_covers_both, conflict.question, conflict.severity,
+        conflict.synthesis_covers_both, conflict.question, conflict.severity, conflict.evidence,
         (task.title, task.body) if task else "",
-        conflict.submission.sha if conflict.submission else "",
+        [getattr(finding, name) for name in FINDING] if finding else "",
+        _code_now(conflict),
     ]  # fmt: skip
     return sha256(json.dumps(shown).encode()).hexdigest()
+
+
+def _code_now(conflict: Conflict) -> list[list[Any]]:
+    """The disputed submission and the newest of its task: commit, state, and what it changes."""
+    task = conflict.dispute.task
+    if task is None:
+        return []
+    newest = task.submissions.standing().order_by("-round", "-attempt").values("pk")[:1]
+    rows = Submission.objects.filter(Q(pk=conflict.submission_id) | Q(pk__in=newest)).order_by("pk")
+    return [list(row) for row in rows.values_list("pk", "sha", "patch_id", "problem")]
 
 
 def ruling_of(decision: Decision) -> Ruling:

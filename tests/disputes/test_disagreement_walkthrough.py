@@ -138,6 +138,7 @@ class Person:
 
     def rule(self, conflict: Conflict, option: str, **words: str) -> Decision:
         """As the form sends it; it takes effect once it can no longer be undone."""
+        self.client.get(self._url(conflict, "diff/"), {"conflict": conflict.ref})  # what is critical is opened
         form = {"conflict": conflict.ref, "option": option, "shown": rulings.shown_hash(conflict)} | words
         reply = self.client.post(self._url(conflict, "decide/"), form)
         assert reply.status_code == 302, reply.content.decode()
@@ -328,7 +329,7 @@ def test_the_critical_conflict_comes_first(converted: Task, person: Person) -> N
     assert (dispute.severity, person.first(dispute).name) == ("critical", "ISSUE-R1-002")
     disagreements = [one["code"] for one in person.shown(dispute) if one["kind"] == "disagreement"]
     assert disagreements == ["ISSUE-R1-002", "ISSUE-R1-001"]
-    person.rule(on("ISSUE-R1-002", kind="disagreement"), "uphold_reviewer")
+    person.rule(on("ISSUE-R1-002", kind="disagreement"), "uphold_reviewer", rationale="It must survive.")
     assert person.first(dispute).name == "ISSUE-R1-001"
 
 
@@ -812,7 +813,7 @@ def test_example_3_a_review_that_asks_for_too_much_is_lowered(
     assert [conflict.name for conflict in left] == [f"ISSUE-R1-{number:03d}" for number in (3, 4, 5, 6)]
     assert Event.objects.filter(kind="severity_changed").count() == 2
     for conflict in left:
-        person.rule(conflict, "uphold_reviewer")
+        person.rule(conflict, "uphold_reviewer", rationale="It is right.")
     prompt = next_prompt(six)
     assert prompt.count("A, uphold_reviewer") == 4
     assert "ISSUE-R1-001 (HIGH)" not in prompt

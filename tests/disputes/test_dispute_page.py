@@ -1,5 +1,6 @@
 """The page of a dispute: reading it, ruling on it, and every way in which a ruling is refused."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -143,7 +144,7 @@ def test_the_rail_tells_what_happened_before(
     )  # fmt: skip
     response = as_user(client, tom).get(page(conflict))
     html = response.content.decode()
-    for words in ("Rename it?", "decided: B", "Lea Lindt", "Names are cheap.", "See the page.", "Events"):
+    for words in ("Rename it?", "decided: B", "Lea Lindt", "Names are cheap.", "See the page.", "History"):
         assert words in html
     steps = [(step.mark, step.word) for step in response.context["case"].strip()]
     assert steps == [("A", "raised"), ("B", "declined")]
@@ -220,9 +221,11 @@ def test_the_whole_diff_is_one_click_away(client: Client, conflict: Conflict, to
     conflict.submission.diff = DIFF + "+<script>alert(1)</script>\u202e\n"
     conflict.submission.diff = conflict.submission.diff.replace("-10,3 +10,3", "-10,3 +10,4")
     conflict.submission.save()
-    html = as_user(client, tom).get(page(conflict, "diff/")).content.decode()
-    assert "src/calls.py" in html
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;\u27e8U+202E\u27e9" in html
+    for view in ("", "split"):
+        html = as_user(client, tom).get(page(conflict, "diff/"), {"view": view}).content.decode()
+        assert "src/calls.py" in html
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;\u27e8U+202E\u27e9" in re.sub("<[^>]*>", "", html)
+        assert ("code-split" in html) is bool(view)
 
 
 def test_hostile_text_is_text(client: Client, ledger: Project, tom: User) -> None:

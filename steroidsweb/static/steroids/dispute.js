@@ -1,5 +1,6 @@
-// The page of a dispute: choosing with keys, the text of the chosen option, the live preview.
+// The page of a dispute: choosing with keys, the text of the chosen option, the live preview, what was typed.
 
+import { forget, keep, kept } from "./drafts.js";
 import { help, onKeys, press, undo } from "./keys.js";
 
 const DEBOUNCE = 200;
@@ -8,26 +9,63 @@ const keys = {
     J: press("[data-next]"),
     K: press("[data-previous]"),
     V: press("[data-diff]"),
+    X: press("[data-view]"),
+    O: () => openCode(),
+    N: () => focusOn("note"),
+    S: press("[data-snooze]"),
+    M: press("[data-mine]"),
     U: undo,
     "?": help,
 };
+
+function focusOn(id) {
+    const field = document.getElementById(id);
+    field?.focus();
+    field?.scrollIntoView({ block: "nearest" });
+    return field !== null;
+}
+
+// --- The code, which a critical ruling wants opened ---------------------------------------------------------
+
+const code = document.querySelector("details[data-code]");
+const opened = document.querySelector("[data-opened]");
+
+function openCode() {
+    if (!code) {
+        return false;
+    }
+    code.open = true;
+    code.scrollIntoView({ block: "nearest" });
+}
+
+code?.addEventListener("toggle", () => {
+    if (code.open && opened && !opened.checked) {
+        opened.checked = true;
+        opened.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+});
+opened?.addEventListener("change", () => opened.checked && openCode());
+
+// --- Ruling -------------------------------------------------------------------------------------------------
 
 if (form) {
     const options = [...form.querySelectorAll("[name=option]")];
     const text = form.elements.text;
     const preview = form.querySelector("[data-preview]");
+    const restored = form.querySelector("[data-restored]");
+    const draftKey = form.dataset.keep;
     const drafts = new Map(); // what was typed for each option, so that changing one's mind loses nothing
     let chosen = null;
     let timer = 0;
     let request = null;
 
-    function choose(option, keep) {
+    function choose(option, keepText) {
         if (chosen) {
-            drafts.set(chosen, text.value);
+            drafts.set(chosen.value, text.value);
         }
         chosen = option;
-        if (!keep) {
-            text.value = drafts.get(option) ?? option.dataset.text;
+        if (!keepText) {
+            text.value = drafts.get(option.value) ?? option.dataset.text;
         }
         text.required = "needsText" in option.dataset;
         text.placeholder = text.required ? "What the coder must do" : "";
@@ -77,13 +115,68 @@ if (form) {
         preview.hidden = false;
     }
 
+    // --- What was typed before --------------------------------------------------------------------------
+
+    function remember() {
+        if (!chosen) {
+            return;
+        }
+        drafts.set(chosen.value, text.value);
+        keep(draftKey, {
+            option: chosen.value,
+            texts: [...drafts].filter(([option, words]) => words !== textOf(option)),
+            rationale: form.elements.rationale.value,
+            constraints: form.elements.constraints.value,
+            expectsChange: form.elements.expects_change.checked,
+        });
+    }
+
+    function textOf(option) {
+        return options.find((each) => each.value === option)?.dataset.text ?? "";
+    }
+
+    /** Put back what an earlier visit left; true where there was something. */
+    function restore() {
+        const draft = kept(draftKey);
+        const option = draft && options.find((each) => each.value === draft.option);
+        const isTyped = draft && (draft.texts.length || draft.rationale || draft.constraints);
+        if (!option || !isTyped || "typed" in form.dataset) {
+            return false;
+        }
+        for (const [key, words] of draft.texts) {
+            drafts.set(key, words);
+        }
+        form.elements.rationale.value = draft.rationale;
+        form.elements.constraints.value = draft.constraints;
+        form.elements.constraints.closest("details").open = Boolean(draft.constraints);
+        form.elements.expects_change.checked = draft.expectsChange;
+        restored.hidden = false;
+        const wanted = options.find((each) => each.checked) ?? option; // the address may ask for another one
+        wanted.checked = true;
+        choose(wanted, false);
+        return true;
+    }
+
+    form.querySelector("[data-forget]").addEventListener("click", () => {
+        forget(draftKey);
+        drafts.clear();
+        form.elements.rationale.value = form.elements.constraints.value = "";
+        text.value = chosen ? chosen.dataset.text : "";
+        restored.hidden = true;
+        ask();
+    });
+
+    // --- Keys and events --------------------------------------------------------------------------------
+
     for (const option of options) {
         option.addEventListener("change", () => choose(option, false));
         keys[option.dataset.letter] = () => {
             option.focus();
             option.click();
-            if (text.required) {
+            if (text.required && !text.value) {
                 text.focus(); // own words start empty: there is nothing to do but write
+            } else if ("atOnce" in form.dataset) {
+                form.requestSubmit();
             }
         };
     }
@@ -93,20 +186,31 @@ if (form) {
         }
         text.focus();
     };
-    form.addEventListener("input", (event) => event.target !== chosen && chosen && ask());
+    form.addEventListener("input", (event) => {
+        if (chosen && event.target.name !== "option") {
+            remember();
+            ask();
+        }
+    });
     form.addEventListener("submit", () => (form.querySelector("[data-rule]").disabled = true));
     window.addEventListener("pageshow", () => (form.querySelector("[data-rule]").disabled = false));
     document.addEventListener("keydown", (event) => {
+        const isOurs = event.target.form === form || !event.target.closest("textarea, input, select");
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !document.querySelector("dialog[open]")) {
             event.preventDefault();
-            form.requestSubmit();
+            (isOurs ? form : event.target.form)?.requestSubmit();
         }
     });
 
-    const given = options.find((option) => option.checked);
-    if (given) {
-        choose(given, true); // after a refusal, or restored by the browser: the text stays as it was typed
+    if (!restore()) {
+        const given = options.find((option) => option.checked);
+        if (given) {
+            choose(given, true); // after a refusal, or restored by the browser: the text stays as it was typed
+        }
     }
 }
 
+if (location.hash === "#note") {
+    focusOn("note");
+}
 onKeys(keys);
