@@ -1,0 +1,152 @@
+"""The task page, the board, the runs and the live log, as people use them."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.utils import timezone
+
+from agents.models import Output, Run
+from tasks.models import Landing, Task
+from tests.browser.scene import DIFF, STAT, Scene
+from tests.factories import create_agent, create_host, create_run, create_submission, create_task, sha
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+expect = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed.").expect
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Open = Callable[..., "Page"]
+
+LOG = "\x1b[1mreading\x1b[0m webhooks/delivery.py\nrunning pytest -q tests/webhooks\n<b>41 passed</b>\n"
+
+
+@pytest.fixture
+def run(scene: Scene) -> Run:
+    """A coder at work on a task of its own; another one is queued, others are over."""
+    now = timezone.now()
+    host = create_host("atlas-1", seen_at=now + timedelta(hours=1))
+    agent = create_agent("coder", name="coder-7")
+    task = create_task(
+        scene.ledger, number=210, title="Reconcile FX differences", status="in_progress", round=2,
+        severity="high", body="Half-even, by the currency's exponent.", source="docs/SPEC.md#5.1",
+    )  # fmt: skip
+    create_submission(task, round=1, diff=DIFF, diff_stat=STAT, state="red", problem="tests: 3 failed")
+    run = create_run(
+        task, agent=agent, agent_label="coder-7", model="Claude Code", host=host, round=2,
+        queued_at=now - timedelta(minutes=13), started_at=now - timedelta(minutes=12), last_output_at=now,
+    )  # fmt: skip
+    Output.objects.create(run=run, seq=0, text=LOG)
+    waiting = create_task(scene.ledger, number=191, title="Invoice export as CSV", status="review", round=3)
+    create_run(waiting, "reviewer", status="queued", agent_label="reviewer-2")
+    over = {"status": "ended", "started_at": now - timedelta(hours=2), "ended_at": now - timedelta(hours=1)}
+    create_run(task, agent_label="coder-7", host=host, outcome="handed_in", round=1, **over)
+    create_run(
+        waiting, "reviewer", agent_label="reviewer-2", host=host, outcome="silent",
+        reason="No output for 15 m.", is_counted=True, **over,
+    )  # fmt: skip
+    return run
+
+
+def board(scene: Scene) -> None:
+    """Tasks in every column."""
+    for number, title, status in [
+        (225, "Choose the ledger partition key", "pending"),
+        (231, "Sketch the refund flow", "pending"),
+        (240, "Archive closed accounts", "deferred"),
+        (193, "Nightly balance check", "cancelled"),
+    ]:
+        create_task(scene.ledger, number=number, title=title, status=status, rank=number)
+    done = create_task(scene.ledger, number=196, title="VAT per line item", status="review", round=1)
+    Task.objects.filter(pk=done.pk).update(status="completed", accepted=create_submission(done))
+    Landing.objects.create(
+        project=scene.ledger, task=done, submission=done.submissions.get(), sha=sha("7"), target="main"
+    )
+
+
+def no_sideways_scrolling(page: "Page") -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def test_the_log_follows_a_running_agent(open_page: Open, run: Run, shoot: Any) -> None:
+    page = open_page(f"/runs/{run.pk}/")
+    text, follow = page.locator("[data-log-text]"), page.get_by_role("button", name="Follow")
+    expect(text).to_contain_text("<b>41 passed</b>")
+    expect(text).not_to_contain_text("[1m")
+    expect(follow).to_have_attribute("aria-pressed", "true")
+
+    Output.objects.create(run=run, seq=1, text="".join(f"line {number}\n" for number in range(200)))
+    expect(text).to_contain_text("line 199")
+    shoot(page, "run")
+    text.evaluate("pre => { pre.scrollTop = 10; }")
+    expect(follow).to_have_attribute("aria-pressed", "false")
+    Output.objects.create(run=run, seq=2, text="the last line\n")
+    expect(text).to_contain_text("the last line")
+    assert text.evaluate("pre => pre.scrollTop") == 10
+
+    follow.click()
+    expect(follow).to_have_attribute("aria-pressed", "true")
+    assert text.evaluate("pre => pre.scrollHeight - pre.scrollTop - pre.clientHeight") < 24
+    expect(page.get_by_role("button", name="Stop run")).to_be_visible()
+    Run.objects.filter(pk=run.pk).update(status="ended", outcome="handed_in", ended_at=timezone.now())
+    expect(page.locator("[data-log-state]")).to_contain_text("Handed in")
+    expect(page.get_by_role("button", name="Stop run")).to_be_hidden()
+
+
+def test_a_run_is_stopped_from_the_list(open_page: Open, run: Run, shoot: Any) -> None:
+    page = open_page("/runs/")
+    shoot(page, "runs")
+    page.get_by_role("button", name=f"Stop run {run.pk}").click()
+    expect(page.locator(".toast")).to_contain_text(f"Run {run.pk} is asked to stop.")
+    expect(page.get_by_role("button", name=f"Stop run {run.pk}")).to_be_disabled()
+    run.refresh_from_db()
+    assert run.stop_requested
+
+
+def test_a_card_is_moved_by_keys_and_by_dragging(open_page: Open, scene: Scene, shoot: Any) -> None:
+    board(scene)
+    page = open_page("/projects/ledger/board/")
+    current = page.locator("[data-card][aria-current]")
+    page.keyboard.press("j")
+    expect(current).to_have_attribute("data-ref", "ledger-225")
+    page.keyboard.press("j")
+    page.keyboard.press("Shift+L")  # past the columns that the table does not allow
+    expect(page.get_by_role("heading", name="Defer: ledger-231")).to_be_visible()
+    page.keyboard.type("Later.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".toast")).to_contain_text("ledger-231 is deferred now.")
+    expect(current).to_have_attribute("data-ref", "ledger-231")
+    assert page.locator("[data-column=deferred] [data-card]").count() == 2
+    task = Task.objects.get(number=231)
+    assert (task.status, task.events.latest("pk").note) == ("deferred", "Later.")
+
+    page.locator("#ledger-240").drag_to(page.locator("[data-column=pending] header"))
+    expect(page.get_by_role("heading", name="Resume: ledger-240")).to_be_visible()
+    shoot(page, "board-move")
+    Task.objects.filter(number=240).update(version=9)  # somebody else is faster
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("alert")).to_contain_text("ledger-240 has moved on")
+    expect(page.locator("[data-column=deferred] #ledger-240")).to_be_visible()
+    page.locator("#ledger-240").drag_to(page.locator("[data-column=human] header"))
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_the_pages_fit_a_phone_and_the_dark(open_page: Open, scene: Scene, run: Run, shoot: Any) -> None:
+    board(scene)
+    paths = {
+        "task": "/tasks/ledger-210/", "task-disputed": "/tasks/ledger-214/",
+        "board": "/projects/ledger/board/", "runs": "/runs/", "run": f"/runs/{run.pk}/",
+        "task-events": "/tasks/ledger-214/events/", "task-diff": "/tasks/ledger-214/diff/",
+    }  # fmt: skip
+    dark = {"color_scheme": "dark"}
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    for look, options in {"light": {}, "dark": dark, "phone": phone}.items():
+        page = open_page("/runs/", **options)
+        for name, path in paths.items():
+            page.goto(page.url.removesuffix(urlsplit(page.url).path) + path)
+            expect(page.locator("main h1, main h2").first).to_be_attached()
+            shoot(page, f"{name}-{look}", full_page=look == "phone")
+            assert no_sideways_scrolling(page), f"{name} scrolls sideways: {look}"
