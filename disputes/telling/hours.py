@@ -27,7 +27,7 @@ def zone_of(channel: Channel) -> ZoneInfo:
     """The channel's time zone; UTC where this machine does not know it any more."""
     try:
         return ZoneInfo(channel.timezone)
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         return ZoneInfo("UTC")
 
 

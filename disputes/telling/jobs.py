@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.core.cache import caches
-from django.db import close_old_connections
 from django.db.models import Q
 from django.utils import timezone
 
@@ -32,7 +31,6 @@ def tell() -> str:
         sent = sending.send_due(deadline - time.monotonic())
     finally:
         caches["q2"].delete(UNDER_WAY)
-        close_old_connections()
     return f"reminders {reminded}, notices {noted}, sent {sent}"
 
 

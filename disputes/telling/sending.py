@@ -57,7 +57,7 @@ def send_due(seconds: float) -> int:
                     break
                 parcel = _parcel_for(channel)
                 if parcel is None:
-                    passed.add(channel.pk) if _is_stuck(channel) else None
+                    passed.add(channel.pk)
                     continue
                 future = threads.submit(post.carry, parcel.content, min(post.SECONDS, left))
                 out[future] = (channel.pk, parcel)
@@ -79,11 +79,6 @@ def _next_channel(busy: set[int]) -> Channel | None:
     return Channel.objects.select_related("user", "project").filter(pk=pk).first() if pk else None
 
 
-def _is_stuck(channel: Channel) -> bool:
-    """Whether rows are left that this turn could not claim: another worker has them."""
-    return due(timezone.now()).filter(channel=channel).exists()
-
-
 # --- One parcel -------------------------------------------------------------------------------------------
 
 
@@ -93,10 +88,12 @@ def _parcel_for(channel: Channel) -> Parcel | None:
     most = 1 if channel.kind == Channel.Kind.WEBHOOK else TOGETHER_MAX
     rows = due(now).filter(channel=channel).select_related("event__project", "event__task__project")
     claimed = []
-    for row in rows.order_by("due_at", "pk")[:most]:
+    for row in rows.order_by("due_at", "pk")[:TOGETHER_MAX]:
         row.channel = channel
         if _may_go(row, now) and claim(row, now):
             claimed.append(row)
+        if len(claimed) == most:
+            break
     if not claimed:
         return None
     try:
