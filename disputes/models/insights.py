@@ -16,7 +16,9 @@ class Tally(models.Model):
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tallies")
-    span = models.PositiveSmallIntegerField(default=DAY, help_text="How many days; 0 marks up to which day all is counted.")
+    span = models.PositiveSmallIntegerField(
+        default=DAY, help_text="How many days; 0 marks up to which day all is counted."
+    )
     day = models.DateField(help_text="The last of them, in UTC.")
     measure = models.CharField(max_length=30)
     key = models.CharField(max_length=200, blank=True, help_text="The coder, model, category it is about.")
