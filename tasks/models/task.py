@@ -133,6 +133,13 @@ class Task(models.Model):
                 condition=Q(accepted__isnull=False, landed_at__isnull=True),
             ),
             models.Index(fields=["section", "status"], name="task_by_section"),
+            # The board's columns, and what is counted in them.
+            models.Index(fields=["project", "stage", "status", "rank"], name="task_board"),
+            models.Index(
+                fields=["project", "-status_at"],
+                name="task_done",
+                condition=Q(status__in=["completed", "cancelled"]),
+            ),
             models.Index(
                 fields=["project", "status_at"], name="task_completed_by_day", condition=Q(status="completed")
             ),
