@@ -28,7 +28,7 @@ def task_page(request: HttpRequest, ref: str) -> HttpResponse:
 
 def _show(request: HttpRequest, task: Task, refused: Refused | None = None, note: str = "") -> HttpResponse:
     context = {
-        "title": task.ref,
+        "title": f"Task {task.ref}",
         "keys": KEYS,
         "task": task,
         "page": pages.TaskPage(task, request.user, role_in(request, task.project_id)),
