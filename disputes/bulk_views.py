@@ -63,7 +63,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 def _wanted(request: HttpRequest) -> list[int]:
     """The keys of the disputes, as many as one act may hold."""
-    if request.POST.get("all"):
+    if "all" in request.POST or "all" in request.GET:
         reach = queue.Reach.of(request.user)
         disputes = queue.disputes_in(_tab(request), request.user)
         data = QueryDict(request.POST.get("query", "")[:2000])

@@ -9,9 +9,9 @@ from django.templatetags.static import static
 from django.utils.module_loading import import_string
 
 from agents.models import Run
-from disputes.models import Dispute
+from disputes.pages import queue
 from steroidsweb.navigation import GROUPS
-from tasks.access import READ, RULE, projects_for
+from tasks.access import READ, projects_for
 from tasks.admin.base import is_superuser, project_ids
 
 BADGE_MAX = 99
@@ -27,14 +27,11 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def queue_badge(request: HttpRequest) -> str:
-    """How many open disputes the person may see; empty for none, at most 99+. Up to five seconds old."""
+    """How many disputes wait for the person; empty for none, at most 99+. Up to five seconds old."""
 
-    def count() -> int:
-        mine = Dispute.objects.open().filter(project__in=projects_for(request.user, RULE))
-        return mine.order_by()[: BADGE_MAX + 1].count()
-
-    number = cache.get_or_set(f"queue-badge-{request.user.pk}", count, BADGE_SECONDS) or 0
-    return f"{BADGE_MAX}+" if number > BADGE_MAX else str(number or "")
+    key = f"queue-badge-{request.user.pk}"
+    number = cache.get_or_set(key, lambda: queue.count_of(queue.MINE, request.user), BADGE_SECONDS)
+    return "" if number in {None, "0"} else str(number)
 
 
 def runs_badge(request: HttpRequest) -> str:

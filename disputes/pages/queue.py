@@ -137,7 +137,10 @@ def counts(reach: Reach) -> dict[str, str]:
 
 def count_of(tab: Tab, user: Any) -> str:
     """The number of one tab, as `counts` gives it."""
-    return _capped(disputes_in(tab, user).order_by()[: COUNT_MAX + 1].count())
+    disputes = Dispute.objects.all()
+    if not user.is_superuser:
+        disputes = disputes.filter(project__in=projects_for(user, RULE if tab is MINE else READ))
+    return _capped(_of_tab(tab, disputes, user).order_by()[: COUNT_MAX + 1].count())
 
 
 def _capped(number: int) -> str:
@@ -238,23 +241,3 @@ def word_of(ruling: Decision) -> str:
 def name_of(ruling: Decision) -> str:
     """Who ruled."""
     return triage.name_of(ruling.user) if ruling.user else "policy"
-
-
-# --- The way through --------------------------------------------------------------------------------------
-
-ORDER_MAX = 500
-
-
-def order_for(user: Any) -> list[int]:
-    """The keys of the disputes that wait for the person, in the queue's order."""
-    return list(disputes_in(MINE, user).values_list("pk", flat=True)[:ORDER_MAX])
-
-
-def next_after(dispute: Dispute, order: list[int], user: Any) -> Dispute | None:
-    """The dispute to go on with: this one while it is open, else the next of `order` that still is."""
-    dispute.refresh_from_db()
-    if dispute.status == Dispute.Status.OPEN:
-        return dispute
-    place = order.index(dispute.pk) if dispute.pk in order else 0
-    still = disputes_in(MINE, user).in_bulk([*order[place:], *order[:place]])
-    return next((still[pk] for pk in [*order[place:], *order[:place]] if pk in still), None)

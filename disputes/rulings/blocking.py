@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from disputes.intake import settled_by_task
-from disputes.models import Conflict
 from tasks.models import Finding, Review, Submission
 
 
@@ -31,9 +30,3 @@ def blockers_for(submissions: Iterable[Submission]) -> dict[int, set[int] | None
         if blocking is not None and finding.origin.pk not in settled.get(every[of].task_id, {}):
             blocking.add(finding.origin.pk)
     return found
-
-
-def is_clean(conflict: Conflict, blockers: dict[int, set[int] | None]) -> bool:
-    """Whether nothing but this conflict's own finding keeps the disputed commit from landing."""
-    found = blockers.get(conflict.submission_id or 0)
-    return found is not None and found <= {conflict.finding_id}

@@ -66,7 +66,7 @@ function go(more) {
     };
 }
 
-async function openMenu(link, wanted) {
+async function openMenu(link, ...wanted) {
     const url = new URL(link.href);
     url.searchParams.set("part", "1");
     try {
@@ -86,16 +86,16 @@ async function openMenu(link, wanted) {
     close.addEventListener("click", () => menu.close());
     menu.append(close);
     menu.showModal();
-    (menu.querySelector(wanted) ?? close).focus();
+    (wanted.map((each) => menu.querySelector(each)).find(Boolean) ?? close).focus();
 }
 
-function menuOf(wanted) {
+function menuOf(...wanted) {
     return () => {
         const link = current()?.querySelector("[data-menu]");
         if (!link) {
             return false;
         }
-        openMenu(link, wanted);
+        openMenu(link, ...wanted);
     };
 }
 
@@ -256,7 +256,7 @@ onKeys({
     ArrowUp: () => select(place - 1),
     Enter: open,
     N: go("#note"),
-    S: menuOf("[name=ending], [data-snooze]"),
+    S: menuOf("[name=ending]", "[data-snooze]"),
     M: mine,
     X: toggle,
     "/": find,

@@ -1,0 +1,43 @@
+"""One act on many disputes: what it would do to each, doing it, and taking it back.
+
+Nobody is overruled unseen: what changed since the preview, and what somebody else ruled meanwhile, is left
+out and said. Each item is done or refused on its own; CRITICAL is never among them.
+"""
+
+from disputes.bulk.acts import apply, no_right, undo
+from disputes.bulk.items import (
+    ADOPT,
+    ASSIGN,
+    BULK_MAX,
+    DISCARD,
+    RULE_A,
+    RULE_B,
+    SNOOZE,
+    VERBS,
+    Item,
+    Terms,
+    Verb,
+    items_of,
+)
+from disputes.bulk.opinions import OPINIONS, Opinion, agreed
+
+__all__ = [
+    "ADOPT",
+    "ASSIGN",
+    "BULK_MAX",
+    "DISCARD",
+    "OPINIONS",
+    "RULE_A",
+    "RULE_B",
+    "SNOOZE",
+    "VERBS",
+    "Item",
+    "Opinion",
+    "Terms",
+    "Verb",
+    "agreed",
+    "apply",
+    "items_of",
+    "no_right",
+    "undo",
+]

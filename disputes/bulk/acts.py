@@ -1,0 +1,223 @@
+"""Doing it to many, and taking it back: each item by its own rules, with what came of each."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from disputes import rulings, triage
+from disputes.bulk.items import ASSIGN, BULK_MAX, DISCARD, SNOOZE, VERBS, Item, Terms, Verb, items_of
+from disputes.models import Bulk, Conflict, Decision, Dispute
+from tasks.access import RULE, projects_for
+from tasks.errors import Refused
+from tasks.events import Actor, record
+from tasks.models import Project, StaleTask
+from tasks.states import IllegalMove
+
+QUESTION_MAX = 160
+
+
+def apply(verb: Verb, chosen: dict[str, str], terms: Terms, user: Any) -> Bulk:
+    """Do it to each chosen item as far as it can be done, and keep what came of each.
+
+    `chosen` is what was seen of each item, by its name. Raises Refused: no_right, nothing, too_many.
+    """
+    ruled = set(projects_for(user, RULE).values_list("pk", flat=True))
+    if not ruled:
+        raise no_right()
+    if not chosen:
+        raise Refused("nothing", "Nothing is chosen.", "Tick what it should be done to.", status=422)
+    found = _disputes_of(chosen)
+    if len(set(found.values())) > BULK_MAX:
+        raise Refused("too_many", f"At most {BULK_MAX} disputes at once.", "Choose fewer.", status=422)
+    items = items_of(verb, found.values(), user)
+    bulk = Bulk.objects.create(user=user, verb=verb.name, note=terms.note)
+    results = [_do(item, chosen[item.ref], verb, terms, bulk) for item in items if item.ref in chosen]
+    known = {item.ref for item in items}
+    why_not = {item.dispute.pk: item.why_not for item in items}
+    gone = [
+        ref
+        for ref in chosen
+        if ref[:2] == "C-" and ref in found and found[ref] in why_not and ref not in known
+    ]
+    results += [_gone(ref, why_not[found[ref]]) for ref in gone]
+    _keep(bulk, results, "bulk")
+    return bulk
+
+
+def no_right() -> Refused:
+    return Refused(
+        "no_right", "You may not rule in any project.", "A maintainer can make you a triager.", status=403
+    )
+
+
+def _disputes_of(refs: Iterable[str]) -> dict[str, int]:
+    """The dispute of each name: D-7 is one, C-9 belongs to one."""
+    numbers = {ref: int(ref[2:]) for ref in refs if ref[2:].isdecimal() and len(ref) < 18}
+    conflicts = dict(
+        Conflict.objects.filter(
+            pk__in=[number for ref, number in numbers.items() if ref[:2] == "C-"]
+        ).values_list("pk", "dispute")
+    )
+    return {
+        ref: number if ref[:2] == "D-" else conflicts[number]
+        for ref, number in numbers.items()
+        if ref[:2] == "D-" or number in conflicts
+    }
+
+
+def _do(item: Item, seen: str, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
+    """One item; what is refused is a result like any other."""
+    if item.why_not:
+        return _result(item, item.why_not)
+    if seen != item.seen:
+        return _result(item, "It changed after you looked at it; nothing was done.")
+    try:
+        if verb is ASSIGN:
+            return _assign(item, terms, bulk)
+        if verb is SNOOZE:
+            triage.snooze(item.dispute, by=bulk.user, until=terms.until, condition=terms.condition)
+            return _result(item, f"Sleeps {triage.snoozed_words(item.dispute)}.", done=True)
+        return _rule(item, verb, terms, bulk)
+    except Refused as error:
+        return _result(item, error.message)
+    except (IllegalMove, StaleTask) as error:
+        return _result(item, str(error))
+
+
+def _assign(item: Item, terms: Terms, bulk: Bulk) -> dict[str, Any]:
+    before = item.dispute.assignee_id
+    changed = triage.assign(item.dispute, terms.to, by=bulk.user)
+    whose = f"{triage.name_of(terms.to)}’s" if terms.to else "nobody’s"
+    to = terms.to.pk if terms.to else None
+    words = f"It is {whose} now." if changed else f"It was {whose} already."
+    return _result(item, words, done=changed, before=before, to=to)
+
+
+def _rule(item: Item, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
+    conflict = Conflict.objects.select_related(
+        "dispute__task__project", "dispute__task__section", "dispute__project", "finding", "submission"
+    ).get(pk=item.ref[2:])
+    why = terms.note or item.why
+    if verb is DISCARD:
+        why = f"{rulings.DISCARDED}: {why}" if why else f"{rulings.DISCARDED}."
+    decision = rulings.decide(conflict, item.option, user=bulk.user, rationale=why, bulk=bulk)
+    return _result(item, f"{decision.letter}. {WHAT_CAME[decision.action]}", done=True, decision=decision.pk)
+
+
+WHAT_CAME = {
+    "revise": "The coder goes on.",
+    "review": "A review comes first.",
+    "accept": "The commit lands as it is.",
+    "wait": "The task stays where it is until nothing else holds it.",
+    "hold": "The task is held.",
+    "retry": "The task starts again.",
+    "defer": "The task is put off.",
+    "cancel": "The task is cancelled.",
+    "apply": "It is carried out.",
+}
+
+
+def _result(item: Item, words: str, *, done: bool = False, **more: Any) -> dict[str, Any]:
+    return {
+        "ref": item.ref, "dispute": item.dispute.pk, "project": item.dispute.project_id,
+        "question": item.question[:QUESTION_MAX], "done": done, "words": words, **more,
+    }  # fmt: skip
+
+
+def _gone(ref: str, why_not: str) -> dict[str, Any]:
+    """A conflict that was ruled on since the preview, or that cannot be ruled on this way any more."""
+    conflict = Conflict.objects.select_related("dispute").get(pk=ref[2:])
+    ruling = conflict.standing_decision()
+    if ruling and ruling.user:
+        words = f"{triage.name_of(ruling.user)} ruled {ruling.letter} on it meanwhile."
+    else:
+        words = why_not or f"It is {conflict.status} now."
+    return {**_named(conflict), "done": False, "words": words}
+
+
+def _named(conflict: Conflict) -> dict[str, Any]:
+    return {
+        "ref": conflict.ref, "dispute": conflict.dispute_id, "project": conflict.dispute.project_id,
+        "question": conflict.question[:QUESTION_MAX],
+    }  # fmt: skip
+
+
+@transaction.atomic
+def _keep(bulk: Bulk, results: list[dict[str, Any]], kind: str) -> None:
+    """Write down what came of each, and one event for each project in which something was done."""
+    if kind == "bulk":
+        bulk.results = results
+    else:
+        bulk.undo_results, bulk.undone_at = results, timezone.now()
+    bulk.save(update_fields=["results"] if kind == "bulk" else ["undo_results", "undone_at"])
+    done: dict[int, list[str]] = {}
+    for result in results:
+        if result["done"]:
+            done.setdefault(result["project"], []).append(result["ref"])
+    label = VERBS[bulk.verb].label
+    for project in Project.objects.filter(pk__in=done).order_by("pk"):
+        refs = done[project.pk]
+        record(
+            project, kind, actor=Actor.person(bulk.user), note=f"{label}: {len(refs)} at once",
+            data={"bulk": bulk.pk, "verb": bulk.verb, "items": refs},
+        )  # fmt: skip
+
+
+# --- Taking it back ---------------------------------------------------------------------------------------
+
+
+def undo(bulk: Bulk, *, user: Any) -> list[dict[str, Any]]:
+    """Take back of it what can be: each item by its own rules, the newest first.
+
+    Raises Refused: no_right, used (nothing of it can be taken back any more).
+    """
+    if user.pk != bulk.user_id and not user.is_superuser:
+        raise Refused("no_right", "Only who did it takes it back.", "Reopen what is wrong.", status=403)
+    made = Decision.objects.filter(bulk=bulk).select_related(
+        "conflict__dispute__task__project", "conflict__dispute__project", "conflict__finding"
+    )
+    rulings_made = {decision.pk: decision for decision in made}
+    done = [result for result in reversed(bulk.results) if result["done"]]
+    if not bulk.results:  # it ended halfway; its rulings stand all the same
+        done = [{**_named(each.conflict), "decision": each.pk} for each in made.order_by("-pk")]
+    undone = [_take_back(result, bulk, rulings_made, user) for result in done]
+    if not any(result["done"] for result in undone):
+        raise Refused(
+            "used", "Nothing of it can be taken back any more.", "Reopen what is wrong, with a reason."
+        )
+    _keep(bulk, undone, "bulk_undone")
+    return undone
+
+
+def _take_back(result: dict[str, Any], bulk: Bulk, made: dict[int, Decision], user: Any) -> dict[str, Any]:
+    told = {name: result[name] for name in ("ref", "dispute", "project", "question")}
+    try:
+        if "decision" in result:
+            rulings.undo(made[result["decision"]], user=user)
+            return {**told, "done": True, "words": "It waits for a ruling again."}
+        dispute = Dispute.objects.select_related("project", "task__project").get(pk=result["dispute"])
+        return {**told, **_put_back(dispute, result, bulk, user)}
+    except Refused as error:
+        return {**told, "done": False, "words": error.message}
+    except (IllegalMove, StaleTask) as error:
+        return {**told, "done": False, "words": str(error)}
+
+
+def _put_back(dispute: Dispute, result: dict[str, Any], bulk: Bulk, user: Any) -> dict[str, Any]:
+    """A turn or a snooze as it was, unless somebody has changed it since."""
+    changed = {"done": False, "words": "Somebody has changed it since."}
+    if bulk.verb == SNOOZE.name:
+        if dispute.snoozed_by_id != bulk.user_id or not dispute.snoozed_at or dispute.snoozed_at < bulk.at:
+            return changed
+        triage.wake_by(dispute, user)
+        return {"done": True, "words": "It is awake again."}
+    if dispute.assignee_id != result["to"]:
+        return changed
+    before = type(user).objects.filter(pk=result["before"]).first() if result["before"] else None
+    triage.assign(dispute, before, by=user)
+    return {
+        "done": True,
+        "words": f"It is {triage.name_of(before)}’s again." if before else "It is nobody’s again.",
+    }

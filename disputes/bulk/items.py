@@ -1,0 +1,203 @@
+"""What an act would do to each of many disputes: the lines of its preview."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from django.db.models import Prefetch
+
+from disputes import triage
+from disputes.bulk.opinions import Opinion, agreed
+from disputes.models import Conflict, Decision, Dispute
+from disputes.protocol import options
+from disputes.protocol.options import Option
+from disputes.rulings.blocking import blockers_for
+from tasks.access import RULE, projects_for
+from tasks.policy import HOLD, LOG
+from tasks.states import Severity
+
+BULK_MAX = 100  # disputes in one act
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What can be done with many at once."""
+
+    name: str
+    label: str
+    option: str = ""  # what is ruled; empty where each has its own, or nothing is ruled
+    rules: bool = True
+
+
+RULE_A = Verb("rule_a", "Rule A", Option.UPHOLD_REVIEWER)
+RULE_B = Verb("rule_b", "Rule B", Option.UPHOLD_CODER)
+DISCARD = Verb("discard", "Discard", Option.UPHOLD_CODER)
+ADOPT = Verb("adopt", "Adopt agreed")
+ASSIGN = Verb("assign", "Assign", rules=False)
+SNOOZE = Verb("snooze", "Snooze", rules=False)
+VERBS = {verb.name: verb for verb in (RULE_A, RULE_B, DISCARD, ADOPT, ASSIGN, SNOOZE)}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of the preview: a conflict to be ruled on, or a dispute to be assigned or to sleep."""
+
+    ref: str
+    dispute: Dispute
+    question: str
+    severity: str
+    option: str = ""
+    effect: str = ""
+    why_not: str = ""
+    seen: str = ""  # what the person sees of it; anything else is not acted on
+    why: str = ""  # whose opinion it is
+
+    @property
+    def letter(self) -> str:
+        return options.letter(self.option) if self.option else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the person says once for all of them."""
+
+    note: str = ""
+    to: Any = None
+    until: datetime | None = None
+    condition: str = ""
+
+
+def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[Item]:
+    """What the verb would do to each of these disputes, in the queue's order; a bounded number of queries.
+
+    Disputes that the person may not see are not among them.
+    """
+    disputes = _load(wanted, user)
+    ruled = set(projects_for(user, RULE).values_list("pk", flat=True))
+    left_out = {dispute.pk: _why_not(dispute, ruled) for dispute in disputes}
+    conflicts = [
+        conflict for dispute in disputes if not left_out[dispute.pk] for conflict in _open(dispute)
+    ]  # fmt: skip
+    blockers = blockers_for({c.submission_id: c.submission for c in conflicts if c.submission}.values())
+    opinions = agreed(conflicts) if verb is ADOPT else {}
+    items: list[Item] = []
+    for dispute in disputes:
+        if left_out[dispute.pk] or not verb.rules:
+            items.append(_item_of_dispute(dispute, left_out[dispute.pk], verb))
+        else:
+            items += _items_of_case(dispute, verb, opinions, blockers)
+    return items
+
+
+def _load(wanted: Iterable[int], user: Any) -> list[Dispute]:
+    conflicts = Conflict.objects.order_by("pk").select_related("finding", "submission")
+    rows = (
+        Dispute.objects.filter(pk__in=list(wanted)[:BULK_MAX], project__in=projects_for(user))
+        .in_order()
+        .select_related("project", "task__project", "assignee")
+        .prefetch_related(
+            Prefetch("conflicts", queryset=conflicts),
+            Prefetch("conflicts__decisions", Decision.objects.standing().select_related("user"), "rulings"),
+        )
+    )
+    disputes = list(rows)
+    for dispute in disputes:
+        for conflict in dispute.conflicts.all():
+            conflict.dispute = dispute
+    return disputes
+
+
+def _open(dispute: Dispute) -> list[Conflict]:
+    return [each for each in dispute.conflicts.all() if each.status == Conflict.Status.OPEN]
+
+
+def _why_not(dispute: Dispute, ruled: set[int]) -> str:
+    """Why nothing is done with the dispute; empty where something is."""
+    if dispute.project_id not in ruled:
+        return f"You may not rule in {dispute.project.name}."
+    if dispute.status != Dispute.Status.OPEN:
+        made = [ruling for conflict in dispute.conflicts.all() for ruling in conflict.rulings]
+        last = max(made, key=lambda ruling: ruling.pk, default=None)
+        if last is None or last.user is None:
+            return "It does not wait for anybody any more."
+        return f"{triage.name_of(last.user)} ruled {last.letter} on it meanwhile."
+    if dispute.severity == Severity.CRITICAL:
+        return "CRITICAL is ruled on one at a time, with the code before you."
+    return ""
+
+
+def _item_of_dispute(dispute: Dispute, why_not: str, verb: Verb) -> Item:
+    effect = {
+        ASSIGN: "It is the turn of whom you choose.",
+        SNOOZE: "It leaves the queue until then.",
+    }.get(verb, "")  # fmt: skip
+    if verb is ASSIGN and dispute.assignee:
+        effect += f" Now it is {triage.name_of(dispute.assignee)}’s."
+    return Item(
+        dispute.ref, dispute, dispute.question, dispute.severity, why_not=why_not,
+        effect="" if why_not else effect, seen=_stamp(dispute.assignee_id, dispute.question),
+    )  # fmt: skip
+
+
+def _items_of_case(
+    dispute: Dispute, verb: Verb, opinions: dict[int, Opinion], blockers: dict[int, set[int] | None]
+) -> list[Item]:
+    """The open conflicts of one dispute, those last that hold the task: with them it goes on."""
+    conflicts = sorted(_open(dispute), key=lambda conflict: conflict.effect == HOLD)
+    wanted = {c.pk: opinions[c.pk].option if c.pk in opinions else verb.option for c in conflicts}
+    chosen = {c.pk: options.choice(c.kind, wanted[c.pk], c.origin) for c in conflicts}
+    staying = [c for c in conflicts if chosen[c.pk] is None and c.effect != LOG]
+    holding = [c.ref for c in staying if c.effect == HOLD]
+    settled = {c.finding_id for c in conflicts if wanted[c.pk] == Option.UPHOLD_CODER}
+    changes = any(choice and choice.expects_change for choice in chosen.values()) or _is_owed(dispute)
+    items = []
+    for conflict in conflicts:
+        found = blockers.get(conflict.submission_id or 0)
+        lands = not staying and not changes and found is not None and found <= settled
+        if chosen[conflict.pk] is None:
+            items.append(_left_out(conflict, verb))
+        else:
+            items.append(_item(conflict, wanted[conflict.pk], opinions.get(conflict.pk), holding, lands))
+    return items
+
+
+def _is_owed(dispute: Dispute) -> bool:
+    """Whether an earlier ruling of this dispute asks for a change that no prompt has told the coder yet."""
+    rulings_made = [ruling for conflict in dispute.conflicts.all() for ruling in conflict.rulings]
+    return any(ruling.expects_change and ruling.used_at is None for ruling in rulings_made)
+
+
+def _left_out(conflict: Conflict, verb: Verb) -> Item:
+    why_not = "It asks something else; A or B is no answer to it."
+    if verb is ADOPT and conflict.kind == Conflict.Kind.DISAGREEMENT:
+        why_not = "No ruling on a similar conflict speaks for A or B."
+    return Item(conflict.ref, conflict.dispute, conflict.question, conflict.severity, why_not=why_not)
+
+
+def _item(conflict: Conflict, option: str, opinion: Opinion | None, holding: list[str], lands: bool) -> Item:
+    dispute = conflict.dispute
+    effect = options.consequence(
+        option, next_round=dispute.task.round + 1 if dispute.task else 1, dependants=dispute.blocks,
+        was_reviewed_green=lands,
+    )  # fmt: skip
+    if holding:
+        effect += f" The task waits on for {', '.join(holding)}."
+    return Item(
+        conflict.ref, dispute, conflict.question, conflict.severity, option, effect,
+        seen=seen_of(conflict), why=opinion.why if opinion else "",
+    )  # fmt: skip
+
+
+def seen_of(conflict: Conflict) -> str:
+    """A stamp of what the preview is about: the conflict's words and the commit in dispute."""
+    return _stamp(
+        conflict.question, conflict.severity, conflict.reviewer_position, conflict.coder_position,
+        conflict.synthesis, conflict.submission.sha if conflict.submission else "",
+    )  # fmt: skip
+
+
+def _stamp(*what: Any) -> str:
+    return sha256(json.dumps(what).encode()).hexdigest()[:16]

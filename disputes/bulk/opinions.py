@@ -1,0 +1,43 @@
+"""Who has an opinion on a conflict, and where all opinions agree. Suggested in bulk, never applied unseen."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from disputes import precedents
+from disputes.models import Conflict
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What somebody or something would rule, and why."""
+
+    option: str
+    why: str
+
+
+def _of_precedents(conflicts: Sequence[Conflict]) -> dict[int, Opinion | None]:
+    """What the close precedents of each conflict ruled alike; None where they differ."""
+    said: dict[int, Opinion | None] = {}
+    for pk, found in precedents.for_conflicts(conflicts).items():
+        close = [precedent for precedent in found if precedent.is_close]
+        if close:
+            option = precedents.agreement(found)
+            named = ", ".join(precedent.conflict.dispute.ref for precedent in close)
+            said[pk] = Opinion(option, f"As ruled in {named}.") if option else None
+    return said
+
+
+# Whoever has an opinion on conflicts: by the conflict's key what it is; None means undecided, no key none.
+OPINIONS: list[Callable[[Sequence[Conflict]], dict[int, Opinion | None]]] = [_of_precedents]
+
+
+def agreed(conflicts: Sequence[Conflict]) -> dict[int, Opinion]:
+    """The conflicts on which all that have an opinion say the same, and at least one has."""
+    every = [source(conflicts) for source in OPINIONS]
+    found = {}
+    for conflict in conflicts:
+        said = [opinions[conflict.pk] for opinions in every if conflict.pk in opinions]
+        known = [opinion for opinion in said if opinion is not None]
+        if known and len(known) == len(said) and len({opinion.option for opinion in known}) == 1:
+            found[conflict.pk] = Opinion(known[0].option, " ".join(opinion.why for opinion in known))
+    return found
