@@ -92,6 +92,21 @@ class Dispute(models.Model):
             ),
         ]
         indexes = [
+            # Over all projects, for the queue: walked in order until the page is full.
+            models.Index(
+                fields=["-severity_rank", "-blocks", "opened_at", "id"],
+                name="dispute_open_in_order",
+                condition=Q(status="open"),
+            ),
+            models.Index(
+                fields=["-severity_rank", "-blocks", "opened_at", "id"],
+                name="dispute_ruled_in_order",
+                condition=Q(status="ruled"),
+            ),
+            models.Index(
+                fields=["-closed_at", "-id"], name="dispute_settled_in_order", condition=Q(status="closed")
+            ),
+            # Within one project.
             models.Index(
                 fields=["project", "-severity_rank", "-blocks", "opened_at", "id"],
                 name="dispute_queue",
