@@ -88,7 +88,7 @@ def _told(subject: Subject) -> set[int | None]:
         case Topic.REOPENED:
             return duty(project) | _around(dispute) | _who_ruled(subject.conflict)
         case Topic.ASSIGNED:
-            return {_number(event.data.get("to"))}
+            return {_number(event.data.get("assignee"))}
         case Topic.COMMENTED | Topic.RULED:
             return _around(dispute)
         case Topic.REMINDER if event.kind == "nudged":

@@ -160,7 +160,8 @@ def redacted(address: str, text: str) -> str:
     """One line of an error, without anything that stood in the address but its host."""
     host = (urlsplit(address).hostname or "").lower()
     rest = re.sub(r"^[a-z0-9+.-]*://", "", address, flags=re.IGNORECASE)
-    pieces = {piece for each in (rest, unquote(rest)) for piece in re.split(r"[/:@?&=#,;\s]+", each)}
+    raw = re.split(r"[/:@?&=#,;\s]+", rest)
+    pieces = {*raw, *map(unquote, raw)}
     for piece in sorted(pieces - {""}, key=len, reverse=True):
         if len(piece) >= 4 and piece.lower() != host:
             text = text.replace(piece, "***")

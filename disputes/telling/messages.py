@@ -108,8 +108,8 @@ def _path(subject: Subject) -> str:
         return f"{path}?conflict={conflict.ref}" if conflict else path
     if event.kind in {"round_limit", "project_ended"}:
         return reverse("project-end", args=[event.project.slug])
-    if event.task_id:
-        return reverse("admin:tasks_task_change", args=[event.task_id])
+    if event.task is not None:
+        return reverse("task", args=[event.task.ref])
     return reverse("admin:tasks_project_change", args=[event.project_id])
 
 

@@ -10,10 +10,11 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from disputes import rulings
+from disputes import rulings, triage
 from disputes.models import Delivery, Dispute, Duty, Watch
 from disputes.telling import fanout, sending
 from disputes.telling.topics import TOPICS
+from tasks.comments import add_comment
 from tasks.events import TOLD, Actor, record
 from tasks.models import Event, Membership, Notice, Project
 from tests.factories import create_user
@@ -35,10 +36,6 @@ def reachable(lea: User, tom: User, vera: User, otto: User, ledger: Project) -> 
     for user in (lea, tom, vera, otto):
         create_channel(user=user)
     Membership.objects.filter(user=lea).update(is_lead=True)
-
-
-def say(project: Project, kind: str, by: User | None = None, **kwargs: Any) -> Event:
-    return record(project, kind, **({"actor": Actor.person(by)} if by else {}), **kwargs)
 
 
 # --- The outbox -------------------------------------------------------------------------------------------
@@ -114,10 +111,11 @@ def test_an_assignment_tells_the_assignee_but_not_who_took_it(
     dispute = open_card(ledger).dispute
     told()
     Delivery.objects.all().delete()
-    say(ledger, "assigned", lea, task=dispute.task, data={"dispute": dispute.ref, "to": tom.pk})
+    triage.assign(dispute, tom, by=lea)
     assert told() == {"tom": "assigned"}
     Delivery.objects.all().delete()
-    say(ledger, "assigned", tom, task=dispute.task, data={"dispute": dispute.ref, "to": tom.pk})
+    triage.assign(dispute, None, by=lea)
+    triage.assign(dispute, lea, by=lea)
     assert told() == {}
 
 
@@ -129,8 +127,7 @@ def test_a_comment_tells_watchers_and_says_to_the_mentioned_that_they_are(
     Delivery.objects.all().delete()
     for user in (lea, tom, vera, otto):
         Watch.objects.create(dispute=dispute, user=user)
-    data = {"comment": 1, "mentions": [vera.pk, otto.pk], "dispute": dispute.ref}
-    say(ledger, "commented", tom, task=dispute.task, note="@vera look", data=data)
+    add_comment(ledger, "Look, @vera and @otto.", actor=Actor.person(tom), task=dispute.task)
     assert told() == {"lea": "commented", "vera": "mentioned"}  # Otto is no member, Tom wrote it
 
 
