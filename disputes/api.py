@@ -20,7 +20,7 @@ from disputes.presenting import presentation
 from disputes.protocol.options import WORDS, choice
 from disputes.protocol.synthesis import Source
 from tasks import idempotency
-from tasks.access import projects_for, tasks_for
+from tasks.access import RULE, may, projects_for, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import SEVERITY_CHOICES
@@ -265,12 +265,22 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         earlier = idempotency.earlier_reply(request)
         return earlier or idempotency.once(request, lambda: (self._propose(request, ref), 200))
 
+    def _to_rule(self, request: Request) -> Dispute:
+        """The dispute, where the person may rule on it. Raises Http404, Refused: not_found, no_right."""
+        dispute = self.get_object()
+        if not may(request.user, dispute.project, RULE):
+            raise Refused(
+                "no_right", f"You may not rule in {dispute.project.name}.", "Ask a maintainer.", status=403
+            )
+        return dispute
+
     def _propose(self, request: Request, ref: str) -> dict[str, Any]:
         _refuse_runs(request, "propose a synthesis", "does")
+        dispute = self._to_rule(request)
         body = SynthesisSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         data = body.validated_data
-        [conflict] = _chosen(self.get_object(), ref, data["conflict"], take_all=False)
+        [conflict] = _chosen(dispute, ref, data["conflict"], take_all=False)
         rulings.propose_synthesis(
             conflict, data["text"], by=Source.HUMAN, actor=Actor.person(request.user),
             trade_off=data["trade_off"], covers_both=data["covers_both"],
@@ -280,6 +290,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
 
     def _resolve(self, request: Request, ref: str) -> dict[str, Any]:
         _refuse_runs(request, "rule on a dispute", "rules")
+        dispute = self._to_rule(request)
         body = ResolveSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         data = body.validated_data
@@ -291,7 +302,6 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
                 "defer, cancel.",
                 status=422,
             )  # fmt: skip
-        dispute = self.get_object()
         decided = [
             rulings.decide(
                 conflict, option, user=request.user, rationale=data["notes"], undo_seconds=0,

@@ -73,6 +73,7 @@ def ending(request: HttpRequest, slug: str) -> HttpResponse:
         return _page(request, project)
     typed = _typed(request)
     try:
+        endings.check_maintainer(project, request.user, "end")
         if not typed.kind:
             raise Refused("incomplete", "Choose an end.", "What you typed is kept.", status=422)
         ended = endings.end_project(project, typed.kind, user=request.user, **_arguments(typed))

@@ -22,7 +22,8 @@ from tasks.events import Actor, record
 from tasks.models import Checkpoint, Project
 
 
-def _check_maintainer(project: Project, user: Any, what: str) -> None:
+def check_maintainer(project: Project, user: Any, what: str) -> None:
+    """Raises Refused: no_right."""
     if not may(user, project, MAINTAIN):
         raise Refused("no_right", f"You may not {what} {project.name}.", "Ask a maintainer.", status=403)
 
@@ -48,7 +49,7 @@ def end_project(
     unconfirmed, not_landed, exit_closed, not_ready, gates.
     """
     project = Project.objects.select_for_update().get(pk=project.pk)
-    _check_maintainer(project, user, "end")
+    check_maintainer(project, user, "end")
     if project.exit_type:
         raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
     if kind not in TITLES:
@@ -153,7 +154,7 @@ def _close(project: Project, kind: Exit, told: dict[str, Any], now: datetime) ->
 def resume_project(project: Project, *, user: Any, reason: str) -> Project:
     """Take an ended project up again. Raises Refused: no_right, text_missing, wrong_status."""
     project = Project.objects.select_for_update().get(pk=project.pk)
-    _check_maintainer(project, user, "take up")
+    check_maintainer(project, user, "take up")
     if not reason.strip():
         raise Refused("text_missing", "A reason is needed to take a project up again.", status=422)
     if project.status != Project.Status.FINISHED:
@@ -174,7 +175,7 @@ def extend(project: Project, *, user: Any) -> int:
     Raises Refused: no_right, not_at_limit, hard_limit.
     """
     project = Project.objects.select_for_update().get(pk=project.pk)
-    _check_maintainer(project, user, "extend")
+    check_maintainer(project, user, "extend")
     standing = standing_of(project)
     if standing.rounds < standing.max_rounds:
         raise Refused(

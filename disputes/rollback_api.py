@@ -1,7 +1,7 @@
 """Taking rounds of a task back over REST, with a person's token."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from disputes import rollbacks
 from disputes.models import Decision
 from tasks import idempotency
-from tasks.access import tasks_for
+from tasks.access import MAINTAIN, RULE, may, tasks_for
 from tasks.api import TaskDetailSerializer
 from tasks.errors import Refused
 from tasks.models import Task
@@ -69,11 +69,20 @@ class TakenBackSerializer(TaskDetailSerializer):
 class PersonsVerb(APIView):
     """One verb on a task that only people have; sent twice with one Idempotency-Key it has one effect."""
 
+    roles: ClassVar[frozenset[str]] = MAINTAIN
+
     def once(self, request: Request, ref: str, verb: Callable[[Task], str]) -> Response:
-        """Do it, and reply with the task and a message."""
+        """Do it, and reply with the task and a message. Who may not is told so before the body is read."""
 
         def work() -> tuple[dict[str, Any], int]:
             task = self._task(request, ref)
+            if not may(request.user, task.project, self.roles):
+                raise Refused(
+                    "no_right",
+                    f"You may not do this in {task.project.name}.",
+                    "Ask a maintainer.",
+                    status=403,
+                )
             message = verb(task)
             task = self._task(request, ref)
             archived = rollbacks.archived(task).select_related("conflict__submission")[:100]
@@ -112,9 +121,9 @@ class RollbackView(PersonsVerb):
     )
     def post(self, request: Request, ref: str) -> Response:
         """Take the rounds after `to_round` back. Only maintainers may; nothing is deleted."""
-        data = self.valid(RollbackSerializer, request)
 
         def verb(task: Task) -> str:
+            data = self.valid(RollbackSerializer, request)
             made = rollbacks.roll_back(task, data["to_round"], user=request.user, reason=data["reason"])
             return f"{task.ref} begins round {made.to_round + 1} again."
 
@@ -122,12 +131,14 @@ class RollbackView(PersonsVerb):
 
 
 class ReapplyView(PersonsVerb):
+    roles = RULE
+
     @_documented("task_reapply", ReapplySerializer)
     def post(self, request: Request, ref: str) -> Response:
         """Make a ruling of a round that was taken back again, as it was or with other words."""
-        data = self.valid(ReapplySerializer, request)
 
         def verb(task: Task) -> str:
+            data = self.valid(ReapplySerializer, request)
             decision = get_object_or_404(rollbacks.archived(task), pk=data["ruling"])
             again = rollbacks.reapply(decision, user=request.user, text=data.get("text"))
             return f"{again.conflict.ref} is ruled {again.letter} ({again.option}) again."
@@ -139,9 +150,9 @@ class RevertView(PersonsVerb):
     @_documented("task_revert", RevertSerializer)
     def post(self, request: Request, ref: str) -> Response:
         """Make a task that takes back what has landed for this one. Only maintainers may."""
-        data = self.valid(RevertSerializer, request)
 
         def verb(task: Task) -> str:
+            data = self.valid(RevertSerializer, request)
             made = rollbacks.make_revert_task(task, user=request.user, reason=data["reason"])
             return f"{made.ref} will take it back."
 

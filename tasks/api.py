@@ -150,9 +150,11 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         return earlier or idempotency.once(request, lambda: (self._move(request), 200))
 
     def _move(self, request: Request) -> dict[str, Any]:
+        task = self.get_object()
+        if not tasks_for(request.user, RULE).filter(pk=task.pk).exists():
+            raise Refused("no_right", f"You may not move {task.ref}.", "Ask a maintainer.", status=403)
         body = StatusSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        task = self.get_object()
         verb = move_to(task, body.validated_data["status"])
         roles = RULE if verb in {"defer", "resume"} else MAINTAIN
         if not tasks_for(request.user, roles).filter(pk=task.pk).exists():

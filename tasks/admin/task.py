@@ -230,6 +230,7 @@ class TaskAdmin(ProjectScopedAdmin):
     # --- Rounds ---------------------------------------------------------------------------------------------
 
     def has_rounds_permission(self, request: HttpRequest, object_id: Any) -> bool:
+        self.get_object(request, object_id)  # who may not see it is not told that it is there
         return str(object_id).isdigit() and tasks_for(request.user, RULE).filter(pk=object_id).exists()
 
     # The page is made where disputes are known; here only its address is.

@@ -1,0 +1,223 @@
+"""Every address, asked in every way by every kind of caller, gets what access.txt says and nothing else."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.template.backends.django import Template
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+from agents.models import Run, Token, new_token, token_hash
+from disputes.models import Bulk, Channel, Decision, Delivery, Dispute, SavedView
+from tasks.models import Comment, Project, Task
+from tests.factories import create_project, create_run, create_task, create_user
+from tests.filling import fill
+
+pytestmark = pytest.mark.django_db
+
+TABLE = Path(__file__).with_name("access.txt")
+CALLERS = (
+    "nobody", "outsider", "viewer", "triager", "maintainer", "superuser",
+    "token", "coder", "reviewer", "dead",
+)  # fmt: skip
+SESSIONS = {"outsider": "otto", "viewer": "vera", "triager": "tom", "maintainer": "lea", "superuser": "root"}
+# The roles of runs that get a token, and the ones that get none: a verifier runs the project's commands only.
+RUNS_WITH_TOKEN, RUNS_WITHOUT = {"coder", "reviewer"}, {"verifier"}
+PAGE_METHODS, API_METHODS = ("GET", "POST"), ("GET", "POST", "PUT", "PATCH", "DELETE")
+REFUSALS = {401: "401", 403: "403", 404: "404", 405: "-"}
+
+
+# --- The table ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Table:
+    """access.txt: what each caller gets by a rule, and by which rule each address answers."""
+
+    rules: dict[str, dict[str, str]] = field(default_factory=dict)
+    models: dict[str, dict[str, str]] = field(default_factory=dict)
+    routes: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def expected(self) -> dict[str, dict[str, str]]:
+        """The rule of each address by its method; those of the admin's models written out."""
+        found = dict(self.routes)
+        for label, rule in self.models.items():
+            base, row = f"admin/{label.replace('.', '/')}/", "<path:object_id>/"
+            found[base] = {"GET": rule["list"], "POST": rule["list"]}
+            found[f"{base}add/"] = {"GET": rule["add"], "POST": rule["add"]}
+            found[f"{base}{row}change/"] = {"GET": rule["page"], "POST": rule["save"]}
+            found[f"{base}{row}delete/"] = {"GET": rule["delete"], "POST": rule["delete"]}
+            found[f"{base}{row}history/"] = {"GET": rule["page"], "POST": rule["page"]}
+            found[f"{base}{row}"] = {"GET": "staff", "POST": "staff"}  # goes on to the page, which then asks
+        return found
+
+
+def read_table() -> Table:
+    table, part = Table(), ""
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        words = line.partition("#")[0].replace("|", " ").split()
+        if not words:
+            continue
+        if words[0].startswith("["):
+            part = words[0].strip("[]")
+        elif part == "rules":
+            table.rules[words[0]] = dict(zip(CALLERS, words[1:], strict=True))
+        elif part == "admin":
+            table.models[words[0]] = dict(
+                zip(("list", "add", "page", "save", "delete"), words[1:], strict=True)
+            )
+        else:
+            methods = zip(API_METHODS if len(words) > 3 else PAGE_METHODS, words[1:], strict=True)
+            table.routes["" if words[0] == "(empty)" else words[0]] = dict(methods)
+    return table
+
+
+# --- The site -----------------------------------------------------------------------------------------------
+
+
+def routes(resolver: URLResolver, prefix: str = "") -> Iterator[str]:
+    """The addresses of the site as its URLconf writes them; what a group takes is shortened to `…`."""
+    for pattern in resolver.url_patterns:
+        path = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLPattern):
+            yield re.sub(r"(\(\?P<\w+>)(?!\.\*)[^)]*\)", r"\1…)", path)
+        else:
+            yield from routes(pattern, path)
+
+
+@dataclass
+class Scene:
+    """One project with a row of everything, and those who ask."""
+
+    task: Task
+    dispute: Dispute
+    tokens: dict[str, str]
+
+    def address(self, route: str) -> str:
+        """The route with the names of rows that exist."""
+        path = route.replace("^", "").replace("$", "").replace("/(?P<url>.*)", "/nothing/")
+        path = path.replace("<path:content_type_id>/<path:object_id>", "1/1").replace(
+            "<path:path>", "nothing/"
+        )
+        named = {"app_label": "tasks", "slug": self.task.project.slug, "ref": self.task.ref}
+        if path.startswith("api/v1/disputes/"):
+            named["ref"] = self.dispute.ref
+        if row := self.row(path):
+            named |= {"pk": str(row.pk), "object_id": str(row.pk), "id": str(row.pk)}
+        return "/" + re.sub(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>…\)", lambda word: named[word[1] or word[2]], path)
+
+    def row(self, path: str) -> Any:
+        """Which row a number in the address means: the admin's models have their own, else see ROWS."""
+        if model := re.match(r"admin/(\w+)/(\w+)/<", path):
+            return apps.get_model(model[1], model[2])._default_manager.order_by("pk").first()
+        before = re.match(r"(.*?)-?/?<int:pk>", path)
+        return ROWS[before[1]].objects.order_by("pk").first() if before else None
+
+
+ROWS: dict[str, Any] = {
+    "queue/D": Dispute, "queue/decisions": Decision, "queue/views": SavedView, "queue/bulk": Bulk,
+    "tasks/<str:ref>/rulings": Decision, "runs": Run, "comments": Comment,
+    "notifications": Channel, "notifications/deliveries": Delivery,
+}  # fmt: skip
+
+
+@pytest.fixture
+def scene(ledger: Project, lea: User, tom: User, otto: User) -> Scene:
+    create_user("root", is_superuser=True)
+    fill(ledger, 1, tom)
+    create_task(create_project("other", members={otto: "maintainer"}))
+    dispute = Dispute.objects.get()
+    dead = {"status": Run.Status.ENDED, "ended_at": timezone.now()}
+    Run.objects.update(**dead)
+    tokens = {name: new_token() for name in ("dead", *sorted(RUNS_WITH_TOKEN))}
+    create_run(dispute.task, "coder", spent_hash=token_hash(tokens["dead"]), **dead)
+    for role in RUNS_WITH_TOKEN:
+        create_run(dispute.task, role, token_hash=token_hash(tokens[role]))
+    return Scene(dispute.task, dispute, tokens | {"token": Token.mint(tom, "laptop")[1]})
+
+
+class Caller:
+    """One of CALLERS."""
+
+    def __init__(self, scene: Scene, name: str) -> None:
+        self.client = Client(raise_request_exception=False)
+        if name in SESSIONS:
+            self.client.force_login(User.objects.get(username=SESSIONS[name]))
+        elif name in scene.tokens:
+            self.client.defaults["HTTP_AUTHORIZATION"] = f"Bearer {scene.tokens[name]}"
+        self.cookies = {key: morsel.value for key, morsel in self.client.cookies.items()}
+
+    def asks(self, method: str, path: str) -> str:
+        """What the caller gets, in the words of the table. Whatever it changed is taken back."""
+        self.client.cookies = SimpleCookie(self.cookies)  # the last answer may have ended the session
+        form = {"content_type": "application/json"} if path.startswith("/api/") else {}
+        with transaction.atomic():
+            ask = self.client.post if method == "POST" else partial(self.client.generic, method)
+            response = ask(path, **form)
+            transaction.set_rollback(True)
+        if response.status_code in {301, 302} and response["Location"].startswith("/admin/login/"):
+            return "login"
+        status = response.status_code
+        return REFUSALS.get(status, "in" if status < 500 else f"an error {status}")
+
+
+# --- The tests ----------------------------------------------------------------------------------------------
+
+
+def test_every_address_is_listed_and_nothing_else_is() -> None:
+    site, table = set(routes(get_resolver())), set(read_table().expected())
+
+    assert sorted(site - table) == [], "not in access.txt: say who may open it"
+    assert sorted(table - site) == [], "in access.txt, but not of the site"
+
+
+def test_every_model_of_the_admin_is_listed() -> None:
+    assert {model._meta.label_lower for model in admin.site._registry} == set(read_table().models)
+
+
+def test_no_kind_of_token_is_left_out() -> None:
+    assert set(Run.Role.values) == RUNS_WITH_TOKEN | RUNS_WITHOUT
+    keepers = {
+        model.__name__
+        for model in apps.get_models()
+        if {"token_hash", "hash"} & {column.name for column in model._meta.concrete_fields}
+    }
+    assert keepers == {"Run", "Token"}, "another kind of token: give it a column in access.txt"
+
+
+def test_everybody_gets_what_the_table_says(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What a page says is the business of other tests, and saying it takes most of a request's time.
+    monkeypatch.setattr(Template, "render", lambda self, context=None, request=None: "")
+    table, wrong = read_table(), []
+    addresses = {route: scene.address(route) for route in table.expected()}
+    for name in CALLERS:
+        caller = Caller(scene, name)
+        for route, rules in table.expected().items():
+            for method, rule in rules.items():
+                wanted = "-" if rule == "-" else table.rules[rule][name]
+                got = caller.asks(method, addresses[route])
+                if got != wanted and not (wanted == "-" and got in {"login", *REFUSALS.values()}):
+                    wrong.append(f"{method} {route}: {name} gets {got}, not {wanted} ({rule})")
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_no_other_method_gets_anybody_in(scene: Scene) -> None:
+    wrong = []
+    for name in ("nobody", "superuser", "coder"):
+        caller = Caller(scene, name)
+        for route, rules in read_table().expected().items():
+            for method in {"PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - set(rules):
+                if (got := caller.asks(method, scene.address(route))) not in {"login", *REFUSALS.values()}:
+                    wrong.append(f"{method} {route}: {name} gets {got}")
+    assert not wrong, "\n" + "\n".join(wrong)
