@@ -148,7 +148,7 @@ class TaskPage:
             if self.task.landed_at and submission.pk == self.task.accepted_id:
                 at(submission.round).landed = self.task.landed_sha
         for run in self.runs:
-            if run.round in found or run.round >= self.task.round:
+            if run.round in found or run.round == self.task.round:
                 at(run.round).runs.append(run)
         for number, review in self._reviews():
             at(number).reviews.append(review)
