@@ -93,7 +93,10 @@ class Delivery(models.Model):
                 fields=["due_at"],
                 name="delivery_due",
                 condition=Q(sent_at__isnull=True, failed_at__isnull=True),
-            )
+            ),
+            models.Index(
+                fields=["channel", "-id"], name="delivery_unsent", condition=Q(sent_at__isnull=True)
+            ),
         ]
 
     def __str__(self) -> str:
