@@ -49,6 +49,7 @@ GROUPS: list[dict[str, Any]] = [
             _item("Findings", "flag", "tasks_finding_changelist"),
             _item("Disputes", "forum", "disputes_dispute_changelist"),
             _item("Decisions", "done_all", "disputes_decision_changelist"),
+            _item("Duty", "support_agent", "disputes_duty_changelist"),
             _item("Hints", "hearing", "disputes_flag_changelist"),
             _item("Events", "history", "tasks_event_changelist"),
             _item("Agents", "groups", "agents_agent_changelist", SUPERUSER),
