@@ -11,7 +11,7 @@ from disputes.models import Dispute
 from disputes.pages.site import refuses, staff_only
 from disputes.protocol.synthesis import Source
 from disputes.ruling_views import first_error
-from disputes.views import conflict_of, refusal, to_rule, url_of
+from disputes.views import case_of, refusal, to_rule, url_of
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Finding, StaleTask
@@ -30,7 +30,7 @@ def _finding(request: HttpRequest, dispute: Dispute) -> Finding:
 def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
     """Lower or raise a finding. What need not be settled any more is no conflict."""
     dispute = to_rule(request, pk)
-    conflict = conflict_of(dispute, request.POST.get("conflict", ""))
+    conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
     finding = _finding(request, dispute)
     severity, reason = request.POST.get("severity", ""), request.POST.get("reason", "")
     try:
@@ -48,7 +48,7 @@ def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
 def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
     """Say whether a finding is an earlier one, raised again."""
     dispute = to_rule(request, pk)
-    conflict = conflict_of(dispute, request.POST.get("conflict", ""))
+    conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
     finding = _finding(request, dispute)
     said = request.POST.get("same", "")
     try:
@@ -68,7 +68,7 @@ def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
 def propose(request: HttpRequest, pk: int) -> HttpResponse:
     """Hand in a synthesis, which is option C from then on."""
     dispute = to_rule(request, pk)
-    conflict = conflict_of(dispute, request.POST.get("conflict", ""))
+    conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
     form = SynthesisForm(request.POST)
     try:
         if not form.is_valid():

@@ -43,17 +43,28 @@ def settled_by_task(tasks: Iterable[int]) -> dict[int, dict[int, Conflict]]:
         .prefetch_related("decisions")
         .order_by("pk")
     )
-    found: dict[int, dict[int, Conflict]] = {}
+    by_task: dict[int, list[tuple[Conflict, Decision | None]]] = {}
     for conflict in conflicts:
-        settled = found.setdefault(conflict.dispute.task_id, {})
-        decision = next((d for d in conflict.decisions.all() if d.stands), None)
+        standing = next((each for each in conflict.decisions.all() if each.stands), None)
+        by_task.setdefault(conflict.dispute.task_id, []).append((conflict, standing))
+    return {task: settled_among(pairs) for task, pairs in by_task.items()}
+
+
+def settled_among(conflicts: Iterable[tuple[Conflict, Decision | None]]) -> dict[int, Conflict]:
+    """The same out of a task's conflicts, oldest first, each with the ruling on it that stands."""
+    settled: dict[int, Conflict] = {}
+    for conflict, decision in conflicts:
+        if conflict.finding_id is None or conflict.followed == Conflict.Followed.REOPENED:
+            continue
+        if conflict.status not in {Conflict.Status.DECIDED, Conflict.Status.LOGGED}:
+            continue
         if decision and conflict.kind == Conflict.Kind.SILENCE and decision.option != Option.WAIVE:
             continue
         if conflict.status == Conflict.Status.LOGGED or (decision and not decision.expects_change):
             settled[conflict.finding_id] = conflict
         else:
             settled.pop(conflict.finding_id, None)
-    return found
+    return settled
 
 
 def last_review(task: Task) -> Review | None:

@@ -14,7 +14,7 @@ from disputes.protocol.keywords import keywords
 from disputes.protocol.options import Option
 from disputes.protocol.similarity import Collection
 
-CLOSED_MAX, RULED_MAX = 400, 100  # the newest disputes of a project that are looked through
+NEWEST = 500  # disputes of a project that are looked through
 POSITION_MAX = 600  # characters of each position that are compared
 MINIMUM = 0.3  # how like it a conflict must read to be shown
 CLOSE = 0.5  # and to speak for a ruling
@@ -40,18 +40,18 @@ class Precedent:
 
 
 def for_conflict(conflict: Conflict, limit: int = 5) -> list[Precedent]:
-    """The rulings on the most similar conflicts, the most similar first. Three queries."""
+    """The rulings on the most similar conflicts, the most similar first. Two queries."""
     return for_conflicts([conflict], limit)[conflict.pk]
 
 
 def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, list[Precedent]]:
-    """The same for many, by the conflict's key: two queries for each project, and one."""
+    """The same for many, by the conflict's key: one query for each project, and one."""
     by_project: dict[int, list[Conflict]] = defaultdict(list)
     for conflict in conflicts:
         by_project[conflict.dispute.project_id].append(conflict)
     found: dict[int, list[tuple[int, float]]] = {}
     for project, asked in by_project.items():
-        rows = [*_ruled(_closed_in(project)), *_ruled(_waiting_in(project))]
+        rows = list(_ruled(_decided_in(project)))
         for kind in Conflict.Kind:
             those = [conflict for conflict in asked if conflict.kind == kind]
             found |= _most_alike(those, [row for row in rows if row["conflict__kind"] == kind], limit)
@@ -74,13 +74,11 @@ def agreement(precedents: Iterable[Precedent]) -> Option | None:
     return None
 
 
-def _closed_in(project: int) -> QuerySet[Dispute]:
-    closed = Dispute.objects.filter(project=project, status=Dispute.Status.CLOSED)
-    return closed.order_by("-closed_at", "-pk")[:CLOSED_MAX]
-
-
-def _waiting_in(project: int) -> QuerySet[Dispute]:
-    return Dispute.objects.filter(project=project, status=Dispute.Status.RULED).order_by("-pk")[:RULED_MAX]
+def _decided_in(project: int) -> QuerySet[Dispute]:
+    """The newest disputes of the project that wait for nobody."""
+    return (
+        Dispute.objects.filter(project=project).exclude(status=Dispute.Status.OPEN).order_by("-pk")[:NEWEST]
+    )
 
 
 def _ruled(disputes: QuerySet[Dispute]) -> Iterable[dict[str, Any]]:

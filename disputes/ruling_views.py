@@ -15,8 +15,8 @@ from disputes.pages.neighbours import next_after
 from disputes.pages.site import next_url, refuses, staff_only
 from disputes.pages.words import plain
 from disputes.protocol.options import Option
-from disputes.views import conflict_of, draft_key, opened_key, refusal, to_rule, url_of
-from tasks.access import RULE, may, projects_for
+from disputes.views import case_of, draft_key, needs_right, opened_key, refusal, to_rule, url_of
+from tasks.access import projects_for
 from tasks.errors import Refused
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
@@ -28,14 +28,14 @@ from tasks.states import IllegalMove
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Rule on a conflict, then go on with the next. A refusal keeps what was typed."""
     dispute = to_rule(request, pk)
-    conflict = conflict_of(dispute, request.POST.get("conflict", ""))
-    form = RulingForm(request.POST)
+    case = case_of(request, dispute, request.POST.get("conflict", ""))
+    conflict, form = case.conflict, RulingForm(request.POST)
     is_read = form.is_valid()
     try:
         rulings.refuse_stale(conflict, request.POST.get("shown", ""))
         if not is_read:
             raise Refused("incomplete", first_error(form), "What you typed is kept.", status=422)
-        _needs_care(request, conflict, form)
+        _needs_care(request, case, form)
         decision = rulings.decide(
             conflict, user=request.user, shown=form.cleaned_data["shown"],
             seconds=seconds_since(form.cleaned_data["since"], conflict), **form.chosen(conflict),
@@ -56,15 +56,14 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("dispute", following.pk) if following else redirect("queue")
 
 
-def _needs_care(request: HttpRequest, conflict: Conflict, form: RulingForm) -> None:
+def _needs_care(request: HttpRequest, case: Case, form: RulingForm) -> None:
     """Friction follows risk: CRITICAL wants the code opened and a reason typed, also to discard.
 
     Raises Refused: code_unopened, rationale_missing.
     """
-    if conflict.status != Conflict.Status.OPEN or not rulings.needs_rationale(conflict):
+    if not case.is_open or not case.needs_rationale:
         return
-    case = Case(conflict.dispute, conflict, request.user)
-    opened = {form.cleaned_data["opened"], request.session.get(opened_key(conflict))}
+    opened = {form.cleaned_data["opened"], request.session.get(opened_key(case.conflict))}
     if case.needs_opening and case.code_mark not in opened:
         raise Refused(
             "code_unopened", "This is CRITICAL, and you have not opened the code.",
@@ -85,12 +84,7 @@ def _to_change(request: HttpRequest, pk: int) -> Decision:
     """A ruling in a project in which the person may rule. Raises Http404, Refused: no_right."""
     visible = Decision.objects.filter(conflict__dispute__project__in=projects_for(request.user))
     found = get_object_or_404(visible.select_related("conflict__dispute__task__project"), pk=pk)
-    project = found.conflict.dispute.project
-    if not may(request.user, project, RULE):
-        raise Refused(
-            "no_right", f"You may not rule in {project.name}.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
+    needs_right(request, found.conflict.dispute.project)
     return found
 
 

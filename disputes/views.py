@@ -15,12 +15,15 @@ from disputes.pages.case import Case
 from disputes.pages.code import coloured, parse_diff
 from disputes.pages.comments import Discussion
 from disputes.pages.holders import Holders
+from disputes.pages.loaded import conflicts_around, with_people
 from disputes.pages.neighbours import neighbours
 from disputes.pages.site import not_allowed, page, staff_only
 from disputes.pages.words import plain
 from disputes.protocol.options import NOT_FOR_THE_CODER
-from tasks.access import RULE, may, projects_for
+from tasks.access import READ, RULE
+from tasks.admin.base import is_superuser, project_ids
 from tasks.errors import Refused
+from tasks.models import Project
 
 DISPUTE_KEYS = [
     ("ABCD", "Choose; other cards have 1, 2, 3. At severity low this rules at once"),
@@ -41,30 +44,45 @@ DISPUTE_KEYS = [
 
 def to_see(request: HttpRequest, pk: int) -> Dispute:
     """A dispute that the person may see. Raises Http404."""
-    visible = Dispute.objects.filter(project__in=projects_for(request.user))
-    return get_object_or_404(queue.with_conflicts(visible), pk=pk)
+    disputes = Dispute.objects.filter(pk=pk)
+    if not is_superuser(request):
+        disputes = disputes.filter(project__in=project_ids(request, READ))
+    return get_object_or_404(with_people(disputes, request.user))
+
+
+def may_rule(request: HttpRequest, project: Project) -> bool:
+    """Asked of the memberships that the request has read already."""
+    return is_superuser(request) or project.pk in project_ids(request, RULE)
 
 
 def to_rule(request: HttpRequest, pk: int) -> Dispute:
     """A dispute that the person may rule on. Raises Http404, Refused: no_right."""
     dispute = to_see(request, pk)
-    if not may(request.user, dispute.project, RULE):
-        raise Refused(
-            "no_right", f"You may not rule in {dispute.project.name}.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
+    needs_right(request, dispute.project)
     return dispute
 
 
-def conflict_of(dispute: Dispute, name: str) -> Conflict:
-    """The conflict of the dispute with that name (C-9), or the one to show where none is named."""
-    conflicts = list(dispute.conflicts.all())
-    named = [conflict for conflict in conflicts if conflict.ref == name.upper()]
-    conflict = next(iter(named), None) if name else queue.first_of(conflicts)
+def needs_right(request: HttpRequest, project: Project) -> None:
+    """Raises Refused: no_right where the person may not rule in the project."""
+    if not may_rule(request, project):
+        raise Refused(
+            "no_right", f"You may not rule in {project.name}.",
+            "A maintainer can make you a triager.", status=403,
+        )  # fmt: skip
+
+
+def case_of(request: HttpRequest, dispute: Dispute, name: str) -> Case:
+    """The conflict of the dispute with that name (C-9), or the one to show where none is named.
+
+    Raises Http404.
+    """
+    around = conflicts_around(dispute)
+    own = [conflict for conflict in around if conflict.dispute_id == dispute.pk]
+    named = [conflict for conflict in own if conflict.ref == name.upper()]
+    conflict = next(iter(named), None) if name else queue.first_of(own)
     if conflict is None:
         raise Http404(f"{dispute.ref} has no such conflict.")
-    conflict.dispute = dispute
-    return conflict
+    return Case(dispute, conflict, around, may_rule(request, dispute.project))
 
 
 def url_of(conflict: Conflict) -> str:
@@ -82,9 +100,9 @@ def dispute_page(request: HttpRequest, pk: int) -> HttpResponse:
     `?choose=B` chooses an option, as its key does.
     """
     dispute = to_see(request, pk)
-    conflict = conflict_of(dispute, request.GET.get("conflict", ""))
-    draft = request.session.pop(draft_key(conflict), None)
-    return show(request, dispute, conflict, RulingForm(initial=draft))
+    case = case_of(request, dispute, request.GET.get("conflict", ""))
+    draft = request.session.pop(draft_key(case.conflict), None)
+    return show(request, case, RulingForm(initial=draft))
 
 
 def draft_key(conflict: Conflict) -> str:
@@ -98,19 +116,13 @@ def opened_key(conflict: Conflict) -> str:
 
 
 def show(
-    request: HttpRequest,
-    dispute: Dispute,
-    conflict: Conflict,
-    form: RulingForm,
-    *,
-    refused: Refused | None = None,
-    **typed: Any,
+    request: HttpRequest, case: Case, form: RulingForm, *, refused: Refused | None = None, **typed: Any
 ) -> HttpResponse:
     """The page of a conflict; after a refusal with what was typed, and the refusal's status.
 
     `typed` is what another form than the ruling's held: reason, finding, severity, synthesis.
     """
-    case = Case(dispute, conflict, request.user)
+    dispute, conflict = case.dispute, case.conflict
     letter = "" if form.is_bound or form.initial else request.GET.get("choose", "").upper()
     if chosen := next((each for each in case.options if each.letter == letter), None):
         form.initial = {"option": chosen.option, "text": chosen.text}
@@ -136,8 +148,8 @@ def show(
         "reason": "",
         **typed,
         "here": url_of(conflict),  # where the forms beside the ruling come back to
-        "holders": Holders(dispute, request.user),
-        "discussion": Discussion(dispute.project, request.user, dispute.task),
+        "holders": Holders(dispute, request.user, case.may_rule, dispute.is_watched),
+        "discussion": Discussion(dispute.project, request.user, dispute.task, case.may_rule),
         "around": neighbours(dispute, request.user),
     }
     return page(request, "disputes/dispute.html", context, refused.status if refused else 200)
@@ -151,8 +163,8 @@ def refusal(
         error = Refused("moved_on", str(error), "What you typed is kept. Look at the task, then try again.")
     if error.status == 403:
         return not_allowed(request, error)
-    dispute = to_see(request, conflict.dispute_id)
-    return show(request, dispute, conflict_of(dispute, conflict.ref), form, refused=error, **typed)
+    case = case_of(request, to_see(request, conflict.dispute_id), conflict.ref)
+    return show(request, case, form, refused=error, **typed)
 
 
 @staff_only
@@ -160,10 +172,9 @@ def refusal(
 def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
     """The whole diff of what is disputed; `?view=split` shows old and new side by side."""
     dispute = to_see(request, pk)
-    conflict = conflict_of(dispute, request.GET.get("conflict", ""))
-    case = Case(dispute, conflict, request.user)
+    case = case_of(request, dispute, request.GET.get("conflict", ""))
     if case.needs_opening:
-        request.session[opened_key(conflict)] = case.code_mark
+        request.session[opened_key(case.conflict)] = case.code_mark
     diff = parse_diff(case.submission.diff if case.submission else "")
     context = {
         "title": f"{dispute.ref} diff",
@@ -187,7 +198,7 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
         dispute = to_rule(request, pk)
     except Refused as error:
         return JsonResponse({"error": error.message}, status=error.status)
-    conflict = conflict_of(dispute, request.POST.get("conflict", ""))
+    conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
     form = RulingForm(request.POST)
     if not form.is_valid() or form.cleaned_data["option"] not in _offered(conflict):
         return JsonResponse({"error": "Choose an option first."}, status=422)

@@ -20,6 +20,8 @@ BADGE_SECONDS = 5
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """The groups of the sidebar. Badges are filled in here: unfold would show an empty one as a red dot."""
+    if getattr(request, "has_no_sidebar", False):
+        return []
     groups = copy.deepcopy(GROUPS)
     for item in (item for group in groups for item in group["items"] if "badge" in item):
         item["badge"] = import_string(item["badge"])(request)

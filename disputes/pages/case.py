@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from django.db.models import Max
 from django.utils.functional import cached_property
 
 from disputes import precedents, rulings
@@ -12,9 +11,9 @@ from disputes.models import NOT_STATED, Conflict, Decision, Dispute
 from disputes.pages import queue, rounds
 from disputes.pages.code import Line, code_at
 from disputes.pages.evidence import EvidenceCard
+from disputes.pages.loaded import Rows
 from disputes.pages.quote import Passage, passage_of
 from disputes.protocol.options import Option, choice
-from tasks.access import RULE, may
 from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task
 from tasks.states import Severity
 
@@ -51,17 +50,20 @@ class Card:
 
 @dataclass
 class Case:
-    """A conflict as its page shows it."""
+    """A conflict as its page shows it. `around` holds all conflicts of its task, those of the dispute too."""
 
     dispute: Dispute
     conflict: Conflict
-    user: Any
+    around: list[Conflict]
+    may_rule: bool
     conflicts: list[Conflict] = field(init=False)
     task: Task | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.conflicts = queue.in_order(self.dispute.conflicts.all())
+        own = [conflict for conflict in self.around if conflict.dispute_id == self.dispute.pk]
+        self.conflicts = queue.in_order(own)
         self.task = self.dispute.task
+        self.rows = Rows(self.conflict, self.task)
 
     @property
     def number(self) -> int:
@@ -71,9 +73,15 @@ class Case:
     def others(self) -> list[Conflict]:
         return [conflict for conflict in self.conflicts if conflict.pk != self.conflict.pk]
 
-    @cached_property
-    def may_rule(self) -> bool:
-        return may(self.user, self.dispute.project, RULE)
+    @property
+    def previous(self) -> Conflict | None:
+        """The one that this one follows."""
+        return next((each for each in self.around if each.pk == self.conflict.previous_id), None)
+
+    @property
+    def reopened_as(self) -> Conflict | None:
+        """The newest conflict that names this one."""
+        return next((each for each in reversed(self.around) if each.previous_id == self.conflict.pk), None)
 
     @property
     def is_open(self) -> bool:
@@ -81,20 +89,10 @@ class Case:
 
     # --- Both sides ---
 
-    @cached_property
-    def raised(self) -> list[Finding]:
-        """The finding each time it was raised, oldest first."""
-        finding = self.conflict.finding
-        if finding is None:
-            return []
-        chain = Finding.objects.filter(pk=finding.pk) | Finding.objects.filter(first=finding)
-        return list(chain.select_related("review__submission").order_by("pk"))
-
-    @cached_property
+    @property
     def finding(self) -> Finding | None:
         """The finding as it was raised last before the conflict was opened."""
-        before = [one for one in self.raised if one.review.at <= self.conflict.opened_at]
-        return next(iter([*reversed(before), *self.raised]), None)
+        return self.rows.finding
 
     @property
     def review(self) -> Review | None:
@@ -103,7 +101,11 @@ class Case:
     @cached_property
     def submission(self) -> Submission | None:
         """What is disputed, else what was handed in last."""
-        return self.conflict.submission or (self.task.last_submission() if self.task else None)
+        return self.disputed or self.rows.newest
+
+    @property
+    def disputed(self) -> Submission | None:
+        return self.rows.submissions.get(self.conflict.submission_id or 0)
 
     def cards(self) -> list[Card]:
         """Both sides; for a card that needs hands what happened and what was handed in last."""
@@ -131,7 +133,7 @@ class Case:
         return Card("A", "Reviewer", who, quotes, "" if finding.text in said else finding.text)
 
     def _coder(self) -> Card:
-        conflict, submission = self.conflict, self.conflict.submission
+        conflict, submission = self.conflict, self.disputed
         model, round_ = (submission.by_model, f"round {submission.round}") if submission else ("", "")
         quotes = _quotes(
             ("Position", conflict.coder_position),
@@ -239,23 +241,23 @@ class Case:
         answered = Answer.objects.filter(submission=self.conflict.submission, kind=Answer.Kind.DECLINED)
         return [answer.finding for answer in answered.select_related("finding")]
 
-    @cached_property
+    @property
     def compared(self) -> list[Finding]:
         """The task's findings of which a person has to say whether they are earlier ones."""
-        if self.task is None:
-            return []
-        unsure = self.task.findings.standing().filter(possibly__isnull=False, is_withdrawn=False)
-        return list(unsure.select_related("possibly").order_by("pk")[:COMPARED])
+        return self.rows.compared[:COMPARED]
 
     # --- Ruling ---
 
     @cached_property
     def options(self) -> list[rulings.OptionView]:
-        return rulings.options_of(self.conflict)
+        if self.disputed is None:
+            return rulings.options_of(self.conflict)
+        self.conflict.submission = self.disputed
+        return rulings.options_of(self.conflict, {self.disputed.pk: self.rows.blockers(self.around)})
 
     @cached_property
     def shown_hash(self) -> str:
-        return rulings.shown_hash(self.conflict)
+        return rulings.shown_hash(self.conflict, self.rows.code_now())
 
     @cached_property
     def ruling(self) -> Decision | None:
@@ -283,15 +285,10 @@ class Case:
         """Whether it is over because its round was rolled back."""
         if self.conflict.status != Conflict.Status.MOOT:
             return False
-        submission = self.conflict.submission
+        submission = self.disputed
         if submission and submission.rolled_back_id:
             return True
         return self.conflict.decisions.filter(archived_by__isnull=False).exists()
-
-    @cached_property
-    def reopened_as(self) -> Conflict | None:
-        """The newest conflict that names this one."""
-        return self.conflict.reopened_as.select_related("dispute").order_by("-pk").first()
 
     # --- Before and beside ---
 
@@ -302,23 +299,17 @@ class Case:
             return []
         answers = Answer.objects.standing().filter(finding=finding).order_by("pk")
         kinds = dict(answers.values_list("submission__round", "kind"))
-        reviews = Review.objects.standing().filter(submission__task=self.task)
-        last = reviews.aggregate(last=Max("submission__round"))["last"] or 0
-        raised = [one.round for one in self.raised if one.rolled_back_id is None]
+        last = getattr(self.dispute, "last_round", None) or 0
+        raised = [one.round for one in self.rows.raised if one.rolled_back_id is None]
         return rounds.strip(max([last, *kinds]), raised, kinds)
 
     @cached_property
     def decided_before(self) -> list[Decision]:
-        """Standing rulings on the task's other conflicts, newest first, but those that are precedents."""
-        if self.task is None:
-            return []
-        ruled = Decision.objects.standing().filter(conflict__dispute__task=self.task)
-        return list(
-            ruled.exclude(conflict=self.conflict)
-            .exclude(pk__in=[precedent.decision.pk for precedent in self.precedents])
-            .select_related("conflict__finding", "conflict__dispute__task__project", "user")
-            .order_by("-pk")[:DECISIONS]
-        )
+        """Standing rulings in the task's earlier disputes, newest first, but those that are precedents."""
+        shown = {precedent.decision.pk for precedent in self.precedents}
+        earlier = [each for each in self.around if each.dispute_id != self.dispute.pk]
+        ruled = [ruling for each in earlier for ruling in each.rulings if ruling.pk not in shown]
+        return sorted(ruled, key=lambda ruling: -ruling.pk)[:DECISIONS]
 
     @cached_property
     def precedents(self) -> list[precedents.Precedent]:

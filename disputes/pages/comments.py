@@ -37,11 +37,12 @@ class Discussion:
     project: Project
     user: Any
     task: Task | None = None
+    may_rule: bool | None = None  # None asks the memberships
     body_max = BODY_MAX
 
     @cached_property
     def may_comment(self) -> bool:
-        return may(self.user, self.project, RULE)
+        return may(self.user, self.project, RULE) if self.may_rule is None else self.may_rule
 
     @cached_property
     def _comments(self) -> list[Comment]:

@@ -46,6 +46,11 @@ class Held:
         seconds = int((self.until - timezone.now()).total_seconds()) if self.until else 0
         return f"{max(seconds, 0) // 60}:{max(seconds, 0) % 60:02}"
 
+    @property
+    def seen_at(self) -> datetime | None:
+        """When the one who looks at it last gave a sign."""
+        return self.until - triage.CLAIM_FOR if self.until else None
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -61,10 +66,12 @@ class Holders:
 
     dispute: Dispute
     user: Any
+    has_right: bool | None = None  # None asks the memberships
+    is_watched: bool | None = None  # by the person; None looks it up
 
     @cached_property
     def may_rule(self) -> bool:
-        return may(self.user, self.dispute.project, RULE)
+        return may(self.user, self.dispute.project, RULE) if self.has_right is None else self.has_right
 
     @property
     def is_open(self) -> bool:
@@ -86,13 +93,18 @@ class Holders:
         return [self.user, *others] if self.may_rule else others
 
     @cached_property
-    def watchers(self) -> list[str]:
+    def _watching(self) -> list[Any]:
         watches = Watch.objects.filter(dispute=self.dispute).select_related("user")
-        return [triage.name_of(watch.user) for watch in watches]
+        return [watch.user for watch in watches]
 
-    @cached_property
+    @property
+    def watchers(self) -> list[str]:
+        return [triage.name_of(person) for person in self._watching]
+
+    @property
     def watches(self) -> bool:
-        return Watch.objects.filter(dispute=self.dispute, user=self.user.pk).exists()
+        known = self.is_watched
+        return self.user.pk in {person.pk for person in self._watching} if known is None else known
 
     @property
     def asleep(self) -> str:

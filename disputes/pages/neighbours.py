@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, Subquery
 
 from disputes.models import Dispute
-from disputes.pages.queue import COUNT_MAX, MINE, disputes_in
+from disputes.pages.queue import COUNT_MAX, MINE, CountOf, disputes_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +20,24 @@ class Neighbours:
 
 
 def neighbours(dispute: Dispute, user: Any) -> Neighbours:
-    """Two queries, each of which reads a hundred rows of an index at most."""
+    """One query, of which each part reads a hundred rows of an index at most."""
     if dispute.status != Dispute.Status.OPEN:
         return Neighbours()
     waiting = disputes_in(MINE, user)
-    here, *following = [*_from(waiting, dispute).values_list("pk", flat=True)[: COUNT_MAX + 1]] or [None]
+    following = waiting.filter(_from_here(dispute)).values("pk")
+    before = waiting.exclude(_from_here(dispute)).reverse().values("pk")
+    found = Dispute.objects.filter(pk=dispute.pk).values_list(
+        Subquery(following[:1]), Subquery(following[1:2]), Subquery(before[:1]),
+        CountOf(before.order_by()[:COUNT_MAX]), CountOf(following.order_by()[: COUNT_MAX + 1]),
+    )  # fmt: skip
+    here, after, previous, number_before, number_from_here = found.get()
     if here != dispute.pk:
         return Neighbours()
-    before = list(waiting.exclude(_from_here(dispute)).reverse().values_list("pk", flat=True)[:COUNT_MAX])
-    place, number = len(before) + 1, len(before) + 1 + len(following)
+    place, number = number_before + 1, number_before + number_from_here
     return Neighbours(
-        previous=before[0] if before else None,
-        next=following[0] if following else None,
-        place=str(place) if place <= COUNT_MAX else "",
-        places=str(number) if number <= COUNT_MAX else f"{COUNT_MAX}+",
-    )
+        previous, after, str(place) if place <= COUNT_MAX else "",
+        str(number) if number <= COUNT_MAX else f"{COUNT_MAX}+",
+    )  # fmt: skip
 
 
 def next_after(dispute: Dispute, user: Any) -> Dispute | None:
@@ -42,11 +45,7 @@ def next_after(dispute: Dispute, user: Any) -> Dispute | None:
     waiting = disputes_in(MINE, user)
     if Dispute.objects.open().filter(pk=dispute.pk).exists():
         return dispute
-    return _from(waiting, dispute).first() or waiting.first()
-
-
-def _from(waiting: QuerySet[Dispute], dispute: Dispute) -> QuerySet[Dispute]:
-    return waiting.filter(_from_here(dispute))
+    return waiting.filter(_from_here(dispute)).first() or waiting.first()
 
 
 def _from_here(dispute: Dispute) -> Q:

@@ -112,7 +112,7 @@ def disputes_in(tab: Tab, user: Any) -> QuerySet[Dispute]:
     return _of_tab(tab, disputes, user)
 
 
-class _Count(Subquery):
+class CountOf(Subquery):
     """How many rows a query finds; the query says itself where it stops."""
 
     template = "(SELECT COUNT(*) FROM (%(subquery)s) AS found)"
@@ -123,7 +123,7 @@ def counts(reach: Reach) -> dict[str, str]:
     """How many stand in each tab, at most 99+, so that counting stays cheap: in one query."""
     numbers = get_user_model().objects.filter(pk=reach.user.pk).values_list(
         *(
-            _Count(
+            CountOf(
                 _of_tab(
                     tab, Dispute.objects.filter(project__in=reach.ruled if tab is MINE else reach.seen),
                     reach.user,

@@ -20,7 +20,8 @@ staff_only = admin.site.admin_view
 
 
 def page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
-    """The template inside the admin's frame."""
+    """The template inside the admin's frame; where that has no sidebar, nothing is counted for it."""
+    request.has_no_sidebar = context.get("is_nav_sidebar_enabled") is False  # type: ignore[attr-defined]
     return render(request, template, {**admin.site.each_context(request), **context}, status=status)
 
 

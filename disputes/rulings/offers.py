@@ -1,9 +1,9 @@
 """What may be chosen on a conflict, and what the person sees before choosing."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from django.db.models import Q
 
@@ -115,10 +115,10 @@ def trade_off_of(conflict: Conflict, option: str) -> str:
     return trade_off(Option(option), views, impact, synthesis_of(conflict))
 
 
-def shown_hash(conflict: Conflict) -> str:
+def shown_hash(conflict: Conflict, code: Iterable[Submission] | None = None) -> str:
     """A hash of what the person sees: both sides, the finding, the code. Any other ruling is refused.
 
-    One query, where the rows of SHOWN are at hand.
+    `code` is the disputed submission and the newest of its task, by their keys; None looks them up.
     """
     task, finding = conflict.dispute.task, conflict.finding
     shown = [
@@ -127,19 +127,21 @@ def shown_hash(conflict: Conflict) -> str:
         conflict.synthesis_covers_both, conflict.question, conflict.severity, conflict.evidence,
         (task.title, task.body) if task else "",
         [getattr(finding, name) for name in FINDING] if finding else "",
-        _code_now(conflict),
+        [
+            [each.pk, each.sha, each.patch_id, each.problem]
+            for each in (_code_now(conflict) if code is None else code)
+        ],
     ]  # fmt: skip
     return sha256(json.dumps(shown).encode()).hexdigest()
 
 
-def _code_now(conflict: Conflict) -> list[list[Any]]:
-    """The disputed submission and the newest of its task: commit, state, and what it changes."""
+def _code_now(conflict: Conflict) -> list[Submission]:
     task = conflict.dispute.task
     if task is None:
         return []
     newest = task.submissions.standing().order_by("-round", "-attempt").values("pk")[:1]
-    rows = Submission.objects.filter(Q(pk=conflict.submission_id) | Q(pk__in=newest)).order_by("pk")
-    return [list(row) for row in rows.values_list("pk", "sha", "patch_id", "problem")]
+    rows = task.submissions.filter(Q(pk=conflict.submission_id) | Q(pk__in=newest))
+    return list(rows.only("pk", "sha", "patch_id", "problem").order_by("pk"))
 
 
 def ruling_of(decision: Decision) -> Ruling:

@@ -95,7 +95,7 @@ def test_many_conflicts_cost_as_much_as_one(
         ruled(ledger, BACK_OFF, tom, "uphold_coder", closed=True)
     asked = [opened(ledger, words) for words in (BACK_OFF, MAILS, NAMES)]
     asked.append(opened(ledger, BACK_OFF, kind="hands", origin="blocked"))
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         found = for_conflicts(asked)
         assert [len(found[conflict.pk]) for conflict in asked] == [3, 3, 0, 0]
         for precedent in found[asked[0].pk]:
@@ -107,7 +107,7 @@ def test_many_conflicts_cost_as_much_as_one(
 def test_only_the_newest_are_looked_through(
     ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(precedents, "CLOSED_MAX", 2)
+    monkeypatch.setattr(precedents, "NEWEST", 2)
     old = [ruled(ledger, BACK_OFF, tom, "uphold_coder", closed=True) for _ in range(3)]
     found = for_conflict(opened(ledger, BACK_OFF))
     assert {precedent.decision for precedent in found} == set(old[1:])
