@@ -187,6 +187,8 @@ WAITING_LINE = "agents.pages.standing.line_of"
 NOTICE_BELL = "disputes.telling.bell.ring"
 # Where people reach the pages: begins every link in a message. Empty: links are left out.
 URL = env_str("STEROIDS_URL").rstrip("/")
+if URL and not URL.startswith(("https://", "http://")):
+    raise ImproperlyConfigured(f"STEROIDS_URL={URL} is no address; it begins with https:// or http://.")
 # Whether messages may go to this host and to private networks, such as a mail server of one's own.
 TELL_PRIVATE = env_bool("STEROIDS_TELL_PRIVATE", False)
 # The name under which this machine takes runs. Two machines must not share one.

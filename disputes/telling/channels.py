@@ -148,14 +148,13 @@ def _note(channel: Channel, what: str, user: Any) -> None:
 
 def deliveries_for(user: Any) -> QuerySet[Delivery]:
     """What went out, or did not, to the person's channels and to those of projects they maintain."""
-    maintained = projects_for(user, MAINTAIN)
-    mine = Q(channel__user=user) | Q(channel__user=None, channel__project__in=maintained)
-    return Delivery.objects.filter(mine).select_related(
-        "channel__project", "event__project", "event__task__project"
-    )
+    mine = Channel.objects.filter(Q(user=user) | Q(user=None, project__in=projects_for(user, MAINTAIN)))
+    related = ("channel__project", "event__project", "event__task__project")
+    return Delivery.objects.filter(channel__in=mine).select_related(*related)
 
 
 def given_up_for(user: Any) -> int:
     """How many of them were given up after trying, for the line that says so; at most 100 are counted."""
-    lost = deliveries_for(user).select_related(None).filter(failed_at__isnull=False, tries__gt=0)
+    lost = deliveries_for(user).select_related(None)
+    lost = lost.filter(sent_at=None, failed_at__isnull=False, tries__gt=0)
     return lost.order_by()[:100].count()

@@ -2,7 +2,7 @@
 
 import logging
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from disputes.models import Delivery
@@ -23,6 +23,8 @@ def take_up() -> int:
     for pk in notices:
         try:
             take(pk)
+        except DatabaseError:
+            raise  # it is taken up again in a minute
         except Exception:
             log.exception("The notice of event %d cannot be taken up; it is dropped.", pk)
             Notice.objects.filter(pk=pk).delete()

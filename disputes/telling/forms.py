@@ -41,7 +41,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
             "project": "Only in",
             "digest_at": "One message a day, at",
             "quiet_from": "Quiet from",
-            "quiet_until": "until",
+            "quiet_until": "Quiet until",
         }
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.cache import cache
 from django.core.paginator import Paginator
@@ -51,7 +52,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     context = {
         "title": "Notifications", "rows": rows, "project": None,
         "maintained": projects_for(request.user, MAINTAIN).order_by("name"),
-        "given_up": channels.given_up_for(request.user),
+        "given_up": channels.given_up_for(request.user), "has_links": bool(settings.URL),
     }  # fmt: skip
     return page(request, "notifications/overview.html", context)
 
@@ -163,7 +164,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
     rows = channels.deliveries_for(request.user).order_by("-pk")
     only_failed = "failed" in request.GET
     if only_failed:
-        rows = rows.filter(failed_at__isnull=False)
+        rows = rows.filter(sent_at=None, failed_at__isnull=False)
     shown = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
     context = {"title": "Deliveries", "page": shown, "only_failed": only_failed}
     return page(request, "notifications/deliveries.html", context)

@@ -37,7 +37,7 @@ def test_a_channel_is_added_and_what_was_not_delivered_is_seen(
     shoot(page, "notifications-refused", full_page=True)
     page.get_by_label("Address").fill("https://example.org/hook")
     page.get_by_label("Quiet from").fill("22:00")
-    page.get_by_label("until").fill("07:00")
+    page.get_by_label("Quiet until").fill("07:00")
     page.get_by_role("button", name="Add").click()
     expect(page.get_by_text("whsec_")).to_be_visible()
     shoot(page, "notifications-secret", full_page=True)
@@ -87,6 +87,7 @@ def test_the_tab_counts_and_the_browser_tells_where_it_was_asked_to(open_page: O
     cache.clear()
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # as if one came back to the tab
     expect(page).to_have_title(f"({waiting()}) Notifications | Steroids Web")
+    expect(page.locator('a[href="/queue/"] > span:nth-child(3)')).to_have_text(waiting())
     page.wait_for_function("window.told.length === 1")
     assert page.evaluate("window.told") == ["Is this new?"]
     page.get_by_role("button", name="Stop it").click()

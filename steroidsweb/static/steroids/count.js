@@ -13,6 +13,11 @@
     function show(count) {
         const bare = document.title.replace(COUNT, "");
         document.title = count === "0" ? bare : `(${count}) ${bare}`;
+        const badge = document.querySelector('a[href="/queue/"] > span:nth-child(3)');
+        if (badge) {
+            badge.textContent = count;
+            badge.hidden = count === "0";
+        }
     }
 
     /** Of several open tabs only the first one tells: what is seen is kept in common. */
