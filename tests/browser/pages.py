@@ -6,7 +6,8 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from disputes.models import Dispute
+from agents.models import Run
+from disputes.models import Bulk, Channel, Dispute
 from tests.browser.scene import Scene
 from tests.filling import fill
 
@@ -22,15 +23,22 @@ def fill_scene(scene: Scene) -> None:
 
 
 def our_pages(scene: Scene) -> list[str]:
-    """Our own pages: queue, disputes of each kind, tasks, the end of a project."""
+    """Our own pages: queue, disputes of each kind, tasks, runs, projects, figures, channels."""
     task, project = scene.task.ref, scene.ledger.slug
-    kinds = Dispute.objects.filter(project=scene.ledger).values_list("pk", flat=True)
+    mine = Dispute.objects.filter(project=scene.ledger)
+    filled = scene.ledger.tasks.filter(runs__isnull=False).first()
     return [
-        "/queue/", "/queue/team/", "/queue/waiting/", "/queue/settled/",
-        *(f"/queue/D-{pk}/" for pk in kinds),
-        f"/queue/{scene.dispute.ref}/diff/",
-        f"/tasks/{task}/rollback/",
-        f"/projects/{project}/end/",
+        "/queue/", "/queue/team/", "/queue/waiting/", "/queue/snoozed/", "/queue/settled/",
+        *(f"/queue/{dispute.ref}/" for dispute in mine),
+        f"/queue/{scene.dispute.ref}/diff/", f"/queue/{scene.dispute.ref}/holders/",
+        *(f"/queue/bulk/{bulk.pk}/" for bulk in Bulk.objects.all()),
+        f"/tasks/{task}/", f"/tasks/{task}/events/", f"/tasks/{task}/diff/", f"/tasks/{task}/rollback/",
+        *([f"/tasks/{filled.ref}/"] if filled else []),
+        "/runs/", *(f"/runs/{run.pk}/" for run in Run.objects.all()),
+        f"/projects/{project}/board/", f"/projects/{project}/end/", f"/notifications/projects/{project}/",
+        "/insights/", f"/insights/?project={project}",
+        "/notifications/", "/notifications/add/", "/notifications/deliveries/",
+        *(f"/notifications/{channel.pk}/" for channel in Channel.objects.all()),
     ]  # fmt: skip
 
 
