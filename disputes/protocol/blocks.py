@@ -72,22 +72,22 @@ class _Walk:
         self.section: Section = layout.where[0] if layout.where else TOP
         self.group: Group | None = None
         self.prose = False  # whether the section holds text before its list
-        self.blank = True  # whether the line before is blank
         self.passed_over = False
-        self.named = Counter(code for start in layout.starts if start for code in _codes(start))
+        self.named = Counter(
+            code for index in layout.named if (start := layout.starts[index]) for code in _codes(start)
+        )
 
     def run(self) -> list[Block]:
-        lines, starts, opened = self.layout.lines, self.layout.starts, self.layout.sections
-        for index, line in enumerate(lines):
+        lines, opened = self.layout.lines, self.layout.sections
+        for index, (line, start) in enumerate(zip(lines, self.layout.starts, strict=True)):
             if index in opened:
-                self._heading(index, opened[index], starts[index])
+                self._heading(index, opened[index], start)
+            elif start is not None:
+                self._start(index, start)
             elif line.mode is not STATED:
                 self.prose = self.prose or self.open is None
-            elif start := starts[index]:
-                self._start(index, start)
             elif text := line.text.strip():
                 self._text(index, text)
-            self.blank = not line.text.strip()
         self._close(len(lines))
         return self.blocks
 
@@ -135,8 +135,8 @@ class _Walk:
             self.prose = True
 
     def _start(self, index: int, start: Start) -> None:
-        alone = start.whole or (start.shape is Shape.ITEM and start.closed and not start.rest)
-        if not start.coded and alone and self._take_group(index, start):
+        alone = not start.rest and (start.bold or (start.closed and start.shape is Shape.ITEM))
+        if alone and not start.coded and self._take_group(index, start):
             return
         if self._begins(index, start):
             self._begin(index, start, self.section)
@@ -176,7 +176,8 @@ class _Walk:
         ):
             return False
         if severity is None and self.open is not None:
-            outside = self.blank and start.indent == 0 and start.shape is Shape.BOLD
+            before = self.layout.lines[index - 1].text.strip() if index else ""
+            outside = not before and start.indent == 0 and start.shape is Shape.BOLD
             if not (outside and self._inside(Shape.ITEM, Shape.TAG, Shape.PLAIN)):
                 return False
         if severity is not None and set(re.findall(r"[a-z]+", label.lower())) & OBSERVING:
@@ -280,13 +281,13 @@ class _Walk:
         purpose = self._purpose()
         if (
             start.field
-            or start.empty
             or start.tick == "x"
             or purpose in NOT_ANONYMOUS
             or not self._stands(start)
+            or start.empty
         ):
             return False
-        if status_in(start) is not None and start.tick:
+        if start.tick and status_in(start) is not None:
             return False
         if start.bold and verdict_label(self.layout.lines[index].text):
             return False
@@ -390,6 +391,8 @@ class _Walk:
                 return False
             if other.shape is Shape.HEADING:
                 return other.coded or bool(other.words)
+            if other.field:
+                return False
             if other.coded or other.words or other.tag:
                 return True
             return not numbered and other.shape is Shape.ITEM and other.bold and not other.field

@@ -127,14 +127,13 @@ def unclosed_fence(lines: Sequence[Line]) -> int:
 
 def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
     """How each line is meant, and the index of the line whose fence is still open at the end, or -1."""
-    fences, quotes = "```" in text or "~~~" in text, ">" in text
     modes = [STATED] * len(lines)
-    if not fences and not quotes:  # a comment ends with > as well
+    if "```" not in text and "~~~" not in text and ">" not in text:  # a comment ends with > as well
         return modes, -1
     opened: _Fence | None = None
     opened_at = -1
     for index, raw in enumerate(lines):
-        if fences and (mark := _fence(raw, may_open=opened is None)):
+        if ("```" in raw or "~~~" in raw) and (mark := _fence(raw, may_open=opened is None)):
             modes[index] = FENCED
             if opened is None:
                 opened, opened_at = mark, index
@@ -146,7 +145,7 @@ def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
                 opened = None
         elif opened is not None:
             modes[index] = FENCED
-        elif quotes and raw.lstrip()[:1] == ">":
+        elif ">" in raw and raw.lstrip()[:1] == ">":
             modes[index] = QUOTED
     if "<!--" in text:
         _pass_over_comments(lines, modes)
@@ -172,7 +171,7 @@ def _fence(raw: str, *, may_open: bool) -> _Fence | None:
     """The marks of a fence on this line; those behind a list marker only open one."""
     text = raw.lstrip(" \t")
     first = text[:1]
-    if first in LIST_MARKERS and may_open and ("```" in text or "~~~" in text):
+    if first in LIST_MARKERS and may_open:
         start = 0
         while item := ITEM.match(text, start):
             start = item.end()
@@ -236,17 +235,16 @@ def cells(text: str) -> tuple[str, ...]:
 
 def tables(lines: Sequence[Line]) -> Iterator[Table]:
     """The tables that state something: a header, a line of dashes, rows."""
-    index, end = 0, len(lines)
-    while index < end:
-        if not _is_row(lines[index]):
-            index += 1
+    end = 0
+    for start, line in enumerate(lines):
+        if "|" not in line.text or start < end or not _is_row(line):
             continue
-        start = index
-        while index < end and _is_row(lines[index]):
-            index += 1
-        if index - start >= 2 and _is_separator(cells(lines[start + 1].text)):
-            rows = tuple(Row(line.number, cells(line.text)) for line in lines[start + 2 : index])
-            yield Table(cells(lines[start].text), rows, start, index)
+        end = start + 1
+        while end < len(lines) and _is_row(lines[end]):
+            end += 1
+        if end - start >= 2 and _is_separator(cells(lines[start + 1].text)):
+            rows = tuple(Row(line.number, cells(line.text)) for line in lines[start + 2 : end])
+            yield Table(cells(line.text), rows, start, end)
 
 
 def _is_row(line: Line) -> bool:

@@ -47,10 +47,7 @@ class Field(NamedTuple):
 
 def field_of(text: str) -> Field | None:
     """The part of a finding that this line begins, or None."""
-    if ":" not in text[:MAX_LABEL]:
-        return None
-    match = FIELD.match(text)
-    if match is None:
+    if ":" not in text[:MAX_LABEL] or not (match := FIELD.match(text)):
         return None
     name = field_name(match["label"])
     return Field(name, match["text"]) if name else None
@@ -70,11 +67,11 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
     for line in body:
         text = line.text
         if line.mode is STATED:
-            if (title := line.heading) and (name := field_name(title[1])):
+            if "#" in text[:4] and (title := line.heading) and (name := field_name(title[1])):
                 current = name
                 fields.setdefault(name, [])
                 continue
-            if field := field_of(text):
+            if ":" in text and (field := field_of(text)):
                 current = field.name
                 fields.setdefault(current, []).append(field.text)
                 # A severity, an assessment and a status are one line.

@@ -70,8 +70,9 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     fields = read_fields(body)
     title = start.title
     location = text_of(fields, "location")
-    if not location:
-        path, number = place(f"{title} {start.rest}"[:MAX_TITLE])
+    head = f"{title} {start.rest}"[:MAX_TITLE]
+    if not location and ":" in head:
+        path, number = place(head)
         location = f"{path}:{number}" if number else ""
     if start.tag:
         title = without_detail(title)

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from disputes.protocol.documents import Line
 from disputes.protocol.identifiers import GAP, gaps_in, native_code
@@ -148,11 +148,10 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One heading with what stands below it; `index` is its place among the lines, -1 for the document."""
+class Section(NamedTuple):
+    """One heading with what stands below it; `begin` is its place among the lines, -1 for the document."""
 
-    index: int
+    begin: int
     level: int
     title: str
     purpose: Purpose
@@ -240,7 +239,7 @@ def sections(lines: Sequence[Line]) -> dict[int, Section]:
     found: dict[int, Section] = {}
     current = TOP
     for index, line in enumerate(lines):
-        if "#" not in line.text[:4] or not (heading := line.heading):
+        if "#" not in line.text or not (heading := line.heading):
             continue
         level, title = heading
         parent = current

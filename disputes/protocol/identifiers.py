@@ -45,7 +45,7 @@ OWN = re.compile(
     r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q)-?[0-9])[A-Z][A-Z0-9]{0,7}(?:-[0-9]{1,3}|(?<=[A-Z])[0-9]{1,2})(?![\w-])"
 )
 # How every id begins; few sentences do.
-LIKE_AN_ID = re.compile(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-|XCUT-|OBSERVATION-")
+LIKE_AN_ID = re.compile(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-")
 NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNcipfgn")
 NUMBERED = re.compile(
     r"(?<![\w-])(?:(?:ISSUE-)?R(?P<round>[0-9]{1,3})(?P<version>-V[0-9]{1,2})?-(?P<number>[0-9]{1,3})(?![\dA-Za-z])"

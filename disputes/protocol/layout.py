@@ -10,12 +10,16 @@ from disputes.protocol.starts import Start, read_start
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All lists go by the line's place from 0; `sections` holds the headings only."""
+    """All lists go by the line's place from 0; `sections` holds the headings only.
+
+    `named` are the places of the starts with an id or a tick, which may tell of an earlier finding.
+    """
 
     lines: Sequence[Line]
     sections: dict[int, Section]
     where: Sequence[Section]
     starts: Sequence[Start | None]
+    named: Sequence[int]
     tables: tuple[Table, ...]
 
 
@@ -28,5 +32,6 @@ def lay_out(lines: Sequence[Line]) -> Layout:
         where += [current] * (index - len(where))
         current = section
     where += [current] * (len(lines) - len(where))
-    starts = [read_start(line) if line.mode is STATED else None for line in lines]
-    return Layout(lines, opened, where, starts, tuple(tables(lines)))
+    starts = [read_start(line) if line.text and line.mode is STATED else None for line in lines]
+    named = [index for index, start in enumerate(starts) if start and (start.coded or start.tick)]
+    return Layout(lines, opened, where, starts, named, tuple(tables(lines)))

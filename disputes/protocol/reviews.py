@@ -169,7 +169,7 @@ def _warnings(layout: Layout, blocks: list[Block], findings: list[Found]) -> lis
         for found in findings
         if found.severity_conflict
     ]
-    ambiguous = {block.section.index: block.section for block in blocks if block.section.ambiguous}
+    ambiguous = {block.section.begin: block.section for block in blocks if block.section.ambiguous}
     warnings += [
         Problem(
             layout.lines[index].number,

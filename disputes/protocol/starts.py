@@ -209,26 +209,31 @@ def _content(
     bracket = text[:1] in ("[", "`")
     # In italics, too: *N-1*
     inner = text.lstrip("[`") if bracket else text.lstrip("*_")
-    if inner[:6] == "ISSUE-" and (match := CODES.match(inner)):
-        codes = _codes(match["codes"])
-        return _coded(carrier, inner[match.end() :], rest, codes=codes, bracket=bracket)
-    if native := native_code(inner):
-        behind = inner[len(native) :].rstrip("*")
-        if not behind or behind.startswith(AFTER_NATIVE) or (bracket and behind[0] in "]`"):
-            return _coded(carrier, inner[len(native) :], rest, native=native, bracket=bracket)
-    if inner[:1] in CAPITALS and (native := own_code(inner)):
-        behind = inner[len(native) :].lstrip("*_`")
-        if (
-            (bold and not behind)
-            or behind.startswith(AFTER_NATIVE)
-            or (bracket and inner[len(native) :][:1] in "]`")
-        ):
-            return _coded(
-                carrier, inner[len(native) :].lstrip("_"), rest, native=native, bracket=bracket, own=True
-            )
+    if LIKE_AN_ID.match(inner) and (start := _led_by_id(carrier, inner, rest, bracket=bracket)):
+        return start
     if bracket and (match := TAG.match(text)):
         return _tagged(carrier, match, text, rest)
     return _anonymous(carrier, text.strip(), rest) if shape is not Shape.PLAIN else None
+
+
+def _led_by_id(carrier: _Carrier, text: str, rest: str, *, bracket: bool) -> Start | None:
+    """A line whose words begin with an id; None where that is none after all."""
+    if text[:6] == "ISSUE-" and (match := CODES.match(text)):
+        return _coded(carrier, text[match.end() :], rest, codes=_codes(match["codes"]), bracket=bracket)
+    if native := native_code(text):
+        behind = text[len(native) :].rstrip("*")
+        if not behind or behind.startswith(AFTER_NATIVE) or (bracket and behind[0] in "]`"):
+            return _coded(carrier, text[len(native) :], rest, native=native, bracket=bracket)
+    if native := own_code(text):
+        after = text[len(native) :]
+        behind = after.lstrip("*_`")
+        if (
+            (carrier.bold and not behind)
+            or behind.startswith(AFTER_NATIVE)
+            or (bracket and after[:1] in "]`")
+        ):
+            return _coded(carrier, after.lstrip("_"), rest, native=native, bracket=bracket, own=True)
+    return None
 
 
 def _codes(text: str) -> tuple[str, ...]:
@@ -309,6 +314,8 @@ def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
         labelled = bool(rest) and head.lower() in ISSUE_LABELS
         if not labelled and (closed or not rest):
             field = field_name(head)
+        if field and carrier.shape is not Shape.HEADING:
+            return Start(*carrier, head, rest=rest, field=field, closed=closed)
     title = (rest.lstrip(" :") if labelled else head)[:MAX_READ]
     rest = "" if labelled else rest
     title, trailing = take_end(title, words)
@@ -325,6 +332,6 @@ def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
             if rest and not trailing:
                 rest, trailing = take_end(rest[:MAX_READ], words)
     return Start(
-        *carrier, title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest, field=field, labelled=labelled,
-        closed=closed,
+        *carrier, title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest, field=field,
+        labelled=labelled, closed=closed,
     )  # fmt: skip

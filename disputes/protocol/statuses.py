@@ -115,13 +115,11 @@ def status_below(layout: Layout, index: int) -> Status | None:
     level = own.level if own and own.level else 6
     for below in range(index + 1, min(index + 1 + MAX_AHEAD, len(layout.lines))):
         line, start = layout.lines[below], layout.starts[below]
-        if line.mode is not STATED:
-            continue
-        if (heading := line.heading) and heading[0] <= level:
+        if start is not None and (
+            0 < start.level <= level or (start.coded and start.shape in (Shape.HEADING, Shape.BOLD))
+        ):
             return None
-        if start and start.coded and start.shape in (Shape.HEADING, Shape.BOLD):
-            return None
-        if ":" in line.text and (match := LABELLED.match(line.text)):
+        if ":" in line.text and line.mode is STATED and (match := LABELLED.match(line.text)):
             found = status_of(match["status"])
             if found is not None and not (
                 found is Status.UNRESOLVED and match["status"].strip("*_ ").upper() == "OPEN"
@@ -184,12 +182,10 @@ def _row_status(table: Table, row: tuple[str, ...], column: int | None, section:
 
 
 def _in_lines(layout: Layout) -> Iterator[PriorStatus]:
-    for index, start in enumerate(layout.starts):
-        if start is None or not (start.tick or start.codes or start.native):
-            continue
-        line, section = layout.lines[index], layout.where[index]
+    for index in layout.named:
+        start, line, section = layout.starts[index], layout.lines[index], layout.where[index]
         prior = section.purpose is Purpose.PRIOR
-        if section.purpose is Purpose.HISTORY:
+        if start is None or section.purpose is Purpose.HISTORY:
             continue
         if start.coded:
             status = status_in(start)

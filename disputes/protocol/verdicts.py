@@ -27,6 +27,12 @@ SIGNS = re.compile(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in code, with words behind it, is an example.
 CODE_SPAN = re.compile(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
 LABEL_STARTS = frozenset(["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju"])
+# What may begin with a label, marks, signs and numbers before it; few lines do.
+LIKE_A_LABEL = re.compile(
+    rf"[ \t#*_+`>-]*+(?:[\d{FIRST_SIGN}-\U0010ffff]|"
+    + "|".join(f"[{two[0]}{two[0].upper()}][{two[1]}{two[1].upper()}]" for two in sorted(LABEL_STARTS))
+    + ")"
+)
 # The word alone opens a verdict even without a colon; the other labels need one.
 VERDICT = re.compile(r"verdict\b[\s:*_]*", re.IGNORECASE)
 # What a reviewer writes behind **Verdict:** about an earlier finding (§19.4).
@@ -139,22 +145,21 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
     ends = _ends(layout)
     for index, line in enumerate(layout.lines):
         text = line.text
-        if not text.strip():
+        if line.mode is not STATED:
+            awaited = "" if text.strip() else awaited
             continue
-        stated = line.mode is STATED
-        match = verdict_label(text) if stated else None
-        if match is not None:
+        if LIKE_A_LABEL.match(text) and (match := verdict_label(text)):
             label, words = match
             awaited = label if not words.strip(" \t:*#_") else ""
             verdict = _read(label, words, layout, index, inside[index])
-        elif stated and _no_issues_alone(text):
+        elif text.isupper() and _no_issues_alone(text):
             words, verdict, awaited = text, Verdict.NO_ISSUES_FOUND, ""
-        elif stated and not awaited and (of_gap := _of_gap(layout, index)):
+        elif not awaited and "GAP-" in text and (of_gap := _of_gap(layout, index)):
             words, verdict = of_gap
-        elif stated and (alone := _in_capitals(layout, index, ends)):
+        elif text.isupper() and (alone := _in_capitals(layout, index, ends)):
             words, verdict, awaited = text, alone, ""
-        elif awaited:
-            words = text if stated and line.heading is None else ""
+        elif awaited and text.strip():
+            words = text if line.heading is None else ""
             verdict = _read(awaited, words, layout, index, inside=False) if words else None
             item = list_item(text)
             # Below a heading each gap may have a line of its own.
@@ -205,8 +210,7 @@ def verdict_label(text: str) -> tuple[str, str] | None:
 
 def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
     """The verdict in capitals on the gap that a list item begins with: - **GAP-AB-001** (title): APPROVED."""
-    text = layout.lines[index].text
-    if "GAP-" not in text or not (item := list_item(text)):
+    if not (item := list_item(layout.lines[index].text)):
         return None
     plain = item.text.lstrip("*`[ ")[:MAX_STATEMENT]
     match, (_, colon, words) = GAP.match(plain), plain.rpartition(": ")
@@ -224,7 +228,7 @@ def _in_capitals(layout: Layout, index: int, ends: tuple[int, int]) -> Verdict |
     An approval must stand at a place of its own.
     """
     text = layout.lines[index].text
-    if len(text) > 2 * MAX_RAW or not text.isupper():
+    if len(text) > 2 * MAX_RAW:
         return None
     text = text.strip()
     if len(text) > MAX_RAW or list_item(text) or not ONLY_WORDS.fullmatch(text):
