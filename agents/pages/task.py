@@ -116,12 +116,16 @@ class TaskPage:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """The newest, oldest first."""
+        """The newest, oldest first. Before its first round a task has neither runs nor submissions."""
+        if not self.task.round:
+            return []
         return list(self.task.runs.select_related("host").order_by("-pk")[:RUNS_MAX])[::-1]
 
     @cached_property
     def submissions(self) -> list[Any]:
         """Those that stand, oldest first, with what build and tests said, and their answers counted."""
+        if not self.task.round:
+            return []
         seen = Verification.objects.filter(project=self.task.project_id, sha=OuterRef("sha")).order_by("-at")
         rows = self.task.submissions.standing().defer("diff", "response", "since_last_round")
         return list(
