@@ -78,6 +78,11 @@ class Holders:
         return self.dispute.status == Dispute.Status.OPEN
 
     @property
+    def may_act(self) -> bool:
+        """Whether there is something to give away or to put off, and the person may."""
+        return self.is_open and self.may_rule
+
+    @property
     def held(self) -> Held:
         return Held.of(self.dispute, self.user)
 
