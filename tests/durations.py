@@ -10,6 +10,7 @@ LIMITS = {  # seconds
     "starting": 30,
     "git_network": 120,
     "watchdog": 60,
+    "door_idle": 30,
 }
 ENVIRONMENT = {"STEROIDS_TIME_SCALE": str(SCALE)} | {
     f"STEROIDS_{name.upper()}": f"{seconds / SCALE:g}" for name, seconds in LIMITS.items()

@@ -19,7 +19,7 @@ from django.conf import settings
 
 from agents.runtime import paths, processes
 
-START_SECONDS = 20.0
+START_SECONDS = 40.0
 STOP_SECONDS = 8.0
 CONFIG = Path(__file__).with_name("door_config.py")
 
@@ -121,6 +121,7 @@ def _open() -> str:
             processes.write_json(_file(), {"url": url, "process": asdict(who)})
             return url
         time.sleep(0.05)
+        touch()  # it must not close for want of a run while we wait for it
     child.kill()
     raise NoDoor(f"The API did not answer on {url} within {START_SECONDS:g} s; {log} says more.")
 

@@ -8,23 +8,32 @@ from typing import Any
 import pytest
 
 from agents.runtime import processes
+from tests.conftest import EMPTY
 from tests.end_to_end.installation import Installation
 from tests.end_to_end.loop import Loop
 
 
 @pytest.fixture
-def installation(tmp_path: Path) -> Iterator[Installation]:
+def folder(tmp_path: Path) -> Iterator[Installation]:
     """An empty data folder; whatever lives in it at the end is ended."""
     made = Installation(tmp_path / "home")
     yield made
     made.end_everything()
 
 
+@pytest.fixture
+def installation(folder: Installation, db: None) -> Installation:
+    """One with a database without rows."""
+    folder.begin_with(EMPTY)
+    return folder
+
+
 @pytest.fixture(scope="session")
-def finished_demo() -> Iterator[tuple[Installation, str]]:
+def finished_demo(django_db_setup: None) -> Iterator[tuple[Installation, str]]:
     """The demo after its first `--until-idle`, with what that printed."""
     with tempfile.TemporaryDirectory(prefix="steroids-demo-") as folder:
         made = Installation(Path(folder) / "home")
+        made.begin_with(EMPTY)
         try:
             yield made, made.until_idle("--demo")
         finally:

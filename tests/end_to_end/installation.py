@@ -39,6 +39,11 @@ class Installation:
             "LOG_LEVEL": "WARNING",
         }
 
+    def begin_with(self, database: Path) -> None:
+        """The data folder, with a copy of this database in it."""
+        self.home.mkdir(mode=0o700, parents=True)
+        shutil.copyfile(database, self.home / "steroids.sqlite3")
+
     def copy(self, home: Path) -> "Installation":
         """The same rows, repositories and mirrors in another folder."""
         shutil.copytree(self.home, home, ignore=shutil.ignore_patterns("runs", "host", "cache", "log"))

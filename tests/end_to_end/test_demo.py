@@ -6,7 +6,7 @@ import pytest
 
 from tests.end_to_end.installation import Installation, wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]  # the demo begins with a copy of the empty database
 
 STRAIGHT = {
     "Accept weeks",

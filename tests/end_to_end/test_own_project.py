@@ -19,11 +19,11 @@ def commands() -> list[str]:
     return re.findall(r"^\.venv/bin/python manage\.py (.+)$", section, re.MULTILINE)
 
 
-def test_the_five_steps_work(installation: Installation, tmp_path: Path) -> None:
+def test_the_five_steps_work(folder: Installation, tmp_path: Path) -> None:
     remote = bare_remote(tmp_path, {"README.md": "Mine.\n"})
     todo = tmp_path / "TODO.md"
     todo.write_text(re.search(r"```markdown\n(# my-app\n.+?)```", README, re.DOTALL)[1])  # type: ignore[index]
-    assert installation.manage("migrate", "--verbosity", "0").returncode == 0
+    assert folder.manage("migrate", "--verbosity", "0").returncode == 0
     typed = commands()
     assert len(typed) == 4
     for line in typed:
@@ -31,15 +31,14 @@ def test_the_five_steps_work(installation: Installation, tmp_path: Path) -> None
             line.replace("git@example.org:team/my-app.git", str(remote)).replace("TODO.md", str(todo)).split()
         )
         words = [word.replace("examples/", f"{ROOT}/examples/") for word in words]
-        done = installation.manage(*words)
+        done = folder.manage(*words)
         assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
-    printed = installation.until_idle()
+    printed = folder.until_idle()
     assert printed.count("completed") == 2
     assert git(remote, "show", "main:DONE.md").splitlines() == ["- Say what it does", "- Say how to start it"]
 
 
 def test_a_repository_that_is_not_there_is_named_and_nothing_is_added(installation: Installation) -> None:
-    installation.manage("migrate", "--verbosity", "0")
     done = installation.manage("add_project", "my-app", "/nowhere/my-app.git")
     assert done.returncode == 1
     assert "/nowhere/my-app.git cannot be used" in done.stderr
@@ -47,14 +46,12 @@ def test_a_repository_that_is_not_there_is_named_and_nothing_is_added(installati
 
 
 def test_an_agent_without_a_program_is_refused(installation: Installation) -> None:
-    installation.manage("migrate", "--verbosity", "0")
     done = installation.manage("add_agent", "x", "--role", "coder", "--", "tool", "{secret}")
     assert done.returncode == 1
     assert "unknown placeholder" in done.stderr
 
 
 def test_no_agent_may_be_given_what_belongs_to_the_program(installation: Installation) -> None:
-    installation.manage("migrate", "--verbosity", "0")
     done = installation.manage("add_agent", "x", "--role", "coder", "--pass", "SECRET_KEY", "--", "tool")
     assert done.returncode == 1
     assert "SECRET_KEY belongs to this program" in done.stderr
