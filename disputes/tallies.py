@@ -8,7 +8,7 @@ counts all of these again.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock
 from typing import Any
@@ -28,6 +28,7 @@ from tasks.states import Status
 
 PERIODS = (7, 30, 90)  # days, today among them
 STEPS = {7: 1, 30: 1, 90: 7}  # days between two points of a chart over time
+TRENDS = {Measure.OPENED: Measure.TREND_OPENED, Measure.WAITED: Measure.TREND_WAITED}  # shown over time
 BUDGET = 20.0  # seconds of a job; what is left over is done by the next one
 RECOUNT = timedelta(days=max(PERIODS))
 
@@ -47,11 +48,24 @@ def source(function: Source) -> Source:
 class Within:
     """Which rows are to be counted: of some projects from a day on, of others from another one."""
 
+    since: dict[int, date | None]  # project: first day
     until: date | None = None  # with this day
-    since: dict[int, date | None] = field(default_factory=dict)  # project: first day
+    is_recent: bool = False  # so few rows that the time alone finds them fast, and the project hardly
 
     def of(self, at: str, project: str) -> Q:
-        """As a filter on the columns that hold a row's time and its project."""
+        """As a filter on the columns that hold a row's time and its project.
+
+        It may let rows of other projects pass; `holds` tells them.
+        """
+        if self.is_recent and "__" in project and all(self.since.values()):
+            wanted = Q(**{f"{at}__gte": midnight(min(day for day in self.since.values() if day))})
+        else:
+            wanted = self._of_each(at, project)
+        if self.until:
+            wanted &= Q(**{f"{at}__lt": midnight(self.until + timedelta(days=1))})
+        return wanted
+
+    def _of_each(self, at: str, project: str) -> Q:
         by_day: dict[date | None, list[int]] = {}
         for key, day in self.since.items():
             by_day.setdefault(day, []).append(key)
@@ -59,9 +73,11 @@ class Within:
         for day, projects in by_day.items():
             part = Q(**{f"{project}__in": projects})
             wanted |= part & Q(**{f"{at}__gte": midnight(day)}) if day else part
-        if self.until:
-            wanted &= Q(**{f"{at}__lt": midnight(self.until + timedelta(days=1))})
         return wanted
+
+    def holds(self, project: int, day: date) -> bool:
+        """Whether a row of that project and day is to be counted."""
+        return project in self.since and day >= (self.since[project] or date.min)
 
 
 def midnight(day: date) -> datetime:
@@ -145,7 +161,8 @@ def count(within: Within) -> Counter[tuple[int, date, str, str]]:
     found: Counter[tuple[int, date, str, str]] = Counter()
     for each in SOURCES:
         for project, day, measure, key, n in each(within):
-            found[project, day, str(measure), key[:200]] += n
+            if within.holds(project, day):
+                found[project, day, str(measure), key[:200]] += n
     return found
 
 
@@ -183,7 +200,7 @@ def rebuild(projects: Iterable[Project] | None = None, *, since: date | None = N
     for project in wanted:
         mark = marks.get(project.pk)
         first = min(since, mark + timedelta(days=1)) if since and mark else None
-        counts = count(Within(yesterday, {project.pk: first}))
+        counts = count(Within({project.pk: first}, yesterday))
         with transaction.atomic():
             Project.objects.select_for_update().get(pk=project.pk)
             kept = Tally.objects.filter(project=project, span=DAY)
@@ -234,9 +251,6 @@ def _span(
     return Tally.objects.filter(project=project, span=period), sums, period
 
 
-TRENDS = {Measure.OPENED: Measure.TREND_OPENED, Measure.WAITED: Measure.TREND_WAITED}
-
-
 def trend(period: int, day: date, measure: str, key: str, n: int) -> Iterator[tuple[str, str, int]]:
     """What a day's sum adds to the charts over time of a period."""
     if measure == Measure.OPENED:
@@ -274,10 +288,12 @@ def look(projects: Iterable[int], days: int) -> Period:
     marks = {key: day for key, day in counted_until(keys).items() if day >= first}
     kept = Tally.objects.filter(project__in=list(marks), span=days)
     rows = list(kept.order_by().values_list("measure", "key").annotate(total=Sum("n")))
-    since = {key: marks[key] + timedelta(days=1) if key in marks else first for key in keys}
-    for (_, day, measure, key), n in count(Within(None, since)).items():
-        rows.append((measure, key, n))
-        rows.extend(trend(days, day, measure, key, n))
+    lately = {key: day + timedelta(days=1) for key, day in marks.items()}
+    never = dict.fromkeys(set(keys) - set(marks), first)
+    for within in (Within(lately, is_recent=True), Within(never)):
+        for (_, day, measure, key), n in count(within).items() if within.since else ():
+            rows.append((measure, key, n))
+            rows.extend(trend(days, day, measure, key, n))
     back = [day - timedelta(days=days - 2) for day in marks.values()]
     return Period(days, min([first, *back]), today, figures.fold(rows))
 
