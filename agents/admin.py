@@ -6,6 +6,7 @@ from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
@@ -126,6 +127,10 @@ class RunAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     )
     readonly_fields = ("log",)
     inlines = (PromptInline,)
+
+    def view_on_site(self, run: Run) -> str:
+        """Where its log follows it."""
+        return reverse("run", args=[run.pk])
 
     @display(description="run", ordering="pk")
     def number(self, run: Run) -> int:

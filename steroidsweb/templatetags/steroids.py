@@ -1,5 +1,6 @@
 """Small components that several pages share: `{% load steroids %}`."""
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -12,12 +13,20 @@ from tasks.states import MEANINGS, Status, severity_rank
 register = template.Library()
 register.filter("duration", duration)
 
+_SPAN = re.compile(r"\b(\d+) (?=[dhms]\b)|(?<=\d [dh]) (?=\d+ [hm]\b)")  # 2 h 11 m
+
 KINDS = {
     "disagreement": ("call_split", "Disagreement"),
     "silence": ("hearing_disabled", "Silence"),
     "alert": ("monitoring", "Alert"),
     "hands": ("front_hand", "Hands"),
 }
+
+
+@register.filter
+def unbroken(text: str) -> str:
+    """The text with each span of time, such as 2 h 11 m, kept on one line."""
+    return _SPAN.sub(lambda found: f"{found[1] or ''}\N{NO-BREAK SPACE}", text)
 
 
 @register.filter

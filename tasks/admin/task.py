@@ -13,6 +13,7 @@ from django.db.models import Max, QuerySet
 from django.forms import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from unfold.decorators import action, display
 from unfold.forms import ActionForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
@@ -226,6 +227,10 @@ class TaskAdmin(ProjectScopedAdmin):
                 moved = copy.copy(task)
                 moved.section = section
                 recount_dependants(moved)
+
+    def view_on_site(self, task: Task) -> str:
+        """The page for people; it is made where disputes and runs are known."""
+        return reverse("task", args=[task.ref])
 
     # --- Rounds ---------------------------------------------------------------------------------------------
 

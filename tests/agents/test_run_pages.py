@@ -37,7 +37,10 @@ def as_user(client: Client, user: User) -> Client:
 def run(ledger: Project) -> Run:
     task = create_task(ledger, number=7, title="Retry", status="in_progress", round=2)
     return create_run(
-        task, host=create_host("atlas-1"), started_at=NOW - timedelta(minutes=12), last_output_at=NOW
+        task,
+        host=create_host("atlas-1"),
+        started_at=timezone.now() - timedelta(days=2, minutes=90),
+        last_output_at=timezone.now() + timedelta(hours=1),
     )
 
 
@@ -160,7 +163,7 @@ def test_the_list_says_what_runs_where_and_what_ended_how(
     quiet = create_run(create_task(ledger), started_at=NOW - silence / 2, last_output_at=NOW - silence / 2)
     shown = as_user(client, vera).get("/runs/").content.decode()
     wanted = [
-        "ledger-7 Retry", "coder-1", "atlas-1", "12 m", "Running, last output", "Went silent", "No output.",
+        "ledger-7 Retry", "coder-1", "atlas-1", "d\N{NO-BREAK SPACE}1\N{NO-BREAK SPACE}h", "Running, last output", "Went silent", "No output.",
         f'href="/runs/{run.pk}/"', "Silent for", f'href="/runs/{quiet.pk}/"',
     ]  # fmt: skip
     assert [words for words in wanted if words not in shown] == []
