@@ -220,8 +220,11 @@ def _case_for(task: Task, question: str, severity: str, *, closed: bool) -> Disp
     )
 
 
-def refresh(dispute: Dispute) -> None:
-    """Write the dispute's status and the columns of the queue's order anew from its conflicts."""
+def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
+    """Write the dispute's status and the columns of the queue's order anew from its conflicts.
+
+    `moot` is the reason with which it closes where nothing of it was ruled on.
+    """
     conflicts = list(dispute.conflicts.all())
     waiting = [conflict for conflict in conflicts if conflict.status == Conflict.Status.OPEN]
     if waiting:
@@ -234,7 +237,7 @@ def refresh(dispute: Dispute) -> None:
         dispute.status = Dispute.Status.RULED
     elif dispute.status != Dispute.Status.CLOSED:
         decided = any(conflict.status == Conflict.Status.DECIDED for conflict in conflicts)
-        close(dispute, "followed" if decided else "moot")
+        close(dispute, "followed" if decided else moot)
         return
     if dispute.task is not None:
         dispute.blocks = blocked_by(dispute.task)

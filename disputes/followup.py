@@ -75,9 +75,10 @@ def sweep() -> int:
     closed = 0
     ended = Dispute.objects.live().filter(task__status=Status.CANCELLED)
     by_hand = Dispute.objects.live().filter(task__status=Status.COMPLETED).exclude(task__finished_by="")
-    for dispute in ended | by_hand:
-        cases.close(dispute, "moot")
-        closed += 1
+    for disputes, reason in ((ended, "task cancelled"), (by_hand, "finished by hand")):
+        for dispute in disputes:
+            cases.close(dispute, reason)
+            closed += 1
     landed = Dispute.objects.filter(
         status=Dispute.Status.RULED, task__status=Status.COMPLETED, task__landed_at__isnull=False
     )

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max, Q
 
-from disputes import cases, flags, rates, rearguing, stuck
+from disputes import cases, flags, moot, rates, rearguing, stuck
 from disputes.followup import follow_up
 from disputes.models import Conflict, Decision
 from disputes.protocol.gate import Outcome, Point, gate
@@ -290,6 +290,7 @@ def take_review(
     for found in read.findings:
         _take_finding(taken, task, found, settled)
     raised = {finding.origin.pk for finding in taken.findings}
+    moot.take_withdrawals(task, read, actor=actor)
     follow_up(task, submission, raised, actor=actor)
     stuck.open_stuck(review, taken.findings, actor=actor)
     points = [Point(finding.origin.pk, finding.mandatory) for finding in taken.findings]

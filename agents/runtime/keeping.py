@@ -8,7 +8,7 @@ from agents import runs
 from agents.models import Run
 from agents.runtime import paths
 from agents.runtime.git import GitError, Mirror
-from disputes import silences
+from disputes import moot, silences
 from tasks.events import record
 from tasks.models import Bundle, Finding, Submission, Task
 
@@ -78,6 +78,7 @@ def keep(submission: Submission, run: Run) -> None:
         if kept:
             record(task.project, "kept", task=task, data={"sha": submission.sha, "files": len(stat)})
             submission.refresh_from_db()
+            moot.look_for_gone_places(submission)
             silences.look_for_silence(submission)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import Max
 
-from disputes import flags, intake
+from disputes import flags, intake, moot
 from disputes.importing.folder import ENGINEER, REVIEWER, Session, Trouble
 from disputes.importing.plan import Judged, Plan, Work, plan_session
 from disputes.models import Conflict
@@ -21,7 +21,7 @@ from disputes.protocol.sessions import Left
 from disputes.protocol.settings import part_of
 from disputes.protocol.suspicion import Judgement, SilenceSettings
 from disputes.stuck import earlier_finding
-from tasks.events import Actor, record
+from tasks.events import SYSTEM, Actor, record
 from tasks.models import Answer, Comment, Finding, Project, Review, Section, Submission, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import Severity, Status, worst
@@ -332,6 +332,7 @@ class _Import:
                 continue
             finding.is_withdrawn = True
             finding.save(update_fields=["is_withdrawn"])
+            moot.withdraw([finding], finding.task, actor=SYSTEM)
             self.report.count("withdrawn finding")
             self.report.changes.append(
                 f"{step.document.path} no longer holds {finding.code}: {one_line(finding.title, 80)}. "

@@ -1,11 +1,11 @@
 """Ruling on conflicts: what is offered, deciding, undoing, and what the next prompt is told."""
 
+from disputes.rulings.blocking import blockers_of
 from disputes.rulings.deciding import decide, needs_rationale, refuse_stale
 from disputes.rulings.offers import (
     DISCARDED,
     TEXT_MAX,
     OptionView,
-    blockers_of,
     options_of,
     preview,
     ruling_of,

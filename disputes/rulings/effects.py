@@ -7,7 +7,7 @@ from disputes import alerts, cases, flags, rates
 from disputes.models import Conflict, Decision
 from disputes.protocol import options
 from disputes.protocol.options import Kind, Option
-from disputes.rulings.offers import blockers_of
+from disputes.rulings.blocking import blockers_of
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task

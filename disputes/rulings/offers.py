@@ -7,13 +7,13 @@ from hashlib import sha256
 
 from django.db.models import Q
 
-from disputes.intake import settled_findings
 from disputes.models import NOT_STATED, Conflict, Decision
 from disputes.protocol import options
 from disputes.protocol.advice import Recommendation, recommend, trade_off
 from disputes.protocol.options import Option
 from disputes.protocol.synthesis import Source, Synthesis, Views
 from disputes.protocol.wording import Ruling, ruling_lines
+from disputes.rulings.blocking import blockers_of
 from tasks.models import Submission
 
 TEXT_MAX = 20_000
@@ -192,16 +192,3 @@ def draft(
         constraints_text=constraints.strip()[:TEXT_MAX],
         expects_change=changes,
     )
-
-
-def blockers_of(submission: Submission) -> set[int] | None:
-    """The mandatory findings, as first raised, that keep a submission from landing.
-
-    None where it is not green and reviewed (MODELS 25).
-    """
-    review = submission.reviews.order_by("-pk").first()
-    if review is None or submission.state != Submission.State.VERIFIED:
-        return None
-    settled = settled_findings(submission.task)
-    findings = review.findings.filter(mandatory=True).select_related("first")
-    return {finding.origin.pk for finding in findings} - set(settled)
