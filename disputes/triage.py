@@ -174,6 +174,12 @@ def awake(now: datetime | None = None) -> Q:
     return Q(snoozed_at__isnull=True) | Q(snoozed_until__lte=now or timezone.now())
 
 
+def is_asleep(dispute: Dispute) -> bool:
+    """Whether this one sleeps."""
+    until = dispute.snoozed_until
+    return dispute.snoozed_at is not None and (until is None or until > timezone.now())
+
+
 def snoozed_words(dispute: Dispute) -> str:
     """Until when it sleeps: "until 3 Dec, 09:00, or until somebody comments"."""
     ends = []

@@ -115,8 +115,7 @@ class Holders:
     def asleep(self) -> str:
         """Until when it sleeps, and whose doing that is; empty where it is awake."""
         dispute = self.dispute
-        due = dispute.snoozed_until and dispute.snoozed_until <= timezone.now()
-        if not dispute.snoozed_at or due or not self.is_open:
+        if not self.is_open or not triage.is_asleep(dispute):
             return ""
         by = f", by {triage.name_of(dispute.snoozed_by)}" if dispute.snoozed_by else ""
         return f"{triage.snoozed_words(dispute)}{by}"

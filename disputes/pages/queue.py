@@ -223,7 +223,8 @@ def row_of(dispute: Dispute, user: Any) -> Row:
 def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:
     """Why it stands in its tab, and since when."""
     if dispute.status == Dispute.Status.OPEN:
-        if dispute.snoozed_at and (words := triage.snoozed_words(dispute)):
+        if triage.is_asleep(dispute):
+            words = triage.snoozed_words(dispute)
             return f"{words[0].upper()}{words[1:]}", dispute.opened_at
         return (conflict.get_origin_display() if conflict else ""), dispute.opened_at
     ruling = next(iter(conflict.rulings), None) if conflict else None

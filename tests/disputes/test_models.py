@@ -1,7 +1,7 @@
 """The rows of disputes: what each table refuses, and what a row says of itself."""
 
 from collections.abc import Callable
-from datetime import time, timedelta
+from datetime import date, time, timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +10,18 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, models, transaction
 from django.utils import timezone
 
-from disputes.models import Channel, Conflict, Decision, Delivery, Dispute, Flag, HeuristicScore
+from disputes.models import (
+    Channel,
+    Conflict,
+    Decision,
+    Delivery,
+    Dispute,
+    Duty,
+    Flag,
+    HeuristicScore,
+    SavedView,
+    Watch,
+)
 from tasks.events import record
 from tasks.models import Project, Rollback
 from tests.factories import (
@@ -124,6 +135,22 @@ def second_delivery() -> Make:
     return lambda: create_delivery(event=first.event, channel=first.channel)
 
 
+def second(model: Any, **values: Any) -> Make:
+    """The same row twice."""
+    model.objects.create(**values)
+    return lambda: model.objects.create(**values)
+
+
+def duty(**kwargs: Any) -> dict[str, Any]:
+    today = timezone.localdate()
+    return {
+        "project": create_project(),
+        "user": create_user(),
+        "first_day": today,
+        "last_day": today,
+    } | kwargs
+
+
 # By the name of the constraint: rows that are fine, and the write that it refuses.
 REFUSED: dict[str, Callable[[], Make]] = {
     "dispute_one_live_per_task": second_live_dispute,
@@ -134,6 +161,11 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "conflict_one_open_per_finding": second_open_conflict,
     "conflict_has_both_positions": lambda: of(create_conflict(), coder_position=""),
     "conflict_status_known": lambda: of(create_conflict(), status="asleep"),
+    "dispute_snoozed_until_something": lambda: of(create_dispute(), snoozed_at=timezone.now()),
+    "watch_once": lambda: second(Watch, dispute=create_dispute(), user=create_user()),
+    "saved_view_name_once": lambda: second(SavedView, user=create_user(), name="Mine", tab="queue"),
+    "duty_once": lambda: second(Duty, **duty()),
+    "duty_ends_after_start": lambda: lambda: Duty.objects.create(**duty(last_day=date(2026, 1, 1))),
     "decision_one_standing": second_decision,
     "decision_by_a_named_person": lambda: of(
         create_decision(authority="policy", user=None), authority="person"
