@@ -28,7 +28,6 @@ PREFIX_FIRST = frozenset("cChHmMlLnN")
 INLINE = re.compile(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
 DASHES = (" - ", " – ", " — ", " -- ")
 GROUPS = {"(": ")", "[": "]"}
-BARS = frozenset("|·")
 BAR = re.compile(r"[|·]")
 MAX_TITLE = 500
 MAX_READ = 4 * MAX_TITLE  # letters of a line that are read as its title
@@ -88,7 +87,10 @@ def take_groups(text: str, words: list[str], notes: list[str]) -> str:
 
 def take_bars(text: str, words: list[str]) -> str:
     """A text without the severities among the parts that bars or dots divide: | High | text."""
-    if text.lstrip()[:1] not in BARS:
+    if "|" not in text and "·" not in text:
+        return text
+    first = BAR.split(text[:MAX_READ], maxsplit=1)[0].strip(" *")
+    if first and (len(first) > MAX_END or not severity_in(first)):
         return text
     parts = [part.strip(" *") for part in BAR.split(text[:MAX_READ]) if part.strip(" *")]
     severe = [part for part in parts if len(part) <= MAX_END and severity_in(part)]
@@ -114,8 +116,9 @@ def take_end(title: str, words: list[str]) -> tuple[str, bool]:
     if " - " in end or "–" in end or "—" in end or " -- " in end:
         for dash in DASHES:
             before, found, after = title.rpartition(dash)
-            after = after.strip(" *`.")
-            if found and after[:1].isupper() and len(after) <= 24 and severity_in(after):
+            stressed = after[:1] in "*_`"  # a word in small letters needs it: - **critical**
+            after = after.strip(" *_`.")
+            if found and (stressed or after[:1].isupper()) and len(after) <= 24 and severity_in(after):
                 words.append(after)
                 return before.rstrip(" *"), True
     return title, False

@@ -247,7 +247,8 @@ class _Walk:
             if purpose is Purpose.PRAISE:
                 return False
             if start.shape is Shape.PLAIN:
-                return listing or (len(start.native) > 4 and start.native.isupper() and bool(start.title))
+                sure = start.native.isupper() or self._severity_below(index, start)
+                return listing or (len(start.native) > 4 and sure and bool(start.title))
             if start.shape is Shape.ITEM and not start.bold and not start.bracket:
                 return listing or bool(start.words)
         return True
@@ -306,11 +307,22 @@ class _Walk:
             return own and words > 1 and (start.numbered or start.bold or start.trailing)
         if start.shape is Shape.BOLD:
             return own or bool(start.numbering) or (start.whole and not start.closed and words > 1)
+        if not (start.bold or own) and self._only_groups(index, start):
+            return False
         if start.bold or own:
             return not (start.closed and not start.rest and words <= 1)
         if purpose is not Purpose.ISSUES or self.prose:
             return False
         return self._listing() or (start.numbered and words > 1)
+
+    def _only_groups(self, index: int, start: Start) -> bool:
+        """Whether a list item is only the name of what is listed below it, by ids: 1. Storage"""
+        lines, starts = self.layout.lines, self.layout.starts
+        below = index + 1
+        while below < len(lines) and not lines[below].text.strip():
+            below += 1
+        first = starts[below] if below < len(lines) else None
+        return first is not None and first.coded and first.indent > start.indent
 
     def _listing(self) -> bool:
         """Whether plain list items are findings here: below a severity, or a heading that says Issues."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 # Not to be seen, or seen to be taken back.
 STRUCK = re.compile(r"~~.*?~~|<!--.*?(?:-->|$)", re.DOTALL)
-FOREIGN = re.compile(r"[^\x00-\x7f\W\d_]")
+FOREIGN = re.compile(r"[^\x00-\x7f\W_]")
 UNTICKED = re.compile(r"\[ ?\][^\[]*")
 DENYING = frozenset([
     "no", "not", "never", "cannot", "cant", "nobody", "none", "neither", "nor", "without", "refuse",

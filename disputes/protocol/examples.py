@@ -95,6 +95,22 @@ Keep the count in the database and make the store exchangeable.
 
 **Request:** Escalate to user for resolution
 """,
+    Form.REJECTION: """\
+## Review: Sign in
+
+### High Priority
+
+- **ISSUE-R2-001**: A wrong password is compared letter by letter
+  - **Location:** auth/login.py:41
+  - **Impact:** The time of the answer tells how many letters are right.
+  - **Suggestion:** Compare the hashes with `hmac.compare_digest`.
+
+### Low Priority
+
+- **ISSUE-R2-002**: The message of a refused sign-in names the account
+
+## Verdict: NEEDS_REVISION
+""",
 }
 # EX-1, tier 3: the bare form, always there.
 SKELETONS: dict[Form, str] = {
@@ -147,6 +163,18 @@ SKELETONS: dict[Form, str] = {
 | Finding | Answer | What was done |
 |---|---|---|
 | <finding id> | addressed | <one sentence> |
+""",
+    Form.REJECTION: """\
+## Review: <task>
+
+### High Priority
+
+- **ISSUE-R<round>-<number>**: <one sentence>
+  - **Location:** <path and line>
+
+### Low Priority
+
+## Verdict: NEEDS_REVISION
 """,
 }
 

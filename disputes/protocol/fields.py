@@ -34,8 +34,9 @@ MAX_LABEL = 48
 # Each way to write a place begins where a word does, so that no letter is read again and again.
 PLACE = re.compile(
     r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,8})|(?<![\w+-])(?P<path>[\w+-]+/[\w./+-]+))"
-    r"(?::(?P<line>[0-9]{1,7}))?"
+    r"(?:`?:(?P<line>[0-9]{1,7}))?"
 )
+LINE_OF_FILE = re.compile(r"\.\w{1,8}:[0-9]")
 
 
 class Field(NamedTuple):
@@ -123,7 +124,7 @@ def severity_fields(fields: dict[str, list[str]]) -> Iterable[Field]:
 
 def place(location: str) -> tuple[str, int | None]:
     """Path and line out of a location; empty and None where it names no file."""
-    match = PLACE.search(location.replace("`", ""))
+    match = PLACE.search(location)
     if not match:
         return "", None
     return (match["file"] or match["path"])[:300], int(match["line"]) if match["line"] else None

@@ -36,8 +36,9 @@ def opened(index: int, text: str, *, is_note: bool) -> Group | None:
         severity, ambiguous = section_severity(text)
         if severity:
             return Group(index, None, severity, text.rstrip(":"), 0, ambiguous)
-        if purpose_of(text) is Purpose.REQUIRED:
-            return Group(index, Purpose.REQUIRED, None, "", 0, demands=True)
+        purpose = purpose_of(text)
+        if purpose is Purpose.REQUIRED or (is_note and purpose is Purpose.ISSUES):
+            return Group(index, purpose, None, "", 0, demands=True)
     # "This needs changes before I merge:"
     if read_verdict(text) is Verdict.NEEDS_REVISION or (is_note and ASKING.search(text)):
         return Group(index, Purpose.ISSUES, None, "", 0, demands=True)

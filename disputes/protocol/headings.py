@@ -39,6 +39,7 @@ GLUE = frozenset(_GLUE.split())
 BLOCKING = frozenset(["blocker", "blockers", "blocking"])
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
 BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
+HARDLY = re.compile(r"nice[ -]to[ -]have|\bnot (?:so|that|too|very) (?:important|urgent|severe|serious)\b")
 NOT_SEVERE = re.compile(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno\b|\bnot\b(?! blocking)")
 NUMBERING = re.compile(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
 WORD = re.compile(r"[a-z]+")
@@ -192,7 +193,7 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
 
     With `blocking` those that say no more than whether it blocks count as well: high, or else low.
     """
-    plain = words.lower().replace("nice to have", "nit").replace("nice-to-have", "nit")
+    plain = HARDLY.sub("nit", words.lower())
     found = []
     for word in WORD.findall(plain.replace("non-blocking", "").replace("not blocking", "")):
         if word in SEVERITY_WORDS:

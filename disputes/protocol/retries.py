@@ -89,12 +89,15 @@ REQUIRED: dict[Form, tuple[str, ...]] = {
         "or NO_ISSUES_FOUND with what you looked at",
     ),
     Form.HAND_IN: ("| Finding | Answer | What was done |", "## DISAGREE: <finding id>, for each you decline"),
+    Form.REJECTION: ("### High Priority", "- **<finding id>**: one sentence", "## Verdict: NEEDS_REVISION"),
 }
 FIRST_HEADING: dict[Form, str] = {
     Form.PROPOSAL: "## Gap Resolution: {}",
     Form.REVIEW: "## Review: {}",
     Form.HAND_IN: "| {} | addressed | one sentence |",
+    Form.REJECTION: "- **{}**: one sentence",
 }
+HANDED_IN = frozenset({Form.HAND_IN, Form.REJECTION})  # by a command, and not as a file at a place
 Words = Callable[[Failure, Due], Iterable[str]]
 
 
@@ -112,6 +115,17 @@ def _missing(failure: Failure, due: Due) -> Iterable[str]:
     else:
         yield f"There is no document at exactly this path: `{due.place}`"
         yield "Use your tool for writing files. The file must exist when you are done."
+
+
+def _refused(failure: Failure, due: Due) -> Iterable[str]:
+    yield "Your run handed in, and nothing of it was taken. The last refusal is this list:"
+    yield ""
+    yield from (f"{number}. {one_line(reason)}" for number, reason in enumerate(failure.refs[:LIST_MAX], 1))
+    if (left := len(failure.refs) - LIST_MAX) > 0:
+        yield f"{LIST_MAX + 1}. and {left} more of the kind"
+    yield ""
+    yield f"Mend every item of it, then hand in with exactly this command: `{due.place}`"
+    yield "Read what it prints. The run is done when it says that the work is handed in, and not before."
 
 
 def _empty(failure: Failure, due: Due) -> Iterable[str]:
@@ -161,6 +175,7 @@ class Advice:
 C, E, S = Source.CANONICAL, Source.SESSION, Source.TEMPLATE
 ADVICE: dict[FailureType, Advice] = {
     FailureType.FILE_MISSING: Advice(_missing),
+    FailureType.REFUSED: Advice(_refused, (C, S)),
     FailureType.EMPTY_OUTPUT: Advice(_empty, (C, E, S)),
     FailureType.WRONG_FORMAT: Advice(_wrong_format, (C, S)),
     FailureType.NO_GAPS_ADDRESSED: Advice(_no_gaps, (E, C, S)),

@@ -19,7 +19,9 @@ TITLE_COLUMNS = (
     "summary", "title", "question",
 )  # fmt: skip
 ID_COLUMNS = frozenset(["id", "#", "no", "no.", "nr", "issue id", "finding id", "code", "ref"])
-SEVERITY_COLUMNS = frozenset(["severity", "priority", "risk", "sev", "sev.", "risk level", "severity level"])
+SEVERITY_COLUMNS = frozenset(
+    ["severity", "priority", "prio", "risk", "sev", "sev.", "risk level", "severity level"]
+)
 # Other heads of a column for it; they count where every cell below is a severity.
 SEVERE_HEAD = re.compile(
     r"\b(?:sever\w*|priorit\w*|bad|serious\w*|urgen\w*|importan\w*|rating|level|weight|class|grade)\b"

@@ -22,6 +22,12 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "cosmetic": Severity.LOW,
     "could": Severity.LOW,
     "nice to have": Severity.LOW,
+    # Reviews in German, or in both.
+    "kritisch": Severity.CRITICAL,
+    "hoch": Severity.HIGH,
+    "mittel": Severity.MEDIUM,
+    "niedrig": Severity.LOW,
+    "gering": Severity.LOW,
 }
 # §3. A project may set others (severity_weights).
 WEIGHTS: dict[str, int] = {

@@ -13,7 +13,7 @@ from disputes.protocol.beside import (
     take_prefix,
 )
 from disputes.protocol.documents import HEADING, Line, ListItem, bold_lead, list_item
-from disputes.protocol.fields import field_name, field_of
+from disputes.protocol.fields import LINE_OF_FILE, field_name, field_of
 from disputes.protocol.headings import NUMBERING, OBSERVING, severities_of
 from disputes.protocol.identifiers import (
     CODE,
@@ -47,6 +47,8 @@ COMMENT = re.compile(
     r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)[^()]{0,40}\)|(?P<nit>nit(?:pick)?)"
     r"(?:\s?\([^()]{0,40}\))?):\s+"
 )
+# What a linter calls its results, where a place stands behind it.
+LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (")
 SEPARATORS = " \t:-–—*_.)]"
@@ -199,6 +201,8 @@ def _content(
         numbering, text = match[0].strip(), text[match.end() :]
     if lead := bold_lead(text):
         bold, text, rest = True, lead[0].strip(), lead[1].strip()
+        if text[:1] in COMMENT_FIRST and (match := COMMENT.match(f"{text.rstrip(':')}: ")):
+            return _comment(match, f"{match[0]}{rest.lstrip(': ')}", indent)
         if text[:1] >= FIRST_SIGN:
             text, sign = _without_signs(text)
             tick = tick or sign
@@ -311,6 +315,8 @@ def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
     field, labelled = "", False
     if carrier.bold:
         head = head.rstrip(": *")
+        if (level := LEVELS.get(head.lower())) and LINE_OF_FILE.search(rest[:MAX_READ]):
+            return Start(*carrier, rest[:MAX_READ], words=(level,), closed=closed)
         labelled = bool(rest) and head.lower() in ISSUE_LABELS
         if not labelled and (closed or not rest):
             field = field_name(head)

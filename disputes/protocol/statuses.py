@@ -9,7 +9,7 @@ from disputes.protocol.documents import STATED, Table, list_item
 from disputes.protocol.headings import Purpose, Section
 from disputes.protocol.identifiers import codes_in, native_code, own_code
 from disputes.protocol.layout import Layout
-from disputes.protocol.starts import Shape, Start
+from disputes.protocol.starts import FIRST_SIGN, Shape, Start
 
 
 class Status(StrEnum):
@@ -89,6 +89,8 @@ def status_of(words: str) -> Status | None:
     plain = words.lstrip(" \t*_`:-–—([\"'")
     if plain[:1] in SIGNS:
         return status_of(plain[1:].lstrip("\ufe0f ")) or SIGNS[plain[:1]]
+    if plain[:1] >= FIRST_SIGN:  # ⏳ Deferred
+        plain = plain[1:].lstrip("\ufe0f *_")
     match = STATUS.match(plain)
     return Status(match.lastgroup or "") if match and AFTER_STATUS.match(plain, match.end()) else None
 

@@ -22,10 +22,12 @@ class Form(StrEnum):
     PROPOSAL = "proposal"  # an engineer's, in a spec round
     REVIEW = "review"  # a reviewer's, in a spec round
     HAND_IN = "hand_in"  # a coder's response in a code task
+    REJECTION = "rejection"  # a reviewer's review in a code task, where it does not approve
 
 
 class FailureType(StrEnum):
     FILE_MISSING = "FILE_MISSING"
+    REFUSED = "REFUSED"
     EMPTY_OUTPUT = "EMPTY_OUTPUT"
     WRONG_FORMAT = "WRONG_FORMAT"
     NO_GAPS_ADDRESSED = "NO_GAPS_ADDRESSED"
@@ -52,6 +54,7 @@ FAILURES: dict[FailureType, Effect] = {
     FailureType.EXECUTION_ERROR: Effect(0, blocks=True, retriable=False),
     FailureType.MAX_RETRIES_EXHAUSTED: Effect(0, blocks=True, retriable=False),
     FailureType.FILE_MISSING: Effect(1, blocks=True, retriable=True),
+    FailureType.REFUSED: Effect(1, blocks=True, retriable=True),
     FailureType.EMPTY_OUTPUT: Effect(1, blocks=True, retriable=True),
     FailureType.WRONG_FORMAT: Effect(1, blocks=True, retriable=True),
     FailureType.NO_GAPS_ADDRESSED: Effect(2, blocks=True, retriable=True),
@@ -283,6 +286,24 @@ def _line_with_severity(lines: Sequence[Line]) -> int:
 
 
 # --- Hand-ins of code tasks -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason for which a hand-in was not taken; line 0 where it is about no line."""
+
+    reason: str
+    line: int = 0
+
+    @property
+    def text(self) -> str:
+        return f"line {self.line}: {self.reason}" if self.line else self.reason
+
+
+def refused(refusals: Sequence[Refusal]) -> Validation:
+    """The result of a run whose hand-ins were all refused, by what the last refusal said (§20)."""
+    told = refusals or (Refusal("it could not be read"),)
+    return verdict_of(Failure(FailureType.REFUSED, each.text, each.line, refs=(each.text,)) for each in told)
 
 
 def validate_hand_in(

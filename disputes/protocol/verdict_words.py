@@ -29,7 +29,7 @@ _REFUSING = (
     "needs revision", "needs revisions", "need revision", "needs work", "needs changes", "needs fixes",
     "needs rework", "needs major revision", "needs minor revision", "needs significant revision",
     "reject", "rejected", "rejection", "changes requested", "changes required", "change requested",
-    "request changes", "requires changes", "requires revision", "revision required", "revision needed",
+    "request changes", "requesting changes", "requires changes", "requires revision", "revision required", "revision needed",
     "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
     "not ready",
 )  # fmt: skip
@@ -49,6 +49,7 @@ ONLY_ALONE = frozenset(
     ["approval", "lgtm", "blocked", "conditional", "not ready", "rejection", "changes required"]
 )
 NO_ISSUES = "no issues found"
+COUNTED = re.compile(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" says nothing that anybody means
 _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
 # The longest phrase first, for the first one that fits is taken.
 PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
@@ -90,7 +91,8 @@ def sentences(words: str) -> list[str]:
 
 def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
     """The last verdict of a sentence; the one found before it where it states none."""
-    plain = re.sub(r"[^a-z]+", " ", re.sub(r"n['’]t\b", " not", _with_conditions(sentence.lower())))
+    counted = COUNTED.sub("z", _with_conditions(sentence.lower()))
+    plain = re.sub(r"[^a-z]+", " ", re.sub(r"n['’]t\b", " not", counted))
     # "no issues found" denies nothing that stands behind it.
     denying = plain.replace(NO_ISSUES, "ok issues found")
     for match in PHRASE.finditer(plain):

@@ -187,7 +187,14 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
         plain = plain.lstrip("*` ")[scoped.end() :].lstrip(" :-–—*")
     if lead := bold_lead(plain.strip()):
         plain = f"{lead[0]} {lead[1]}"
-    return verdict_alone(plain)
+    return verdict_alone(plain) or _refused_at_end(plain)
+
+
+def _refused_at_end(words: str) -> Verdict | None:
+    """The refusal in capitals behind what a result is made of: 3 findings (1 error) - NEEDS WORK."""
+    last = re.split(r" [-–—] ", words[:MAX_STATEMENT])[-1].strip(" *_`.")
+    refused = last.isupper() and last != words and verdict_alone(last) is Verdict.NEEDS_REVISION
+    return Verdict.NEEDS_REVISION if refused and read_verdict(words) is Verdict.NEEDS_REVISION else None
 
 
 def verdict_label(text: str) -> tuple[str, str] | None:

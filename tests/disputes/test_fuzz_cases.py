@@ -136,3 +136,23 @@ def test_a_line_in_digits_of_other_scripts_is_no_place() -> None:
 )
 def test_a_comment_states_nothing(text: str, modes: str) -> None:
     assert "".join(line.mode.value[0] for line in scan(text)) == modes
+
+
+@pytest.mark.parametrize(
+    "words", ["no3_issues_found", "no 3 issues found", "NO 2 ISSUES FOUND", "no\u0663_issues_found"]
+)
+def test_a_number_within_no_issues_found_makes_it_say_nothing(words: str) -> None:
+    assert read_review(f"## Verdict: {words}\n").verdict is None
+
+
+def test_a_backtick_within_the_name_of_a_file_joins_no_words() -> None:
+    (found,) = read_review("[MUST] src/login`py:41 is wrong").findings
+
+    assert "loginpy" not in found.location
+
+
+@pytest.mark.parametrize("written", ["`src/login.py:41`", "`src/login.py`:41", "src/login.py:41"])
+def test_a_place_may_stand_in_code(written: str) -> None:
+    (found,) = read_review(f"[MUST] {written} is wrong").findings
+
+    assert found.location == "src/login.py:41"

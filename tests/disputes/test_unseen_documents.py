@@ -2,8 +2,9 @@
 
 Each folder of tests/data/rounds holds a review, most hold the response to it too, and labels: what a careful
 person finds in them. The labels were made before anything was read. Afterwards two answers got the word that
-the readers have for them (discarded), and the letters of a table's rows (040) were taken for no ids. A label
-with `known_miss` is out of reach of every rule, and says why.
+the readers have for them (discarded), and the letters of a table's rows (040) were taken for no ids. Those of
+050 to 069 stand as they were made: at the first reading F1 was 0.71, with 19 of 27 severities, 18 of 20
+verdicts and 17 of 26 answers right. A label with `known_miss` is out of reach of every rule, and says why.
 """
 
 import json
@@ -24,7 +25,7 @@ ROUNDS = Path(__file__).resolve().parents[1] / "data/rounds"
 NAMES = sorted(folder.name for folder in ROUNDS.iterdir())
 ANSWERED_NAMES = [name for name in NAMES if (ROUNDS / name / "response.md").is_file()]
 NEAR = 2  # lines between a label and a finding that are one
-KNOWN_MISSES = 10
+KNOWN_MISSES = 19
 
 
 @cache
