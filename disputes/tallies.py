@@ -87,7 +87,7 @@ def midnight(day: date) -> datetime:
 def per_day(rows: QuerySet[Any], at: str, *columns: str) -> Iterable[Any]:
     """How many rows there are of each day and each value of the columns: (day, *columns, n)."""
     days = rows.order_by().annotate(day=TruncDate(at, tzinfo=UTC))
-    return days.values_list("day", *columns).annotate(n=Count("pk")).iterator()
+    return days.values_list("day", *columns).annotate(n=Count("pk"))
 
 
 # --- What is counted --------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def ruled(within: Within) -> Iterator[Row]:
     for (
         project, at, opened_at, option, seconds, user, kind, severity, category, followed, coder, reviewer,
         coder_model, reviewer_model,
-    ) in columns.iterator():  # fmt: skip
+    ) in columns:  # fmt: skip
         ruling = figures.Ruling(
             kind=kind, option=option, severity=severity, category=category,
             waited=(at - opened_at).total_seconds(), seconds=seconds, ruler=str(user), followed=followed,
@@ -143,7 +143,7 @@ def flagged(within: Within) -> Iterator[Row]:
     """Hints at silent disagreement, on the day they were raised."""
     rows = Flag.objects.filter(within.of("at", "submission__task__project"))
     columns = rows.order_by().values_list("submission__task__project", "at", "heuristics", "status")
-    for project, at, heuristics, status in columns.iterator():
+    for project, at, heuristics, status in columns:
         for measure, key in figures.of_flag(heuristics, status):
             yield project, at.astimezone(UTC).date(), measure, key, 1
 
