@@ -25,7 +25,7 @@ def neighbours(dispute: Dispute, user: Any) -> Neighbours:
         return Neighbours()
     waiting = disputes_in(MINE, user)
     following = waiting.filter(_from_here(dispute)).values("pk")
-    before = waiting.exclude(_from_here(dispute)).reverse().values("pk")
+    before = waiting.filter(_before(dispute)).reverse().values("pk")
     found = Dispute.objects.filter(pk=dispute.pk).values_list(
         Subquery(following[:1]), Subquery(following[1:2]), Subquery(before[:1]),
         CountOf(before.order_by()[:COUNT_MAX]), CountOf(following.order_by()[: COUNT_MAX + 1]),
@@ -57,4 +57,16 @@ def _from_here(dispute: Dispute) -> Q:
         | (as_severe & Q(blocks__lt=blocks))
         | (as_blocking & Q(opened_at__gt=at))
         | (as_blocking & Q(opened_at=at, pk__gte=dispute.pk))
+    )
+
+
+def _before(dispute: Dispute) -> Q:
+    """What comes before it: the negation, said so that an index knows where to stop."""
+    rank, blocks, at = dispute.severity_rank, dispute.blocks, dispute.opened_at
+    as_severe, as_blocking = Q(severity_rank=rank), Q(severity_rank=rank, blocks=blocks)
+    return Q(severity_rank__gte=rank) & (
+        Q(severity_rank__gt=rank)
+        | (as_severe & Q(blocks__gt=blocks))
+        | (as_blocking & Q(opened_at__lt=at))
+        | (as_blocking & Q(opened_at=at, pk__lt=dispute.pk))
     )
