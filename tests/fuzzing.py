@@ -241,7 +241,9 @@ def _plain(chance: Random) -> tuple[str, str]:
 
 def _outside(chance: Random, mean: float) -> str:
     """Lines without fences, mutated, that name no finding of the examples."""
-    text = FENCE_MARKS.sub("", mutated(chance, "\n".join(pieces(chance, LINES, mean))))
+    text = mutated(chance, "\n".join(pieces(chance, LINES, mean)))
+    while FENCE_MARKS.search(text):  # what stood around one mark may be another one
+        text = FENCE_MARKS.sub("", text)
     return text.replace("77", "7")
 
 

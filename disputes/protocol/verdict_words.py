@@ -29,7 +29,8 @@ _REFUSING = (
     "needs revision", "needs revisions", "need revision", "needs work", "needs changes", "needs fixes",
     "needs rework", "needs major revision", "needs minor revision", "needs significant revision",
     "reject", "rejected", "rejection", "changes requested", "changes required", "change requested",
-    "request changes", "requesting changes", "requires changes", "requires revision", "revision required", "revision needed",
+    "request changes", "requesting changes", "requires changes", "requires revision", "revision required",
+    "revision needed",
     "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
     "not ready",
 )  # fmt: skip
