@@ -37,6 +37,7 @@ REASONS = [
     "architecture_disagreement", "specification_ambiguity", "guideline_conflict", "security_concern",
     "scope_disagreement", "other",
 ]  # fmt: skip
+ANSWERS = ["addressed", "addressed", "partly", "silent"]
 AREAS = ["claims", "invoices", "payments", "retries", "exports", "mail", "login", "search", "ledger", "sync"]
 VERBS = ["retried", "locked", "cached", "parsed", "escaped", "logged", "sorted", "checked", "closed", "split"]
 THINGS = ["row", "lease", "token", "batch", "request", "cursor", "amount", "header", "page", "event"]
@@ -302,7 +303,7 @@ class Year:
             review, raised = self._review(task, submission, round_, then, severity, title, reviewer, findings)
             self._run(project, task, "reviewer", round_, then + timedelta(minutes=20), review_id=review)
             for place, finding in enumerate(findings[-3:]):
-                kind = "declined" if place == 0 else chance.choice(["addressed", "partly", "silent"])
+                kind = "declined" if place == 0 and chance.random() < 0.6 else chance.choice(ANSWERS)
                 self.answer.add(submission_id=submission, finding_id=finding, kind=kind, text=SENTENCE)
             findings += raised
         if status == "closed":
@@ -344,7 +345,7 @@ class Year:
             raised.append(
                 self.finding.add(
                     review_id=review, task_id=task, ordinal=n + 1, round=round_,
-                    code=f"ISSUE-R{round_}-{n + 1:03d}", severity=severity if n == 0 else "medium",
+                    code=f"ISSUE-R{round_}-{n + 1:03d}", severity=severity if n == 0 else self.chance.choice(SEVERITIES),
                     mandatory=n < 2, title=title if n == 0 else self._claim(), path="src/jobs.py",
                     line=14 + n, impact=SENTENCE, suggestion=SENTENCE, text=SENTENCE * 3,
                     excerpt="".join(f"    line_{i} = claim(row, {i})\n" for i in range(15)),
