@@ -8,7 +8,7 @@ from django.conf import settings
 
 from disputes.models import Channel
 from disputes.telling.addresses import LENGTH_MAX, Address, checked
-from disputes.telling.topics import Topic
+from disputes.telling.topics import OF_A_PERSON, OF_A_PROJECT
 from tasks.access import projects_for
 from tasks.errors import Refused
 
@@ -19,9 +19,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
     """A channel as it was typed. The address is asked for once and never shown again."""
 
     address = forms.CharField(max_length=LENGTH_MAX, strip=True)
-    wants = forms.MultipleChoiceField(
-        label="What about", choices=Topic.choices, required=False, widget=forms.CheckboxSelectMultiple
-    )
+    wants = forms.MultipleChoiceField(label="What about", required=False, widget=forms.CheckboxSelectMultiple)
     timezone = forms.ChoiceField(label="Time zone", widget=forms.Select(attrs={"class": "field"}))
 
     class Meta:
@@ -48,14 +46,15 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         self.found: Address | None = None
         self.is_new = self.instance.pk is None
+        self.topics = OF_A_PERSON if self.instance.user_id else OF_A_PROJECT
+        self.fields["wants"].choices = [(topic.value, label) for topic, label in self.topics.items()]  # type: ignore[attr-defined]
+        if not self.instance.wants:
+            self.initial["wants"] = list(self.topics)
         zones = sorted(available_timezones() | {"UTC", self.instance.timezone})
         self.fields["timezone"].choices = [(zone, zone.replace("_", " ")) for zone in zones]  # type: ignore[attr-defined]
         if self.is_new:
             self.initial["timezone"] = settings.TIME_ZONE
             self.fields["timezone"].widget.attrs["data-own-zone"] = ""
-            self.initial["wants"] = [topic.value for topic in Topic]
-        elif not self.instance.wants:
-            self.initial["wants"] = [topic.value for topic in Topic]
         if self.instance.user_id is None:
             del self.fields["project"]
         else:
@@ -72,7 +71,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
         chosen = self.cleaned_data["wants"]
         if not chosen:
             raise forms.ValidationError("Choose at least one, or pause the channel.")
-        return [] if len(chosen) == len(Topic) else chosen
+        return [] if len(chosen) == len(self.topics) else chosen
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data

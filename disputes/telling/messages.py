@@ -25,9 +25,9 @@ SENTENCES = {
     "ruled": "{who} ruled",
     "ruling_undone": "{who} took a ruling back",
     "dispute_closed": "Settled",
-    "assigned": "{who} assigned it to you",
+    "assigned": "{who} assigned it",
     "commented": "{who} commented",
-    "nudged": "Still waits for your ruling",
+    "nudged": "Still waits for a ruling",
     "unattended": "Nobody has ruled yet",
     "stale": "Stale",
     "trouble": "Its repository cannot be reached",
@@ -39,7 +39,10 @@ AGAIN = {
     Conflict.Origin.REOPENED: "A ruling was reopened",
     Conflict.Origin.NOT_HONOURED: "A ruling was not honoured",
 }
-SAYS_MORE = {"commented", "ruled", "trouble", "project_ended", "round_limit"}
+SAYS_MORE = {
+    "assigned", "commented", "ruled", "nudged", "unattended", "stale", "trouble", "round_limit",
+    "project_ended",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +136,13 @@ def together(messages: Sequence[Message]) -> Message:
     return Message(f"{len(messages)} messages from Steroids", tuple(lines), link(reverse("queue")))
 
 
-def payload(subject: Subject, uid: str) -> dict[str, Any]:
+def payload(subject: Subject, uid: str, topic: str = "") -> dict[str, Any]:
     """The same for machines."""
     event, dispute, conflict = subject.event, subject.dispute, subject.conflict
     told = conflict or dispute
     return {
         "id": uid,
-        "type": f"{subject.topic}",
+        "type": topic or str(subject.topic),
         "timestamp": event.at.isoformat(),
         "data": {
             "event": event.pk,

@@ -149,8 +149,8 @@ def settle(rows: Sequence[Delivery], outcome: post.Outcome) -> None:
 def _content(channel: Channel, rows: Sequence[Delivery], now: datetime) -> dict[str, Any]:
     address = unseal(channel.sealed_address)
     if channel.kind == Channel.Kind.WEBHOOK:
-        uid = str(rows[0].uid)
-        return webhook(channel, address, uid, messages.payload(subject_of(rows[0].event), uid), now)
+        row, uid = rows[0], str(rows[0].uid)
+        return webhook(channel, address, uid, messages.payload(subject_of(row.event), uid, row.topic), now)
     told = messages.together([messages.message_of(subject_of(row.event), row.topic) for row in rows])
     return people(address, told, str(rows[0].uid))
 

@@ -16,7 +16,7 @@ class Topic(TextChoices):
     REMINDER = "reminder", "Nobody has ruled for hours"
     STALE = "stale", "A dispute is stale"
     PROJECT = "project", "The project is stuck, at its limit or ended"
-    LANDED = "landed", "A task landed (channels of a project only)"
+    LANDED = "landed", "A task landed"
 
 
 TOPICS = {
@@ -34,6 +34,14 @@ TOPICS = {
     "round_limit": Topic.PROJECT,
     "project_ended": Topic.PROJECT,
     "landed": Topic.LANDED,
+}
+# What a person's channel may choose, and what a project's: nobody is told in person of a landing, and a room
+# is not mentioned.
+OF_A_PERSON = {topic: topic.label for topic in Topic if topic != Topic.LANDED}
+OF_A_PROJECT = {topic: topic.label for topic in Topic if topic != Topic.MENTIONED} | {
+    Topic.ASSIGNED: "A dispute was assigned",
+    Topic.COMMENTED: "A comment",
+    Topic.RULED: "A ruling, or its end",
 }
 AGAIN = {Conflict.Origin.REOPENED, Conflict.Origin.NOT_HONOURED}
 

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from disputes import rulings, triage
 from disputes.models import Channel, Delivery
 from disputes.telling import fanout, sealing, signing
-from disputes.telling.topics import Topic
+from disputes.telling.topics import OF_A_PERSON, OF_A_PROJECT
 from tasks.models import Event, Project
 from tests.factories import create_project, create_user
 from tests.notifications.conftest import create_channel, open_card
@@ -24,7 +24,7 @@ from tests.notifications.test_sending import verify
 pytestmark = pytest.mark.django_db
 
 ADDRESS = "https://example.org/hooks/very-secret-token"
-ALL = [topic.value for topic in Topic]
+ALL = [topic.value for topic in OF_A_PERSON]
 TYPED = {"name": "Hook", "kind": "webhook", "address": ADDRESS, "wants": ALL, "timezone": "Europe/Berlin"}
 
 
@@ -194,9 +194,10 @@ def test_the_channels_of_a_project_are_its_maintainers_business(
     assert client.post("/notifications/add/?of=ledger").status_code == 404
     assert as_user(client, tom).post("/notifications/add/?of=ledger").status_code == 403
     assert client.post(f"/notifications/{channel.pk}/delete/").status_code == 403
-    as_user(client, lea).post("/notifications/add/?of=ledger", TYPED | {"name": "Machines"})
+    typed = TYPED | {"name": "Machines", "wants": [topic.value for topic in OF_A_PROJECT]}
+    as_user(client, lea).post("/notifications/add/?of=ledger", typed)
     added = Channel.objects.get(name="Machines")
-    assert (added.user, added.project) == (None, ledger)
+    assert (added.user, added.project, added.wants) == (None, ledger, [])
     assert Event.objects.get(kind="channel").note == "Machines (example.org) was added."
     assert "Room" not in html(client, "/notifications/")
 
