@@ -345,7 +345,8 @@ class Year:
             raised.append(
                 self.finding.add(
                     review_id=review, task_id=task, ordinal=n + 1, round=round_,
-                    code=f"ISSUE-R{round_}-{n + 1:03d}", severity=severity if n == 0 else self.chance.choice(SEVERITIES),
+                    code=f"ISSUE-R{round_}-{n + 1:03d}",
+                    severity=severity if n == 0 else self.chance.choice(SEVERITIES),
                     mandatory=n < 2, title=title if n == 0 else self._claim(), path="src/jobs.py",
                     line=14 + n, impact=SENTENCE, suggestion=SENTENCE, text=SENTENCE * 3,
                     excerpt="".join(f"    line_{i} = claim(row, {i})\n" for i in range(15)),
