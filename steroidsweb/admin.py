@@ -24,6 +24,7 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+    filter_horizontal = ()  # Django's two boxes do not fit a phone and name their icons wrongly
     list_display = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
     add_fieldsets = (
         (None, {"fields": ("username", ("first_name", "last_name"), "email", "is_staff")}),
@@ -34,6 +35,8 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
 @admin.register(Group)
 class GroupAdmin(SuperuserAdmin, DjangoGroupAdmin, ModelAdmin):
     """Nothing here asks for groups; memberships of projects say who may what."""
+
+    filter_horizontal = ()
 
 
 @admin.register(Schedule)

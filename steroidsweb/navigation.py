@@ -86,7 +86,11 @@ UNFOLD: dict[str, Any] = {
         "steroidsweb.sidebar.steroids_css",
         "steroidsweb.sidebar.dashboard_css",
     ],
-    "SCRIPTS": ["steroidsweb.sidebar.htmx_js", "steroidsweb.sidebar.count_js"],
+    "SCRIPTS": [
+        "steroidsweb.sidebar.htmx_js",
+        "steroidsweb.sidebar.count_js",
+        "steroidsweb.sidebar.select2_js",
+    ],
     "LOGIN": {"form": "steroidsweb.sign_in.SignInForm"},
     "GLOBAL_CALLBACK": "steroidsweb.sidebar.no_inline_colours",
     "SIDEBAR": {

@@ -68,6 +68,10 @@ def htmx_js(request: HttpRequest) -> str:
     return static("steroids/htmx.js")
 
 
+def select2_js(request: HttpRequest) -> str:
+    return static("steroids/select2.js")
+
+
 def steroids_css(request: HttpRequest) -> str:
     return static("steroids/steroids.css")
 

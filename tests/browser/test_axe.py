@@ -1,0 +1,65 @@
+"""Every page under axe: nothing serious or critical for people with other means than eyes and a mouse."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.pages import every_page, fill_scene, our_pages
+from tests.browser.scene import Scene
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+expect = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed.").expect
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AXE = Path(
+    os.environ.get("STEROIDS_AXE")
+    or Path(__file__).parents[2] / "var/axe/node_modules/axe-core/axe.min.js"  # where `make axe` puts it
+)
+Open = Callable[..., "Page"]
+RUN = """async () => {
+    const found = await axe.run(document, {resultTypes: ["violations"], iframes: false});
+    const grave = found.violations.filter(each => ["serious", "critical"].includes(each.impact));
+    const why = node => [...node.any, ...node.all, ...node.none].map(one => one.message).join(" ");
+    const told = node => `${node.target.join(" ")} ${node.html.slice(0, 160)} ${why(node).slice(0, 160)}`;
+    return grave.flatMap(each => each.nodes.slice(0, 4).map(node => `${each.id}: ${told(node)}`));
+}"""
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    if not AXE.is_file():
+        pytest.skip("axe-core is not there: `make axe` installs it, or STEROIDS_AXE names its axe.min.js.")
+    return AXE.read_text(encoding="utf-8")
+
+
+def faults(page: "Page", paths: list[str], axe: str) -> list[str]:
+    """What axe finds on each of the pages; they load nothing else meanwhile."""
+    root, found = page.url.removesuffix("/healthz"), []
+    for path in paths:
+        answer = page.goto(root + path)
+        assert answer is not None
+        assert answer.status == 200, f"{path} answers {answer.status}"
+        expect(page.locator("html[x-cloak]")).to_have_count(0)  # Alpine is done with the page
+        if path == "/api/docs/":
+            continue  # Swagger UI is not ours
+        page.evaluate(axe)
+        found += [f"{path} {fault}" for fault in page.evaluate(RUN)]
+    return found
+
+
+def test_no_page_has_a_grave_fault_in_the_light(open_page: Open, scene: Scene, axe: str) -> None:
+    fill_scene(scene)
+    found = faults(open_page("/healthz"), every_page(scene), axe)
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_no_page_of_ours_has_a_grave_fault_in_the_dark(open_page: Open, scene: Scene, axe: str) -> None:
+    fill_scene(scene)
+    pages = ["/admin/", "/admin/tasks/task/", *our_pages(scene)]
+    found = faults(open_page("/healthz", color_scheme="dark"), pages, axe)
+    assert not found, "\n" + "\n".join(found)
