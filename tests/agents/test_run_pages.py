@@ -20,6 +20,7 @@ from tasks.models import Project
 from tests.factories import create_host, create_project, create_run, create_task
 
 NOW = timezone.now()
+NBSP = "\N{NO-BREAK SPACE}"
 RED = "\x1b[31mred\x1b[0m"
 
 
@@ -163,7 +164,8 @@ def test_the_list_says_what_runs_where_and_what_ended_how(
     quiet = create_run(create_task(ledger), started_at=NOW - silence / 2, last_output_at=NOW - silence / 2)
     shown = as_user(client, vera).get("/runs/").content.decode()
     wanted = [
-        "ledger-7 Retry", "coder-1", "atlas-1", "d\N{NO-BREAK SPACE}1\N{NO-BREAK SPACE}h", "Running, last output", "Went silent", "No output.",
+        "ledger-7 Retry", "coder-1", "atlas-1", f"d{NBSP}1{NBSP}h",
+        "Running, last output", "Went silent", "No output.",
         f'href="/runs/{run.pk}/"', "Silent for", f'href="/runs/{quiet.pk}/"',
     ]  # fmt: skip
     assert [words for words in wanted if words not in shown] == []
