@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -172,14 +172,16 @@ def _create(url: str) -> None:
 
 
 def _named(url: str, name: str) -> str:
-    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+    """The same server, another database."""
+    address, mark, query = url.partition("?")
+    return f"{address.rpartition('/')[0]}/{name}{mark}{query}"
 
 
 def small_beside(url: str) -> str:
     """The address of the small database that belongs to a big one."""
-    path = urlsplit(url).path
-    stem, dot, ending = path.rpartition(".") if path.endswith(".sqlite3") else (path, "", "")
-    return urlunsplit(urlsplit(url)._replace(path=f"{stem}_small{dot}{ending}"))
+    name = url.partition("?")[0].rpartition("/")[2]
+    stem, dot, ending = name.partition(".")
+    return _named(url, f"{stem}_small{dot}{ending}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 WIDTH, HEIGHT = 360, 150
 LEFT, RIGHT, TOP, BOTTOM = 46, 8, 8, 22  # room for the words at the axes
@@ -91,7 +92,7 @@ def short(seconds: float) -> str:
 
 def _ticks(highest: float, steps: Sequence[float]) -> list[float]:
     """From 0 in equal steps past the highest value; the smallest round step that needs few of them."""
-    step = next((step for step in steps if step * TICKS >= highest), max(highest / TICKS, 1))
+    step = next((step for step in steps if step * TICKS >= highest), max(ceil(highest / TICKS), 1))
     number = max(1, -(-highest // step))
     return [step * n for n in range(int(number) + 1)]
 
