@@ -478,3 +478,21 @@ def test_many_lines_cost_as_much_as_a_few(
     with django_assert_max_num_queries(6):
         found = standing.standings(tasks)
     assert len(found) == len(tasks)
+
+
+@pytest.mark.parametrize("status", Status)
+@pytest.mark.parametrize("how", ["nothing", "accepted", "landed", "hand"])
+def test_a_section_is_open_as_long_as_the_counter_says_so(ledger: Project, status: str, how: str) -> None:
+    """The facts ask by other columns than the counter, and must agree with it."""
+    doors, walls = create_section(ledger, "Doors"), create_section(ledger, "Walls")
+    doors.depends_on.add(walls)
+    task = create_task(section=walls, status="review", round=1)
+    changes = {
+        "nothing": {"finished_by": "import"} if status == "completed" else {},
+        "accepted": {"accepted": create_submission(task)},
+        "landed": {"accepted": task.submissions.get(), "landed_sha": sha("c"), "landed_at": NOW},
+        "hand": {"finished_by": "hand"},
+    }[how]
+    Task.objects.filter(pk=task.pk).update(status=status, **changes)
+    waiting = waits(create_task(section=doors))
+    assert "counter is wrong" not in line(waiting)
