@@ -1,6 +1,6 @@
 """Diffs, the lines around a place, and the strip of rounds: no database needed."""
 
-from disputes.pages.code import Line, code_at, parse_diff
+from disputes.pages.code import Line, code_at, coloured, parse_diff
 from disputes.pages.rounds import strip
 from disputes.pages.words import plain, visible
 
@@ -138,3 +138,37 @@ def test_an_answer_comes_before_the_review_of_its_round() -> None:
 
 def test_a_long_strip_shows_its_end() -> None:
     assert [step.round for step in strip(40, [1], {})] == [36, 37, 38, 39, 40]
+
+
+# --- Side by side -------------------------------------------------------------------------------------------
+
+
+def test_removed_lines_stand_beside_the_added_ones() -> None:
+    text = (
+        "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -10,5 +20,5 @@ def f():\n same\n-old 1\n"
+        "-old 2\n+new 1\n between\n-gone\n+come 1\n+come 2\n"
+    )
+    [hunk] = parse_diff(text).files[0].hunks
+    rows = [
+        tuple((line.number, line.text, line.change) if line else None for line in (pair.old, pair.new))
+        for pair in hunk.pairs()
+    ]
+    assert rows == [
+        ((10, "same", ""), (20, "same", "")),
+        ((11, "old 1", "removed"), (21, "new 1", "added")),
+        ((12, "old 2", "removed"), None),
+        ((13, "between", ""), (22, "between", "")),
+        ((14, "gone", "removed"), (23, "come 1", "added")),
+        (None, (24, "come 2", "added")),
+    ]
+
+
+def test_a_long_diff_has_its_colours_at_the_top_only() -> None:
+    text = "".join(
+        f"diff --git a/{name}.py b/{name}.py\n--- a/{name}.py\n+++ b/{name}.py\n"
+        "@@ -1,1 +1,1 @@\n-import a\n+import b\n"
+        for name in ("first", "second")
+    )
+    first, second = coloured(parse_diff(text), max_lines=3).files
+    assert "<span" in first.hunks[0].lines[0].html
+    assert second.hunks[0].lines[0].html == ""
