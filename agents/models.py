@@ -127,6 +127,7 @@ class Run(models.Model):
     class Outcome(models.TextChoices):
         HANDED_IN = "handed_in", "Handed in"
         NOTHING = "nothing", "Nothing handed in"
+        NOT_TAKEN = "not_taken", "Every hand-in was refused"
         LOST = "lost"
         SILENT = "silent", "Went silent"
         WALL = "wall", "Ran too long"
@@ -168,6 +169,8 @@ class Run(models.Model):
         Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
     )
     review = models.OneToOneField(Review, null=True, blank=True, on_delete=models.PROTECT, related_name="run")
+    refusals = models.PositiveIntegerField(default=0, help_text="Hand-ins that were not taken.")
+    refusal = models.JSONField(default=list, blank=True, help_text="Lines and reasons of the last of them.")
     stop_requested = models.BooleanField(default=False)
     queued_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True)

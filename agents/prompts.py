@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.template import Context, Engine, Template
 
+from agents import retrying
 from agents.models import Run
 from agents.runtime.detect import Commands
 from agents.runtime.git import Mirror
@@ -167,6 +168,7 @@ def _for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         ],
         "red_problem": fenced(one_line(red.problem)) if red else "",
         "clash_problem": fenced(clash.problem) if clash else "",
+        **retrying.told(retrying.to_mend(earlier)),
         "resumed_reason": fenced(resumed.reason) if resumed and resumed.reason else "",
     }
 
@@ -195,6 +197,7 @@ def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     settled = rulings.settled_lines(task)
     ruled = [decision for decision in decisions if decision.expects_change]
     clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
+    earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
     given = submission.answers.select_related("finding") if submission else []
     answers = [f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}" for answer in given]
     return {
@@ -208,5 +211,6 @@ def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "settled": fenced(cut("\n".join(settled), FINDINGS_MAX, "settled points")) if settled else "",
         "ruled": "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in ruled)[2:]),
         "clarified": "\n\n".join(clarified),
+        **retrying.told(retrying.to_mend(earlier)),
         "again": submission is not None and submission.reviews.exists(),
     }

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from agents import retrying
 from agents.models import Run
 from disputes import cases
 from disputes.models import Conflict
@@ -24,7 +25,7 @@ def backoff(failures: int) -> timedelta:
     return timedelta(seconds=min(first * 2 ** max(failures - 1, 0), most))
 
 
-def failures_in_a_row(task: Task, role: str) -> int:
+def failed_in_a_row(task: Task, role: str) -> list[Run]:
     """Counted runs of the role since the last that handed in or since a human began the count anew."""
     runs = Run.objects.filter(task=task, role=role, status=Run.Status.ENDED)
     if task.counts_since:
@@ -32,7 +33,7 @@ def failures_in_a_row(task: Task, role: str) -> int:
     last_good = (
         runs.filter(outcome=Run.Outcome.HANDED_IN).order_by("-pk").values_list("pk", flat=True).first()
     )
-    return runs.filter(is_counted=True, pk__gt=last_good or 0).count()
+    return list(runs.filter(is_counted=True, pk__gt=last_good or 0).order_by("pk"))
 
 
 @transaction.atomic
@@ -72,18 +73,23 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
 
 
 def _count(run: Run, task: Task, reason: str) -> None:
-    failures = failures_in_a_row(task, run.role)
-    if failures < settings.EMPTY_RUNS_MAX:
+    failed = failed_in_a_row(task, run.role)
+    failures, used_up = len(failed), retrying.exhausted(task, failed)
+    if failures < settings.EMPTY_RUNS_MAX and not used_up:
         Task.objects.filter(pk=task.pk, version=task.version).update(
             not_before=timezone.now() + backoff(failures)
         )
         return
-    question = f"{failures} runs of {run.agent_label or run.role} ended without a hand-in: {task.title}"
+    who = run.agent_label or run.role
+    question = f"{failures} runs of {who} ended without a hand-in: {task.title}"
+    if used_up:
+        question = f"Hand-ins of {who} were refused until no retry was left: {task.title}"
+        reason = f"{used_up.failure_type}: {used_up.message}"
     try:
         cases.park(
             task,
             Conflict.Origin.EMPTY_RUNS,
-            question,
+            question[:500],
             detail=f"The last one: {run.get_outcome_display()}. {reason}",
         )
     except (StaleTask, IllegalMove):

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
+from agents import retrying
 from agents.api import handins, serializers
 from agents.api.principals import RunPrincipal
 from tasks import idempotency
@@ -47,10 +48,17 @@ class HandInView(APIView):
         super().check_throttles(request)
         with transaction.atomic():  # who may not do this is told so, whatever the body holds
             handins.caller_of(request.user, type(self).verb_name, ref)
-        body = self.serializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        verb = type(self).verb
-        return idempotency.once(request, lambda: (verb(request.user, ref, body.validated_data), self.created))
+        try:
+            body = self.serializer(data=request.data)
+            body.is_valid(raise_exception=True)
+            verb = type(self).verb
+            return idempotency.once(
+                request, lambda: (verb(request.user, ref, body.validated_data), self.created)
+            )
+        except Exception as error:
+            if isinstance(request.user, RunPrincipal):  # its transaction is undone; that it was refused stays
+                retrying.note(request.user.run, type(self).verb_name, error)
+            raise
 
 
 def _view(name: str, verb: Callable[..., dict[str, Any]], body: type[Serializer[Any]]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from agents import runs
+from agents import retrying, runs
 from agents.models import Output, Run
 from agents.runtime import commands, keeping, paths
 from tasks.events import record
@@ -27,6 +27,8 @@ REASONS = {
     "orphan": Run.Outcome.LOST,
     "refused": Run.Outcome.REFUSED,
 }
+# Outcomes that say less than the refusals of the run do.
+UNSAID = {Run.Outcome.NOTHING, Run.Outcome.CRASH}
 
 
 def clean(raw: bytes) -> str:
@@ -116,6 +118,9 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str) -> None
         text = f"{last.get('name', 'agent')} ended with {code}: {lines[-1][:300] if lines else 'no output'}"
     elif reason:
         text = f"Ended by the host: {reason}."
+    if run.refusals:
+        outcome = Run.Outcome.NOT_TAKEN if outcome in UNSAID else outcome
+        text = f"{retrying.said(run)} {text}".strip()
     runs.end(run, outcome, reason=text, exit_code=code, salvage_sha=keeping.salvage(run))
 
 

@@ -109,7 +109,7 @@ def _ids(ids: Iterable[str]) -> str:
 
 
 def _missing(failure: Failure, due: Due) -> Iterable[str]:
-    if due.form is Form.HAND_IN:
+    if due.form in HANDED_IN:
         yield f"Your run ended without a hand-in. Hand in with exactly this command: `{due.place}`"
         yield "The hand-in must be accepted before you stop; printing the text is not enough."
     else:
@@ -218,12 +218,17 @@ def first_example(
     return pick(form, (Source.SESSION, Source.CANONICAL, Source.TEMPLATE), earlier, budget)
 
 
+def example_lines(example: Example) -> str:
+    """The example with the words in front of it, where it comes from among them (EX-6)."""
+    told = f"## An example: {example.origin}\n\nIt shows the form; its ids and its content are not yours."
+    return f"{told}\n\n{fenced(example.text)}"
+
+
 def retry_prompt(original: str, result: Validation, due: Due, example: Example | None) -> str:
     """The notice, the original prompt, the example, and one closing line that repeats the demand (EX-7)."""
     parts = ["\n".join(notice(result, due)), original.strip("\n")]
     if example:
-        told = f"## An example: {example.origin}\n\nIt shows the form; its ids and its content are not yours."
-        parts.append(f"{told}\n\n{fenced(example.text)}")
+        parts.append(example_lines(example))
     parts.append(demand(result, due))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 

@@ -145,14 +145,18 @@ def accepted(response: Response) -> dict[str, Any]:
 
 
 def rows() -> dict[str, list[Any]]:
-    """Every row of ours but the tokens, which remember when they were used."""
+    """Every row of ours but the tokens, which remember when they were used, and what runs were refused."""
     models = [
         model
         for label in ("tasks", "disputes", "agents")
         for model in apps.get_app_config(label).get_models()
     ]
     return {
-        model.__name__: list(model._default_manager.order_by("pk").values_list())
+        model.__name__: list(
+            model._default_manager.order_by("pk").values_list(
+                *(field.attname for field in model._meta.concrete_fields if "refusal" not in field.name)
+            )
+        )
         for model in models
         if model is not Token
     }

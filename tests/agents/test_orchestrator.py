@@ -570,7 +570,7 @@ def test_a_reviewer_that_never_answers_asks_a_human_too(db: None) -> None:
 @pytest.mark.parametrize("outcome", ["nothing", "silent", "wall", "bytes", "refused", "crash"])
 def test_what_an_agent_did_not_do_counts(task: Task, outcome: str) -> None:
     assert fail(task, outcome=outcome).is_counted
-    assert runs.failures_in_a_row(task, "coder") == 1
+    assert len(runs.failed_in_a_row(task, "coder")) == 1
 
 
 @pytest.mark.parametrize("outcome", ["lost", "stopped", "handed_in"])
@@ -589,7 +589,7 @@ def test_a_hand_in_begins_the_count_anew(task: Task) -> None:
     fail(task, outcome=Run.Outcome.HANDED_IN)
     fail(task, 5)
     assert task.status == "in_progress"
-    assert runs.failures_in_a_row(task, "coder") == 5
+    assert len(runs.failed_in_a_row(task, "coder")) == 5
 
 
 def test_a_human_who_sends_it_on_begins_the_count_anew(task: Task) -> None:

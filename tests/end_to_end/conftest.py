@@ -35,7 +35,9 @@ def finished_demo(django_db_setup: None) -> Iterator[tuple[Installation, str]]:
         made = Installation(Path(folder) / "home")
         made.begin_with(EMPTY)
         try:
-            yield made, made.until_idle("--demo")
+            printed = made.until_idle("--demo")
+            made.mint_token()
+            yield made, printed
         finally:
             made.end_everything()
 

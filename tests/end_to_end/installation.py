@@ -112,14 +112,14 @@ class Installation:
         )
         return done.stdout.strip()
 
-    def token(self) -> str:
-        """A personal token of the admin."""
+    def mint_token(self) -> None:
+        """A personal token of the admin, for `steroids` here and in copies."""
         made = self.manage(
             "shell", "--no-imports", "-c",
             "from django.contrib.auth.models import User; from agents.models import Token; "
             "print(Token.mint(User.objects.get(username='admin'), 'tests')[1])",
         )  # fmt: skip
-        return re.search(r"stx_\S+", made.stdout)[0]  # type: ignore[index]
+        (self.home / "token").write_text(re.search(r"stx_\S+", made.stdout)[0])  # type: ignore[index]
 
     @contextmanager
     def web(self) -> Iterator[str]:
@@ -139,8 +139,6 @@ class Installation:
     def steroids(self, url: str, *words: str) -> subprocess.CompletedProcess[str]:
         """The command, as a person uses it."""
         token = self.home / "token"
-        if not token.exists():
-            token.write_text(self.token())
         environment = {"PATH": os.environ["PATH"], "STEROIDS_URL": url, "STEROIDS_TOKEN_FILE": str(token)}
         return subprocess.run([*CLI, *words], env=environment, capture_output=True, text=True, check=False)
 

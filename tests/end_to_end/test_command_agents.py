@@ -117,6 +117,32 @@ def test_an_agent_that_does_nothing_is_tried_six_times_then_a_human_is_asked(
     assert "6 runs of coder-script ended without a hand-in" in card.question
 
 
+def test_hand_ins_that_are_all_refused_are_told_to_the_next_run_and_then_to_a_human(
+    loop: Loop, remote: Path, tmp_path: Path
+) -> None:
+    task = task_in(small_project(remote))
+    coder = """
+        import os, pathlib, subprocess, sys
+        pathlib.Path("hello.txt").write_text("hello\\n")
+        subprocess.run(["git", "add", "-A"], check=True)
+        subprocess.run(["git", "commit", "-q", "-m", "feat: say hello"], check=True)
+        bad = pathlib.Path(os.environ["TMPDIR"], "bad.md")
+        bad.write_text("Done.\\n\\n## DISAGREE: ISSUE-R9-009\\n\\nNo reason.\\n")
+        hand_in = ["steroids", "tasks", "update", "--status", "review", "--response", bad]
+        sys.exit(subprocess.run(hand_in).returncode)
+    """
+    command_agent("coder", script(tmp_path, "coder", coder))
+    loop.until(task, "disputed")
+    runs = Run.objects.filter(role="coder").order_by("pk")
+    assert [(run.outcome, run.refusals) for run in runs] == [("not_taken", 1)] * 3
+    reason = "line 3: the block on ISSUE-R9-009 has no **Rationale:** with text"
+    assert all(reason in run.reason for run in runs)
+    first, *later = (prompt.text for prompt in Prompt.objects.filter(run__role="coder").order_by("run"))
+    assert "not accepted" not in first
+    assert all(text.startswith("## Your last run was not accepted") and reason in text for text in later)
+    assert "MAX_RETRIES_EXHAUSTED" in Conflict.objects.exclude(kind="alert").get().coder_position
+
+
 def test_a_malformed_hand_in_is_refused_with_its_line_and_the_run_goes_on(
     loop: Loop, remote: Path, tmp_path: Path
 ) -> None:
