@@ -185,7 +185,7 @@ DOORBELL = "agents.bell.ring"
 WAITING_LINE = "agents.pages.standing.line_of"
 # The same for events of which people are told.
 NOTICE_BELL = "disputes.telling.bell.ring"
-# Where people reach the pages: begins every link in a message. Empty: links are left out.
+# Where people reach the pages: begins every link in a message. Empty: API_URL, which suits a single machine.
 URL = env_str("STEROIDS_URL").rstrip("/")
 if URL and not URL.startswith(("https://", "http://")):
     raise ImproperlyConfigured(f"STEROIDS_URL={URL} is no address; it begins with https:// or http://.")

@@ -117,8 +117,9 @@ def _path(subject: Subject) -> str:
 
 
 def link(path: str) -> str:
-    """An address that works outside of the browser; empty where STEROIDS_URL is not set."""
-    return f"{settings.URL}{path}" if settings.URL else ""
+    """An address that works outside of the browser; empty where none is known."""
+    root = settings.URL or settings.API_URL.rstrip("/")
+    return f"{root}{path}" if root else ""
 
 
 def together(messages: Sequence[Message]) -> Message:

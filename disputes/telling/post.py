@@ -35,13 +35,14 @@ def carry(parcel: dict[str, Any], seconds: float = SECONDS) -> Outcome:
             stderr=subprocess.DEVNULL, timeout=seconds, env=ENVIRONMENT, cwd="/", check=False,
         )  # fmt: skip
         said = json.loads(done.stdout)
+        return Outcome(
+            bool(said["ok"]), str(said.get("error", "")), bool(said.get("permanent")),
+            str(said.get("service", ""))[:40],
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Outcome(False, f"No answer within {seconds:.0f} s.")
-    except (OSError, ValueError):
+    except (OSError, ValueError, LookupError, TypeError):
         return Outcome(False, "The message could not be carried.")
-    return Outcome(
-        said["ok"], said.get("error", ""), bool(said.get("permanent")), str(said.get("service", ""))[:40]
-    )
 
 
 def look_at(address: str) -> Outcome:

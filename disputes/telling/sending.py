@@ -1,6 +1,7 @@
 """Sending what is due: at least once, under a stable id, again after a while, at last visibly given up."""
 
 import json
+import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -17,6 +18,8 @@ from disputes.telling.audience import may_still_see
 from disputes.telling.hours import due_at
 from disputes.telling.sealing import Unreadable, unseal
 from disputes.telling.subjects import subject_of
+
+log = logging.getLogger(__name__)
 
 # After each failure; the first is also for how long a claim holds, so it is longer than any sending.
 DELAYS = [timedelta(minutes=minutes) for minutes in (1, 4, 15, 60, 120, 240, 360)]
@@ -100,7 +103,10 @@ def _parcel_for(channel: Channel) -> Parcel | None:
         return Parcel(claimed, _content(channel, claimed, now))
     except Unreadable as error:
         settle(claimed, post.Outcome(False, f"{error} Enter it anew.", is_permanent=True))
-        return None
+    except Exception:
+        log.exception("What %s is owed cannot be put into words.", channel)
+        settle(claimed, post.Outcome(False, "The message could not be written."))
+    return None
 
 
 def _may_go(row: Delivery, now: datetime) -> bool:

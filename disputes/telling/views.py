@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.cache import cache
 from django.core.paginator import Paginator
@@ -16,6 +15,7 @@ from disputes.pages.site import not_allowed, page, staff_only
 from disputes.pages.words import plain
 from disputes.telling import channels, sending
 from disputes.telling.forms import ChannelForm
+from disputes.telling.messages import link
 from tasks.access import MAINTAIN, projects_for
 from tasks.errors import Refused
 from tasks.models import Project
@@ -52,7 +52,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     context = {
         "title": "Notifications", "rows": rows, "project": None,
         "maintained": projects_for(request.user, MAINTAIN).order_by("name"),
-        "given_up": channels.given_up_for(request.user), "has_links": bool(settings.URL),
+        "given_up": channels.given_up_for(request.user), "has_links": bool(link("/")),
     }  # fmt: skip
     return page(request, "notifications/overview.html", context)
 

@@ -1,6 +1,7 @@
 """Sending to real servers on this machine: at least once, the same id each time, at last visibly given up."""
 
 import re
+import ssl
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -21,7 +27,7 @@ from disputes.models import Channel, Delivery
 from disputes.telling import fanout, jobs, sending, signing
 from tasks.models import Membership, Notice, Project
 from tests.notifications.conftest import create_channel, open_card
-from tests.notifications.receiver import MailServer, Receiver
+from tests.notifications.receiver import MailServer, Receiver, http_server, serve
 
 pytestmark = pytest.mark.django_db
 
@@ -176,6 +182,50 @@ def test_a_redirect_is_not_followed_and_410_ends_it(receiver: Receiver, ledger: 
     assert [taken.path for taken in receiver.taken] == ["/here", "/here"]
 
 
+def test_a_webhook_over_tls_wants_a_certificate_that_fits(
+    ledger: Project, tom: User, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.TELL_PRIVATE = True
+    receiver = Receiver()
+    server = http_server(receiver)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate_for("localhost", tmp_path))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    serve(server)
+    create_channel(f"https://localhost:{receiver.port}/", user=tom)
+    (row,) = owe(ledger)
+    jobs.tell()
+    row.refresh_from_db()
+    assert "certificate verify failed" in row.error
+    assert receiver.taken == []
+    monkeypatch.setitem(sending.post.ENVIRONMENT, "SSL_CERT_FILE", str(tmp_path / "own.pem"))
+    let_time_pass()
+    jobs.tell()
+    server.shutdown()
+    server.server_close()
+    row.refresh_from_db()
+    assert row.sent_at
+    assert len(receiver.taken) == 1
+
+
+def certificate_for(name: str, folder: Path) -> Path:
+    """A key, and a certificate that it signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(who, who, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "own.pem").write_bytes(secret + made.public_bytes(Encoding.PEM))
+    return folder / "own.pem"
+
+
 # --- Dead and slow channels -------------------------------------------------------------------------------
 
 
@@ -234,6 +284,24 @@ def test_the_tick_sends_nothing(receiver: Receiver, ledger: Project, tom: User) 
     owe(ledger)
     orchestrator.tick()
     assert receiver.taken == []
+
+
+def test_what_cannot_be_put_into_words_holds_up_no_other(
+    receiver: Receiver, ledger: Project, tom: User, lea: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_channel(receiver.url, user=tom, name="Broken")
+    create_channel(receiver.url, user=lea)
+    owe(ledger)
+    real = sending._content
+
+    def content(channel: Channel, *args: Any) -> Any:
+        if channel.name == "Broken":
+            raise ZeroDivisionError
+        return real(channel, *args)
+
+    monkeypatch.setattr(sending, "_content", content)
+    assert jobs.tell().endswith("sent 1")
+    assert Delivery.objects.get(channel__user=tom).error == "The message could not be written."
 
 
 # --- Asked again when it goes out -------------------------------------------------------------------------
