@@ -26,6 +26,7 @@ from disputes.protocol.verdicts import verdict_label
 MAX_INDENT = 3
 MAX_AHEAD = 14
 MAX_WORDS = 3  # of a bold line that stands for a heading
+STRONG = (Shape.HEADING, Shape.BOLD)
 RANK = {Shape.HEADING: 3, Shape.BOLD: 2, Shape.ITEM: 1, Shape.PLAIN: 1, Shape.TAG: 1}
 # Sections that only name findings again; they count where a review has no others.
 REPEATING = frozenset([Purpose.CLOSING, Purpose.REQUIRED, Purpose.CHECKS, Purpose.GAPS])
@@ -444,7 +445,7 @@ def _codes(start: Start) -> tuple[str, ...]:
 
 def _is_full(layout: Layout, block: Block) -> bool:
     """Whether a block says more than its first line: it is a heading, or words are indented below it."""
-    if block.start.shape in (Shape.HEADING, Shape.BOLD):
+    if block.start.shape in STRONG:
         return True
     below = block.begin + 1
     return below < block.end and layout.lines[below].text[:1] in (" ", "\t")

@@ -4,9 +4,10 @@ An id, a heading or a keyword inside a fence or a quote is an example, not a sta
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 MAX_BYTES = 256 * 1024
@@ -64,6 +65,10 @@ class Line(NamedTuple):
         return (len(match["level"]), match["text"].rstrip().rstrip("#").rstrip()) if match else None
 
 
+# What Line itself calls, without a step in Python for each of the lines.
+NEW_LINE: Callable[[Iterable[object]], Line] = partial(tuple.__new__, Line)
+
+
 class ListItem(NamedTuple):
     """A list item: blanks before its marker, the marker as written (`-`, `3.`), the text behind it."""
 
@@ -112,7 +117,7 @@ def scan(text: str) -> list[Line]:
         problem = Problem(1, f"the document has {size} bytes; {MAX_BYTES} are the limit")
         raise DocumentError("too_large", [problem])
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return list(map(Line, range(1, len(lines) + 1), lines, _modes(text, lines)[0]))
+    return list(map(NEW_LINE, zip(range(1, len(lines) + 1), lines, _modes(text, lines)[0], strict=True)))
 
 
 def unclosed_fence(lines: Sequence[Line]) -> int:
@@ -188,7 +193,7 @@ def _fence(raw: str, *, may_open: bool) -> _Fence | None:
 
 def joined(lines: Sequence[Line]) -> str:
     """The text of these lines as written, without blank ones around it."""
-    return "\n".join(line.text for line in lines).strip("\n")
+    return "\n".join([line.text for line in lines]).strip("\n")
 
 
 # --- What a line is ---------------------------------------------------------------------------------------
@@ -228,7 +233,7 @@ def cells(text: str) -> tuple[str, ...]:
         return ()
     row = text[1:-1] if text.endswith("|") and not text.endswith("\\|") else text[1:]
     if "\\|" not in row:
-        return tuple(cell.strip() for cell in row.split("|"))
+        return tuple(map(str.strip, row.split("|")))
     parts = row.replace("\\|", "\x00").split("|")
     return tuple(part.replace("\x00", "|").strip() for part in parts)
 

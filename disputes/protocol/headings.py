@@ -42,6 +42,7 @@ BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
 HARDLY = re.compile(r"nice[ -]to[ -]have|\bnot (?:so|that|too|very) (?:important|urgent|severe|serious)\b")
 NOT_SEVERE = re.compile(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno\b|\bnot\b(?! blocking)")
 NUMBERING = re.compile(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
+NUMBERED = re.compile(r"[0-9]| [A-Z]\b|ISSUE-R")  # some of it is in all headings that name a finding
 WORD = re.compile(r"[a-z]+")
 
 _NOUNS = (
@@ -231,6 +232,8 @@ def purpose_of(title: str) -> Purpose:
 
 def names_finding(title: str) -> bool:
     """Whether a heading begins with the id of a finding, so that its words are that finding's."""
+    if not NUMBERED.search(title):
+        return False
     plain = NUMBERING.sub("", title.lstrip("*`[ "), count=1).lstrip("*`[ ")
     return plain.startswith("ISSUE-R") or bool(native_code(plain))
 

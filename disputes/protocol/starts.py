@@ -87,6 +87,7 @@ class Start(NamedTuple):
     struck: bool = False
     # What it says
     title: str = ""
+    coded: bool = False  # it names the finding by an id: by codes or a native one
     codes: tuple[str, ...] = ()
     native: str = ""
     own: bool = False  # the native id is of the reviewer's making, and may be none: SEC-01, F1
@@ -99,10 +100,6 @@ class Start(NamedTuple):
     field: str = ""  # the part of a finding that the line begins instead
     labelled: bool = False  # **Issue:** text
     closed: bool = False  # bold words or an id with a colon or the like behind them
-
-    @property
-    def coded(self) -> bool:
-        return bool(self.codes or self.native)
 
     @property
     def whole(self) -> bool:
@@ -197,7 +194,7 @@ def _content(
         tick = tick or sign
     if struck := text[:2] == "~~":
         text = text.replace("~~", "")
-    if shape is Shape.HEADING and (match := NUMBERING.match(text)):
+    if level and (match := NUMBERING.match(text)):
         numbering, text = match[0].strip(), text[match.end() :]
     if lead := bold_lead(text):
         bold, text, rest = True, lead[0].strip(), lead[1].strip()
@@ -283,8 +280,8 @@ def _coded(
         title = title.strip("* ")
     title = take_prefix(title, words)
     return Start(
-        *carrier, title.strip(), codes=codes, native=native, own=own, bracket=bracket, words=tuple(words),
-        trailing=trailing, rest=rest, note=" ".join(notes), closed=closed,
+        *carrier, title.strip(), bool(codes or native), codes, native, own, tuple(words), trailing, rest,
+        note=" ".join(notes), bracket=bracket, closed=closed,
     )  # fmt: skip
 
 
@@ -299,7 +296,9 @@ def _tagged(carrier: _Carrier, tag: re.Match[str], head: str, rest: str) -> Star
         codes = _codes(match["codes"])
         title = title.lstrip("*`[")[match.end() :].lstrip(SEPARATORS)
     shape = Shape.TAG if carrier.shape is not Shape.HEADING else carrier.shape
-    return Start(*carrier._replace(shape=shape), title[:MAX_READ], codes=codes, words=(word,), tag=word)
+    return Start(
+        *carrier._replace(shape=shape), title[:MAX_READ], bool(codes), codes, words=(word,), tag=word
+    )
 
 
 def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:

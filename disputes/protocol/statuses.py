@@ -68,8 +68,7 @@ AT_END = re.compile(
 ENDED = re.compile(
     rf"(?:(?:not |un)?(?:{_VERBS})|partial(?:ly)?|verified|confirmed)(?:[,.;:]|$)", re.IGNORECASE
 )
-# One of these is in every status at an end.
-AT_END_HAS = ("ED", "OPEN", "PARTIAL", "WITHDRAWN", "MOOT", "COMPLETE")
+CAPITALS = re.compile("[A-Z]{4}")  # in every status at an end
 _COLUMNS = """
 status resolved resolved? addressed addressed? fixed fixed? resolution assessment verdict result state
 verification outcome disposition closed? reviewer
@@ -101,7 +100,7 @@ def status_in(start: Start) -> Status | None:
         if not words:
             continue
         end = words[-80:]
-        if any(part in end for part in AT_END_HAS) and (match := AT_END.search(end)):
+        if CAPITALS.search(end) and (match := AT_END.search(end)):
             found = status_of(match["status"])
         else:
             said = words[:1].isupper() or words[:1] in SIGNS or words is start.rest or ENDED.match(words)
@@ -115,8 +114,8 @@ def status_below(layout: Layout, index: int) -> Status | None:
     """What a **Status:** or **Verdict:** below a heading or bold line says, as far as the next one."""
     own = layout.starts[index]
     level = own.level if own and own.level else 6
-    for below in range(index + 1, min(index + 1 + MAX_AHEAD, len(layout.lines))):
-        line, start = layout.lines[below], layout.starts[below]
+    below = slice(index + 1, index + 1 + MAX_AHEAD)
+    for line, start in zip(layout.lines[below], layout.starts[below], strict=True):
         if start is not None and (
             0 < start.level <= level or (start.coded and start.shape in (Shape.HEADING, Shape.BOLD))
         ):

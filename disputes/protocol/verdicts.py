@@ -145,6 +145,8 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
     ends = _ends(layout)
     for index, line in enumerate(layout.lines):
         text = line.text
+        if not text:
+            continue
         if line.mode is not STATED:
             awaited = "" if text.strip() else awaited
             continue
