@@ -81,6 +81,7 @@ def _preview(
     projects = {item.dispute.project_id for item in possible}
     context = {
         "title": f"{verb.label}: {len(possible)} of {len(items)}",
+        "keys": [("?", "This list")],
         "verb": verb,
         "items": items,
         "possible": len(possible),

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -88,6 +88,8 @@ def queue_page(request: HttpRequest, tab: queue.Tab) -> HttpResponse:
         "rows": rows,
         **_suggestions(rows),
     }
+    if "X-Live" in request.headers:
+        return render(request, "disputes/parts/live.html", context)
     return page(request, "disputes/queue.html", context)
 
 

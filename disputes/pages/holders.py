@@ -10,6 +10,7 @@ from django.utils.functional import cached_property
 from disputes import triage
 from disputes.models import Dispute, Watch
 from disputes.models.case import SNOOZE_CONDITIONS
+from disputes.pages.words import plain
 from tasks.access import RULE, may
 
 MORNING = 9  # o'clock, where a snooze ends that names a day
@@ -35,7 +36,7 @@ class Held:
 
     @classmethod
     def _named(cls, person: Any, user: Any, until: datetime | None = None) -> "Held":
-        name = triage.name_of(person)
+        name = plain(triage.name_of(person)).strip() or "?"
         letters = "".join(word[0] for word in name.split()[:2]).upper()
         is_me = person.pk == user.pk
         return cls("You" if is_me else name.split()[0], letters, is_me, until)

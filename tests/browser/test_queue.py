@@ -113,9 +113,10 @@ def test_what_is_snoozed_with_a_key_comes_back_by_itself(open_page: Open, scene:
 def test_the_queue_fits_a_phone_and_the_dark(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     tom = create_user("tom", first_name="Tom", last_name="Tran")
     Membership.objects.create(project=scene.ledger, user=tom, role="triager")
-    triage.claim(scene.dispute, tom)
     triage.assign(scene.hands.dispute, User.objects.get(username="lea"), by=tom)
     page = open_page("/queue/", color_scheme="dark")
+    triage.claim(scene.dispute, tom)
+    page.evaluate("window.dispatchEvent(new Event('focus'))")  # as when one comes back to the tab
     expect(page.locator("[data-row]").nth(1)).to_contain_text("deciding")
     shoot(page, "queue-dark")
     page = open_page("/queue/", **PHONE)

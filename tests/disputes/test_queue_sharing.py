@@ -314,3 +314,16 @@ def test_a_maintainer_keeps_the_rota_and_names_only_who_may_rule(
     client.post(f"/admin/disputes/duty/{duty.pk}/delete/", {"post": "yes"})
     kinds = Event.objects.filter(kind__startswith="duty").order_by("pk").values_list("kind", flat=True)
     assert list(kinds) == ["duty_added", "duty_deleted"]
+
+
+def test_what_refreshes_by_itself_tells_no_message_and_has_no_frame(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    row = dispute(ledger)
+    as_user(client, tom)
+    client.post(f"/queue/{row.ref}/watch/", {"next": "/queue/"})
+    part = client.get("/queue/", headers={"X-Live": "1"}).content.decode()
+    assert part.count("data-live") == 2
+    assert f'data-row="{row.pk}"' in part
+    assert "<html" not in part
+    assert f"You watch {row.ref}." in client.get("/queue/").content.decode()

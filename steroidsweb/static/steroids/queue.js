@@ -213,13 +213,13 @@ function isBusy() {
     return document.hidden || typing || shown || picks().length > 0;
 }
 
-/** Fetch the page anew and put its rows in place of ours, unless the person is in the middle of something. */
+/** Fetch tabs and rows anew and put them in place of ours, unless the person is in the middle of something. */
 async function refresh() {
     if (isBusy()) {
         return;
     }
     try {
-        const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+        const answer = await fetch(location.href, { headers: { Accept: "text/html", "X-Live": "1" } });
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
         const parts = [...fresh.querySelectorAll("[data-live]")];
         const ours = [...document.querySelectorAll("[data-live]")];
@@ -228,7 +228,6 @@ async function refresh() {
         }
         const inside = ours.some((part) => part.contains(document.activeElement));
         ours.forEach((part, index) => part.innerHTML !== parts[index].innerHTML && part.replaceWith(parts[index]));
-        document.title = fresh.title;
         restore();
         if (inside) {
             current()?.querySelector(".cell-question a").focus();
@@ -239,6 +238,7 @@ async function refresh() {
 }
 
 setInterval(refresh, REFRESH);
+window.addEventListener("focus", refresh);
 setInterval(() => {
     for (const left of document.querySelectorAll("[data-left]")) {
         const seconds = Math.max(Math.round((new Date(left.dataset.left) - Date.now()) / 1000), 0);
