@@ -49,8 +49,13 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _of(projects: Any) -> Exists:
+    """EXISTS and not IN, so that the database walks an index in its order instead of sorting all."""
+    return Exists(projects.filter(pk=OuterRef("project")))
+
+
 def _needs_you(projects: Any) -> dict[str, Any]:
-    waiting = Dispute.objects.open().filter(project__in=projects)
+    waiting = Dispute.objects.open().filter(_of(projects))
     rows = waiting.in_order().select_related("project", "task__project")[:DISPUTES]
     return {"disputes": list(rows), "dispute_count": waiting.count()}
 
@@ -68,30 +73,42 @@ def _runs(projects: Any) -> dict[str, Any]:
 
 
 def _landed(projects: Any) -> dict[str, Any]:
-    tasks = Task.objects.filter(project__in=projects)
-    landed = tasks.filter(landed_at__isnull=False).select_related("project").order_by("-landed_at")
-    return {"landed": landed[:LANDED], "to_land": tasks.to_land().count()}
+    landed = Task.objects.filter(_of(projects), landed_at__isnull=False).order_by("-landed_at")
+    to_land = Task.objects.filter(project__in=projects).to_land().count()
+    # The projects apart: joined, they would tempt the database to begin with them and sort.
+    return {"landed": landed.prefetch_related("project")[:LANDED], "to_land": to_land}
 
 
 def _events(projects: Any) -> Any:
-    """EXISTS and not IN, so that SQLite walks the newest rows instead of sorting all."""
-    mine = Exists(projects.filter(pk=OuterRef("project")))
-    return Event.objects.filter(mine).select_related("task__project").order_by("-pk")[:EVENTS]
+    return Event.objects.filter(_of(projects)).select_related("task__project").order_by("-pk")[:EVENTS]
 
 
-def _sections(projects: Any) -> Any:
-    """Sections with tasks; unfinished ones first, each in the order of its project."""
-    wanted = ~Q(tasks__status=Status.CANCELLED)
-    counted = Section.objects.filter(project__in=projects).annotate(
-        task_count=Count("tasks", wanted),
-        landed_count=Count("tasks", wanted & Q(tasks__landed_at__isnull=False)),
+def _sections(projects: Any) -> list[Section]:
+    """Sections with tasks; unfinished ones first, each in the order of its project.
+
+    Tasks are counted only for the few that are shown, and from indexes alone.
+    """
+    wanted = Task.objects.exclude(status=Status.CANCELLED)
+    landed, left = wanted.filter(landed_at__isnull=False), wanted.filter(landed_at__isnull=True)
+    sections = Section.objects.filter(project__in=projects).annotate(
+        has_left=Exists(left.filter(section=OuterRef("pk"))),
+        has_landed=Exists(landed.filter(section=OuterRef("pk"))),
     )
-    return (
-        counted.filter(task_count__gt=0)
-        .annotate(is_whole=Q(task_count=F("landed_count")))
+    shown = list(
+        sections.filter(Q(has_left=True) | Q(has_landed=True))
         .select_related("project")
-        .order_by("is_whole", "project__name", "rank")[:SECTIONS]
+        .order_by("-has_left", "project__name", "rank")[:SECTIONS]
     )
+    landed_in, left_in = (_per_section(tasks, shown) for tasks in (landed, left))
+    for section in shown:
+        section.landed_count = landed_in.get(section.pk, 0)
+        section.task_count = section.landed_count + left_in.get(section.pk, 0)
+    return shown
+
+
+def _per_section(tasks: Any, sections: list[Section]) -> dict[int, int]:
+    counted = tasks.filter(section__in=[section.pk for section in sections])
+    return dict(counted.order_by().values_list("section").annotate(n=Count("pk")))
 
 
 def _health() -> dict[str, Any]:

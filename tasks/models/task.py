@@ -143,6 +143,14 @@ class Task(models.Model):
             models.Index(
                 fields=["project", "status_at"], name="task_completed_by_day", condition=Q(status="completed")
             ),
+            # What landed last, and how much of a section has.
+            models.Index(fields=["-landed_at"], name="task_landed", condition=Q(landed_at__isnull=False)),
+            models.Index(
+                fields=["section", "status"], name="task_landed_of", condition=Q(landed_at__isnull=False)
+            ),
+            models.Index(
+                fields=["section", "status"], name="task_left_of", condition=Q(landed_at__isnull=True)
+            ),
         ]
 
     def __str__(self) -> str:
