@@ -4,7 +4,8 @@
     DATABASE_URL=postgres://user@host/big python bench/seed.py --disputes 1000 --events 10000
 
 The same arguments make the same rows but for the times, which end at `--until` (today). Projects are of
-unlike size: the first three hold half of everything. A tenth of the disputes is open. Two people can be
+unlike size: the first three hold half of everything. A tenth of the disputes is open, and each project has
+a backlog of the same size, so that the pages show as much however many disputes there are. Two people can be
 signed in: bench-root, a superuser, and bench-member, a triager of the three largest projects.
 """
 
@@ -206,6 +207,7 @@ class Year:
             if number % CHUNK == CHUNK - 1:
                 yield self.tables
         self._live_runs()
+        self._backlog()
         while self.events_left > 0:
             self._event(self.events_left % self.projects, None, "tick", self.until)
         yield self.tables
@@ -261,9 +263,12 @@ class Year:
                 self._land(handed_in, at)
         self._events(project, task, at, 1)
 
-    def _task(self, at: datetime, status: str, *, rounds: int, rejections: int = 0) -> tuple[int, int]:
+    def _task(
+        self, at: datetime, status: str, *, rounds: int, rejections: int = 0, project: int | None = None
+    ) -> tuple[int, int]:
         """Returns the project's place in the list, and the key of the task."""
-        project = self.chance.choices(range(self.projects), self.weights)[0]
+        if project is None:
+            project = self.chance.choices(range(self.projects), self.weights)[0]
         number = next(self.numbers[project])
         task = self.task.add(
             project_id=self.project_ids[project], section_id=self.chance.choice(self.section_ids[project]),
@@ -390,6 +395,15 @@ class Year:
             )  # fmt: skip
             for seq in range(1, 31):
                 self.output.add(run_id=number, seq=seq, text=SENTENCE * 8)
+
+    def _backlog(self) -> None:
+        """What still has to be done, in every project, however much was done before."""
+        for project in range(self.projects):
+            for status in ["pending"] * 40 + ["review"] * 15 + ["in_progress"] * 15:
+                rounds = 0 if status == "pending" else 1
+                _, task = self._task(self.until, status, rounds=rounds, project=project)
+                if status == "review":
+                    self._submission(task, 1, self.until, "quiet")
 
     # --- Disputes ---
 

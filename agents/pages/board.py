@@ -15,7 +15,7 @@ from agents.pages.standing import Facts, Standing, standing_of
 from tasks.models import SEVERITY_CHOICES, Project, Task
 from tasks.states import MEANINGS, MOVES, STARTABLE, Status
 
-CARDS = 40  # of one column
+CARDS = 15  # of one column; each costs half a millisecond
 DONE = (Status.COMPLETED, Status.CANCELLED)
 
 
@@ -48,11 +48,14 @@ class Column:
     def holds(self, stage: str, status: str) -> bool:
         return status in self.statuses and self.stage in {"", stage}
 
-    def tasks(self, tasks: QuerySet[Task]) -> QuerySet[Task]:
-        """The first of its tasks: the loop's order, the newest first where they are done."""
+    def tasks(self, tasks: QuerySet[Task], stages: list[str]) -> QuerySet[Task]:
+        """The first of its tasks: the loop's order, the newest first where they are done.
+
+        The stages are named even where all count, for the index begins with them.
+        """
         own = tasks.filter(status__in=self.statuses)
-        if self.stage:
-            own = own.filter(stage=self.stage)
+        if self.key != "done":
+            own = own.filter(stage__in=[self.stage] if self.stage else stages)
         return own.order_by("-status_at" if self.key == "done" else "rank")[:CARDS]
 
     @property
@@ -129,8 +132,10 @@ def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
     columns = columns_for(sorted({stage for stage, status in counts if status in STARTABLE}))
     for column in columns:
         column.count = sum(n for at, n in counts.items() if column.holds(*at))
-    filled = [Q(pk__in=column.tasks(tasks).values("pk")) for column in columns if column.count]
-    found = list(Task.objects.filter(reduce(or_, filled)).select_related("section")) if filled else []
+    stages = sorted({stage for stage, _ in counts})
+    filled = [Q(pk__in=column.tasks(tasks, stages).values("pk")) for column in columns if column.count]
+    shown = Task.objects.filter(reduce(or_, filled)) if filled else Task.objects.none()
+    found = list(shown.order_by().select_related("section"))
     for task in found:
         task.project = project
     facts = Facts(found)
