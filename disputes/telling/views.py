@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from disputes.models import Channel
+from disputes.models import Channel, Dispute
 from disputes.pages import queue
 from disputes.pages.site import not_allowed, page, staff_only
 from disputes.pages.words import plain
@@ -22,6 +22,7 @@ from tasks.models import Project
 
 PER_PAGE = 50
 COUNT_SECONDS = 5
+RECENT = 500
 either = require_http_methods(["GET", "HEAD", "POST"])
 
 
@@ -195,8 +196,10 @@ def count(request: HttpRequest) -> JsonResponse:
 
 
 def _waiting(user: Any) -> dict[str, Any]:
-    """By key, so that no index has to be sorted: the newest dispute has the highest."""
-    newest = queue.disputes_in(queue.MINE, user).order_by("-pk").first()
+    """What is new is looked for among the newest disputes of all, so that nothing old is sorted."""
+    last = Dispute.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    recent = queue.disputes_in(queue.MINE, user).filter(pk__gt=last - RECENT)
+    newest = recent.order_by("-pk").first()
     card = None
     if newest is not None:
         card = {"id": newest.pk, "title": plain(newest.question)[:120], "url": f"/queue/{newest.ref}/"}

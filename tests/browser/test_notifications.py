@@ -1,11 +1,13 @@
 """Notifications in a real browser: adding a channel, the count in the tab, telling in the browser."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.utils import timezone
 
 from disputes.models import Channel, Delivery
 from disputes.telling import fanout
@@ -49,7 +51,10 @@ def test_a_channel_is_added_and_what_was_not_delivered_is_seen(
     create_channel(user=lea, name="Mail", kind="people", service="E-Mail", is_active=False)
     open_card(scene.ledger)
     fanout.take_up()
-    Delivery.objects.update(tries=8, failed_at=scene.dispute.opened_at, error="The server answered 500.")
+    Delivery.objects.update(tries=1, sent_at=timezone.now() - timedelta(minutes=12))
+    Delivery.objects.filter(pk=Delivery.objects.filter(channel__name="Phone")[0].pk).update(
+        tries=8, sent_at=None, failed_at=scene.dispute.opened_at, error="The server answered 500."
+    )
     for name, options in (
         ("light", {}), ("dark", {"color_scheme": "dark"}), ("phone", PHONE),
         ("phone-dark", PHONE | {"color_scheme": "dark"}),
