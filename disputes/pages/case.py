@@ -257,7 +257,7 @@ class Case:
 
     @cached_property
     def shown_hash(self) -> str:
-        return rulings.shown_hash(self.conflict, self.rows.code_now())
+        return rulings.shown_hash(self.conflict, self.rows.code_now(), self.finding)
 
     @cached_property
     def ruling(self) -> Decision | None:

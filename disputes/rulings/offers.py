@@ -14,10 +14,10 @@ from disputes.protocol.options import Option
 from disputes.protocol.synthesis import Source, Synthesis, Views
 from disputes.protocol.wording import Ruling, ruling_lines
 from disputes.rulings.blocking import blockers_of
-from tasks.models import Submission
+from tasks.models import Finding, Submission
 
 TEXT_MAX = 20_000
-SHOWN = ("dispute__task", "finding")  # what `shown_hash` looks at beside the conflict
+SHOWN = ("dispute__task",)  # what `shown_hash` looks at beside the conflict
 FINDING = (
     "code", "severity", "title", "impact", "suggestion", "text", "path", "line", "excerpt", "is_withdrawn",
 )  # fmt: skip
@@ -115,12 +115,15 @@ def trade_off_of(conflict: Conflict, option: str) -> str:
     return trade_off(Option(option), views, impact, synthesis_of(conflict))
 
 
-def shown_hash(conflict: Conflict, code: Iterable[Submission] | None = None) -> str:
+def shown_hash(
+    conflict: Conflict, code: Iterable[Submission] | None = None, finding: Finding | None = None
+) -> str:
     """A hash of what the person sees: both sides, the finding, the code. Any other ruling is refused.
 
-    `code` is the disputed submission and the newest of its task, by their keys; None looks them up.
+    `code` is the disputed submission and the newest of its task, by their keys, and `finding` the disputed
+    one as it was raised last before; None looks them up.
     """
-    task, finding = conflict.dispute.task, conflict.finding
+    task, finding = conflict.dispute.task, finding or _last_raised(conflict)
     shown = [
         conflict.pk, conflict.reviewer_position, conflict.coder_position, conflict.coder_rationale,
         conflict.alternative, conflict.synthesis, conflict.synthesis_by, conflict.synthesis_trade_off,
@@ -133,6 +136,14 @@ def shown_hash(conflict: Conflict, code: Iterable[Submission] | None = None) -> 
         ],
     ]  # fmt: skip
     return sha256(json.dumps(shown).encode()).hexdigest()
+
+
+def _last_raised(conflict: Conflict) -> Finding | None:
+    if conflict.finding_id is None:
+        return None
+    raised = Finding.objects.filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id))
+    before = raised.filter(review__at__lte=conflict.opened_at).order_by("-pk").first()
+    return before or raised.order_by("pk").first()
 
 
 def _code_now(conflict: Conflict) -> list[Submission]:
