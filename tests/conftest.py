@@ -24,6 +24,36 @@ EMPTY = settings.HOME / "empty.sqlite3"  # every migration, and no row
 SKIPPED = 9  # the exit status where tests were skipped that may not be; none of pytest's own
 
 
+# Files that take long, with their seconds of one core: they begin first, or a worker is left alone with one.
+SLOW = {
+    "tests/end_to_end/test_demo.py": 90,
+    "tests/test_postgres.py": 60,
+    "tests/steroidsweb/test_admin.py": 50,
+    "tests/end_to_end/test_kills.py": 45,
+    "tests/agents/test_demo_cassettes.py": 35,
+    "tests/end_to_end/test_own_project.py": 30,
+    "tests/end_to_end/test_published_package.py": 30,
+    "tests/steroidsweb/test_hostile_pages.py": 25,
+    "tests/steroidsweb/test_access_matrix.py": 25,
+    "tests/agents/test_handins.py": 24,
+    "tests/disputes/test_parser_growth.py": 22,
+    "tests/disputes/test_silences.py": 22,
+    "tests/disputes/test_rollbacks.py": 20,
+    "tests/steroidsweb/test_project_settings.py": 15,
+    "tests/end_to_end/test_command_agents.py": 15,
+    "tests/disputes/test_rulings.py": 15,
+}
+BROWSER = 12  # of each file of them
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def weight(item: pytest.Item) -> int:
+        path = item.nodeid.partition("::")[0]
+        return SLOW.get(path, BROWSER if path.startswith("tests/browser/") else 0)
+
+    items.sort(key=weight, reverse=True)
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Where nothing may be missing, a skipped test is a failure of the machine."""
     skipped = terminalreporter.stats.get("skipped", [])
