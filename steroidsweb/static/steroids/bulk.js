@@ -4,7 +4,8 @@ import { help, onKeys, undo } from "./keys.js";
 
 onKeys({ U: undo, "?": help });
 
-for (const form of document.querySelectorAll("form[data-once]")) {
-    form.addEventListener("submit", () => (form.querySelector(".button-primary").disabled = true));
-    window.addEventListener("pageshow", () => (form.querySelector(".button-primary").disabled = false));
+const button = document.querySelector("form[data-once] .button-primary"); // none where nothing can be done
+if (button) {
+    button.form.addEventListener("submit", () => (button.disabled = true));
+    window.addEventListener("pageshow", () => (button.disabled = false));
 }
