@@ -47,7 +47,7 @@ def test_critical_wants_the_code_opened_and_a_reason(client: Client, ledger: Pro
     conflict = disputed(ledger, "critical")
     as_user(client, tom)
     html = client.get(page(conflict)).content.decode()
-    assert "<details" in html.partition('class="box place"')[0][-20:]
+    assert '<details class="opening" data-code>' in html
     assert "needed at Critical" in html
     opened = mark(client, conflict)
     for form, why in (
