@@ -6,9 +6,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from disputes import cases, stuck
-from disputes.intake import settled_findings
 from disputes.models import Conflict, Flag
 from disputes.rulings.effects import go_on
+from disputes.settled import settled_findings
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record

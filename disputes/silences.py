@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from disputes import cases, flags, root_causes
 from disputes.changes import changes_since_last_round
-from disputes.intake import newest_of, settled_findings
+from disputes.intake import newest_of
 from disputes.models import Conflict, Flag
 from disputes.protocol.compliance import place_changed
 from disputes.protocol.diffs import Changes
@@ -18,6 +18,7 @@ from disputes.protocol.locations import read_place
 from disputes.protocol.responses import Answered, ReadResponse, read_response
 from disputes.protocol.settings import part_of
 from disputes.protocol.silence import SilenceSettings, Suspicion, Watched, judge_silence
+from disputes.settled import settled_findings
 from tasks.events import SYSTEM
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.policy import HOLD

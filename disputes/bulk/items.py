@@ -125,7 +125,7 @@ def _why_not(dispute: Dispute, ruled: set[int]) -> str:
             return "It does not wait for anybody any more."
         return f"{triage.name_of(last.user)} ruled {last.letter} on it meanwhile."
     if dispute.severity == Severity.CRITICAL:
-        return "CRITICAL is ruled on one at a time, with the code before you."
+        return "CRITICAL is taken one at a time, with the code before you."
     return ""
 
 

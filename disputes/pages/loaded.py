@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.utils.functional import cached_property
 
-from disputes.intake import settled_among
 from disputes.models import Conflict, Decision, Dispute, Watch
+from disputes.settled import settled_among
 from tasks.models import Finding, Review, Submission, Task
 
 

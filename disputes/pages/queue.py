@@ -187,17 +187,6 @@ def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
     )
 
 
-def with_conflicts(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
-    """The disputes with all that their own pages look at: a constant number of queries."""
-    rulings = Decision.objects.standing().select_related("user").order_by("pk")
-    conflicts = Conflict.objects.order_by("pk").prefetch_related(
-        Prefetch("decisions", queryset=rulings, to_attr="rulings")
-    )
-    return disputes.select_related("project", "task__project").prefetch_related(
-        Prefetch("conflicts", queryset=conflicts)
-    )
-
-
 def in_order(conflicts: Iterable[Conflict]) -> list[Conflict]:
     """The order inside a dispute: severity, then age."""
     return sorted(conflicts, key=lambda conflict: (-severity_rank(conflict.severity), conflict.pk))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from disputes.intake import settled_by_task
+from disputes.settled import settled_by_task
 from tasks.models import Finding, Review, Submission
 
 
