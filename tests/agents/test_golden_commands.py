@@ -40,7 +40,9 @@ from tests.factories import (
 CLI = Path(__file__).resolve().parents[2] / "agents" / "cli.py"
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 PROMPT = re.compile(r"^(?P<who>[a-z]+)\$ steroids (?P<words>.+)$")
-TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00| UTC)")
+TIME = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00| UTC)|\d\d:\d\d \(\d+ [sm]\)"  # or a while ago
+)
 COMMIT = sha("c")
 JWT = "JWT tokens are stateless and scale better."
 COOKIES = "Session cookies are more secure."

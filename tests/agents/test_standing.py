@@ -194,7 +194,7 @@ def test_a_run_says_who_since_when_and_its_last_output(ledger: Project) -> None:
     Run.objects.update(stop_requested=True)
     assert line(task, NOW).startswith("coder-1 is being stopped")
     Run.objects.update(stop_requested=False, status="closing")
-    assert line(task, NOW).startswith("coder-1 has handed in and is ending")
+    assert line(task, NOW).startswith("The coder's turn")
 
 
 def test_a_queued_run_says_which_hosts_keep_it_waiting(ledger: Project) -> None:

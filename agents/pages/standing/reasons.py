@@ -83,8 +83,8 @@ def _people(task: Task, asked: Asked, facts: Facts) -> Standing | None:
 
 def _under_way(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     run = facts.runs.get(task.pk)
-    if run is None:
-        return None
+    if run is None or run.status == Run.Status.CLOSING:
+        return None  # whoever has handed in holds nothing up
     who = run.agent_label or run.role
     if run.status == Run.Status.QUEUED:
         why = _no_host(facts)
@@ -95,8 +95,6 @@ def _under_way(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     begun = since(run.started_at or run.queued_at, facts.now)
     if run.stop_requested:
         return Standing(WORK, f"{who} is being stopped; at work since {begun}.", run=run.pk)
-    if run.status == Run.Status.CLOSING:
-        return Standing(WORK, f"{who} has handed in and is ending; at work since {begun}.", run=run.pk)
     return Standing(WORK, f"{who} is at work since {begun}{_output(run, facts.now)}.", run=run.pk)
 
 
