@@ -65,6 +65,7 @@ class ProjectAdmin(ProjectScopedAdmin):
     list_display = ("name", "slug", "status_label", landed_of_all, "target_branch", "max_parallel")
     list_filter = ("status",)
     search_fields = ("name", "slug", "repo_url")
+    ordering = ("name", "pk")  # said here as well: counting its tasks makes Django drop the table's own
     prepopulated_fields = {"slug": ("name",)}
     inlines = (MembershipInline,)
     form = ProjectForm
@@ -201,6 +202,7 @@ class SectionAdmin(ProjectScopedAdmin):
     list_filter = (ProjectFilter, "is_stopped")
     list_select_related = ("project", "parent")
     search_fields = ("title", "project__slug")
+    ordering = ("project__name", "rank", "pk")
     autocomplete_fields = ("parent", "depends_on")
     fields = ("project", "title", "body", ("parent", "rank"), "depends_on", "is_stopped")
 

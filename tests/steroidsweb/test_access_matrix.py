@@ -18,11 +18,12 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
-from agents.models import Run, Token, new_token, token_hash
+from agents.models import Host, Run, Token, new_token, token_hash
 from disputes.models import Bulk, Channel, Decision, Delivery, Dispute, SavedView
-from tasks.models import Comment, Project, Task
+from tasks.models import Comment, Project, Section, Task
 from tests.factories import create_project, create_run, create_task, create_user
 from tests.filling import fill
+from tests.hostile import Filler
 
 pytestmark = pytest.mark.django_db
 
@@ -221,3 +222,67 @@ def test_no_other_method_gets_anybody_in(scene: Scene) -> None:
                 if (got := caller.asks(method, scene.address(route))) not in {"login", *REFUSALS.values()}:
                     wrong.append(f"{method} {route}: {name} gets {got}")
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+# --- What lists, searches, choices and exports tell ---------------------------------------------------------
+
+SECRET, BEGINNING = "Zebrafish", "Zebra"  # what is searched for is told back in the search's own field
+ASKED = (
+    "",
+    f"q={BEGINNING}",
+    f"search={BEGINNING}",
+    f"s={BEGINNING}&extended=1",
+    "project=ledger",
+    "of=ledger",
+)
+
+
+def choices() -> list[str]:
+    """The addresses at which forms look for rows to point at."""
+    return [
+        f"/admin/autocomplete/?term={BEGINNING}&app_label={model._meta.app_label}"
+        f"&model_name={model._meta.model_name}&field_name={name}"
+        for model, its_admin in admin.site._registry.items()
+        for name in its_admin.get_autocomplete_fields(None)  # type: ignore[arg-type]
+    ]
+
+
+def test_who_is_no_member_reads_no_word_of_a_project(scene: Scene, otto: User) -> None:
+    other = Project.objects.get(slug="other")
+    own = [
+        otto,
+        other,
+        *Host.objects.all(),
+        *Section.objects.filter(project=other),
+        *Task.objects.filter(project=other),
+    ]
+    Filler([SECRET]).fill()
+    for row in own:
+        row.save()  # with the words that it had; the dashboard tells everybody which hosts are up
+    caller = Caller(scene, "outsider")
+    lists = [scene.address(route) for route, rules in read_table().expected().items() if rules["GET"] != "-"]
+    leaks = []
+    for path in [*choices(), *(f"{path}?{query}" for path in lists for query in ASKED)]:
+        caller.client.cookies = SimpleCookie(caller.cookies)
+        response = caller.client.get(path)
+        told = response.content.decode(errors="replace")
+        assert response.status_code < 500, path
+        if response.status_code < 400 and SECRET in told:
+            around = told.find(SECRET)
+            leaks.append(f"{path}: …{' '.join(told[around - 80 : around + 40].split())}…")
+    assert not leaks, "\n" + "\n".join(leaks)
+
+
+def test_a_member_finds_the_words_that_others_are_not_told(scene: Scene) -> None:
+    caller = Caller(scene, "viewer")
+    Filler([SECRET]).fill()
+    told = {
+        path: SECRET in caller.client.get(path).content.decode()
+        for path in (
+            "/queue/team/",
+            f"/admin/tasks/task/?q={BEGINNING}",
+            f"/api/v1/tasks/?search={BEGINNING}",
+            "/runs/",
+        )
+    }
+    assert all(told.values()), told
