@@ -19,13 +19,23 @@ CARDS = 15  # of one column; each costs half a millisecond
 DONE = (Status.COMPLETED, Status.CANCELLED)
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A verb that the person may use on the cards of one stage and status, and the columns it leads to."""
+
+    at: str
+    by_hand: moves.ByHand
+    columns: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Card:
     """A task on the board."""
 
     task: Task
     standing: Standing
-    moves: list[tuple[moves.ByHand, list[str]]]  # the verb, and the columns that it leads to
+    at: str  # its stage and status, by which its moves are found
+    may_move: bool
 
     @property
     def is_loud(self) -> bool:
@@ -48,15 +58,16 @@ class Column:
     def holds(self, stage: str, status: str) -> bool:
         return status in self.statuses and self.stage in {"", stage}
 
-    def tasks(self, tasks: QuerySet[Task], stages: list[str]) -> QuerySet[Task]:
+    def parts(self, tasks: QuerySet[Task], stages: list[str]) -> list[QuerySet[Task]]:
         """The first of its tasks: the loop's order, the newest first where they are done.
 
-        The stages are named even where all count, for the index begins with them.
+        Said so that an index answers: it begins with the stages, named even where all count, and has the
+        times of one status in order, not of two.
         """
-        own = tasks.filter(status__in=self.statuses)
-        if self.key != "done":
-            own = own.filter(stage__in=[self.stage] if self.stage else stages)
-        return own.order_by("-status_at" if self.key == "done" else "rank")[:CARDS]
+        if self.key == "done":
+            return [tasks.filter(status=each).order_by("-status_at")[:CARDS] for each in self.statuses]
+        own = tasks.filter(status__in=self.statuses, stage__in=[self.stage] if self.stage else stages)
+        return [own.order_by("rank")[:CARDS]]
 
     @property
     def more(self) -> int:
@@ -122,6 +133,7 @@ class BoardFilter(django_filters.FilterSet):
 class Board:
     columns: list[Column]
     working: int
+    moves: list["Offer"]  # where cards may go, said once for all that stand at one place
 
 
 def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
@@ -133,32 +145,39 @@ def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
     for column in columns:
         column.count = sum(n for at, n in counts.items() if column.holds(*at))
     stages = sorted({stage for stage, _ in counts})
-    filled = [Q(pk__in=column.tasks(tasks, stages).values("pk")) for column in columns if column.count]
+    parts = [part for column in columns if column.count for part in column.parts(tasks, stages)]
+    filled = [Q(pk__in=part.values("pk")) for part in parts]
     shown = Task.objects.filter(reduce(or_, filled)) if filled else Task.objects.none()
     found = list(shown.order_by().select_related("section"))
     for task in found:
         task.project = project
-    facts = Facts(found)
+    facts, offers = Facts(found), dict[str, list[Offer]]()
     for column in columns:
         own = [task for task in found if column.holds(task.stage, task.status)]
         own.sort(key=lambda task: task.rank)
         if column.key == "done":
             own.sort(key=lambda task: task.status_at, reverse=True)
-        column.cards = [
-            Card(task, standing_of(task, facts), _moves(task, role, columns)) for task in own[:CARDS]
-        ]
-    return Board(columns, facts.seated[project.pk] if found else 0)
+        for task in own[:CARDS]:
+            at = _at(task.stage, task.status)
+            if at not in offers:
+                offers[at] = _offers(task, role, columns)
+            column.cards.append(Card(task, standing_of(task, facts), at, bool(offers[at])))
+    every = [offer for found_there in offers.values() for offer in found_there]
+    return Board(columns, facts.seated[project.pk] if found else 0, every)
 
 
-def _moves(task: Task, role: str, columns: list[Column]) -> list[tuple[moves.ByHand, list[str]]]:
+def _at(stage: str, status: str) -> str:
+    return f"{stage}/{status}"
+
+
+def _offers(task: Task, role: str, columns: list[Column]) -> list[Offer]:
     """The verbs that lead from the task's column to another. Cancelling stands on the task's page."""
+    here = next(column.key for column in columns if column.holds(task.stage, task.status))
     found = []
     for each in moves.offered(task, role):
-        if each.verb == "cancel":
-            continue
         targets = MOVES[each.verb].targets - {Status.DISPUTED, Status(task.status)}
         to = [column.key for column in columns if any(column.holds(task.stage, status) for status in targets)]
-        here = next(column.key for column in columns if column.holds(task.stage, task.status))
-        if others := [key for key in to if key != here]:
-            found.append((each, others))
+        others = tuple(key for key in to if key != here)
+        if others and each.verb != "cancel":
+            found.append(Offer(_at(task.stage, task.status), each, others))
     return found

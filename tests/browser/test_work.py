@@ -111,14 +111,14 @@ def test_a_card_is_moved_by_keys_and_by_dragging(open_page: Open, scene: Scene, 
     page = open_page("/projects/ledger/board/")
     current = page.locator("[data-card][aria-current]")
     page.keyboard.press("j")
-    expect(current).to_have_attribute("data-ref", "ledger-225")
+    expect(current).to_have_attribute("id", "ledger-225")
     page.keyboard.press("j")
     page.keyboard.press("Shift+L")  # past the columns that the table does not allow
     expect(page.get_by_role("heading", name="Defer: ledger-231")).to_be_visible()
     page.keyboard.type("Later.")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".toast")).to_contain_text("ledger-231 is deferred now.")
-    expect(current).to_have_attribute("data-ref", "ledger-231")
+    expect(current).to_have_attribute("id", "ledger-231")
     assert page.locator("[data-column=deferred] [data-card]").count() == 2
     task = Task.objects.get(number=231)
     assert (task.status, task.events.latest("pk").note) == ("deferred", "Later.")

@@ -4,6 +4,7 @@ import { help, onKeys } from "./keys.js";
 
 const board = document.querySelector(".board");
 const columns = [...board.querySelectorAll("[data-column]")];
+const moves = [...document.querySelectorAll("[data-move]")];
 const dialog = document.getElementById("move");
 const form = dialog.querySelector("form");
 const said = document.querySelector("[data-said]");
@@ -58,7 +59,7 @@ function across(step) {
 
 /** The move that leads the card to the column; undefined where none does. */
 function moveTo(card, column) {
-    return [...card.querySelectorAll("[data-move]")].find((move) => move.dataset.to.split(" ").includes(column.dataset.column));
+    return moves.find((move) => move.dataset.at === card.dataset.at && move.dataset.to.split(" ").includes(column.dataset.column));
 }
 
 function propose(card, column) {
@@ -67,10 +68,10 @@ function propose(card, column) {
         return false;
     }
     select(card, false);
-    form.action = move.dataset.url;
+    form.action = move.dataset.url.replace("REF", card.id);
     form.elements.version.value = card.dataset.version;
     form.elements.note.required = "needsNote" in move.dataset;
-    dialog.querySelector("h2").textContent = `${move.dataset.label}: ${card.dataset.ref}`;
+    dialog.querySelector("h2").textContent = `${move.dataset.label}: ${card.id}`;
     dialog.querySelector("[data-hint]").textContent = move.dataset.hint;
     dialog.querySelector("[data-go]").textContent = move.dataset.label;
     dialog.showModal();
@@ -85,7 +86,7 @@ function carry(step) {
             return propose(current, columns[at]);
         }
     }
-    said.textContent = `${current.dataset.ref} cannot be moved there by hand.`;
+    said.textContent = `${current.id} cannot be moved there by hand.`;
 }
 
 form.addEventListener("submit", () => (dialog.querySelector("[data-go]").disabled = true));
@@ -113,7 +114,7 @@ function mark(card) {
 board.addEventListener("dragstart", (event) => {
     dragged = event.target.closest?.("[data-card]") ?? null;
     if (dragged) {
-        event.dataTransfer.setData("text/plain", dragged.dataset.ref);
+        event.dataTransfer.setData("text/plain", dragged.id);
         event.dataTransfer.effectAllowed = "move";
         mark(dragged);
     }
