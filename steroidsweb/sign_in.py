@@ -8,7 +8,7 @@ told depends on the tries only, never on whether there is such a person or the p
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from hashlib import sha256
 from math import ceil
 from typing import Any
@@ -59,9 +59,9 @@ def _key(*words: str) -> str:
 
 def begin_try(counted: Sequence[Counter]) -> timedelta:
     """Count a try and let it through: nothing. Or how long it has to wait; then it is not counted."""
-    now = timezone.now()
     with transaction.atomic():
-        rows = _locked(counted, now)
+        rows = _locked(counted)
+        now = timezone.now()  # not before the rows are ours: whoever waited for them is not early
         if (wait := max(row.free_at for row in rows) - now) > timedelta():
             return wait
         for row, counter in zip(rows, counted, strict=True):
@@ -74,9 +74,10 @@ def begin_try(counted: Sequence[Counter]) -> timedelta:
 
 def take_back(counted: Sequence[Counter]) -> None:
     """After a success: the name's count ends, the address's loses this one try."""
-    now = timezone.now()
     with transaction.atomic():
-        for row, counter in zip(_locked(counted, now), counted, strict=True):
+        rows = _locked(counted)
+        now = timezone.now()
+        for row, counter in zip(rows, counted, strict=True):
             if counter.limit == FOR_NAME:
                 row.delete()
             elif row.count:
@@ -85,8 +86,9 @@ def take_back(counted: Sequence[Counter]) -> None:
                 row.save()
 
 
-def _locked(counted: Sequence[Counter], now: datetime) -> list[SignInTries]:
+def _locked(counted: Sequence[Counter]) -> list[SignInTries]:
     """The rows of the counters, made where there are none, and nobody else's until the transaction ends."""
+    now = timezone.now()
     SignInTries.objects.filter(forget_at__lt=now).exclude(key__in=[each.key for each in counted]).delete()
     SignInTries.objects.bulk_create(
         (SignInTries(key=each.key, free_at=now, forget_at=now + MEMORY) for each in counted),
