@@ -8,6 +8,7 @@ SCHEDULES = [  # name, function, every so many minutes
     ("tell", "disputes.telling.jobs.tell", 1),
     ("tidy deliveries", "disputes.telling.jobs.tidy", 24 * 60),
     ("count days", "disputes.tallies.count_days", 10),
+    ("statistics", "tasks.statistics.refresh", 60),
 ]
 
 

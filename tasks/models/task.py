@@ -135,14 +135,7 @@ class Task(models.Model):
             models.Index(fields=["section", "status"], name="task_by_section"),
             # The board's columns, and what is counted in them.
             models.Index(fields=["project", "stage", "status", "rank"], name="task_board"),
-            models.Index(
-                fields=["project", "-status_at"],
-                name="task_done",
-                condition=Q(status__in=["completed", "cancelled"]),
-            ),
-            models.Index(
-                fields=["project", "status_at"], name="task_completed_by_day", condition=Q(status="completed")
-            ),
+            models.Index(fields=["project", "status", "-status_at"], name="task_done"),
             # What landed last, and how much of a section has.
             models.Index(fields=["-landed_at"], name="task_landed", condition=Q(landed_at__isnull=False)),
             models.Index(
