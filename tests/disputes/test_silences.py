@@ -76,7 +76,7 @@ def rejected(task: Task, *findings: dict[str, Any]) -> Task:
 
 
 def rule(conflict: Conflict, option: str, user: User, **kwargs: Any) -> Decision:
-    values = {"undo_seconds": 0, "text": "It is so."} | kwargs
+    values = {"undo_seconds": 0, "text": "It is so.", "rationale": "It was looked at."} | kwargs
     return rulings.decide(Conflict.objects.get(pk=conflict.pk), option, user=user, **values)
 
 
