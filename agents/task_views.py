@@ -49,7 +49,7 @@ def events_page(request: HttpRequest, ref: str) -> HttpResponse:
     shown = events[: pages.EVENTS_PER_PAGE]
     older = shown[-1].pk if len(events) > len(shown) else None
     context = {
-        "title": f"{task.ref} events", "task": task, "events": shown, "before": before, "older": older,
+        "title": f"Events of {task.ref}", "task": task, "events": shown, "before": before, "older": older,
     }  # fmt: skip
     return page(request, "agents/events.html", context)
 
@@ -60,7 +60,7 @@ def diff_page(request: HttpRequest, ref: str) -> HttpResponse:
     """The whole diff of the last submission, or of the one that `?submission=` names."""
     task = task_of(request, ref)
     submission, diff = pages.whole_diff(task, key_of(request.GET.get("submission", "")))
-    context = {"title": f"{task.ref} diff", "task": task, "submission": submission, "diff": diff}
+    context = {"title": f"Diff of {task.ref}", "task": task, "submission": submission, "diff": diff}
     return page(request, "agents/diff.html", context)
 
 
