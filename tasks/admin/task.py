@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db.models import Max, QuerySet
 from django.forms import BaseInlineFormSet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from unfold.decorators import action, display
@@ -235,8 +235,11 @@ class TaskAdmin(ProjectScopedAdmin):
     # --- Rounds ---------------------------------------------------------------------------------------------
 
     def has_rounds_permission(self, request: HttpRequest, object_id: Any) -> bool:
-        self.get_object(request, object_id)  # who may not see it is not told that it is there
-        return str(object_id).isdigit() and tasks_for(request.user, RULE).filter(pk=object_id).exists()
+        """Whether the person may rule on the task. Raises Http404 for one that they may not even see."""
+        named = str(object_id)
+        if not (named.isascii() and named.isdigit() and tasks_for(request.user).filter(pk=named).exists()):
+            raise Http404("There is no such task that you may see.")
+        return tasks_for(request.user, RULE).filter(pk=named).exists()
 
     # The page is made where disputes are known; here only its address is.
     @action(description="Roll back", url_path="rounds", icon="history", permissions=["rounds"])
