@@ -58,24 +58,29 @@ def record(
     note: str = "",
     data: dict[str, Any] | None = None,
 ) -> "Event":
-    """Insert the event, and the notice of it, inside the caller's transaction; ring once it has committed."""
+    """Insert the event and the notice of it in one transaction, the caller's where there is one.
+
+    Rings once that has committed.
+    """
     from tasks.models import Event, Notice
 
-    event = Event.objects.create(
-        project=project,
-        task=task,
-        kind=kind,
-        from_status=old,
-        to_status=new,
-        actor_kind=actor.kind,
-        user_id=actor.user_id,
-        run_number=actor.run_number,
-        label=actor.label[:120],
-        note=note[:2000],
-        data=data or {},
-    )
+    with transaction.atomic(savepoint=False):
+        event = Event.objects.create(
+            project=project,
+            task=task,
+            kind=kind,
+            from_status=old,
+            to_status=new,
+            actor_kind=actor.kind,
+            user_id=actor.user_id,
+            run_number=actor.run_number,
+            label=actor.label[:120],
+            note=note[:2000],
+            data=data or {},
+        )
+        if kind in TOLD:
+            Notice.objects.create(event=event)
     transaction.on_commit(lambda: _doorbell(settings.DOORBELL)(project.pk))
     if kind in TOLD:
-        Notice.objects.create(event=event)
         transaction.on_commit(lambda: _doorbell(settings.NOTICE_BELL)(project.pk))
     return event

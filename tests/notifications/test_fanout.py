@@ -54,6 +54,16 @@ def test_an_event_and_its_notice_are_written_together_or_not_at_all(ledger: Proj
     assert not Event.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_so_it_is_where_the_caller_has_no_transaction(
+    ledger: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Notice.objects, "create", lambda **kwargs: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        record(ledger, "trouble")
+    assert not Event.objects.exists()
+
+
 def test_nobody_is_told_of_other_kinds(ledger: Project) -> None:
     record(ledger, "run_queued")
     assert not Notice.objects.exists()
