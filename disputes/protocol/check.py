@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from disputes.protocol.documents import scan
+from disputes.protocol.identifiers import gaps_in
+from disputes.protocol.partial import declared
 from disputes.protocol.responses import ReadResponse, read_response
 from disputes.protocol.reviews import Found, ReadReview, Verdict, read_review
 from disputes.protocol.severity import GRAVE
@@ -54,8 +56,15 @@ def check_round(
         before,
         settings=settings,
     )
-    alerts = (*_review_alerts(read), *(alert.text for alert in judgement.alerts))
-    return CheckedRound(read, answered, judgement, alerts, tuple(_warnings(read, answered)))
+    # Nothing but the texts is known here, so that every well-formed id may be one of a gap.
+    blocked, strange = declared(scan(response), frozenset(gaps_in(response)))
+    alerts = (
+        *_review_alerts(read),
+        *(f"{each.gap} is blocked and waits for input: {each.text} (§8.2)." for each in blocked),
+        *(alert.text for alert in judgement.alerts),
+    )
+    warnings = (*_warnings(read, answered), *(f"response, {warning}" for warning in strange))
+    return CheckedRound(read, answered, judgement, alerts, warnings)
 
 
 def _watched(review: ReadReview, response: str, before: str, *, answers: bool) -> Iterator[Watched]:

@@ -88,7 +88,7 @@ def delivery(
         proposal = read_proposal(text)
     except DocumentError as error:
         return Delivery(missing=tuple(assigned), cause=Cause.OUTPUT_FAILURE, warnings=(str(error),))
-    blocked, warnings = _declared(proposal.lines, known)
+    blocked, warnings = declared(proposal.lines, known)
     stopped = {each.gap for each in blocked}
     addressed = tuple(gap for gap in validation.gaps_addressed if gap in assigned and gap not in stopped)
     missing = tuple(gap for gap in assigned if gap not in addressed and gap not in stopped)
@@ -111,7 +111,7 @@ def _matches(lines: Iterable[Line], pattern: re.Pattern[str]) -> Iterator[tuple[
             yield line.number, one_line(match["text"].strip(" *_`"), TEXT_MAX)
 
 
-def _declared(lines: Iterable[Line], known: Collection[str]) -> tuple[tuple[Declared, ...], tuple[str, ...]]:
+def declared(lines: Iterable[Line], known: Collection[str]) -> tuple[tuple[Declared, ...], tuple[str, ...]]:
     """The gaps declared blocked; a line that names none that is known is only a warning (L10, vector 40)."""
     found: dict[str, Declared] = {}
     warnings: list[str] = []

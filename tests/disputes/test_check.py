@@ -175,6 +175,28 @@ def test_an_example_in_a_fence_is_no_disagreement() -> None:
 # --- What to look at --------------------------------------------------------------------------------------
 
 
+def test_a_gap_that_is_blocked_is_told_with_what_it_waits_for() -> None:
+    # §8.2
+    found = told(REVIEW, "BLOCKED_NEEDS_INPUT: GAP-PAY-001 who may refund?\n")
+
+    assert any("GAP-PAY-001 is blocked" in alert and "who may refund?" in alert for alert in found["alerts"])
+
+
+def test_an_example_of_a_block_is_told_to_nobody() -> None:
+    # §8.2, ID-3
+    found = told(REVIEW, "```\nBLOCKED_NEEDS_INPUT: GAP-PAY-001 who may refund?\n```\n")
+
+    assert not any("blocked" in alert for alert in found["alerts"])
+
+
+def test_a_block_on_what_is_no_gap_is_a_warning() -> None:
+    # §8.2; §21, no. 40
+    found = told(REVIEW, "BLOCKED_NEEDS_INPUT: GAP-X-001\n")
+
+    assert not any("is blocked" in alert for alert in found["alerts"])
+    assert any("GAP-X-001" in warning for warning in found["warnings"])
+
+
 @pytest.mark.parametrize(
     ("text", "alarm"),
     [
