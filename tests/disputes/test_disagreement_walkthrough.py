@@ -138,7 +138,7 @@ class Person:
 
     def rule(self, conflict: Conflict, option: str, **words: str) -> Decision:
         """As the form sends it; it takes effect once it can no longer be undone."""
-        self.client.get(self._url(conflict, "diff/"), {"conflict": conflict.ref})  # what is critical is opened
+        self.client.get(self._url(conflict, "diff/"), {"conflict": conflict.ref})  # opens it
         form = {"conflict": conflict.ref, "option": option, "shown": rulings.shown_hash(conflict)} | words
         reply = self.client.post(self._url(conflict, "decide/"), form)
         assert reply.status_code == 302, reply.content.decode()
