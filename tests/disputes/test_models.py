@@ -20,6 +20,7 @@ from disputes.models import (
     Flag,
     HeuristicScore,
     SavedView,
+    Tally,
     Watch,
 )
 from tasks.events import record
@@ -165,6 +166,7 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "watch_once": lambda: second(Watch, dispute=create_dispute(), user=create_user()),
     "saved_view_name_once": lambda: second(SavedView, user=create_user(), name="Mine", tab="queue"),
     "duty_once": lambda: second(Duty, **duty()),
+    "tally_once": lambda: second(Tally, project=create_project(), day=timezone.localdate(), measure="opened"),
     "duty_ends_after_start": lambda: lambda: Duty.objects.create(**duty(last_day=date(2026, 1, 1))),
     "decision_one_standing": second_decision,
     "decision_by_a_named_person": lambda: of(
