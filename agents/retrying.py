@@ -106,7 +106,7 @@ def told(earlier: Run | None) -> dict[str, str]:
 
 def retry_settings(task: Task) -> RetrySettings:
     config = task.project.config
-    return RetrySettings(config.max_retries, config.retry_example_tokens, config.first_example_tokens)
+    return RetrySettings(config.max_retries, config.retry_example_tokens)
 
 
 def exhausted(task: Task, runs: Iterable[Run]) -> Validation | None:

@@ -49,7 +49,7 @@ _SEVERITIES = tuple(severity.value for severity in Severity)
 _CONVERGENCE = "the project's convergence report"
 _SILENT = "counting which flags were false alarms"
 _JUDGE = "the judge"
-_GATE = "the check of hand-ins and its retries"
+_GATE = "rounds on specifications"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +220,9 @@ class ProjectSettings:
     # --- Hand-ins
     max_retries: int = setting(
         2, Whole(0, 20), GATE, "Runs that are repeated because of their hand-in, after the first one.",
-        kept_for=_GATE,
     )  # fmt: skip
     retry_example_tokens: int = setting(
         2000, Whole(0, 100_000), GATE, "Length of the example in a retry's prompt; 4 characters a token.",
-        kept_for=_GATE,
     )  # fmt: skip
     first_example_tokens: int = setting(
         1000, Whole(0, 100_000), GATE, "Length of the example in a first prompt; 4 characters a token.",

@@ -102,7 +102,7 @@ def test_thumbs_rule_on_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> 
 def test_the_dark_theme_is_dark(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     for path, name in (("/queue/", "queue"), (f"/queue/{scene.dispute.ref}/", "dispute")):
         page = open_page(path, color_scheme="dark")
-        assert page.evaluate("document.documentElement.classList.contains('dark')")
+        expect(page.locator("html.dark")).to_be_visible()
         if name == "dispute":
             page.keyboard.press("b")
             expect(page.locator("[data-lines]")).to_contain_text("Ruling:")

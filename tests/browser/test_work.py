@@ -89,7 +89,9 @@ def test_the_log_follows_a_running_agent(open_page: Open, run: Run, shoot: Any) 
 
     follow.click()
     expect(follow).to_have_attribute("aria-pressed", "true")
-    assert text.evaluate("pre => pre.scrollHeight - pre.scrollTop - pre.clientHeight") < 24
+    page.wait_for_function(
+        "pre => pre.scrollHeight - pre.scrollTop - pre.clientHeight < 24", arg=text.element_handle()
+    )
     expect(page.get_by_role("button", name="Stop run")).to_be_visible()
     Run.objects.filter(pk=run.pk).update(status="ended", outcome="handed_in", ended_at=timezone.now())
     expect(page.locator("[data-log-state]")).to_contain_text("Handed in")
@@ -119,7 +121,7 @@ def test_a_card_is_moved_by_keys_and_by_dragging(open_page: Open, scene: Scene, 
     page.keyboard.press("Control+Enter")
     expect(page.locator(".toast")).to_contain_text("ledger-231 is deferred now.")
     expect(current).to_have_attribute("id", "ledger-231")
-    assert page.locator("[data-column=deferred] [data-card]").count() == 2
+    expect(page.locator("[data-column=deferred] [data-card]")).to_have_count(2)
     task = Task.objects.get(number=231)
     assert (task.status, task.events.latest("pk").note) == ("deferred", "Later.")
 
