@@ -42,13 +42,15 @@ CODER = """
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The unpacked source of the package; the test is skipped where no index can be reached."""
     folder = tmp_path_factory.mktemp("package")
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
-         "--dest", str(folder), PACKAGE],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    archives = list(folder.glob("*.tar.gz"))
-    if not archives:
+    for _ in range(3):  # an index may be away for a moment
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
+             "--dest", str(folder), PACKAGE],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if archives := list(folder.glob("*.tar.gz")):
+            break
+    else:
         pytest.skip(f"no package index can be reached: {done.stderr.strip()[-200:]}")
     with tarfile.open(archives[0]) as archive:
         archive.extractall(folder / "unpacked", filter="data")
