@@ -1,6 +1,6 @@
-"""What SQLite knows of the sizes of its tables, so that it chooses the right index. PostgreSQL knows by itself.
+"""What SQLite knows of the sizes of its tables, so that it takes the right index. PostgreSQL sees to itself.
 
-Without it a query that asks for "not rolled back" begins with the index of that column, in which every row is.
+Without it a query for what was not rolled back begins with the index of that column, which has every row.
 """
 
 from django.db import connection
