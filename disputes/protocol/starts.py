@@ -250,7 +250,7 @@ def _without_signs(text: str) -> tuple[str, str]:
             found = "x"
         elif letter in CROSSES:
             found = " "
-        elif letter != " " and (letter < FIRST_SIGN or letter.isalpha()):
+        elif letter != " " and (letter < FIRST_SIGN or letter.isalpha() or letter.isdecimal()):
             return text[place:], found
     return "", found
 

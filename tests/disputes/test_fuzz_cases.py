@@ -156,3 +156,9 @@ def test_a_place_may_stand_in_code(written: str) -> None:
     (found,) = read_review(f"[MUST] {written} is wrong").findings
 
     assert found.location == "src/login.py:41"
+
+
+def test_digits_of_other_scripts_before_a_title_are_no_pictures() -> None:
+    (found,) = read_review("### Minor Issues\n\n- \uff10\uff10Nothing says what happens\n").findings
+
+    assert found.title == "\uff10\uff10Nothing says what happens"
