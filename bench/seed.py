@@ -159,7 +159,7 @@ def fill(disputes: int, events: int, projects: int, until: date) -> None:
     with connection.cursor() as cursor:
         for sql in connection.ops.sequence_reset_sql(no_style(), [table.model for table in year.tables]):
             cursor.execute(sql)
-        cursor.execute("ANALYZE")
+        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
     count_days()
 
 
