@@ -34,7 +34,7 @@ MAX_LABEL = 48
 # Each way to write a place begins where a word does, so that no letter is read again and again.
 PLACE = re.compile(
     r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,8})|(?<![\w+-])(?P<path>[\w+-]+/[\w./+-]+))"
-    r"(?:`?:(?P<line>[0-9]{1,7}))?"
+    r"(?:`?:(?P<line>[0-9]{1,7})(?!\w))?"
 )
 LINE_OF_FILE = re.compile(r"\.\w{1,8}:[0-9]")
 

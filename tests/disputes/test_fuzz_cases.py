@@ -162,3 +162,9 @@ def test_digits_of_other_scripts_before_a_title_are_no_pictures() -> None:
     (found,) = read_review("### Minor Issues\n\n- \uff10\uff10Nothing says what happens\n").findings
 
     assert found.title == "\uff10\uff10Nothing says what happens"
+
+
+def test_a_digit_at_the_beginning_of_a_word_is_no_line() -> None:
+    (found,) = read_review("[MUST] docs/SPEC.md:7othing says what happens").findings
+
+    assert found.location == ""
