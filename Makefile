@@ -11,7 +11,7 @@ run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
 
 test: setup-dev
-	$(TRY) $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
+	$(TRY) $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 setup: $(VENV)/.installed var/secret-key
 	@$(BIN)/python manage.py migrate --verbosity 0
