@@ -45,7 +45,8 @@ def finding_on(task: Task, **kwargs: Any) -> Any:
 
 def decide(conflict: Conflict, option: str = "uphold_reviewer") -> None:
     user = create_user(is_superuser=True)
-    rulings.decide(Conflict.objects.get(pk=conflict.pk), option, user=user, undo_seconds=0)
+    conflict = Conflict.objects.get(pk=conflict.pk)
+    rulings.decide(conflict, option, user=user, rationale="It was measured.", undo_seconds=0)
 
 
 def fresh(dispute: Dispute) -> Dispute:

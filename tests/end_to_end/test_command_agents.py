@@ -125,7 +125,7 @@ def test_hand_ins_that_are_all_refused_are_told_to_the_next_run_and_then_to_a_hu
         import os, pathlib, subprocess, sys
         pathlib.Path("hello.txt").write_text("hello\\n")
         subprocess.run(["git", "add", "-A"], check=True)
-        subprocess.run(["git", "commit", "-q", "-m", "feat: say hello"], check=True)
+        subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "feat: say hello"], check=True)
         bad = pathlib.Path(os.environ["TMPDIR"], "bad.md")
         bad.write_text("Done.\\n\\n## DISAGREE: ISSUE-R9-009\\n\\nNo reason.\\n")
         hand_in = ["steroids", "tasks", "update", "--status", "review", "--response", bad]
@@ -137,7 +137,7 @@ def test_hand_ins_that_are_all_refused_are_told_to_the_next_run_and_then_to_a_hu
     assert [(run.outcome, run.refusals) for run in runs] == [("not_taken", 1)] * 3
     reason = "line 3: the block on ISSUE-R9-009 has no **Rationale:** with text"
     assert all(reason in run.reason for run in runs)
-    first, *later = (prompt.text for prompt in Prompt.objects.filter(run__role="coder").order_by("run"))
+    first, *later = (prompt.text for prompt in Prompt.objects.filter(run__role="coder").order_by("run_id"))
     assert "not accepted" not in first
     assert all(text.startswith("## Your last run was not accepted") and reason in text for text in later)
     assert "MAX_RETRIES_EXHAUSTED" in Conflict.objects.exclude(kind="alert").get().coder_position
