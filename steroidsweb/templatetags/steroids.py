@@ -2,10 +2,13 @@
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
 from tasks.spans import duration
 from tasks.states import MEANINGS, Status, severity_rank
@@ -42,21 +45,33 @@ def age(moment: datetime | None) -> dict[str, Any]:
     return {"moment": moment, "words": duration(since)}
 
 
-@register.inclusion_tag("components/severity_chip.html")
-def severity_chip(severity: str) -> dict[str, Any]:
+# A page shows hundreds of these chips and there are few of them: each is rendered once a process.
+
+
+@register.simple_tag
+@lru_cache(maxsize=64)
+def severity_chip(severity: str) -> SafeString:
     """Bars and the word; only critical and high have a colour."""
-    return {"severity": severity, "word": severity.capitalize(), "rank": severity_rank(severity)}
+    return _rendered(
+        "severity_chip", severity=severity, word=severity.capitalize(), rank=severity_rank(severity)
+    )
 
 
-@register.inclusion_tag("components/kind_chip.html")
-def kind_chip(kind: str) -> dict[str, Any]:
+@register.simple_tag
+@lru_cache(maxsize=64)
+def kind_chip(kind: str) -> SafeString:
     """Icon and word, never coloured."""
     icon, word = KINDS.get(kind, ("help", kind.capitalize()))
-    return {"icon": icon, "word": word}
+    return _rendered("kind_chip", icon=icon, word=word)
 
 
-@register.inclusion_tag("components/status_box.html")
-def status_box(status: str) -> dict[str, Any]:
+@register.simple_tag
+@lru_cache(maxsize=64)
+def status_box(status: str) -> SafeString:
     """The box of TODO.md and the status in words."""
     meaning = MEANINGS[Status(status)]
-    return {"status": status, "marker": meaning.marker, "word": meaning.label}
+    return _rendered("status_box", status=status, marker=meaning.marker, word=meaning.label)
+
+
+def _rendered(component: str, **context: Any) -> SafeString:
+    return render_to_string(f"components/{component}.html", context)
