@@ -22,21 +22,23 @@ def modes(text: str) -> str:
 def growth(read: Callable[[str], Any], make: Callable[[int], str], size: int, times: int = 8) -> float:
     """How many times longer `read` takes for an input that is `times` as large. Linear work gives `times`.
 
-    Best of several, and nothing below a millisecond counts, so that a busy machine makes no difference.
+    The least of several looks, in each of which both are measured one right after the other: a machine that
+    turns slower for a while slows both. Nothing below a millisecond counts.
     """
+    few, many = make(size), make(size * times)
 
-    def best(text: str, tries: int, enough: float) -> float:
-        found = float("inf")
-        for _ in range(tries):
-            start = time.process_time()
-            read(text)
-            found = min(found, time.process_time() - start)
-            if found < enough:
-                break
-        return found
+    def timed(text: str) -> float:
+        start = time.process_time()
+        read(text)
+        return time.process_time() - start
 
-    small = max(best(make(size), tries=7, enough=0), 0.001)
-    return best(make(size * times), tries=4, enough=small * times) / small
+    least = float("inf")
+    for _ in range(6):
+        small = max(min(timed(few) for _ in range(3)), 0.001)
+        least = min(least, timed(many) / small)
+        if least < 1.5 * times:
+            break
+    return least
 
 
 # --- Fences (ID-3) ----------------------------------------------------------------------------------------
