@@ -16,7 +16,7 @@ from disputes.pages import queue
 from disputes.pages.filters import MORE, QueueFilter
 from disputes.pages.site import next_url, page, staff_only
 
-PER_PAGE, PAGES_MAX = 40, 10_000
+PER_PAGE, PAGES_MAX = 30, 10_000
 VIEWS_MAX = 50
 KEYS = [
     ("JK", "Next and previous row"),
