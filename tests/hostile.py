@@ -164,12 +164,12 @@ def rewritable() -> Iterator[None]:
         editor = SimpleNamespace(
             connection=connection, execute=lambda sql, params: cursor.execute(sql, params)
         )
-        fixed = import_module("disputes.migrations.0002_decisions_are_append_only")
+        guard = import_module("disputes.migrations.0003_disagreement").guard_archived_too
         append_only.remove(editor, "tasks_event", verbs=("UPDATE",))
-        fixed.remove(None, editor)
+        append_only.remove(editor, "disputes_decision", verbs=("CHANGE",))
         yield
         append_only.install(editor, "tasks_event", verbs=("UPDATE",))
-        fixed.install(None, editor)
+        guard(None, editor)
 
 
 class Filler:
