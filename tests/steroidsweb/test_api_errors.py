@@ -223,7 +223,7 @@ def test_a_run_that_floods_is_told_to_wait(task: Task, two_a_minute: None) -> No
     run.refresh_from_db()
     assert run.status == "running"
     assert (reply.status_code, error_of(reply)["code"]) == (429, "too_many")
-    assert 1 <= int(reply.headers["Retry-After"]) <= 2 * 60  # the rest of a minute, rounded up
+    assert int(reply.headers["Retry-After"]) in range(1, 62)  # the rest of a minute, rounded up
 
 
 def test_reading_counts_as_well(task: Task, two_a_minute: None) -> None:
