@@ -45,13 +45,15 @@ def look_for_gone_places(submission: Submission, *, actor: Actor = SYSTEM) -> li
     gone = []
     for conflict in open_about(submission.task):
         finding = _newest(conflict)
-        change = (
-            changes.of(finding.path) if finding.path and conflict.submission_id != submission.pk else None
-        )
-        is_known = (
-            before is not None and finding.review.submission_id == before.pk
-        )  # its lines are those of then
-        if change and _is_gone(finding, change, by_line=is_known) and not _is_moved(finding, submission):
+        if not finding.path or conflict.submission_id == submission.pk:
+            continue
+        change = changes.of(finding.path)
+        has_lines_of_then = before is not None and finding.review.submission_id == before.pk
+        if (
+            change
+            and _is_gone(finding, change, by_line=has_lines_of_then)
+            and not _is_moved(finding, submission)
+        ):
             gone.append(conflict)
     drop(gone, PLACE_GONE, actor=actor)
     return gone
