@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import runs
+from agents import choosing, runs
 from agents.models import Agent, Run
 from disputes import alerts, checkpoints, followup
 from disputes.models import Conflict
@@ -88,7 +88,9 @@ def tick_project(pk: int, done: Ticked) -> None:
         .select_related("project", "section")
     )
     last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
-    idle = {role for role in (Run.Role.CODER, Run.Role.REVIEWER) if _ranked(project, role, free_only=True)}
+    idle = {
+        role for role in (Run.Role.CODER, Run.Role.REVIEWER) if choosing.ranked(project, role, free_only=True)
+    }
     startable = Q(last_state=Submission.State.KEPT)
     if Run.Role.REVIEWER in idle:
         startable |= Q(last_state=Submission.State.VERIFIED)
@@ -110,7 +112,7 @@ def _start(task: Task, done: Ticked) -> int:
         if submission.state == Submission.State.KEPT:
             return _queue(task, Run.Role.VERIFIER, None, done, sha=submission.sha)
     role = Run.Role.REVIEWER if submission else Run.Role.CODER
-    agent = choose_agent(task, role)
+    agent = choosing.choose_agent(task, role)
     if agent is None:
         return 0
     return _queue(task, role, agent, done, sha=submission.sha if submission else "")
@@ -133,25 +135,6 @@ def _queue(task: Task, role: str, agent: Agent | None, done: Ticked, *, sha: str
     record(task.project, "run_queued", task=task, data={"run": run.pk, "role": role}, note=run.agent_label)
     done.started += 1
     return 1
-
-
-def choose_agent(task: Task, role: str) -> Agent | None:
-    """By domain, then priority; where no domain fits, the first one (ARB-9). None where all are busy."""
-    ranked = _ranked(task.project, role)
-    fitting = [a for a in ranked if set(a.domains) & set(task.tags)] or [a for a in ranked if not a.domains]
-    return next((agent for agent in fitting or ranked if agent.busy < agent.slots), None)
-
-
-def _ranked(project: Project, role: str, *, free_only: bool = False) -> list[Agent]:
-    """The project's agents of a role, best first; all of them or only those with a free slot."""
-    agents = (
-        Agent.objects.filter(role=role, is_active=True)
-        .filter(Q(projects=project) | Q(projects__isnull=True))
-        .annotate(busy=Count("runs", filter=Q(runs__status__in=Run.SEATED), distinct=True))
-        .order_by("-priority", "pk")
-        .distinct()
-    )
-    return list(agents.filter(busy__lt=F("slots")) if free_only else agents)
 
 
 # --- Landings ---------------------------------------------------------------------------------------------

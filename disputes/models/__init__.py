@@ -11,6 +11,7 @@ from disputes.models.case import (
     HeuristicScore,
 )
 from disputes.models.insights import Tally
+from disputes.models.opinion import Opinion
 from disputes.models.telling import Channel, Delivery, Reminder
 from disputes.models.triage import Bulk, Duty, SavedView, Watch
 
@@ -27,6 +28,7 @@ __all__ = [
     "Duty",
     "Flag",
     "HeuristicScore",
+    "Opinion",
     "Reminder",
     "SavedView",
     "Tally",

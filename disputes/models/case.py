@@ -171,6 +171,9 @@ class Conflict(models.Model):
         RATE = "rate", "Too much is declined"
         DIVERGENCE = "divergence", "More comes up than gets done"
         STALL = "stall", "No progress"
+        LADDER = "ladder", "Every model of the ladder failed"
+        PING_PONG = "ping_pong", "Agents disagree over and over"
+        BUDGET = "budget", "A cap of money or tokens"
 
     class Status(models.TextChoices):
         OPEN = "open"
@@ -209,6 +212,7 @@ class Conflict(models.Model):
         Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="conflicts",
         help_text="What is disputed.",
     )  # fmt: skip
+    stage = models.CharField(max_length=40, blank=True, help_text="Where it came up; empty: the only stage.")
     severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES)
     effect = models.CharField(max_length=4, choices=[(w, w) for w in ("hold", "ship", "log")])
     question = models.CharField(max_length=500)
@@ -307,6 +311,10 @@ class Decision(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="decisions"
     )
     authority = models.CharField(max_length=6, choices=Authority, default=Authority.PERSON)
+    policy_set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
+        help_text="Who set the policy by which the program ruled.",
+    )  # fmt: skip
     shown_hash = models.CharField(max_length=64, blank=True)
     at = models.DateTimeField(default=timezone.now)
     effective_at = models.DateTimeField(default=timezone.now)

@@ -30,6 +30,7 @@ class Review(models.Model):
     text = models.TextField(blank=True)
     by_agent = models.CharField(max_length=120)
     by_model = models.CharField(max_length=120, blank=True)
+    by_vendor = models.CharField(max_length=60, blank=True)
     by_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -184,6 +185,7 @@ class Comment(models.Model):
     resolution = models.CharField(
         max_length=8, blank=True, choices=[("accepted", "Accepted"), ("rejected", "Rejected")]
     )
+    stage = models.CharField(max_length=40, blank=True, help_text="Where its writer worked.")
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -57,12 +57,14 @@ class Submission(models.Model):
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="submissions")
     round = models.PositiveSmallIntegerField()
     attempt = models.PositiveSmallIntegerField()
+    stage = models.CharField(max_length=40, blank=True, help_text="Whose work it is; empty: the only stage.")
     kind = models.CharField(max_length=9, choices=Kind, default=Kind.COMMITS)
     sha = models.CharField(max_length=64, blank=True, validators=[validate_sha])
     base_sha = models.CharField(max_length=64, blank=True, validators=[validate_sha])
     response = models.TextField(blank=True)
     by_agent = models.CharField(max_length=120)
     by_model = models.CharField(max_length=120, blank=True)
+    by_vendor = models.CharField(max_length=60, blank=True)
     by_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )

@@ -79,6 +79,13 @@ class Task(models.Model):
     severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES, default=Severity.MEDIUM)
     status = models.CharField(max_length=11, choices=STATUS_CHOICES, default=Status.PENDING, editable=False)
     stage = models.CharField(max_length=40, default="dev", editable=False)
+    home_stage = models.CharField(
+        max_length=40, blank=True, editable=False,
+        help_text="Where an escalated or sent-back task goes on afterwards.",
+    )  # fmt: skip
+    escalation = models.CharField(
+        max_length=20, blank=True, editable=False, help_text="Why it was escalated: concurrency, unknown."
+    )
     round = models.PositiveSmallIntegerField(default=0, editable=False)
     version = models.PositiveBigIntegerField(default=0, editable=False, help_text="Counts turns.")
     waits_for = models.PositiveSmallIntegerField(default=0, editable=False)

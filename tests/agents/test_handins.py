@@ -1341,7 +1341,7 @@ def test_a_run_whose_claim_is_older_does_not_hand_in(working: Task, monkeypatch:
         Run.objects.filter(pk=run.pk).update(fence=1)
         return found
 
-    monkeypatch.setattr(handins, "caller_of", claimed)
+    monkeypatch.setattr("agents.api.handins.caller.caller_of", claimed)
     before = rows()["Submission"]
     refused(submit(secret, working), 409, "handed_in")
     assert rows()["Submission"] == before

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents import orchestrator, runs
+from agents import choosing, orchestrator, runs
 from agents.models import Agent, Run
 from disputes import cases, rulings
 from disputes.models import Conflict
@@ -358,7 +358,7 @@ def test_a_task_may_land_again_after_a_landing_that_failed(project: Project) -> 
 
 
 def chosen(task: Task, role: str = "coder") -> str:
-    agent = orchestrator.choose_agent(task, role)
+    agent = choosing.choose_agent(task, role)
     return agent.name if agent else ""
 
 

@@ -33,8 +33,9 @@ CALLERS = (
     "token", "coder", "reviewer", "dead",
 )  # fmt: skip
 SESSIONS = {"outsider": "otto", "viewer": "vera", "triager": "tom", "maintainer": "lea", "superuser": "root"}
-# The roles of runs that get a token, and the ones that get none: a verifier runs the project's commands only.
-RUNS_WITH_TOKEN, RUNS_WITHOUT = {"coder", "reviewer"}, {"verifier"}
+# The roles of runs that get a token, and the ones that get none: a verifier runs the project's commands only,
+# and nothing starts a judge or a mediator yet.
+RUNS_WITH_TOKEN, RUNS_WITHOUT = {"coder", "reviewer"}, {"verifier", "judge", "mediator"}
 PAGE_METHODS, API_METHODS = ("GET", "POST"), ("GET", "POST", "PUT", "PATCH", "DELETE")
 REFUSALS = {401: "401", 403: "403", 404: "404", 405: "-"}
 

@@ -1,0 +1,119 @@
+"""Who hands in, and the end of its run."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from agents.api.principals import RunPrincipal
+from agents.models import Run
+from disputes.models import Conflict
+from tasks.access import MAINTAIN, RULE, tasks_for
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models import Task
+
+# Who may do what (C2). People need the membership role, runs the run's role.
+RUN_VERBS: dict[str, frozenset[str]] = {
+    "submit": frozenset({Run.Role.CODER}),
+    "approve": frozenset({Run.Role.REVIEWER}),
+    "reject": frozenset({Run.Role.REVIEWER}),
+    "dispute": frozenset({Run.Role.CODER, Run.Role.REVIEWER}),
+    "log": frozenset({Run.Role.CODER, Run.Role.REVIEWER}),
+    "blocked": frozenset({Run.Role.CODER}),
+    "comment": frozenset({Run.Role.CODER, Run.Role.REVIEWER}),
+}
+PERSON_VERBS = {
+    "submit": MAINTAIN, "approve": MAINTAIN, "reject": MAINTAIN, "dispute": RULE, "log": RULE,
+    "blocked": RULE, "comment": RULE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who hands in: an actor for the record, and the run if it is one."""
+
+    actor: Actor
+    run: Run | None = None
+
+    @property
+    def side(self) -> str:
+        """coder, reviewer or human, for a conflict's `opened_as`."""
+        return str(self.run.role) if self.run else "human"
+
+
+def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, Task]:
+    """The caller and the task, locked. Raises Refused: not_found, wrong_role, other_task, no_right."""
+    if isinstance(user, RunPrincipal):
+        run = user.run
+        task = _locked(Task.objects.filter(pk=run.task_id))
+        if task is None or task.ref != ref:
+            raise Refused(
+                "other_task", f"This run works on {run.task.ref}, not on {ref}.",
+                f"Name {run.task.ref}.", status=403,
+            )  # fmt: skip
+        if run.role not in RUN_VERBS[verb]:
+            allowed = ", ".join(sorted(name for name, roles in RUN_VERBS.items() if run.role in roles))
+            raise Refused(
+                "wrong_role", f"A {run.role} may not {verb}.", f"As a {run.role} you may: {allowed}.",
+                status=403,
+            )  # fmt: skip
+        actor = Actor("run", run.agent_label, run_number=run.pk, model=model or run.model)
+        return Caller(actor, run), task
+    slug, _, number = ref.rpartition("-")
+    named = (
+        tasks_for(user).filter(project__slug=slug, number=number)
+        if number.isascii() and number.isdigit()
+        else Task.objects.none()
+    )
+    task = _locked(named)
+    if task is None:
+        raise Refused("not_found", f"There is no task {ref} that you may see.", "Check the name.", status=404)
+    if not tasks_for(user, PERSON_VERBS[verb]).filter(pk=task.pk).exists():
+        raise Refused(
+            "no_right", f"You may not {verb} in {task.project.name}.", "Ask a maintainer.", status=403
+        )
+    return Caller(Actor.person(user)), task
+
+
+def _locked(tasks: Any) -> Task | None:
+    found: Task | None = tasks.select_for_update(of=("self",)).select_related("project", "section").first()
+    return found
+
+
+def end_run(caller: Caller, task: Task, **made: Any) -> None:
+    """The run has handed in: exactly once, and only in the turn it was started for."""
+    run = caller.run
+    if run is None:
+        return
+    if run.task_version != task.version:
+        raise Refused(
+            "stale_turn", f"{task.ref} moved on while this run worked: it is {task.status} now.",
+            "End your work. What lies in the clone is saved.", status_now=task.status,
+        )  # fmt: skip
+    live = [Run.Status.STARTING, Run.Status.RUNNING]
+    if not Run.objects.filter(pk=run.pk, fence=run.fence, status__in=live).update(
+        status=Run.Status.CLOSING, token_hash=None, **made
+    ):
+        raise Refused("handed_in", f"Run {run.pk} has handed in already.", "End your work.")
+
+
+def require_status(task: Task, status: str, verb: str) -> None:
+    if task.status != status:
+        raise Refused(
+            "wrong_status", f"{task.ref} is {task.status}; to {verb} it must be {status}.",
+            "Look at it again: `steroids tasks show`.", status_now=task.status,
+        )  # fmt: skip
+
+
+def reply(message: str, task: Task, **more: Any) -> dict[str, Any]:
+    return {"message": message, "task": task.ref, "status": str(task.status), "round": task.round, **more}
+
+
+def open_conflicts_of(task: Task) -> list[Conflict]:
+    return list(Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN))
+
+
+def one_line(text: str) -> str:
+    """The first sentence, short enough for a row of the queue."""
+    first = re.split(r"(?<=[.!?])\s|\n", text.strip(), maxsplit=1)[0]
+    return first if len(first) <= 120 else f"{first[:117]}..."

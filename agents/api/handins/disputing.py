@@ -1,0 +1,122 @@
+from typing import Any
+
+from django.db import transaction
+
+from agents.api.handins import caller as callers
+from agents.api.handins.caller import Caller, end_run, one_line, reply
+from disputes import cases, intake
+from disputes.models import Conflict
+from tasks.errors import Refused
+from tasks.models import Finding, Submission
+from tasks.states import Status, severity_rank
+
+
+@transaction.atomic
+def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Put the task, or one of its findings, before a human."""
+    caller, task = callers.caller_of(user, "dispute", ref, data["model"])
+    if task.status not in {Status.IN_PROGRESS, Status.REVIEW, Status.DISPUTED, Status.COMPLETED}:
+        raise Refused("wrong_status", f"{task.ref} is {task.status}; nothing is in dispute there.", "")
+    finding = None
+    if data["finding"]:
+        known = task.findings.standing()
+        finding = known.filter(code=data["finding"].upper()).select_related("first", "review").first()
+        if finding is None:
+            codes = ", ".join(known.values_list("code", flat=True)) or "none yet"
+            raise Refused(
+                "unknown_finding", f"{data['finding']} is not a finding of {task.ref}.",
+                f"Findings: {codes}.", status=422,
+            )  # fmt: skip
+        _may_be_disputed(finding)
+    reason = cases.read_reason(data["reason"])
+    position = _position(data, reason)
+    side = caller.side
+    submission = task.last_submission()
+    conflict = cases.open_conflict(
+        task,
+        kind=Conflict.Kind.DISAGREEMENT,
+        origin=Conflict.Origin.CLI,
+        opened_as=side,
+        question=finding.title if finding else f"{reason.label}: {one_line(position)}",
+        actor=caller.actor,
+        finding=finding.origin if finding else None,
+        submission=submission,
+        severity=_severity(data, finding),
+        reason=reason,
+        **_positions(caller, finding, submission, position),
+    )
+    if conflict.status == Conflict.Status.LOGGED:
+        return reply(f"{conflict.ref} is recorded on {task.ref}; nothing waits for it.", task)
+    end_run(caller, task)
+    if task.status in {Status.IN_PROGRESS, Status.REVIEW}:
+        task.hold(actor=caller.actor, note=f"{conflict.ref} {conflict.question}"[:500])
+    message = f"{conflict.ref} is open on {task.ref}; a human rules on it."
+    return reply(message, task, conflicts=[conflict.ref])
+
+
+def _may_be_disputed(finding: Finding) -> None:
+    """Not what a human has decided (DEC-2), nor what waits for a ruling already."""
+    conflicts = Conflict.objects.filter(finding=finding.origin, kind=Conflict.Kind.DISAGREEMENT).exclude(
+        followed=Conflict.Followed.REOPENED
+    )
+    if conflicts.filter(status=Conflict.Status.OPEN).exists():
+        raise Refused("already_open", f"{finding.code} is in dispute already.", "Wait for the ruling.")
+    decided = conflicts.filter(status=Conflict.Status.DECIDED).exists()
+    if decided or finding.origin.pk in intake.settled_findings(finding.task):
+        raise Refused(
+            "RE_ARGUED_CONFLICT",
+            f"{finding.code} was decided by a human and cannot be argued again.",
+            "Carry the ruling out. Trouble that it causes is a new finding.",
+            status=422,
+        )
+
+
+def _position(data: dict[str, Any], reason: Conflict.Reason) -> str:
+    """The position; the words of a reason that is none of the six are kept in it."""
+    position, words = data["position"].strip(), data["reason"].strip()
+    if not position:
+        return words
+    unknown = reason == Conflict.Reason.OTHER and words.lower() != reason
+    return f"{position}\n\nReason: {words}" if unknown else position
+
+
+def _severity(data: dict[str, Any], finding: Finding | None) -> str:
+    """What the caller says, but never below the finding's own: a label is no way round it (MODELS 26)."""
+    named = data.get("severity") or ""
+    if finding is None:
+        return named
+    return max(named or finding.severity, finding.severity, key=severity_rank)
+
+
+def _positions(
+    caller: Caller, finding: Finding | None, submission: Submission | None, position: str
+) -> dict[str, str]:
+    """Both sides verbatim, as far as they were heard."""
+    if caller.side == "reviewer":
+        coder = submission.by_agent if submission else ""
+        return {
+            "reviewer_position": position, "reviewer_label": caller.actor.label,
+            "coder_position": "", "coder_label": coder,
+        }  # fmt: skip
+    return {
+        "reviewer_position": intake.position_of(finding) if finding else "",
+        "reviewer_label": finding.review.by_agent if finding else "",
+        "coder_position": position,
+        "coder_label": caller.actor.label,
+    }
+
+
+@transaction.atomic
+def log(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
+    """A minor disagreement: recorded, nothing waits, the coder's way stands."""
+    if not data["minor"]:
+        raise Refused(
+            "not_minor", "Only minor disputes are logged.", "Use `steroids dispute create`.", status=422
+        )
+    caller, task = callers.caller_of(user, "log", ref, data["model"])
+    conflict = cases.open_conflict(
+        task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.MINOR, opened_as="minor",
+        question=one_line(data["notes"]), actor=caller.actor, submission=task.last_submission(),
+        severity="low", coder_position=data["notes"], coder_label=caller.actor.label,
+    )  # fmt: skip
+    return reply(f"{conflict.ref} is recorded on {task.ref}; nothing waits for it.", task)

@@ -1,0 +1,78 @@
+from typing import Any
+
+from django.db import transaction
+
+from agents.api.handins import caller as callers
+from agents.api.handins.caller import end_run, reply, require_status
+from agents.models import Run
+from disputes import intake
+from disputes.protocol.reviews import ReadReview, read_review
+from tasks.errors import Refused
+from tasks.models import Submission
+from tasks.states import Status
+
+MAX_FINDINGS = 200
+
+
+@transaction.atomic
+def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict[str, Any]:
+    """A reviewer approves or rejects the commit that its run was started for."""
+    read = _read_review(data, approves)
+    verb = "approve" if approves else "reject"
+    caller, task = callers.caller_of(user, verb, ref, data["model"])
+    require_status(task, Status.REVIEW, verb)
+    submission = task.last_submission()
+    if submission is None or submission.state != Submission.State.VERIFIED:
+        state = submission.state if submission else "missing"
+        raise Refused(
+            "not_verified", f"The submission of {task.ref} is {state}; only a verified one is reviewed.",
+            "Wait until build and tests have run.",
+        )  # fmt: skip
+    if caller.run and caller.run.sha != submission.sha:
+        raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
+    if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
+        raise Refused("self_review", "An agent may not review its own submission.", status=403)
+    end_run(caller, task)
+    taken = intake.take_review(
+        submission, read, approves=approves, actor=caller.actor, user_id=caller.actor.user_id
+    )
+    if caller.run:
+        Run.objects.filter(pk=caller.run.pk).update(review=taken.review)
+    task.refresh_from_db()
+    return reply(
+        f"{task.ref}: {taken.review.get_verdict_display()}; it is {task.status} now.",
+        task,
+        findings=[
+            {"code": f.code, "severity": f.severity, "mandatory": f.mandatory, "title": f.title}
+            for f in taken.findings
+        ],
+        dropped=taken.dropped,
+    )
+
+
+def _coded_by(submission: Submission, agent_pk: int) -> bool:
+    return Run.objects.filter(role=Run.Role.CODER, submission=submission, agent=agent_pk).exists()
+
+
+def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
+    document = data["review"] or data["notes"]
+    if not document and not approves:
+        raise Refused(
+            "malformed_review", "A rejection says what is wrong.",
+            "Add --notes TEXT or --file REVIEW.", status=422,
+        )  # fmt: skip
+    read = read_review(document)
+    if len(read.findings) > MAX_FINDINGS:
+        raise Refused(
+            "too_many_findings",
+            f"The review has {len(read.findings)} findings; {MAX_FINDINGS} are the limit.",
+            "Name what matters most.", status=422,
+        )  # fmt: skip
+    if data["review"] and data["notes"]:
+        text = f"{read.text}\n\n{data['notes']}".strip()
+        read = ReadReview(read.verdict, read.raw_verdict, read.findings, text)
+    if not approves and not read.findings and not read.text.strip():
+        raise Refused(
+            "malformed_review", "The review holds no finding and no word.", "Say what is wrong.", status=422
+        )
+    return read

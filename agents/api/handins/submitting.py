@@ -1,0 +1,51 @@
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from agents.api.handins import caller as callers
+from agents.api.handins.caller import Caller, end_run, open_conflicts_of, reply, require_status
+from disputes import intake
+from disputes.protocol.responses import read_response
+from tasks.models import Submission, Task
+from tasks.states import Status
+
+
+@transaction.atomic
+def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
+    """A coder hands in a commit and its answers; declined mandatory findings open conflicts at once."""
+    response = read_response(data["response"], strict=True)
+    caller, task = callers.caller_of(user, "submit", ref, data["model"])
+    require_status(task, Status.IN_PROGRESS, "submit")
+    known = intake.check_response(task, response)
+    attempts = (
+        task.submissions.standing().filter(round=task.round).aggregate(last=Max("attempt"))["last"] or 0
+    )
+    submission = Submission.objects.create(
+        task=task,
+        round=task.round,
+        attempt=attempts + 1,
+        sha=data["sha"],
+        base_sha=_base_of(caller, task, data["sha"]),
+        response=response.text or data["notes"],
+        by_agent=caller.actor.label,
+        by_model=caller.actor.model,
+        by_user_id=caller.actor.user_id,
+    )
+    end_run(caller, task, submission=submission)
+    task.submit(actor=caller.actor, note=data["notes"] or f"commit {submission.sha[:12]}")
+    intake.take_submission(submission, response, known, actor=caller.actor)
+    held = [c for c in open_conflicts_of(task) if c.effect == "hold"]
+    if held and task.status == Status.REVIEW:  # it may be parked already
+        task.hold(actor=caller.actor, note=", ".join(f"{c.ref} {c.question}" for c in held)[:500])
+    message = f"{task.ref} is handed in at {submission.sha[:12]}."
+    if held:
+        message += " It waits for a human's ruling."
+    return reply(message, task, conflicts=[conflict.ref for conflict in open_conflicts_of(task)])
+
+
+def _base_of(caller: Caller, task: Task, sha: str) -> str:
+    if caller.run:
+        return caller.run.base_sha
+    last = task.last_submission()
+    return last.sha if last and last.sha else sha  # an imported document names no commit

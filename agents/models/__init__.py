@@ -1,0 +1,22 @@
+"""Who works, on which host, and every run of an agent."""
+
+from agents.models.agent import Agent, ProviderPause
+from agents.models.host import Host
+from agents.models.prompt import Output, Prompt, PromptText
+from agents.models.run import Run, RunQuerySet
+from agents.models.token import TOKEN_PREFIX, Token, new_token, token_hash
+
+__all__ = [
+    "TOKEN_PREFIX",
+    "Agent",
+    "Host",
+    "Output",
+    "Prompt",
+    "PromptText",
+    "ProviderPause",
+    "Run",
+    "RunQuerySet",
+    "Token",
+    "new_token",
+    "token_hash",
+]

@@ -1,0 +1,115 @@
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from tasks.models import Project
+
+# Who stands behind the model of a provider's command, unless the agent says otherwise.
+OWN_VENDOR = {"claude": "anthropic", "codex": "openai", "gemini": "google"}
+
+
+class Agent(models.Model):
+    """A configured command that takes work in one role."""
+
+    class Role(models.TextChoices):
+        CODER = "coder"
+        REVIEWER = "reviewer"
+        JUDGE = "judge"
+        MEDIATOR = "mediator"
+
+    class Provider(models.TextChoices):
+        CLAUDE = "claude", "Claude Code"
+        CODEX = "codex", "Codex"
+        GEMINI = "gemini", "Gemini CLI"
+        OPENCODE = "opencode", "opencode"
+        COMMAND = "command", "Any command"
+        PULL = "pull", "Claims its own work"
+        REPLAY = "replay", "Recorded cassette"
+
+    name = models.SlugField(max_length=60, unique=True)
+    role = models.CharField(
+        max_length=8, choices=Role,
+        help_text="A judge gives an opinion on a conflict; a mediator proposes a synthesis.",
+    )  # fmt: skip
+    kind = models.CharField(
+        "type", max_length=60, blank=True, help_text="What sort of agent it is: dev-agent, test-architect."
+    )
+    provider = models.CharField(max_length=10, choices=Provider, default=Provider.COMMAND)
+    model = models.CharField(max_length=120, blank=True)
+    vendor = models.CharField(
+        max_length=60, blank=True, help_text="Who makes its model; empty means the provider's own vendor."
+    )
+    tier = models.CharField(
+        max_length=40, blank=True,
+        help_text="Agents of one tier stand in for each other; a step of a ladder may name it.",
+    )  # fmt: skip
+    instructions = models.TextField(blank=True, help_text="Added to every prompt of this agent.")
+    projects = models.ManyToManyField(
+        Project, blank=True, related_name="agents", help_text="Where it works; empty means everywhere."
+    )
+    domains = models.JSONField(
+        default=list, blank=True, help_text='Tags it works on: ["backend"]. Empty means any.'
+    )
+    watches = models.JSONField(
+        default=list, blank=True,
+        help_text='Columns it takes work from: ["dev", "needs-senior-dev"]. Empty means its type\'s stages.',
+    )  # fmt: skip
+    focus = models.CharField(max_length=200, blank=True, help_text="What a reviewer looks at first.")
+    priority = models.SmallIntegerField(default=0, help_text="Higher ones are chosen first.")
+    slots = models.PositiveSmallIntegerField(default=1, help_text="Runs of this agent at a time.")
+    settings = models.JSONField(
+        default=dict, blank=True,
+        help_text='Provider "command": {"argv": ["my-agent", "{prompt}"], "pass": ["MY_AGENT_KEY"]}; '
+        'provider "replay": {"cassettes": "/path"}.',
+    )  # fmt: skip
+    is_active = models.BooleanField("active", default=True)
+
+    class Meta:
+        ordering = ["role", "-priority", "name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(slots__gt=0), name="agent_has_a_slot"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def account(self) -> str:
+        """Whose trouble pauses this agent: the sign-in that it shares with others of its provider."""
+        named = self.settings.get("account") if isinstance(self.settings, dict) else None
+        if isinstance(named, str) and named:
+            return named
+        return self.provider if self.provider in OWN_VENDOR else f"{self.provider}:{self.name}"
+
+    @property
+    def made_by(self) -> str:
+        """The vendor of its model; empty where nobody said."""
+        return self.vendor or OWN_VENDOR.get(self.provider, "")
+
+    def clean(self) -> None:
+        from agents.providers.registry import ProviderError, provider_for
+
+        if not isinstance(self.domains, list) or not all(isinstance(word, str) for word in self.domains):
+            raise ValidationError({"domains": 'A list of tags is needed: ["backend", "api"].'})
+        try:
+            provider_for(self).check(self.settings)
+        except ProviderError as error:
+            raise ValidationError({"settings": str(error)}) from error
+
+
+class ProviderPause(models.Model):
+    """Trouble with a provider: nothing that signs in there is started until the time is over (LAD-4)."""
+
+    name = models.CharField(max_length=120, unique=True, help_text="The account of the agents it holds up.")
+    kind = models.CharField(max_length=12, help_text="sign_in, quota, rate, network or model.")
+    reason = models.CharField(max_length=500)
+    since = models.DateTimeField(default=timezone.now)
+    until = models.DateTimeField()
+    failures = models.PositiveIntegerField(default=1, help_text="In a row; each doubles the pause.")
+
+    class Meta:
+        ordering = ["until"]
+
+    def __str__(self) -> str:
+        return f"{self.name} until {self.until:%Y-%m-%d %H:%M} UTC"

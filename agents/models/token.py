@@ -1,0 +1,55 @@
+import secrets
+from hashlib import sha256
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from agents.models.agent import Agent
+
+TOKEN_PREFIX = "stx_"  # noqa: S105  (a public prefix, so that scanners recognise a leaked token)
+
+
+def new_token() -> str:
+    """256 random bits; shown once and kept as a hash only."""
+    return TOKEN_PREFIX + secrets.token_urlsafe(32)
+
+
+def token_hash(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+class Token(models.Model):
+    """A token of a person, or of an agent that claims its work. Only its hash is kept."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="tokens"
+    )
+    agent = models.ForeignKey(
+        Agent, null=True, blank=True, on_delete=models.CASCADE, related_name="tokens",
+        help_text="An agent elsewhere that claims its own work.",
+    )  # fmt: skip
+    name = models.CharField(max_length=80)
+    hash = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["user", "name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(user__isnull=False, agent__isnull=True)
+                | Q(user__isnull=True, agent__isnull=False),
+                name="token_of_a_person_or_an_agent",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user or self.agent}"
+
+    @classmethod
+    def mint(cls, user: settings.AUTH_USER_MODEL, name: str) -> tuple["Token", str]:  # type: ignore[valid-type]
+        """The row and the token in clear, which is shown once."""
+        secret = new_token()
+        return cls.objects.create(user=user, name=name, hash=token_hash(secret)), secret
