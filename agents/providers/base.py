@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from agents.providers.reports import Reader
+
 
 class ProviderError(Exception):
     """The agent cannot be started as it is configured; the text says what to change."""
@@ -32,6 +34,9 @@ class Provider(Protocol):
 
     def passes(self, settings: dict[str, Any]) -> list[str]:
         """Names of the host's variables that the agent may see: its own sign-in, and nothing of ours."""
+
+    def reader(self) -> Reader:
+        """Reads the output of one run of this command."""
 
 
 def find_program(name: str, path: str) -> str:

@@ -5,6 +5,7 @@ from string import Formatter
 from typing import Any
 
 from agents.providers.base import Launch, ProviderError, find_program
+from agents.providers.reports import Reader, SilentReader
 
 PLACEHOLDERS = ("prompt", "clone", "model")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -34,6 +35,9 @@ class CommandProvider:
         if not isinstance(names, list):
             raise ProviderError('pass is a list of names of variables: ["MY_AGENT_API_KEY"].')
         return names
+
+    def reader(self) -> Reader:
+        return SilentReader()
 
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         self.check(settings)

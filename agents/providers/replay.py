@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.providers.base import Launch, ProviderError
+from agents.providers.reports import Reader, SilentReader
 
 PLAYER = Path(__file__).with_name("replay_player.py")
 
@@ -19,6 +20,9 @@ class ReplayProvider:
 
     def passes(self, settings: dict[str, Any]) -> list[str]:
         return []
+
+    def reader(self) -> Reader:
+        return SilentReader()
 
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         self.check(settings)
