@@ -4,17 +4,15 @@ A setting is one field of `tasks.policy.ProjectSettings`, made by `setting` belo
 files of `import_config` and `export_config` and docs/settings.md read the same entries.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasks import ladder
+from tasks.ladder import STEPS_MAX, shown
 from tasks.states import Severity
 
-ESCALATE = "escalate"
 TEXT_MAX = 10_000
-STEPS_MAX = 50
-_RANGE = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6})|(\+))?\Z")
 _SEVERITIES = "critical, high, medium and low"
 
 
@@ -49,15 +47,6 @@ class Kind:
 
 def _wrong(key: str, value: Any, needed: str) -> SettingsError:
     return SettingsError(f"{key} is {shown(value)}; {needed} is needed.", key)
-
-
-def shown(value: Any) -> str:
-    """A value in a message; the middle of a long one left out."""
-    try:
-        text = repr(value)
-    except ValueError:  # a number of more digits than Python prints
-        text = "a very long number"
-    return text if len(text) <= 80 else f"{text[:60]}...{text[-15:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,54 +231,17 @@ class Ladders(Kind):
         return kind
 
     def _ladder(self, key: str, steps: Any) -> dict[str, str]:
-        if not isinstance(steps, Mapping) or not steps:
-            raise SettingsError(f'{key} maps ranges of failures to models, as in "0-1": small.', key)
-        if len(steps) > STEPS_MAX:
-            raise SettingsError(f"{key} has more than {STEPS_MAX} steps.", key)
-        ladder: dict[str, str] = {}
-        due: int | None = 0
-        for failures, first, last, model in sorted(
-            (self._step(key, failures, model) for failures, model in steps.items()), key=lambda step: step[1]
-        ):
-            where = f"{key}.{failures}"
-            if due is None:
-                raise SettingsError(f"{where} comes after the open end.", where)
-            if first != due:
-                fault = "overlaps the step before" if first < due else f"leaves {_span(due, first - 1)} out"
-                raise SettingsError(f"{where} {fault}.", where)
-            if model == ESCALATE and last is not None:
-                raise SettingsError(f"{where} escalates, so it is the last step: {first}+.", where)
-            ladder[failures] = model
-            due = None if last is None else last + 1
-        if due is not None:
-            raise SettingsError(
-                f'{key} has no open end; its last step is one such as "{due}+": escalate.', key
-            )
-        return ladder
-
-    def _step(self, key: str, failures: Any, model: Any) -> tuple[str, int, int | None, str]:
-        """The range in our spelling, its first and last count (None: no last one), and the model."""
-        found = _RANGE.match(str(failures)) if isinstance(failures, str) else None
-        where = f"{key}.{failures}" if isinstance(failures, str) else key
-        if found is None:
-            raise SettingsError(f"{where} is no range of failures: 0-1, 2 or 3+.", where)
-        first = int(found[1])
-        last = None if found[3] else int(found[2] or found[1])
-        if last is not None and last < first:
-            raise SettingsError(f"{where} ends before it starts.", where)
-        if not isinstance(model, str) or not model.strip() or len(model) > 120:
-            raise SettingsError(f"{where} is {shown(model)}; a model or {ESCALATE} is needed.", where)
-        return failures, first, last, model
+        try:
+            return {step.range: step.word for step in ladder.read(steps)}
+        except ladder.BadLadder as error:
+            where = f"{key}.{error.range}" if error.range else key
+            raise SettingsError(f"{where} {error.fault}", where) from error
 
     def plain(self, value: Any) -> dict[str, dict[str, str]]:
         return {kind: dict(steps) for kind, steps in value.items()}
 
     def says(self) -> str:
         return "for each type of agent: ranges of failures, each with a model, the last one open"
-
-
-def _span(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"
 
 
 # --- Entries ----------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ APPS = ("tasks", "disputes", "agents", "steroidsweb")
 PURE = [
     "tasks.states",
     "tasks.policy",
+    "tasks.ladder",
     "tasks.settings_schema",
     "tasks.todo",
     *(

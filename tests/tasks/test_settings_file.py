@@ -422,3 +422,39 @@ def test_an_entry_tells_where_a_key_of_it_stands() -> None:
     entry = AgentEntry({"name": "a"}, 3, {"role": 4})
 
     assert (entry.fault("role", "no").line, entry.fault("slots", "no").line) == (4, 3)
+
+
+# --- A ladder for each type of agent ------------------------------------------------------------------------
+
+FOUR_LADDERS = """\
+model_ladder:
+  dev-agent:
+    0-1: glm-4       # Simple stuff might work
+    2-3: sonnet      # Medium complexity
+    4-5: opus        # Hard problems
+    6+: escalate     # Give up, need help
+
+  test-architect:
+    0-1: sonnet      # Tests need reasoning
+    2-3: opus
+    4+: escalate
+
+  story-agent:
+    0-2: haiku       # Stories are simpler
+    3-4: sonnet
+    5+: escalate
+
+  qa-agent:
+    0-1: sonnet      # QA needs attention
+    2-3: opus
+    4+: escalate
+"""
+
+
+def test_a_file_of_ladders_is_taken_as_people_write_it() -> None:
+    taken = imported(FOUR_LADDERS)["model_ladder"]
+
+    assert taken["dev-agent"] == {"0-1": "glm-4", "2-3": "sonnet", "4-5": "opus", "6+": "escalate"}
+    assert {kind: list(ladder.values())[-1] for kind, ladder in taken.items()} == dict.fromkeys(
+        ("dev-agent", "test-architect", "story-agent", "qa-agent"), "escalate"
+    )
