@@ -40,6 +40,7 @@ CORE = [
     "tasks.settings_file",
     "tasks.settings_export",
     "agents.cli",
+    "agents.prices",
     "agents.providers.base",
     "agents.providers.command",
     "agents.providers.replay",
