@@ -54,6 +54,13 @@ def field_of(text: str) -> Field | None:
     return Field(name, match["text"]) if name else None
 
 
+def field_label(text: str) -> str:
+    """What the label of this line stands for, as field_of reads it; empty where there is none."""
+    if ":" not in text[:MAX_LABEL] or not (match := FIELD.match(text)):
+        return ""
+    return field_name(match["label"])
+
+
 def field_name(label: str) -> str:
     """What a label stands for; empty where it is none that is known."""
     words = label.strip(" *_:`").lower()

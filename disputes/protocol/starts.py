@@ -12,8 +12,8 @@ from disputes.protocol.beside import (
     take_groups,
     take_prefix,
 )
-from disputes.protocol.documents import HEADING, Line, ListItem, bold_lead, list_item
-from disputes.protocol.fields import LINE_OF_FILE, field_name, field_of
+from disputes.protocol.documents import HEADING, Line, bold_lead, list_item
+from disputes.protocol.fields import FIELDS, LINE_OF_FILE, field_label, field_name
 from disputes.protocol.headings import NUMBERING, OBSERVING, severities_of
 from disputes.protocol.identifiers import (
     CODE,
@@ -73,8 +73,19 @@ EMPTY = re.compile(
 MAX_CODES = 100
 
 
+# A part of a finding as most are written, which says nothing else, whatever stands behind it: **Impact:** …
+BOLD_FIELD = re.compile(r"\*\*(?P<label>[A-Za-z ]+):\*\*")
+BOLD_FIELDS = {
+    label: name for label, name in FIELDS.items() if label not in ISSUE_LABELS and label not in LEVELS
+}
+
+
 class Start(NamedTuple):
-    """A line that may begin a finding; whether it does depends on where it stands."""
+    """A line that may begin a finding; whether it does depends on where it stands.
+
+    Every third line is one, and Python takes twice as long to call it by the names of its fields. So they
+    are given by their places: first what carries the words, then the words, then the id.
+    """
 
     # What carries its words
     shape: Shape
@@ -87,19 +98,20 @@ class Start(NamedTuple):
     struck: bool = False
     # What it says
     title: str = ""
-    coded: bool = False  # it names the finding by an id: by codes or a native one
-    codes: tuple[str, ...] = ()
-    native: str = ""
-    own: bool = False  # the native id is of the reviewer's making, and may be none: SEC-01, F1
     words: tuple[str, ...] = ()  # its severities, as written beside it
     trailing: bool = False  # one of them stands at its end
     rest: str = ""  # what stands behind the bold words
-    note: str = ""  # what stands in parentheses behind the id: NEW
-    bracket: bool = False
-    tag: str = ""
+    closed: bool = False  # bold words or an id with a colon or the like behind them
     field: str = ""  # the part of a finding that the line begins instead
     labelled: bool = False  # **Issue:** text
-    closed: bool = False  # bold words or an id with a colon or the like behind them
+    tag: str = ""
+    # How it names the finding
+    coded: bool = False  # by an id: by codes or a native one
+    codes: tuple[str, ...] = ()
+    native: str = ""
+    own: bool = False  # the native id is of the reviewer's making, and may be none: SEC-01, F1
+    note: str = ""  # what stands in parentheses behind the id: NEW
+    bracket: bool = False
 
     @property
     def whole(self) -> bool:
@@ -137,16 +149,19 @@ def read_start(line: Line) -> Start | None:
     if first == "#":
         if not (match := HEADING.match(text)):
             return None
-        content = match["text"].strip().rstrip("#").rstrip()
-        return _content(content, Shape.HEADING, level=len(match["level"]))
+        marks, content = match.groups()
+        return _content(content.strip().rstrip("#").rstrip(), Shape.HEADING, level=len(marks))
     if first in LIST_FIRST and (item := list_item(text)):
         content = item.text.strip()
+        numbered = item.numbered
         sign = content[:1]
         if sign in COMMENT_FIRST and (match := COMMENT.match(content)):
             return _comment(match, content, item.indent)
+        if sign == "*" and (start := _bold_field(content, Shape.ITEM, item.indent, numbered)):
+            return start
         if sign in ITEM_FIRST or sign >= FIRST_SIGN or _leads_with_id(content):
-            return _content(content, Shape.ITEM, item.indent, numbered=item.numbered)
-        return _plain_item(item, content)
+            return _content(content, Shape.ITEM, item.indent, numbered=numbered)
+        return _plain_item(content, item.indent, numbered)
     if first in COMMENT_FIRST and (match := COMMENT.match(stripped)):
         return _comment(match, stripped)
     if first in NATIVE_FIRST or first in CAPITALS or first in COMMENT_FIRST:
@@ -157,6 +172,8 @@ def read_start(line: Line) -> Start | None:
     indent = len(text) - len(stripped)
     if indent and "\t" in text[:indent]:
         indent = len(text[:indent].expandtabs(4))
+    if first == "*" and (start := _bold_field(stripped, Shape.BOLD, indent, numbered=False)):
+        return start
     return _content(stripped.rstrip(), Shape.PLAIN, indent)
 
 
@@ -170,16 +187,27 @@ def _leads_with_id(text: str) -> bool:
     return bool(own) and text[len(own) :].lstrip("*_`").startswith(AFTER_NATIVE)
 
 
-def _plain_item(item: ListItem, text: str) -> Start:
+def _plain_item(text: str, indent: int, numbered: bool) -> Start:
     """A list item without an id, a tag or anything in bold: most of them, so it comes first."""
-    field = field_of(text) if not item.numbered else None
+    field = "" if numbered else field_label(text)
     words: list[str] = []
     title, trailing = take_end(text[:MAX_READ], words)
     title = take_prefix(title, words)
     return Start(
-        Shape.ITEM, item.indent, numbered=item.numbered, title=title.strip(" *"), words=tuple(words),
-        trailing=trailing, field=field.name if field else "", closed=text.endswith(":"),
+        Shape.ITEM, indent, 0, numbered, "", False, "", False,
+        title.strip(" *"), tuple(words), trailing, "", text.endswith(":"), field,
     )  # fmt: skip
+
+
+def _bold_field(text: str, shape: Shape, indent: int, numbered: bool) -> Start | None:
+    """A line that only begins a part of a finding, with its label in bold; None for all others."""
+    if not (match := BOLD_FIELD.match(text)):
+        return None
+    label = match["label"]
+    if not (field := BOLD_FIELDS.get(label.lower())):
+        return None
+    rest = text[match.end() :].lstrip("*").strip()
+    return Start(shape, indent, 0, numbered, "", True, "", False, label, (), False, rest, True, field)
 
 
 def _content(
@@ -280,8 +308,8 @@ def _coded(
         title = title.strip("* ")
     title = take_prefix(title, words)
     return Start(
-        *carrier, title.strip(), bool(codes or native), codes, native, own, tuple(words), trailing, rest,
-        note=" ".join(notes), bracket=bracket, closed=closed,
+        *carrier, title.strip(), tuple(words), trailing, rest, closed, "", False, "",
+        bool(codes or native), codes, native, own, " ".join(notes), bracket,
     )  # fmt: skip
 
 
@@ -297,7 +325,7 @@ def _tagged(carrier: _Carrier, tag: re.Match[str], head: str, rest: str) -> Star
         title = title.lstrip("*`[")[match.end() :].lstrip(SEPARATORS)
     shape = Shape.TAG if carrier.shape is not Shape.HEADING else carrier.shape
     return Start(
-        *carrier._replace(shape=shape), title[:MAX_READ], bool(codes), codes, words=(word,), tag=word
+        *carrier._replace(shape=shape), title[:MAX_READ], (word,), tag=word, coded=bool(codes), codes=codes
     )
 
 
@@ -320,7 +348,7 @@ def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
         if not labelled and (closed or not rest):
             field = field_name(head)
         if field and carrier.shape is not Shape.HEADING:
-            return Start(*carrier, head, rest=rest, field=field, closed=closed)
+            return Start(*carrier, head, (), False, rest, closed, field)
     title = (rest.lstrip(" :") if labelled else head)[:MAX_READ]
     rest = "" if labelled else rest
     title, trailing = take_end(title, words)
@@ -336,7 +364,4 @@ def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
             rest = take_groups(rest, words, []).strip()
             if rest and not trailing:
                 rest, trailing = take_end(rest[:MAX_READ], words)
-    return Start(
-        *carrier, title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest, field=field,
-        labelled=labelled, closed=closed,
-    )  # fmt: skip
+    return Start(*carrier, title.strip(" *"), tuple(words), trailing, rest, closed, field, labelled)

@@ -207,7 +207,8 @@ def verdict_label(text: str) -> tuple[str, str] | None:
     if plain[:1] >= FIRST_SIGN:
         plain = SIGNS.sub("", plain, count=1)
     if plain[:1].isdigit():
-        plain = NUMBERING.sub("", plain, count=1).lstrip("*_ ")
+        numbering = NUMBERING.match(plain)
+        plain = plain[numbering.end() :].lstrip("*_ ") if numbering else ""
     if plain[:2].lower() not in LABEL_STARTS:
         return None
     match = LABEL.match(plain) or VERDICT.match(plain)
