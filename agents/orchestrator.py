@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import choosing, runs
+from agents import choosing, pulling, runs
 from agents.models import Agent, Run
 from disputes import alerts, checkpoints, followup
 from disputes.models import Conflict
@@ -33,6 +33,7 @@ class Ticked:
     reaped: int = 0
     started: int = 0
     landings: int = 0
+    claimed: Run | None = None  # by an agent that asked for work
 
 
 def tick(project_pk: int | None = None) -> Ticked:
@@ -55,8 +56,9 @@ def tick(project_pk: int | None = None) -> Ticked:
 
 def reap() -> int:
     """End runs whose host no longer renews their lease, and queued ones whose turn is over."""
-    lost = Run.objects.on_host().filter(lease_until__lt=Now())
-    reaped = sum(
+    reaped = pulling.reap()
+    lost = Run.objects.on_host().filter(lease_until__lt=Now(), is_pulled=False)
+    reaped += sum(
         runs.end(run, Run.Outcome.LOST, reason=f"Host {run.host} did not renew its lease.")
         for run in lost.select_related("task", "project", "host")
     )
@@ -67,8 +69,11 @@ def reap() -> int:
 
 
 @transaction.atomic
-def tick_project(pk: int, done: Ticked) -> None:
-    """Create this project's runs, one tick at a time: its row is locked first."""
+def tick_project(pk: int, done: Ticked, puller: Agent | None = None) -> None:
+    """Create this project's runs, one tick at a time: its row is locked first.
+
+    With a puller, an agent that asks for work itself, the one run that is created is for it (COL-3).
+    """
     project = Project.objects.select_for_update().get(pk=pk)
     if project.trouble_until and project.trouble_until > timezone.now():
         return
@@ -89,7 +94,9 @@ def tick_project(pk: int, done: Ticked) -> None:
     )
     last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
     idle = {
-        role for role in (Run.Role.CODER, Run.Role.REVIEWER) if choosing.ranked(project, role, free_only=True)
+        role
+        for role in (Run.Role.CODER, Run.Role.REVIEWER)
+        if choosing.ranked(project, role, free_only=True, puller=puller)
     }
     startable = Q(last_state=Submission.State.KEPT)
     if Run.Role.REVIEWER in idle:
@@ -98,12 +105,12 @@ def tick_project(pk: int, done: Ticked) -> None:
     if Run.Role.CODER in idle:
         wanted |= ~Q(status=Status.REVIEW)
     for task in candidates.annotate(last_state=Subquery(last.values("state")[:1])).filter(wanted)[:LOOKED_AT]:
-        if free <= 0:
+        if free <= 0 or done.claimed:
             break
-        free -= _start(task, done)
+        free -= _start(task, done, puller)
 
 
-def _start(task: Task, done: Ticked) -> int:
+def _start(task: Task, done: Ticked, puller: Agent | None = None) -> int:
     """Queue the run that the task needs now. 1 if it did."""
     submission = task.last_submission() if task.status == Status.REVIEW else None
     if task.status == Status.REVIEW:
@@ -112,7 +119,7 @@ def _start(task: Task, done: Ticked) -> int:
         if submission.state == Submission.State.KEPT:
             return _queue(task, Run.Role.VERIFIER, None, done, sha=submission.sha)
     role = Run.Role.REVIEWER if submission else Run.Role.CODER
-    agent = choosing.choose_agent(task, role)
+    agent = choosing.choose_agent(task, role, puller)
     if agent is None:
         return 0
     return _queue(task, role, agent, done, sha=submission.sha if submission else "")
@@ -120,6 +127,7 @@ def _start(task: Task, done: Ticked) -> int:
 
 def _queue(task: Task, role: str, agent: Agent | None, done: Ticked, *, sha: str) -> int:
     seat = f"{role}:{agent.name}" if agent and role == Run.Role.REVIEWER else str(role)
+    is_pulled = agent is not None and agent.provider == Agent.Provider.PULL
     try:
         with transaction.atomic():
             if task.status == Status.PENDING:
@@ -127,13 +135,15 @@ def _queue(task: Task, role: str, agent: Agent | None, done: Ticked, *, sha: str
             run = Run.objects.create(
                 task=task, project=task.project, role=role, seat=seat, round=max(task.round, 1), agent=agent,
                 agent_label=agent.name if agent else "", model=agent.model if agent else "", sha=sha,
-                task_version=task.version,
+                task_version=task.version, is_pulled=is_pulled,
             )  # fmt: skip
     except (IntegrityError, StaleTask):
         return 0  # another tick was faster
     Project.objects.filter(pk=task.project_id).update(last_started_at=timezone.now())
     record(task.project, "run_queued", task=task, data={"run": run.pk, "role": role}, note=run.agent_label)
     done.started += 1
+    if is_pulled:
+        done.claimed = run
     return 1
 
 
@@ -188,5 +198,6 @@ def waiting_tasks(until: object) -> list[Task]:
         .exclude(Exists(held))
         .select_related("project")
     )
-    roles = set(Agent.objects.filter(is_active=True).values_list("role", flat=True))
+    own = Agent.objects.filter(is_active=True).exclude(provider=Agent.Provider.PULL)
+    roles = set(own.values_list("role", flat=True))
     return [task for task in tasks if MEANINGS[Status(task.status)].pick in roles]

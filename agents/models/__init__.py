@@ -3,6 +3,7 @@
 from agents.models.agent import Agent, ProviderPause
 from agents.models.host import Host
 from agents.models.prompt import Output, Prompt, PromptText
+from agents.models.pull import PullBundle
 from agents.models.run import Run, RunQuerySet
 from agents.models.token import TOKEN_PREFIX, Token, new_token, token_hash
 
@@ -14,6 +15,7 @@ __all__ = [
     "Prompt",
     "PromptText",
     "ProviderPause",
+    "PullBundle",
     "Run",
     "RunQuerySet",
     "Token",
