@@ -351,6 +351,10 @@ class Decision(models.Model):
                 condition=~Q(authority="person") | Q(user__isnull=False), name="decision_by_a_named_person"
             ),
             models.CheckConstraint(
+                condition=~Q(authority="policy") | Q(user__isnull=True, policy_set_by__isnull=False),
+                name="decision_policy_is_somebodys",
+            ),
+            models.CheckConstraint(
                 condition=Q(used_at__isnull=True) | Q(revoked_at__isnull=True),
                 name="decision_not_used_and_revoked",
             ),

@@ -19,6 +19,7 @@ from disputes.models import (
     Duty,
     Flag,
     HeuristicScore,
+    Opinion,
     SavedView,
     Tally,
     Watch,
@@ -61,14 +62,19 @@ def create_conflict(dispute: Dispute | None = None, **kwargs: Any) -> Conflict:
 
 
 def create_decision(conflict: Conflict | None = None, **kwargs: Any) -> Decision:
-    if kwargs.get("authority") != "policy":
-        kwargs = {"user": kwargs.pop("user", None) or create_user()} | kwargs
+    by = "policy_set_by" if kwargs.get("authority") == "policy" else "user"
+    kwargs = kwargs if by in kwargs else kwargs | {by: create_user()}
     values = {"option": "uphold_reviewer", "action": "revise", "expects_change": True} | kwargs
     return Decision.objects.create(conflict=conflict or create_conflict(), **values)
 
 
 def finding_of(dispute: Dispute) -> Any:
     return create_finding(create_review(create_submission(dispute.task)))  # type: ignore[arg-type]
+
+
+def ruling_on(conflict: Conflict, **kwargs: Any) -> Make:
+    """Rule on it as it is said, past the makers' defaults."""
+    return lambda: create_decision(conflict, **kwargs)
 
 
 def of(instance: Any, **changes: Any) -> Make:
@@ -169,10 +175,15 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "tally_once": lambda: second(Tally, project=create_project(), day=timezone.localdate(), measure="opened"),
     "duty_ends_after_start": lambda: lambda: Duty.objects.create(**duty(last_day=date(2026, 1, 1))),
     "decision_one_standing": second_decision,
-    "decision_by_a_named_person": lambda: of(
-        create_decision(authority="policy", user=None), authority="person"
+    "decision_by_a_named_person": lambda: ruling_on(create_conflict(), user=None),
+    "decision_policy_is_somebodys": lambda: ruling_on(
+        create_conflict(), authority="policy", policy_set_by=None
     ),
     "decision_not_used_and_revoked": used_and_revoked,
+    "opinion_asked_once": lambda: second(Opinion, conflict=create_conflict(), kind="judge"),
+    "opinion_given_says_something": lambda: of(
+        Opinion.objects.create(conflict=create_conflict(), kind="judge"), state="given"
+    ),
     "channel_reaches_somebody": lambda: of(create_channel(), user=None),
     "channel_quiet_hours_have_two_ends": lambda: of(create_channel(), quiet_from=time(22)),
     "delivery_once": second_delivery,
@@ -258,8 +269,29 @@ def test_a_ruling_carries_one_of_the_two_marks(mark: str) -> None:
     assert not decision.may_be_undone
 
 
-def test_a_policy_needs_no_person() -> None:
-    assert create_decision(authority="policy", user=None).user is None
+def test_a_policy_needs_no_person_but_whoever_set_it() -> None:
+    lea = create_user("lea")
+    decision = create_decision(authority="policy", policy_set_by=lea)
+    assert (decision.user, decision.policy_set_by) == (None, lea)
+
+
+def test_a_policy_and_a_person_do_not_rule_together() -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        create_decision(authority="policy", policy_set_by=create_user(), user=create_user())
+
+
+def test_no_policy_rules_on_a_critical_conflict() -> None:
+    conflict = create_conflict(severity="critical")
+    with pytest.raises(IntegrityError, match="no policy rules"), transaction.atomic():
+        create_decision(conflict, authority="policy")
+    assert create_decision(conflict).authority == "person"
+
+
+@pytest.mark.parametrize("change", [{"authority": "person"}, {"policy_set_by": None}])
+def test_whose_policy_ruled_is_never_rewritten(change: dict[str, Any]) -> None:
+    decision = create_decision(authority="policy")
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        Decision.objects.filter(pk=decision.pk).update(**change)
 
 
 @pytest.mark.parametrize(
