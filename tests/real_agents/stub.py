@@ -71,7 +71,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, wire: Wire, asked: Asked) -> None:
         fault = self.server.fault
-        problem = wire.problems(asked.model).get(fault)
+        problems = wire.problems(asked.model)
+        if fault and fault not in problems and fault not in STREAM_FAULTS:
+            self.refuse(400, f"{wire.name} knows no {fault}")
+            return
+        problem = problems.get(fault)
         self.note(problem.status if problem else 200, wire, asked)
         if fault == "mute":
             self.wait_for_the_end()
