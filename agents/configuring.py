@@ -12,7 +12,7 @@ from agents.models import Agent
 from tasks.configuring import configure
 from tasks.events import Actor, record
 from tasks.models import Project
-from tasks.policy import ProjectSettings
+from tasks.policy import ProjectSettings, SettingsError
 from tasks.settings_export import write_settings
 from tasks.settings_file import AgentEntry, Fault, FaultyFile, SettingsFile, read_settings
 
@@ -65,7 +65,10 @@ def export_config(project: Project) -> str:
 def _settings(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
     row = Project.objects.select_for_update().get(pk=project.pk)
     file.over(ProjectSettings.salvaged(row.settings)[0])  # a fault gets its line here
-    made = configure(project, file.values, actor=actor)
+    try:
+        made = configure(project, file.values, actor=actor)
+    except SettingsError as error:
+        raise FaultyFile([Fault(file.lines.get(error.key, 1), str(error))]) from error
     return [str(change) for change in made]
 
 

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from tasks.events import Actor, record
 from tasks.models import Project
+from tasks.pipeline import begin_at_the_first, refuse_stranding
 from tasks.policy import ProjectSettings, in_words
 
 WORDS_MAX = 60
@@ -29,11 +30,15 @@ class Change:
 def configure(project: Project, changes: Mapping[str, Any], *, actor: Actor) -> list[Change]:
     """Set these keys and leave the others as they are now, whoever changed them meanwhile.
 
-    What changed is an event with the old and the new values. Raises SettingsError; then nothing is changed.
+    What changed is an event with the old and the new values. Raises SettingsError; then nothing is changed:
+    a value is wrong, or tasks stand in a stage that would be gone.
     """
     row = Project.objects.select_for_update().get(pk=project.pk)
     before, _ = ProjectSettings.salvaged(row.settings)
     after = before.replaced(changes)
+    if before.stages != after.stages:
+        refuse_stranding(row, after)
+        begin_at_the_first(row, after)
     row.settings = project.settings = after.changed()
     row.save(update_fields=["settings"])
     made = differences(before, after)

@@ -20,6 +20,7 @@ from tasks.settings_schema import (
     Words,
     setting,
 )
+from tasks.stages import DEV, Stage, Stages
 from tasks.states import Severity
 
 __all__ = ["SETTINGS", "ProjectSettings", "SettingsError"]
@@ -39,16 +40,19 @@ ROUNDS = "Convergence"
 GATE = "Hand-ins"
 ROLLBACK = "Rollback"
 TELLING = "Notifications"
+PIPELINE = "Stages"
 AGENTS = "Agents"
-GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, TELLING, AGENTS)
+MONEY = "Money"
+GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, TELLING, PIPELINE, AGENTS, MONEY)
 
 _SHARE = Number(0, 1)
 _SECONDS = Number(1, 3600, "seconds")
 _COUNT = Whole(1, 100)
+_DOLLARS = Number(0.01, 100_000, "US dollars", none="no cap")
+_TOKENS = Whole(1_000, 10**12, none="no cap")
 _SEVERITIES = tuple(severity.value for severity in Severity)
 _CONVERGENCE = "the project's convergence report"
 _SILENT = "counting which flags were false alarms"
-_JUDGE = "the judge"
 _GATE = "rounds on specifications"
 
 
@@ -75,15 +79,21 @@ class ProjectSettings:
     on_dispute: str = setting(
         "human", Choice(ON_DISPUTE), RULES,
         "Who settles a conflict unless somebody chooses otherwise: a human, the judge, or nobody, "
-        "because the finding is discarded.", path="review.on_dispute.default", kept_for=_JUDGE,
+        "because the finding is discarded.", path="review.on_dispute.default",
     )  # fmt: skip
     prompt_user: bool = setting(
-        True, Flag(), RULES, "Whether people are asked before the choice of on_dispute is carried out.",
-        path="review.on_dispute.prompt_user", kept_for=_JUDGE,
+        True, Flag(), RULES,
+        "Whether people are asked before the choice of on_dispute is carried out. If not, the program rules "
+        "in the name of who set it; never on a critical conflict.", path="review.on_dispute.prompt_user",
     )  # fmt: skip
     judge_escalate_to: str = setting(
         "human", Choice(("human",)), RULES, "Who rules where the judge is uncertain.",
-        path="review.judge.escalate_to", kept_for=_JUDGE,
+        path="review.judge.escalate_to",
+    )  # fmt: skip
+    mediator: bool = setting(
+        False, Flag(), RULES,
+        "Whether a mediator is asked for a proposal where no rule finds a middle way.",
+        path="review.mediator",
     )  # fmt: skip
     low_auto_resolve: bool = setting(
         False, Flag(), RULES,
@@ -268,12 +278,48 @@ class ProjectSettings:
         path="disputes.alertOnStale",
     )  # fmt: skip
 
+    # --- Stages
+    stages: tuple[Stage, ...] = setting(
+        (DEV,), Stages(), PIPELINE,
+        "The stages that each task goes through in this order: a list of names or of mappings with name, "
+        "title, agent_type, ladder, is_reviewed and about. A further entry with enter escalation and a "
+        "reason takes the place of the usual column of specialists for that reason.",
+    )  # fmt: skip
+    dispute_rounds_to_human: int = setting(
+        3, _COUNT, PIPELINE,
+        "Two stages that answer each other so often, and still disagree, make a human decide.",
+    )  # fmt: skip
+
     # --- Agents
     model_ladder: dict[str, dict[str, str]] = setting(
         {}, Ladders(), AGENTS,
         'For each type of agent the model by the count of failures, such as {"dev-agent": {"0-1": "small", '
         '"2-3": "large", "4+": "escalate"}}.', kept_for="the ladders of models",
     )  # fmt: skip
+
+    # --- Money
+    run_cost_max: float | None = setting(
+        None, _DOLLARS, MONEY, "What one run may cost. It is stopped there, and a human is asked."
+    )
+    task_cost_max: float | None = setting(
+        None, _DOLLARS, MONEY, "What all runs of a task may cost together. Then a human is asked."
+    )
+    day_cost_max: float | None = setting(
+        None, _DOLLARS, MONEY,
+        "What the project's runs may cost in one day of UTC. Nothing is started until the day is over.",
+    )  # fmt: skip
+    project_cost_max: float | None = setting(
+        None, _DOLLARS, MONEY,
+        "What all runs of the project may cost. Nothing is started until it is raised.",
+    )  # fmt: skip
+    run_tokens_max: int | None = setting(
+        None, _TOKENS, MONEY,
+        "Tokens of one run, for agents whose cost nobody knows. Those from a cache do not count.",
+    )  # fmt: skip
+    task_tokens_max: int | None = setting(None, _TOKENS, MONEY, "Tokens of all runs of a task together.")
+    day_tokens_max: int | None = setting(
+        None, _TOKENS, MONEY, "Tokens of the project's runs in one day of UTC."
+    )
 
     def __post_init__(self) -> None:
         for key, entry in SETTINGS.items():
@@ -348,10 +394,12 @@ DEFAULTS = ProjectSettings()
 def in_words(key: str, value: Any) -> str:
     """A plain value for people: in help, in tables and in what is recorded of a change."""
     kind = SETTINGS[key].kind
-    if value is None and isinstance(kind, Whole):
+    if value is None and isinstance(kind, Whole | Number):
         return kind.none
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(kind, Stages):
+        return kind.in_words(value)
     if isinstance(kind, Ladders):
         return "; ".join(f"{name} {in_words('policy', steps)}" for name, steps in value.items()) or "none"
     if isinstance(value, dict):

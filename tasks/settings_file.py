@@ -262,7 +262,12 @@ class _Reader:
             self.fault(node, f"{key} is nested too deeply.")
             return None
         if isinstance(node, yaml.SequenceNode):
-            return [self.plain(item, key, depth - 1) for item in node.value]
+            items = []
+            for number, item in enumerate(node.value, 1):
+                self.lines[f"{key}.{number}"] = _line(item)
+                inside = f"{key}.{number}" if isinstance(item, yaml.MappingNode) else key
+                items.append(self.plain(item, inside, depth - 1))
+            return items
         found = {}
         for word, name, value in self.entries(node, key):
             self.lines[f"{key}.{word}"] = _line(name)

@@ -35,9 +35,9 @@ def test_every_key_of_an_agent_is_named() -> None:
 # --- What has an effect ------------------------------------------------------------------------------------
 
 
-def nodes(folder: str) -> Iterator[ast.AST]:
-    """Whatever stands in the modules of a folder."""
-    for path in sorted((ROOT / folder).rglob("*.py")):
+def nodes(place: str) -> Iterator[ast.AST]:
+    """Whatever stands in a module, or in the modules of a folder."""
+    for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
         yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
 
 
@@ -53,7 +53,8 @@ def fields_of(name: str) -> set[str]:
 def read_keys() -> set[str]:
     """The keys that the program asks of a project: config.KEY, config.effect(), part_of(config, PART)."""
     keys: set[str] = set()
-    for node in (node for app in ("agents", "disputes", "tasks/models") for node in nodes(app)):
+    readers = ("agents", "disputes", "tasks/models", "tasks/stages.py")
+    for node in (node for place in readers for node in nodes(place)):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("config"):
             keys.add("policy" if node.attr == "effect" else node.attr)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("part_of") and len(node.args) > 1:

@@ -1,5 +1,6 @@
 """The settings of a project as fields of a form: one for each key of the schema, with help and default."""
 
+import json
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from unfold.widgets import (
 )
 
 from tasks.models import Project
+from tasks.pipeline import refuse_stranding
 from tasks.policy import DEFAULTS, GROUPS, SETTINGS, ProjectSettings, SettingsError, default_of, in_words
 from tasks.settings_file import FaultyFile, read_value
 from tasks.settings_schema import (
@@ -31,6 +33,7 @@ from tasks.settings_schema import (
     Whole,
     Words,
 )
+from tasks.stages import Stages
 
 
 class LinesField(forms.CharField):
@@ -62,6 +65,31 @@ class LaddersField(forms.CharField):
     def has_changed(self, initial: Any, data: Any) -> bool:
         try:
             return bool(self.to_python(initial or {}) != self.to_python(data))
+        except ValidationError:
+            return True
+
+
+class StagesField(forms.CharField):
+    """The stages as JSON; YAML and a preset's name are read too. A fault names its line."""
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return value
+        text = super().to_python(value)
+        try:
+            kind = Stages()
+            return kind.plain(read_value(kind, text, "stages")) if text.strip() else None
+        except FaultyFile as error:
+            raise ValidationError(
+                [f"Line {fault.line}: {fault.message}" for fault in error.faults]
+            ) from error
+
+    def prepare_value(self, value: Any) -> Any:
+        return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, list) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return bool(self.to_python(initial or "") != self.to_python(data))
         except ValidationError:
             return True
 
@@ -126,6 +154,11 @@ def _field(kind: Kind, name: str = "", fixed: bool = False, **options: Any) -> f
                 attrs | {"rows": 8, "class": "setting-code", "spellcheck": "false"}
             )
             return LaddersField(widget=area, required=False, strip=False, **options)
+        case Stages():
+            area = UnfoldAdminTextareaWidget(
+                attrs | {"rows": 10, "class": "setting-code", "spellcheck": "false"}
+            )
+            return StagesField(widget=area, required=False, strip=False, **options)
         case Text():
             area = UnfoldAdminTextareaWidget(
                 attrs | {"rows": 2, "class": "setting-code", "spellcheck": "false"}
@@ -189,7 +222,15 @@ class SettingsForm(forms.ModelForm):
             else:
                 if self.instance.pk is None:
                     self.instance.settings = settings.changed()
+                elif "stages" in self.changed_data:
+                    self._check_stages(settings)
         return data
+
+    def _check_stages(self, settings: ProjectSettings) -> None:
+        try:
+            refuse_stranding(self.instance, settings)
+        except SettingsError as error:
+            self.add_error("stages", str(error))
 
     def setting_changes(self) -> dict[str, Any]:
         """The settings that the person changed on the page."""

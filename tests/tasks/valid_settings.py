@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tasks.policy import SETTINGS
 from tasks.settings_schema import Choice, Flag, Kind, Ladders, Number, PerSeverity, Text, Whole, Words
+from tasks.stages import PRESETS, Stages
 from tasks.states import Severity
 
 SEVERITIES = [severity.value for severity in Severity]
@@ -23,6 +24,22 @@ def ladders(draw: st.DrawFn) -> dict[str, str]:
     return ladder | {f"{due}+": draw(models | st.just("escalate"))}
 
 
+@st.composite
+def stages(draw: st.DrawFn) -> list[Any]:
+    """Names and mappings, each name once; the last one is reviewed."""
+    names = draw(
+        st.lists(st.sampled_from(["stories", "tests", "dev", "qa", "docs"]), min_size=1, unique=True)
+    )
+    line = st.text(st.characters(codec="ascii", categories=["L", "N"]), max_size=20)
+    free = {"title": line, "agent_type": line, "ladder": line, "about": st.text(max_size=30)}
+    made = []
+    for name in names:
+        more = draw(st.fixed_dictionaries({}, optional=free))
+        reviewed = {"is_reviewed": True if name == names[-1] else draw(st.booleans())}
+        made.append({"name": name, **more, **reviewed} if more or draw(st.booleans()) else name)
+    return made
+
+
 def value(kind: Kind) -> st.SearchStrategy[Any]:
     """Whatever this kind accepts."""
     match kind:
@@ -30,8 +47,8 @@ def value(kind: Kind) -> st.SearchStrategy[Any]:
             return st.booleans()
         case Whole(low=low, high=high, none=none):
             return st.integers(low, high) | st.none() if none else st.integers(low, high)
-        case Number(low=low, high=high):
-            return st.floats(low, high)
+        case Number(low=low, high=high, none=none):
+            return st.floats(low, high) | st.none() if none else st.floats(low, high)
         case Text():
             return st.text()
         case Choice(words=words):
@@ -41,6 +58,8 @@ def value(kind: Kind) -> st.SearchStrategy[Any]:
         case Ladders():
             names = st.text(min_size=1, max_size=20).filter(lambda name: bool(name.strip()))
             return st.dictionaries(names, ladders(), max_size=3)
+        case Stages():
+            return st.sampled_from([*PRESETS]) | stages()
         case PerSeverity(each=Choice(words=words), fixed=fixed):
             free = [severity for severity in SEVERITIES if severity not in dict(fixed)]
             return st.fixed_dictionaries({}, optional={name: st.sampled_from(words) for name in free})
