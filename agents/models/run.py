@@ -154,6 +154,10 @@ class Run(models.Model):
             models.Index(
                 fields=["project", "ended_at"], name="run_ended_by_day", condition=Q(status="ended")
             ),
+            # The cap of a whole project is looked at while runs stream: their sum comes from here alone.
+            models.Index(
+                fields=["project", "cost"], name="run_cost_by_project", condition=Q(cost__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

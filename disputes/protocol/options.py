@@ -29,6 +29,7 @@ class Option(StrEnum):
     PRIORITISE = "prioritise"
     PAUSE = "pause"
     RETRY = "retry"
+    RAISE = "raise_cap"
     DEFER = "defer"
     CANCEL = "cancel"
 
@@ -88,11 +89,21 @@ PROJECT_OPTIONS = (
 )
 PROJECT_ALERTS = frozenset({"divergence", "stall"})
 
+# A cap of money or tokens is reached. Who raises it says by how much, first in the text.
+BUDGET_OPTIONS = (
+    Choice(Option.RETRY, "1", "Go on once", expects_change=True),
+    Choice(Option.DEFER, "2", "Defer", expects_change=False),
+    Choice(Option.CANCEL, "3", "Cancel", expects_change=False),
+    Choice(Option.RAISE, "4", "Raise the cap", expects_change=False, needs_text=True),
+)
+BUDGET = "budget"
+
 # What these do is done at once, or told to the reviewer; the coder's prompt says nothing of them.
 NOT_FOR_THE_CODER = frozenset(
     {
         Option.CONVERT, Option.WAIVE, Option.FALSE_POSITIVE, Option.ACCEPT, Option.CHECK_REVIEW,
         Option.NARROW, Option.PRIORITISE, Option.PAUSE, Option.DEFER, Option.CANCEL,
+        Option.RAISE,
     }
 )  # fmt: skip
 
@@ -112,6 +123,8 @@ def offered(kind: str, origin: str = "") -> tuple[Choice, ...]:
     """What may be chosen on a card of this kind; an alert's options hang on what it is about."""
     if kind == Kind.ALERT and origin in PROJECT_ALERTS:
         return PROJECT_OPTIONS
+    if kind == Kind.HANDS and origin == BUDGET:
+        return BUDGET_OPTIONS
     return OPTIONS[Kind(kind)]
 
 
@@ -127,7 +140,8 @@ def asks(option: str) -> bool:
 
 def letter(option: str) -> str:
     """A, B, C or D; for other options the key that chooses them."""
-    letters = {c.option: c.letter for choices in (*OPTIONS.values(), PROJECT_OPTIONS) for c in choices}
+    tables = (*OPTIONS.values(), PROJECT_OPTIONS, BUDGET_OPTIONS)
+    letters = {c.option: c.letter for choices in tables for c in choices}
     return letters[Option(option)]
 
 
@@ -150,6 +164,8 @@ def consequence(option: str, *, next_round: int, dependants: int, was_reviewed_g
             return f"Round {next_round}: the coder does what you write. Nobody may argue it again.{waiting}"
         case Option.RETRY:
             return f"The coder starts again with your words first; counts begin anew.{waiting}"
+        case Option.RAISE:
+            return f"Write by how much, such as 5: this task may spend that more, and goes on.{waiting}"
         case Option.DEFER:
             return f"Nothing runs on this task until somebody resumes it.{waiting}"
         case Option.CANCEL:

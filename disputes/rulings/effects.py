@@ -5,7 +5,7 @@ from typing import Any
 
 from disputes import alerts, cases, flags, rates
 from disputes.models import Conflict, Decision
-from disputes.protocol import options
+from disputes.protocol import budget, options
 from disputes.protocol.options import Kind, Option
 from disputes.rulings.blocking import blockers_of
 from tasks.errors import Refused
@@ -109,12 +109,13 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
                     conflict.submission, actor=actor, note=note, not_before=decision.effective_at
                 )
                 return "accept"
-            started = task.submissions.standing().exists()
-            task.retry(
-                Status.IN_PROGRESS if started else Status.PENDING, actor=actor, note=note,
-                not_before=decision.effective_at,
-            )  # fmt: skip
-            return "retry"
+            return _start_again(task, decision, actor, note)
+        case Option.RAISE:
+            _check_amount(decision)
+            _followed(decision.conflict)
+            if any(other.effect == HOLD for other in cases.open_conflicts(task)):
+                return "wait"
+            return _start_again(task, decision, actor, note)
         case Option.DEFER:
             task.defer(actor=actor, note=note)
             Conflict.objects.filter(pk=decision.conflict_id).update(followed=Conflict.Followed.APPLIED)
@@ -124,6 +125,31 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
             Conflict.objects.filter(pk=decision.conflict_id).update(followed=Conflict.Followed.APPLIED)
             return "cancel"
     return ""
+
+
+def _start_again(task: Task, decision: Decision, actor: Actor, note: str) -> str:
+    """The coder begins again; where a cap stopped a review, the review does."""
+    last, after = task.last_submission(), decision.effective_at
+    reviewable = {Submission.State.KEPT, Submission.State.VERIFIED}
+    is_budget = decision.conflict.origin == Conflict.Origin.BUDGET
+    if is_budget and last and last.round == task.round and last.state in reviewable:
+        _followed(decision.conflict)
+        task.rule_review(actor=actor, note=note, not_before=after)
+        return "review"
+    started = task.submissions.standing().exists()
+    to = Status.IN_PROGRESS if started else Status.PENDING
+    task.retry(to, actor=actor, note=note, not_before=after)
+    return "retry"
+
+
+def _check_amount(decision: Decision) -> None:
+    """Raise Refused where a cap is to be raised and the text does not begin with an amount."""
+    cap = budget.cap_of(decision.conflict.evidence)
+    if cap is None or budget.amount_of(decision.text, cap) is None:
+        unit = "dollars: 5 or 2.50" if cap is None or cap.is_money else "tokens: 200000 or 200k"
+        raise Refused(
+            "amount_missing", "By how much is the cap raised?", f"Begin with an amount of {unit}.", status=422
+        )
 
 
 def _may_land_again(conflict: Conflict) -> bool:
