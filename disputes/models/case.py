@@ -369,6 +369,13 @@ class Decision(models.Model):
         return options.letter(self.option)
 
     @property
+    def by(self) -> str:
+        """Who ruled, in words; of a policy whose it is."""
+        person = self.user or self.policy_set_by
+        name = person.get_full_name() or person.get_username() if person else ""
+        return name if self.user else f"{name}\u2019s policy" if name else "the policy"
+
+    @property
     def stands(self) -> bool:
         return self.revoked_at is None and self.archived_by_id is None
 

@@ -1,7 +1,7 @@
 """Ruling on conflicts: what is offered, deciding, undoing, and what the next prompt is told."""
 
 from disputes.rulings.blocking import blockers_of
-from disputes.rulings.deciding import decide, needs_rationale, refuse_stale
+from disputes.rulings.deciding import decide, decide_by_policy, needs_rationale, refuse_second, refuse_stale
 from disputes.rulings.offers import (
     DISCARDED,
     TEXT_MAX,
@@ -22,12 +22,14 @@ __all__ = [
     "OptionView",
     "blockers_of",
     "decide",
+    "decide_by_policy",
     "lines_for_coder",
     "mark_used",
     "needs_rationale",
     "options_of",
     "preview",
     "propose_synthesis",
+    "refuse_second",
     "refuse_stale",
     "reopen",
     "ruling_of",

@@ -27,7 +27,7 @@ def refuse_second(conflict: Conflict) -> Refused:
             f"{conflict.ref} is {conflict.status}; there is nothing to rule on.",
             "Reload the queue.",
         )
-    who = decision.user.get_full_name() or decision.user.get_username() if decision.user else "the policy"
+    who = decision.by
     return Refused(
         "already_decided",
         f"{who} ruled {decision.letter} ({decision.option}) on {conflict.ref} "
@@ -61,7 +61,7 @@ def decide(
     Raises Refused: no_right, already_decided, not_open, stale_view, unknown_option, text_missing,
     rationale_missing (CRITICAL takes one).
     """
-    task, project = conflict.dispute.task, conflict.dispute.project
+    project = conflict.dispute.project
     if not may(user, project, RULE):
         raise Refused(
             "no_right", f"You may not rule in {project.name}.",
@@ -87,9 +87,43 @@ def decide(
             "rationale_missing", f"{conflict.ref} is CRITICAL: say why.",
             "A sentence is enough; it stays with the ruling.", status=422,
         )  # fmt: skip
+    decision.user, decision.shown_hash = user, shown
+    decision.bulk, decision.seconds = bulk, seconds
+    return _settle(
+        decision, Actor.person(user), note=rationale or text, undo_seconds=undo_seconds, shown=shown
+    )
+
+
+def decide_by_policy(conflict: Conflict, option: str, *, set_by: Any, rationale: str, by: str) -> Decision:
+    """Rule as the project's policy says, in the name of the person who set it; it can be undone for as long.
+
+    `by` is whom the policy trusts: a judge. Raises Refused: no_policy (a critical conflict, or no two sides),
+    already_decided, not_open.
+    """
+    if conflict.kind != Conflict.Kind.DISAGREEMENT or conflict.severity == Severity.CRITICAL:
+        raise Refused(
+            "no_policy", f"No policy rules on {conflict.ref}: it is {conflict.severity}, {conflict.kind}.",
+            "A human of the project rules.", status=403,
+        )  # fmt: skip
+    if conflict.status != Conflict.Status.OPEN:
+        raise refuse_second(conflict)
+    decision = draft(conflict, option, "", rationale, "", None)
+    decision.authority, decision.policy_set_by = Decision.Authority.POLICY, set_by
+    name = set_by.get_full_name() or set_by.get_username()
+    return _settle(decision, Actor("policy", f"{by}, by {name}’s policy"), note=rationale)
+
+
+def _settle(
+    decision: Decision, actor: Actor, *, note: str, undo_seconds: float | None = None, shown: str = ""
+) -> Decision:
+    """Write the ruling, once, and do what follows from it. Raises Refused: already_decided, stale_view."""
+    conflict = decision.conflict
+    task, project = conflict.dispute.task, conflict.dispute.project
     wait = project.config.undo_seconds if undo_seconds is None else undo_seconds
-    actor = Actor.person(user)
     now = timezone.now()
+    about = {"conflict": conflict.ref, "option": decision.option, "letter": decision.letter}
+    if decision.policy_set_by_id:
+        about["policy_set_by"] = decision.policy_set_by_id
     try:
         with transaction.atomic():
             _lock(conflict)
@@ -99,14 +133,10 @@ def decide(
             )
             if not won:
                 raise _Lost
-            decision.user, decision.shown_hash, decision.action = user, shown, "wait"
-            decision.bulk, decision.seconds = bulk, seconds
+            decision.action = "wait"
             decision.at, decision.effective_at = now, now + timedelta(seconds=wait)
             decision.save()
-            record(
-                project, "ruled", actor=actor, task=task, note=rationale or text,
-                data={"conflict": conflict.ref, "option": option, "letter": decision.letter},
-            )  # fmt: skip
+            record(project, "ruled", actor=actor, task=task, note=note, data=about)
             conflict.refresh_from_db()
             act(decision, actor)
             cases.refresh(conflict.dispute)

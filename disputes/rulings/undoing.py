@@ -105,7 +105,9 @@ def _refuse_archived(decision: Decision) -> None:
 
 
 def _may_undo(user: Any, decision: Decision, task: Task) -> bool:
-    """Who ruled, or a lead of the project."""
+    """Who ruled, or a lead of the project; what a policy ruled, whoever may rule."""
+    if decision.authority == Decision.Authority.POLICY:
+        return True
     lead = task.project.memberships.filter(user=user.pk, is_lead=True).exists()
     return bool(decision.user_id == user.pk or lead or user.is_superuser)
 

@@ -1,0 +1,338 @@
+"""What judges and mediators are asked about conflicts, and what follows from what they say (ARB-5 to ARB-8).
+
+An opinion rules on nothing. Where a project's settings let the judge rule without asking people first, the
+program makes the decision, by the policy and in the name of the person who set it; never on a critical
+conflict. An opinion that comes after the conflict was settled is kept and has no effect.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from disputes import rulings
+from disputes.models import NOT_STATED, Conflict, Decision, Opinion
+from disputes.protocol import arbitration
+from disputes.protocol.arbitration import Step, Subject
+from disputes.protocol.options import Option
+from disputes.protocol.quotes import plain
+from disputes.protocol.synthesis import Source
+from tasks.access import RULE, may
+from tasks.errors import Refused
+from tasks.events import SYSTEM, Actor, record
+from tasks.models import Event, Project, StaleTask, Task
+from tasks.states import IllegalMove
+
+log = logging.getLogger(__name__)
+
+REASONS_MAX = 20_000  # characters, of reasons and of a proposal
+WHY_MAX = 600  # of the reasons that go into a ruling by policy, and so into a coder's prompt
+POLICY_KEYS, MEDIATOR_KEYS = frozenset({"on_dispute", "prompt_user"}), frozenset({"mediator"})
+VERDICTS = {
+    Opinion.Kind.JUDGE: (Opinion.Verdict.ENFORCE, Opinion.Verdict.DISMISS, Opinion.Verdict.ESCALATE),
+    Opinion.Kind.MEDIATOR: (Opinion.Verdict.PROPOSE, Opinion.Verdict.NONE),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Whether somebody can be asked, and if not, what a person would have to do about it."""
+
+    is_possible: bool
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an agent hands in, and who it is."""
+
+    verdict: str
+    reasons: str = ""
+    text: str = ""
+    trade_off: str = ""
+    agent: str = ""
+    model: str = ""
+    vendor: str = ""
+
+
+def _nobody(conflict: Conflict, kind: str) -> Reach:
+    return Reach(False, f"No {kind} is known.")
+
+
+# Agents live above this app, which does not know them: they say who can be asked when the program starts.
+reach_of: Callable[[Conflict, str], Reach] = _nobody
+
+
+def subject_of(conflict: Conflict) -> Subject:
+    """The conflict as the project's policy looks at it."""
+    sides = {conflict.reviewer_position.strip(), conflict.coder_position.strip()}
+    return Subject(
+        conflict.kind, conflict.severity, conflict.opened_as, conflict.reason,
+        is_heard=not sides & {"", NOT_STATED},
+    )  # fmt: skip
+
+
+# --- Asking -----------------------------------------------------------------------------------------------
+
+
+def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
+    """Ask a judge or a mediator about an open disagreement; `user` None where the project's policy asks.
+
+    Raises Refused: no_right, nothing_to_judge, not_open, already_decided, already_asked, nobody_to_ask,
+    has_synthesis.
+    """
+    if user is not None and not may(user, conflict.dispute.project, RULE):
+        raise Refused(
+            "no_right", f"You may not rule in {conflict.dispute.project.name}.",
+            "A maintainer can make you a triager.", status=403,
+        )  # fmt: skip
+    if conflict.kind != Conflict.Kind.DISAGREEMENT or conflict.dispute.task is None:
+        raise Refused(
+            "nothing_to_judge", f"On {conflict.ref} no two sides disagree.", "Choose one of its options.",
+            status=422,
+        )  # fmt: skip
+    reach = reach_of(conflict, kind)
+    if not reach.is_possible:
+        raise Refused("nobody_to_ask", f"There is no {kind} to ask about {conflict.ref}.", reach.hint)
+    try:
+        with transaction.atomic():
+            Task.objects.select_for_update().get(pk=conflict.task.pk)
+            conflict.refresh_from_db()
+            if conflict.status != Conflict.Status.OPEN:
+                raise rulings.refuse_second(conflict)
+            if kind == Opinion.Kind.MEDIATOR and conflict.synthesis:
+                raise Refused(
+                    "has_synthesis", f"{conflict.ref} has an option C already.", "Propose another yourself."
+                )
+            opinion = Opinion.objects.create(conflict=conflict, kind=kind, asked_by=user)
+            record(
+                conflict.dispute.project, "opinion_asked", task=conflict.task, note=conflict.question,
+                actor=Actor.person(user) if user else Actor("policy", "The project's policy"),
+                data={"conflict": conflict.ref, "opinion": opinion.pk, "kind": kind},
+            )  # fmt: skip
+    except IntegrityError:
+        raise Refused(
+            "already_asked", f"A {kind} has been asked about {conflict.ref}.", "Wait for the answer."
+        ) from None
+    return opinion
+
+
+# --- Giving -----------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def give(opinion: Opinion, said: Said, *, actor: Actor) -> Opinion:
+    """Take what a judge or mediator says, once, and do what follows from it.
+
+    Late where the conflict was settled meanwhile: then it is kept and has no effect.
+    Raises Refused: wrong_verdict, reasons_missing, text_missing, too_long, already_given.
+    """
+    _check(opinion, said)
+    conflict = Conflict.objects.select_related("dispute__task__project", "dispute__project").get(
+        pk=opinion.conflict_id
+    )
+    Task.objects.select_for_update().get(pk=conflict.task.pk)
+    conflict.refresh_from_db()
+    is_late = conflict.status != Conflict.Status.OPEN
+    given = Opinion.objects.filter(pk=opinion.pk, state=Opinion.State.ASKED).update(
+        state=Opinion.State.LATE if is_late else Opinion.State.GIVEN,
+        verdict=said.verdict, reasons=plain(said.reasons).strip(), text=plain(said.text).strip(),
+        trade_off=plain(said.trade_off).strip(), by_agent=said.agent[:120], by_model=said.model[:120],
+        by_vendor=said.vendor[:60], given_at=timezone.now(),
+    )  # fmt: skip
+    if not given:
+        raise Refused("already_given", f"An opinion on {conflict.ref} was given already.", "End your work.")
+    opinion.refresh_from_db()
+    record(
+        conflict.dispute.project, "opinion_late" if is_late else "opinion_given", task=conflict.task,
+        actor=actor, note=f"{opinion.get_verdict_display()} on {conflict.ref}",
+        data={"conflict": conflict.ref, "opinion": opinion.pk, "kind": opinion.kind, "verdict": said.verdict},
+    )  # fmt: skip
+    if not is_late:
+        _follow(opinion, conflict, actor)
+        opinion.refresh_from_db()
+    return opinion
+
+
+def _check(opinion: Opinion, said: Said) -> None:
+    offered = VERDICTS[Opinion.Kind(opinion.kind)]
+    if said.verdict not in offered:
+        words = ", ".join(verdict.value.upper() for verdict in offered)
+        raise Refused(
+            "wrong_verdict", f"{said.verdict or 'Nothing'} is no verdict of a {opinion.kind}.",
+            f"Say one of {words}.", status=422,
+        )  # fmt: skip
+    if opinion.kind == Opinion.Kind.JUDGE and not plain(said.reasons).strip():
+        raise Refused(
+            "reasons_missing", "A verdict without reasons helps nobody.", "Add --reasons.", status=422
+        )
+    if said.verdict == Opinion.Verdict.PROPOSE and not plain(said.text).strip():
+        raise Refused("text_missing", "The proposal has no words.", "Add --proposal.", status=422)
+    if max(len(said.reasons), len(said.text), len(said.trade_off)) > REASONS_MAX:
+        raise Refused(
+            "too_long", f"It is longer than {REASONS_MAX} characters.", "Say it shorter.", status=422
+        )
+
+
+def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
+    """Option C of a mediator; the ruling of the policy where the judge may rule (ARB-7)."""
+    if opinion.verdict == Opinion.Verdict.PROPOSE:
+        if not conflict.synthesis:
+            rulings.propose_synthesis(
+                conflict, opinion.text, by=Source.MEDIATOR, actor=actor, trade_off=opinion.trade_off
+            )
+        return
+    option = arbitration.option_of(opinion.verdict) if opinion.kind == Opinion.Kind.JUDGE else None
+    if option is None or opinion.asked_by_id is not None:
+        return  # a person who asks gets an opinion
+    policy = policy_of(conflict.dispute.project)
+    if (
+        policy.on_dispute != "judge"
+        or policy.prompt_user
+        or not arbitration.may_be_ruled(subject_of(conflict))
+    ):
+        return
+    why = f"The judge {opinion.by_agent}: {' '.join(opinion.reasons.split())}"
+    _rule(conflict, option, policy, why=why[:WHY_MAX], by=opinion.by_agent)
+
+
+def fail(opinion: Opinion, why: str) -> bool:
+    """Nobody gives it any more; the card says so. False where it was given or given up before."""
+    with transaction.atomic():
+        failed = Opinion.objects.filter(pk=opinion.pk, state=Opinion.State.ASKED).update(
+            state=Opinion.State.FAILED, reasons=why[:500]
+        )
+        if failed:
+            conflict = opinion.conflict
+            record(
+                conflict.dispute.project, "opinion_failed", task=conflict.dispute.task, note=why,
+                data={"conflict": conflict.ref, "opinion": opinion.pk, "kind": opinion.kind},
+            )  # fmt: skip
+    return bool(failed)
+
+
+def judged(conflict: Conflict) -> Opinion | None:
+    """The newest opinion that a judge gave in time; of a list of conflicts from what was loaded with them."""
+    given = (Opinion.Kind.JUDGE, Opinion.State.GIVEN)
+    every = [each for each in conflict.opinions.all() if (each.kind, each.state) == given]
+    return max(every, key=lambda each: each.pk, default=None)
+
+
+# --- The project's policy ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the project lets the program do with disputes, since when, and who said so."""
+
+    on_dispute: str
+    prompt_user: bool
+    mediator: bool
+    set_by: Any = None  # a person; None where nobody is known
+    since: datetime | None = None
+
+    @property
+    def lets_the_judge_rule(self) -> bool:
+        return self.on_dispute == "judge" and not self.prompt_user
+
+    @property
+    def discards(self) -> bool:
+        return self.on_dispute == "discard" and not self.prompt_user
+
+
+def policy_of(project: Project) -> Policy:
+    """The policy as it is now. Who set it is whoever last changed on_dispute or prompt_user."""
+    config = project.config
+    policy = Policy(config.on_dispute, config.prompt_user, config.mediator)
+    if not (policy.lets_the_judge_rule or policy.discards):
+        return policy
+    user, since = _last_change(project, POLICY_KEYS)
+    person = get_user_model().objects.filter(pk=user, is_active=True).first() if user else None
+    return replace(policy, set_by=person, since=since)
+
+
+def _last_change(project: Project, keys: frozenset[str]) -> tuple[int | None, datetime | None]:
+    """Who changed one of these settings last, and when; nobody where no event tells."""
+    configured = Event.objects.filter(project=project, kind="project_configured").order_by("-pk")
+    for user, at, data in configured.values_list("user", "at", "data").iterator(chunk_size=50):
+        if keys & set(data.get("settings", {})):
+            return user, at
+    return None, None
+
+
+def apply_policy(project: Project) -> int:
+    """Do with each new disagreement what the project's settings say. Returns how many were taken up.
+
+    Run by the loop: it reads rows only, so it may come late or twice. What a ruling was made on once, also
+    one that was taken back, and what was opened before the policy was set, is left to people.
+    """
+    policy = policy_of(project)
+    if not (policy.mediator or policy.lets_the_judge_rule or policy.discards):
+        return 0
+    fresh = (
+        Conflict.objects.filter(
+            dispute__project=project, dispute__task__isnull=False, kind=Conflict.Kind.DISAGREEMENT,
+            status=Conflict.Status.OPEN,
+        )
+        .exclude(Exists(Decision.objects.filter(conflict=OuterRef("pk"))))
+        .select_related("dispute__task__project", "dispute__project", "submission", "finding")
+        .order_by("pk")
+    )  # fmt: skip
+    done = 0
+    if policy.mediator:
+        since = _last_change(project, MEDIATOR_KEYS)[1]
+        without = (
+            _opened_since(fresh, since).filter(synthesis="").exclude(Exists(_asked(Opinion.Kind.MEDIATOR)))
+        )
+        done += sum(_ask_once(conflict, Opinion.Kind.MEDIATOR) for conflict in without)
+    if policy.lets_the_judge_rule:
+        fresh = fresh.exclude(Exists(_asked(Opinion.Kind.JUDGE)))
+    elif policy.set_by is None:
+        return done  # nobody is known in whose name anything could be discarded
+    for conflict in _opened_since(fresh, policy.since):
+        step = arbitration.first_step(
+            policy.on_dispute, prompt_user=policy.prompt_user, subject=subject_of(conflict)
+        )
+        if step is Step.ASK:
+            done += _ask_once(conflict, Opinion.Kind.JUDGE)
+        elif step is Step.DISCARD:
+            why = f"{rulings.DISCARDED}: the project's policy."
+            done += _rule(conflict, Option.UPHOLD_CODER, policy, why=why, by="Steroids")
+    return done
+
+
+def _opened_since(conflicts: QuerySet[Conflict], since: datetime | None) -> QuerySet[Conflict]:
+    return conflicts.filter(opened_at__gte=since) if since else conflicts
+
+
+def _asked(kind: str) -> QuerySet[Opinion]:
+    return Opinion.objects.filter(conflict=OuterRef("pk"), kind=kind)
+
+
+def _ask_once(conflict: Conflict, kind: str) -> int:
+    try:
+        ask(conflict, kind)
+    except Refused:
+        return 0  # without a judge it waits for people, or for the day on which there is one
+    return 1
+
+
+def _rule(conflict: Conflict, option: str, policy: Policy, *, why: str, by: str) -> int:
+    """Rule in the name of who set the policy. 0 where that cannot be; then the conflict waits for people."""
+    if policy.set_by is None:
+        note = f"{conflict.ref} waits for people: nobody is known who set the policy."
+        record(conflict.dispute.project, "policy_unsigned", actor=SYSTEM, task=conflict.task, note=note)
+        return 0
+    try:
+        with transaction.atomic():
+            rulings.decide_by_policy(conflict, option, set_by=policy.set_by, rationale=why, by=by)
+    except (Refused, IllegalMove, StaleTask):
+        log.exception("The policy could not rule on %s; it waits for people.", conflict.ref)
+        return 0
+    return 1
