@@ -222,6 +222,7 @@ DURATIONS = {
         "starting": 60.0,  # a claimed run that never wrote its pid
         "backoff_first": 2.0,  # a run without result; doubles
         "backoff_max": 600.0,
+        "away": 3600.0,  # nobody waits for a reviewer whose account is in trouble for longer
         "landing_retry": 5.0,  # an unreachable remote; doubles
         "landing_claim": 180.0,
         "git_network": 120.0,

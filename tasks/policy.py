@@ -29,6 +29,7 @@ HOLD, SHIP, LOG = "hold", "ship", "log"
 EFFECTS = (HOLD, SHIP, LOG)
 ON_FAILED = ("section", "project", "continue")
 ON_DISPUTE = ("human", "judge", "discard")
+REVIEWERS = ("first", "all", "turn")
 ROLLBACK_MODES = ("interactive", "auto_retry", "strict")
 STALE_ALERTS = ("log", "webhook", "none")
 
@@ -294,7 +295,18 @@ class ProjectSettings:
     model_ladder: dict[str, dict[str, str]] = setting(
         {}, Ladders(), AGENTS,
         'For each type of agent the model by the count of failures, such as {"dev-agent": {"0-1": "small", '
-        '"2-3": "large", "4+": "escalate"}}.', kept_for="the ladders of models",
+        '"2-3": "large", "4+": "escalate"}}. A word is the model or the tier of an agent, or a model that '
+        "the first agent of the type is told to take.",
+    )  # fmt: skip
+    reviewers: str = setting(
+        "first", Choice(REVIEWERS), AGENTS,
+        "Who reviews a submission: the first reviewer that is free (first), each of them at the same time, "
+        "where the strictest verdict stands (all), or one after the other by rounds (turn).",
+    )  # fmt: skip
+    other_vendor_reviews: bool = setting(
+        False, Flag(), AGENTS,
+        "Whether nobody reviews the work of a model of its own vendor; where only such reviewers are "
+        "there, the task waits and says so.",
     )  # fmt: skip
 
     # --- Money

@@ -34,6 +34,9 @@ class Review(models.Model):
     by_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+    turn = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="The task's turn; the reviews of one turn count together."
+    )
     origin_path = models.CharField(max_length=300, blank=True, help_text="The file it was imported from.")
     content_sha256 = models.CharField(max_length=64, blank=True)
     superseded_by = models.ForeignKey(

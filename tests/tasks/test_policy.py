@@ -79,7 +79,11 @@ DEFAULTS: dict[str, Any] = {
     "max_rollbacks_session": 7,
     "analysis_after": 2,
     "backup_rounds": 3,
+    "stages": ["dev"],
+    "dispute_rounds_to_human": 3,
     "model_ladder": {},
+    "reviewers": "first",
+    "other_vendor_reviews": False,
 }
 
 
