@@ -85,13 +85,16 @@ class Whole(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Number(Kind):
-    """A number with a fraction."""
+    """A number with a fraction; None only where `none` says what that means."""
 
     low: float
     high: float
     unit: str = ""
+    none: str = ""
 
-    def check(self, key: str, value: Any) -> float:
+    def check(self, key: str, value: Any) -> float | None:
+        if value is None and self.none:
+            return None
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise _wrong(key, value, "a number")
         if not self.low <= value <= self.high:  # NaN is in no range
@@ -99,7 +102,8 @@ class Number(Kind):
         return float(value)
 
     def says(self) -> str:
-        return f"between {self.low:g} and {self.high:g}" + (f" {self.unit}" if self.unit else "")
+        said = f"between {self.low:g} and {self.high:g}" + (f" {self.unit}" if self.unit else "")
+        return said + (f", or empty: {self.none}" if self.none else "")
 
 
 @dataclass(frozen=True, slots=True)
