@@ -390,5 +390,9 @@ Wire = Anthropic | Responses | Chat | Gemini
 WIRES: list[Wire] = [Anthropic(), Responses(), Chat(), Gemini()]
 
 
+def wire_named(name: str) -> Wire:
+    return next(wire for wire in WIRES if wire.name == name)
+
+
 def _dashed(headers: dict[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in headers.items()}
