@@ -41,11 +41,11 @@ CORE = [
     "tasks.settings_export",
     "agents.cli",
     "agents.prices",
-    "agents.providers.base",
-    "agents.providers.command",
-    "agents.providers.replay",
-    "agents.providers.replay_player",
-    "agents.providers.registry",
+    *(
+        f"agents.providers.{path.stem}"
+        for path in sorted((ROOT / "agents/providers").glob("*.py"))
+        if path.stem != "__init__"
+    ),
     "agents.runtime.shim",
     "agents.runtime.processes",
     "agents.runtime.git",

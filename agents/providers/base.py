@@ -1,16 +1,26 @@
-"""What every provider can do. No Django here: settings in, argument list out."""
+"""What every provider can do. No Django here: settings in, a process' words, variables and files out."""
 
 import os
+import re
 import shutil
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from agents.providers.reports import Reader
+from agents.providers.reports import ErrorClass, Reader, Report, SilentReader
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+OURS = re.compile(r"(SECRET_KEY|DATABASE_URL|REDIS_URL|STEROIDS_|DJANGO_)")
 
 
 class ProviderError(Exception):
     """The agent cannot be started as it is configured; the text says what to change."""
+
+
+class NotSignedIn(ProviderError):
+    """What the command signs in with is not there: no failure of the task (LAD-4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,22 +31,54 @@ class Launch:
     clone: Path
     model: str
     path: str  # the PATH the agent will see
+    home: Path = Path("/nonexistent")  # the run's own, empty
+    given: Mapping[str, str] = field(default_factory=dict)  # the operator's variables; few of them may pass
+    is_root: bool = False
 
 
-class Provider(Protocol):
-    """Turns an agent's settings into a process."""
+class Provider(ABC):
+    """Turns an agent's settings into a process, and the process' output into a report."""
 
-    def check(self, settings: dict[str, Any]) -> None:
+    @abstractmethod
+    def check(self, settings: dict[str, Any], model: str = "") -> None:
         """Raise ProviderError where the settings are malformed."""
 
+    @abstractmethod
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
-        """The argument list; the prompt is also on standard input. Raises ProviderError."""
+        """The argument list, without secrets; the prompt is on standard input. Raises ProviderError."""
 
     def passes(self, settings: dict[str, Any]) -> list[str]:
         """Names of the host's variables that the agent may see: its own sign-in, and nothing of ours."""
+        return checked_names(settings)
+
+    def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
+        """Further variables of the process. Raises NotSignedIn."""
+        return {}
+
+    def files(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
+        """What stands in the run's home before it starts, by relative path. Raises ProviderError."""
+        return {}
 
     def reader(self) -> Reader:
         """Reads the output of one run of this command."""
+        return SilentReader()
+
+    def classify(self, report: Report, exit_code: int | None, tail: str = "") -> ErrorClass | None:
+        """What went wrong, from the report, the exit code and the end of the log; None where nothing did."""
+        return report.error
+
+
+def checked_names(settings: dict[str, Any]) -> list[str]:
+    """The setting `pass`. Raises ProviderError for what is no name, or the name of something of ours."""
+    names = settings.get("pass", [])
+    if not isinstance(names, list):
+        raise ProviderError('pass is a list of names of variables: ["MY_AGENT_API_KEY"].')
+    for name in names:
+        if not isinstance(name, str) or not NAME.match(name):
+            raise ProviderError(f"pass holds {name!r}, which is no name of a variable.")
+        if OURS.match(name):
+            raise ProviderError(f"{name} belongs to this program; no agent may see it.")
+    return names
 
 
 def find_program(name: str, path: str) -> str:
@@ -44,6 +86,6 @@ def find_program(name: str, path: str) -> str:
     found = shutil.which(name, path=path)
     if not found:
         raise ProviderError(
-            f"The program {name!r} is not on this host. Install it, or correct the agent's argv."
+            f"The program {name!r} is not on this host. Install it, or correct the agent's settings."
         )
     return os.path.abspath(found)

@@ -1,21 +1,17 @@
 """Any command: the prompt comes as a file and on standard input, never as an argument."""
 
-import re
 from string import Formatter
 from typing import Any
 
-from agents.providers.base import Launch, ProviderError, find_program
-from agents.providers.reports import Reader, SilentReader
+from agents.providers.base import Launch, Provider, ProviderError, checked_names, find_program
 
 PLACEHOLDERS = ("prompt", "clone", "model")
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-OURS = re.compile(r"(SECRET_KEY|DATABASE_URL|REDIS_URL|STEROIDS_|DJANGO_)")
 
 
-class CommandProvider:
+class CommandProvider(Provider):
     """`argv` with the placeholders {prompt} (a path), {clone} and {model}; `pass` names variables."""
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, Any], model: str = "") -> None:
         argv = settings.get("argv") if isinstance(settings, dict) else None
         if not isinstance(argv, list) or not argv or not all(isinstance(word, str) and word for word in argv):
             raise ProviderError('The provider "command" needs argv: a list of words, the program first.')
@@ -24,20 +20,7 @@ class CommandProvider:
                 raise ProviderError(
                     f"{word!r} has an unknown placeholder; known are {{prompt}}, {{clone}}, {{model}}."
                 )
-        for name in self.passes(settings):
-            if not isinstance(name, str) or not NAME.match(name):
-                raise ProviderError(f"pass holds {name!r}, which is no name of a variable.")
-            if OURS.match(name):
-                raise ProviderError(f"{name} belongs to this program; no agent may see it.")
-
-    def passes(self, settings: dict[str, Any]) -> list[str]:
-        names = settings.get("pass", [])
-        if not isinstance(names, list):
-            raise ProviderError('pass is a list of names of variables: ["MY_AGENT_API_KEY"].')
-        return names
-
-    def reader(self) -> Reader:
-        return SilentReader()
+        checked_names(settings)
 
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         self.check(settings)

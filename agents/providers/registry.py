@@ -3,13 +3,24 @@
 from typing import TYPE_CHECKING
 
 from agents.providers.base import Provider, ProviderError
+from agents.providers.claude import Claude
+from agents.providers.codex import Codex
 from agents.providers.command import CommandProvider
+from agents.providers.gemini import Gemini
+from agents.providers.opencode import Opencode
 from agents.providers.replay import ReplayProvider
 
 if TYPE_CHECKING:
     from agents.models import Agent
 
-PROVIDERS: dict[str, Provider] = {"command": CommandProvider(), "replay": ReplayProvider()}
+PROVIDERS: dict[str, Provider] = {
+    "claude": Claude(),
+    "codex": Codex(),
+    "gemini": Gemini(),
+    "opencode": Opencode(),
+    "command": CommandProvider(),
+    "replay": ReplayProvider(),
+}
 
 __all__ = ["PROVIDERS", "ProviderError", "provider_for"]
 

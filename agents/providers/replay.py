@@ -4,25 +4,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agents.providers.base import Launch, ProviderError
-from agents.providers.reports import Reader, SilentReader
+from agents.providers.base import Launch, Provider, ProviderError
 
 PLAYER = Path(__file__).with_name("replay_player.py")
 
 
-class ReplayProvider:
+class ReplayProvider(Provider):
     """`cassettes` names the folder of cassettes."""
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, Any], model: str = "") -> None:
         cassettes = settings.get("cassettes") if isinstance(settings, dict) else None
         if not isinstance(cassettes, str) or not cassettes:
             raise ProviderError('The provider "replay" needs cassettes: the path of a folder.')
 
     def passes(self, settings: dict[str, Any]) -> list[str]:
         return []
-
-    def reader(self) -> Reader:
-        return SilentReader()
 
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         self.check(settings)

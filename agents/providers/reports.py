@@ -58,7 +58,7 @@ class Report:
     error: ErrorClass | None = None
     message: str = ""  # of the error, in the command's words
     retry_at: datetime | None = None
-    retry_after: float | None = None  # seconds
+    is_hopeless: bool = False  # it will go on like this for ever; nobody needs to wait for its limits
 
 
 class Reader(Protocol):

@@ -60,6 +60,17 @@ def _has_landed(submission: Submission, mirror: Mirror, head: str) -> bool:
     return mirror.has(submission.sha) and mirror.is_ancestor(submission.sha, head)
 
 
+def fetch_base(run: Run, mirror: Mirror) -> str:
+    """The commit that the run begins at, in this host's mirror. Raises Unreachable and GitError."""
+    if run.role == Run.Role.CODER:
+        return base_of(run, mirror)
+    mirror.fetch_target()
+    if not mirror.has(run.sha):
+        for submission in run.task.submissions.filter(sha=run.sha):
+            bring_here(submission, mirror)
+    return run.sha
+
+
 def prepare(run: Run) -> None:
     """Make the run's folder: clone, commands, and what the agent is told.
 
@@ -70,14 +81,7 @@ def prepare(run: Run) -> None:
         shutil.rmtree(folder)
     folder.mkdir(parents=True, mode=0o700)
     mirror = paths.mirror(run.project)
-    if run.role == Run.Role.CODER:
-        base = base_of(run, mirror)
-    else:
-        mirror.fetch_target()
-        base = run.sha
-        if not mirror.has(base):
-            for submission in run.task.submissions.filter(sha=base):
-                bring_here(submission, mirror)
+    base = fetch_base(run, mirror)
     branch = f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else ""
     mirror.checkout(folder / "clone", base, branch)
     known = commands.commands_of(run.project, mirror, base)
@@ -112,10 +116,17 @@ def _agent_steps(
     launcher.chmod(0o700)
     path = f"{binaries}:{environment['PATH']}"
     provider = provider_for(run.agent)
+    prompt = folder / "prompt.md"
+    launch = Launch(
+        prompt=prompt, clone=folder / "clone", model=run.model or run.agent.model, path=path,
+        home=Path(environment["HOME"]), given=os.environ, is_root=os.geteuid() == 0,
+    )  # fmt: skip
+    argv = provider.argv(run.agent.settings, launch)
     signs_in = {name: os.environ[name] for name in provider.passes(run.agent.settings) if name in os.environ}
     environment = (
         signs_in
         | environment
+        | provider.environment(run.agent.settings, launch)
         | {
             "PATH": path,
             "STEROIDS_CONTEXT": str(folder / "context.json"),
@@ -125,9 +136,7 @@ def _agent_steps(
             "GIT_TERMINAL_PROMPT": "0",
         }
     )
-    prompt = folder / "prompt.md"
-    launch = Launch(prompt=prompt, clone=folder / "clone", model=run.agent.model, path=path)
-    argv = provider.argv(run.agent.settings, launch)
+    write_files(launch.home, provider.files(run.agent.settings, launch))
     _tell(run, mirror, folder, known)
     steps = commands.environment_steps(known, folder, environment) if run.role == Run.Role.CODER else []
     return [
@@ -139,25 +148,40 @@ def _agent_steps(
     ]  # fmt: skip
 
 
-def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
-    """Render the prompt, mark the rulings in it as used and mint the token, in one transaction.
+def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
+    """Render the prompt, mark the rulings in it as used and change the run, in one transaction.
 
-    From this commit on a ruling can't be undone, because an agent will read it.
+    From this commit on a ruling can't be undone, because an agent will read it. The prompt's text.
     """
     material = prompts.gather(run, mirror, known)
-    token = new_token()
     with transaction.atomic():
         decisions = rulings.rulings_for_prompt(run.task)
         text = prompts.render(run, material, decisions)
         rulings.mark_used(decisions, run.pk)
         Prompt.objects.update_or_create(run=run, defaults={"text": text})
         changed = Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
-            token_hash=token_hash(token),
-            spent_hash=token_hash(token),
-            prompt_hash=sha256(text.encode()).hexdigest(),
+            prompt_hash=sha256(text.encode()).hexdigest(), **changes
         )
         if not changed or run.task.version != type(run.task).objects.get(pk=run.task_id).version:
             raise StaleTask(run.task)
+    return text
+
+
+def write_files(home: Path, files: dict[str, str]) -> None:
+    """What the agent's command needs in the run's own home; nobody else may read it."""
+    for name, text in files.items():
+        path = home / name
+        for folder in reversed(path.relative_to(home).parents[:-1]):
+            (home / folder).mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+
+
+def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
+    """What the agent of this host reads: its prompt, and the token with which it hands in."""
+    token = new_token()
+    text = tell(run, mirror, known, token_hash=token_hash(token), spent_hash=token_hash(token))
     descriptor = os.open(folder / "prompt.md", os.O_WRONLY | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)

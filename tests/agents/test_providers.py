@@ -321,7 +321,7 @@ def test_a_program_that_is_not_there_is_named(name: str, programs: Path) -> None
         find_program(name, str(programs))
 
     assert str(error.value) == (
-        f"The program {name!r} is not on this host. Install it, or correct the agent's argv."
+        f"The program {name!r} is not on this host. Install it, or correct the agent's settings."
     )
 
 
@@ -381,8 +381,8 @@ def agent(provider: str) -> Any:
     return SimpleNamespace(provider=provider)
 
 
-def test_the_providers_of_this_version_are_two() -> None:
-    assert set(PROVIDERS) == {"command", "replay"}
+def test_the_providers_of_this_version_are_named() -> None:
+    assert set(PROVIDERS) == {"claude", "codex", "gemini", "opencode", "command", "replay"}
 
 
 @pytest.mark.parametrize(("name", "kind"), [("command", CommandProvider), ("replay", ReplayProvider)])
@@ -390,7 +390,7 @@ def test_an_agent_has_the_provider_that_it_names(name: str, kind: type) -> None:
     assert type(provider_for(agent(name))) is kind
 
 
-@pytest.mark.parametrize("name", ["", "Command", "codex", "http"])
+@pytest.mark.parametrize("name", ["", "Command", "pull", "http"])
 def test_a_provider_of_another_version_is_refused_by_name(name: str) -> None:
     with pytest.raises(ProviderError, match=f"^{name!r} is no provider of this version.$"):
         provider_for(agent(name))

@@ -1,0 +1,144 @@
+"""What the four coding CLIs have in common: their settings, how they sign in, and a home of their own.
+
+Nothing secret is ever an argument: keys go by variables, or in files of mode 0600 in the run's own home.
+"""
+
+import re
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from agents.providers.base import (
+    NAME,
+    OURS,
+    Launch,
+    NotSignedIn,
+    Provider,
+    ProviderError,
+    checked_names,
+    find_program,
+)
+
+NO_KEY = "none"  # for a server of the operator's own that asks for no key
+TEXT_MAX = 500
+MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,119}\Z")
+SIGN_IN_FILE_MAX = 256 * 1024
+
+
+class Cli(Provider):
+    """A vendor's command. All settings are optional.
+
+    `program` is its path or name; `base_url` another server than the vendor's; `key` the NAME of the variable
+    that holds the key; `pass` names further variables that may pass; `sign_in_file` is copied into each run's
+    home in the place where the command keeps its sign-in; agents with one `account` pause together.
+    """
+
+    title: str
+    program: str
+    key_variable: str  # where the operator has the key by default
+    sign_in_place: str  # its own file of sign-ins, relative to its home
+    settings = frozenset({"program", "base_url", "key", "pass", "sign_in_file", "account"})
+
+    def check(self, settings: dict[str, Any], model: str = "") -> None:
+        if not isinstance(settings, dict):
+            raise ProviderError(f"{self.title}: the settings are a mapping: {{}} will do.")
+        if unknown := sorted(set(map(str, settings)) - self.settings):
+            known = ", ".join(sorted(self.settings))
+            raise ProviderError(f"{self.title} has no setting {unknown[0]!r}; it knows {known}.")
+        for name in sorted({"program", "base_url", "key", "sign_in_file", "account"} & set(settings)):
+            if not _is_plain(settings[name]):
+                raise ProviderError(f"{name} is a text of one line.")
+        if (url := settings.get("base_url")) and not _is_address(url):
+            raise ProviderError(f"base_url is an address such as http://127.0.0.1:8080/v1, not {url!r}.")
+        if key := settings.get("key"):
+            self._check_key(key)
+        if (file := settings.get("sign_in_file")) and not Path(file).is_absolute():
+            raise ProviderError("sign_in_file is the absolute path of a file.")
+        checked_names(settings)
+        if model and not MODEL.match(model):
+            raise ProviderError(f"{model!r} is no name of a model.")
+
+    def _check_key(self, key: str) -> None:
+        if not NAME.match(key):
+            raise ProviderError(
+                f"key is the name of the variable that holds the key, such as {self.key_variable}; "
+                "the key itself stands in the orchestrator's environment."
+            )
+        if OURS.match(key):
+            raise ProviderError(f"{key} belongs to this program; no agent may see it.")
+
+    def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
+        self.check(settings, launch.model)
+        return [*self._command(settings, launch), *self.arguments(settings, launch)]
+
+    def _command(self, settings: dict[str, Any], launch: Launch) -> list[str]:
+        program = find_program(settings.get("program") or self.program, launch.path)
+        return (
+            [find_program("node", launch.path), program] if program.endswith((".js", ".mjs")) else [program]
+        )
+
+    @abstractmethod
+    def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
+        """What follows the program."""
+
+    def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
+        home = launch.home
+        return {
+            "XDG_CONFIG_HOME": str(home / ".config"),
+            "XDG_DATA_HOME": str(home / ".local" / "share"),
+            "XDG_STATE_HOME": str(home / ".local" / "state"),
+            "XDG_CACHE_HOME": str(home / ".cache"),
+            "NO_COLOR": "1",
+        }
+
+    def files(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
+        source = settings.get("sign_in_file")
+        if not source:
+            return {}
+        try:
+            raw = Path(source).read_bytes()
+            text = raw.decode()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is no text"
+            raise NotSignedIn(
+                f"The sign-in of {self.title}, {source}, cannot be read: {why}. Sign in on this host again."
+            ) from None
+        if len(raw) > SIGN_IN_FILE_MAX:
+            raise ProviderError(f"{source} is too large to be a sign-in of {self.title}.")
+        return {self.sign_in_place: text}
+
+    def usual_variable(self, model: str) -> str:
+        """Where the key of this model is looked for, unless the settings say where."""
+        return self.key_variable
+
+    def key(self, settings: dict[str, Any], launch: Launch) -> str:
+        """The key of this run; empty where it signs in otherwise. Raises NotSignedIn.
+
+        The vendor's key never goes to another server unless `key` says so.
+        """
+        named, elsewhere = settings.get("key"), settings.get("base_url")
+        otherwise = settings.get("sign_in_file") or settings.get("pass")
+        if not named and elsewhere:
+            return NO_KEY
+        name = named or self.usual_variable(launch.model)
+        if value := launch.given.get(name, ""):
+            return value
+        if named or not otherwise:
+            raise NotSignedIn(
+                f"{self.title} is not signed in: the variable {name} is not set where the orchestrator runs. "
+                f"Set it there and start the orchestrator again."
+            )
+        return ""
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= TEXT_MAX and value.isprintable()
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
+    except ValueError:
+        return False

@@ -1,0 +1,135 @@
+"""Gemini CLI. Its exit code is the server's status modulo 256; ended from outside it says 0."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from agents.providers.base import Launch
+from agents.providers.clis import Cli
+from agents.providers.reports import MESSAGE_MAX, TEXT_MAX, ErrorClass, Lines, Report, count, mapping, words
+from agents.providers.troubles import error_of, of_status, retry_at
+
+ATTEMPTS = 2
+NO_SIGN_IN = 41
+USED_UP = "TerminalQuotaError"
+STATUSES = (400, 401, 402, 403, 404, 408, 413, 429, *range(500, 530))
+BY_EXIT = {status % 256: status for status in STATUSES}
+
+
+class Gemini(Cli):
+    """The key is given as GEMINI_API_KEY; a signed-in account's oauth_creds.json is a `sign_in_file`."""
+
+    title = "Gemini CLI"
+    program = "gemini"
+    key_variable = "GEMINI_API_KEY"
+    sign_in_place = ".gemini/oauth_creds.json"
+
+    def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
+        model = ["-m", launch.model] if launch.model else []  # without one it asks a router first
+        return ["-o", "stream-json", "--approval-mode", "yolo", *model]
+
+    def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
+        key = self.key(settings, launch)
+        return {
+            **super().environment(settings, launch),
+            "GEMINI_CLI_NO_RELAUNCH": "true",
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+            "GEMINI_TELEMETRY_ENABLED": "false",
+            **({"GOOGLE_GEMINI_BASE_URL": settings["base_url"]} if settings.get("base_url") else {}),
+            **({"GEMINI_API_KEY": key} if key else {}),
+        }
+
+    def files(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
+        sign_in = "gemini-api-key" if self.key(settings, launch) else "oauth-personal"
+        config = {
+            "general": {
+                "enableAutoUpdate": False,
+                "enableAutoUpdateNotification": False,
+                "maxAttempts": ATTEMPTS,
+                "retryFetchErrors": False,
+            },
+            "privacy": {"usageStatisticsEnabled": False},
+            "telemetry": {"enabled": False},
+            "security": {"auth": {"selectedType": sign_in}, "folderTrust": {"enabled": False}},
+            "tools": {"sandbox": False},
+        }
+        return {**super().files(settings, launch), ".gemini/settings.json": json.dumps(config, indent=1)}
+
+    def reader(self) -> "GeminiReader":
+        return GeminiReader()
+
+    def classify(self, report: Report, exit_code: int | None, tail: str = "") -> ErrorClass | None:
+        """The status that hides in the exit code is firmer than the words; it has none for the network."""
+        if exit_code == NO_SIGN_IN:
+            return ErrorClass.SIGN_IN
+        if not exit_code or exit_code < 0:
+            return report.error
+        said = report.error if report.error != ErrorClass.CRASH else None
+        if said in {ErrorClass.PROMPT, ErrorClass.QUOTA}:
+            return said
+        return of_status(BY_EXIT.get(exit_code)) or said or ErrorClass.CRASH
+
+
+class GeminiReader:
+    """The type of an error is always "unknown", so its words decide. Statistics are of this run alone."""
+
+    def __init__(self) -> None:
+        self.report = Report(cost_known=False)
+        self.feed = Lines(self._event, self._text).feed
+        self._is_new = True  # the next piece of text begins a message
+
+    def _event(self, event: dict[str, Any]) -> None:
+        match event.get("type"):
+            case "init":
+                session, model = words(event.get("session_id")), words(event.get("model"))
+                self.report = replace(self.report, session_id=session, model=model)
+            case "message" if event.get("role") == "assistant":
+                before = "" if self._is_new or not event.get("delta") else self.report.text
+                text = (before + words(event.get("content"), TEXT_MAX))[:TEXT_MAX]
+                self.report, self._is_new = replace(self.report, text=text), False
+            case "message" | "tool_use" | "tool_result":
+                self._is_new = True
+            case "error" if event.get("severity") == "error":
+                self._trouble(words(event.get("message"), MESSAGE_MAX))
+            case "result":
+                self._result(event)
+
+    def _result(self, event: dict[str, Any]) -> None:
+        stats = mapping(event.get("stats"))
+        asked, cached = count(stats.get("input_tokens")), count(stats.get("cached"))
+        out = count(stats.get("output_tokens"))
+        thought = count(stats.get("total_tokens")) - asked - out  # counted in the total alone, but paid for
+        self.report = replace(
+            self.report,
+            tokens_in=max(asked - cached, 0),
+            tokens_cached=cached,
+            tokens_out=out + max(thought, 0),
+            is_ended=True,
+        )
+        message = words(mapping(event.get("error")).get("message"), MESSAGE_MAX * 4)
+        if message or (event.get("status") == "error" and self.report.error is None):
+            self._trouble(message)
+        elif event.get("status") != "error":
+            self.report = replace(self.report, error=None, message="", retry_at=None)
+
+    def _text(self, line: str) -> None:
+        """Standard error: noise, unless it never began; a quota that is used up is named only here."""
+        if self.report.is_ended:
+            return
+        if USED_UP in line:
+            self._trouble(line, ErrorClass.QUOTA)
+        elif not self.report.session_id and (error := error_of(line)):
+            self._trouble(line, error)
+
+    def _trouble(self, message: str, error: ErrorClass | None = None) -> None:
+        known = self.report.error
+        found = error or error_of(message) or known or ErrorClass.CRASH
+        if known == ErrorClass.QUOTA and found == ErrorClass.RATE:
+            found = known
+        self.report = replace(
+            self.report,
+            error=found,
+            message=words(message, MESSAGE_MAX) or "It gave no reason.",
+            retry_at=retry_at(message, datetime.now(UTC)) or self.report.retry_at,
+        )

@@ -1,0 +1,190 @@
+"""opencode. Its configuration goes by a variable; it never says that it is done."""
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from agents.providers.base import Launch, ProviderError
+from agents.providers.clis import Cli
+from agents.providers.reports import (
+    MESSAGE_MAX,
+    TEXT_MAX,
+    ErrorClass,
+    Lines,
+    Report,
+    count,
+    dollars,
+    mapping,
+    words,
+)
+from agents.providers.troubles import CLAIMED_MAX, error_of, retry_at
+
+LOGGED = re.compile(r'\blevel=ERROR\b.*\berror\.error="(.*)"')
+BROKEN_OFF_MAX = 10  # answers in a row without an end; it would ask for ever
+NAMES = {
+    "ContextOverflowError": ErrorClass.PROMPT,
+    "ProviderAuthError": ErrorClass.SIGN_IN,
+    "ProviderModelNotFoundError": ErrorClass.MODEL,
+    "ModelNotFoundError": ErrorClass.MODEL,
+}
+KEY_VARIABLES = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google": "GEMINI_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+}
+
+
+class Opencode(Cli):
+    """The model is PROVIDER/MODEL. With base_url, PROVIDER is any name for a server of chat completions.
+
+    `cost` (dollars for a million tokens: input, output, cache_read) and `limit` (context, output) describe
+    such a server's model.
+    """
+
+    title = "opencode"
+    program = "opencode"
+    key_variable = "ANTHROPIC_API_KEY"
+    sign_in_place = ".local/share/opencode/auth.json"
+    settings = Cli.settings | {"cost", "limit"}
+
+    def check(self, settings: dict[str, Any], model: str = "") -> None:
+        super().check(settings, model)
+        for name, keys in (("cost", {"input", "output", "cache_read"}), ("limit", {"context", "output"})):
+            table = settings.get(name, {})
+            if not isinstance(table, dict) or set(table) - keys or not all(map(_is_amount, table.values())):
+                raise ProviderError(f"{name} is a mapping of numbers: {', '.join(sorted(keys))}.")
+        vendor, slash, name = model.partition("/")
+        if model and not (vendor and slash and name):
+            raise ProviderError(f"A model of opencode is PROVIDER/MODEL, such as anthropic/{model}.")
+
+    def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
+        if not launch.model:
+            raise ProviderError("opencode needs a model: PROVIDER/MODEL.")
+        # Its log is the only place where it says that it retries.
+        log = ["--print-logs", "--log-level", "ERROR"]
+        return ["run", "--format", "json", "--pure", "--title", "run", *log, "-m", launch.model]
+
+    def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
+        vendor, _, model = launch.model.partition("/")
+        config: dict[str, Any] = {
+            "autoupdate": False,
+            "share": "disabled",
+            "permission": "allow",
+            "model": launch.model,
+            "small_model": launch.model,
+            "enabled_providers": [vendor],
+        }
+        options = {"apiKey": key} if (key := self.key(settings, launch)) else {}
+        if url := settings.get("base_url"):
+            described = {name: settings[name] for name in ("cost", "limit") if settings.get(name)}
+            config["provider"] = {
+                vendor: {
+                    "npm": "@ai-sdk/openai-compatible",
+                    "name": vendor,
+                    "options": {"baseURL": url, **options},
+                    "models": {model: {"name": model, "tool_call": True, **described}},
+                }
+            }
+        elif options:
+            config["provider"] = {vendor: {"options": options}}
+        return {
+            **super().environment(settings, launch),
+            "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+            "OPENCODE_DISABLE_SHARE": "1",
+        }
+
+    def usual_variable(self, model: str) -> str:
+        vendor = model.partition("/")[0]
+        return KEY_VARIABLES.get(vendor, f"{vendor.upper().replace('-', '_')}_API_KEY")
+
+    def reader(self) -> "OpencodeReader":
+        return OpencodeReader()
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**9
+
+
+class OpencodeReader:
+    """Each step says what it used. While it retries it says nothing; a broken answer it asks for again."""
+
+    def __init__(self) -> None:
+        self.report = Report()
+        self.feed = Lines(self._event, self._text).feed
+        self._broken_off = 0
+
+    def _event(self, event: dict[str, Any]) -> None:
+        part = mapping(event.get("part"))
+        if session := words(event.get("sessionID")):
+            self.report = replace(self.report, session_id=session)
+        match event.get("type"):
+            case "step_start":
+                self.report = replace(self.report, is_ended=False)
+            case "text":
+                self.report = replace(self.report, text=words(part.get("text"), TEXT_MAX))
+            case "step_finish":
+                self._step(part)
+            case "error":
+                self._error(mapping(event.get("error")))
+
+    def _step(self, part: dict[str, Any]) -> None:
+        tokens, reason = mapping(part.get("tokens")), words(part.get("reason"))
+        cache, cost = mapping(tokens.get("cache")), dollars(part.get("cost"))
+        known = self.report.cost
+        self.report = replace(
+            self.report,
+            tokens_in=self.report.tokens_in + count(tokens.get("input")) + count(cache.get("write")),
+            tokens_cached=self.report.tokens_cached + count(cache.get("read")),
+            tokens_out=self.report.tokens_out + count(tokens.get("output")) + count(tokens.get("reasoning")),
+            cost=(known or Decimal(0)) + cost if cost else known,  # 0: it knows no price
+            is_ended=reason not in {"", "tool-calls", "unknown"},
+        )
+        self._broken_off = self._broken_off + 1 if reason == "unknown" else 0
+        if self._broken_off >= BROKEN_OFF_MAX:
+            message = f"{self._broken_off} answers in a row broke off; it asks for ever."
+            self.report = replace(self.report, error=ErrorClass.NETWORK, message=message, is_hopeless=True)
+        elif reason != "unknown":
+            self.report = replace(self.report, error=None, message="", retry_at=None, is_hopeless=False)
+
+    def _error(self, error: dict[str, Any]) -> None:
+        data = mapping(error.get("data"))
+        message = words(data.get("message"), MESSAGE_MAX)
+        status = data.get("statusCode")
+        code = status if isinstance(status, int) and not isinstance(status, bool) else None
+        said = error_of(f"{message} {words(data.get('responseBody'), 2000)}", code)
+        now = datetime.now(UTC)
+        self.report = replace(
+            self.report,
+            error=NAMES.get(words(error.get("name"))) or said or ErrorClass.CRASH,
+            message=message or words(error.get("name")) or "It gave no reason.",
+            retry_at=_header(mapping(data.get("responseHeaders")), now) or retry_at(message, now),
+            is_ended=True,
+        )
+
+    def _text(self, line: str) -> None:
+        """Its log on standard error. Where a quota is used up it waits without a word."""
+        logged = LOGGED.search(line)
+        said = words(logged[1] if logged else line, MESSAGE_MAX)
+        if self.report.is_ended or not (logged or not self.report.session_id):
+            return
+        if error := error_of(said):
+            found = retry_at(said, datetime.now(UTC))
+            hopeless = bool(logged) and error == ErrorClass.QUOTA
+            self.report = replace(
+                self.report, message=said, error=error, retry_at=found, is_hopeless=hopeless
+            )
+
+
+def _header(headers: dict[str, Any], now: datetime) -> datetime | None:
+    """The time of Retry-After, where it is a number of seconds."""
+    said = words(headers.get("retry-after"), 12)
+    seconds = int(said) if said.isdecimal() else 0
+    return now + timedelta(seconds=seconds) if 0 < seconds <= CLAIMED_MAX.total_seconds() else None
