@@ -1,0 +1,126 @@
+"""Accounts in trouble: nothing that signs in there is started until the time is over (LAD-4).
+
+One table says what each class of error decides. What pauses an account is no failure of the task; the rest
+is, and comes with a sentence that says what to change.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from agents.models import ProviderPause, Run
+from agents.providers.reports import MESSAGE_MAX, ErrorClass
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an error of one class means for the account, and what people should do about it."""
+
+    says: str
+    advice: str
+    first: float = 0  # seconds of the first pause, where no time was named; doubles. 0: no pause, it counts
+    most: float = 0
+
+    @property
+    def pauses(self) -> bool:
+        return bool(self.first)
+
+
+EFFECTS = {
+    ErrorClass.SIGN_IN: Effect(
+        "Its sign-in was refused", "Check the key, then try again.", first=300, most=6 * 3600
+    ),
+    ErrorClass.QUOTA: Effect(
+        "Its quota is used up", "Wait, raise the limit, or add an agent with another account.",
+        first=900, most=6 * 3600,
+    ),
+    ErrorClass.RATE: Effect("The server has no room", "It is tried again by itself.", first=30, most=1800),
+    ErrorClass.NETWORK: Effect(
+        "The server could not be reached", "Check the network and base_url if this lasts.", first=15, most=600
+    ),
+    ErrorClass.PROMPT: Effect(
+        "The prompt is longer than the model takes",
+        "Give the agent a model with a larger context, or split the task.",
+    ),
+    ErrorClass.MODEL: Effect(
+        "The provider does not serve the model", "Correct the agent's model, or ask for access to it."
+    ),
+    ErrorClass.PERMISSION: Effect(
+        "It asked for a permission, and nobody is there to give it",
+        "Let the agent's own settings allow its tools.",
+    ),
+    ErrorClass.CRASH: Effect("Its command failed", "Run check_agent, and look at the end of the log."),
+}  # fmt: skip
+
+
+def paused(at: datetime | None = None) -> dict[str, ProviderPause]:
+    """The pauses that hold at this moment, by account."""
+    return {row.name: row for row in ProviderPause.objects.filter(until__gt=at or timezone.now())}
+
+
+def paused_accounts(at: datetime | None = None) -> set[str]:
+    """The accounts whose agents take nothing at this moment; compare with `Agent.account`."""
+    return set(paused(at))
+
+
+def pause(
+    account: str,
+    error: ErrorClass,
+    message: str,
+    *,
+    until: datetime | None = None,
+    began: datetime | None = None,
+) -> ProviderPause:
+    """Let the account rest: until the time that the provider named, else twice as long as the last time.
+
+    Several runs may fail of one cause. Those that began before the pause did make it no longer by doubling.
+    """
+    for _ in range(2):
+        try:
+            with transaction.atomic():
+                return _pause(account[:120], error, message, until, began)
+        except IntegrityError:  # somebody else was faster with the first one
+            continue
+    return ProviderPause.objects.get(name=account[:120])
+
+
+def _pause(
+    account: str, error: ErrorClass, message: str, until: datetime | None, began: datetime | None
+) -> ProviderPause:
+    effect, now = EFFECTS[error], timezone.now()
+    reason = f"{effect.says}: {' '.join(message.split())}"[:MESSAGE_MAX] if message else effect.says
+    row = ProviderPause.objects.select_for_update().filter(name=account).first()
+    if row is None:
+        ends = until or now + _length(effect, 1)
+        return ProviderPause.objects.create(name=account, kind=error, reason=reason, since=now, until=ends)
+    is_same_cause = began is not None and began <= row.since
+    if is_same_cause:
+        row.until = max(row.until, until) if until else row.until
+    else:
+        row.failures += 1
+        row.until = until or now + _length(effect, row.failures)
+        row.since = now
+    row.kind, row.reason = error, reason
+    row.save()
+    return row
+
+
+def _length(effect: Effect, failures: int) -> timedelta:
+    """Doubling, bounded."""
+    seconds = min(effect.first * 2 ** min(failures - 1, 20), effect.most)
+    return timedelta(seconds=seconds * settings.TIME_SCALE)
+
+
+def after(run: Run) -> None:
+    """A run handed in: the trouble of its account is over, if the run began after it."""
+    if run.agent is not None and run.started_at is not None:
+        ProviderPause.objects.filter(name=run.agent.account, since__lte=run.started_at).delete()
+
+
+def end(account: str) -> bool:
+    """Try again now: a person ends the pause; how often it failed is kept. False where none holds."""
+    now = timezone.now()
+    return bool(ProviderPause.objects.filter(name=account, until__gt=now).update(until=now))
