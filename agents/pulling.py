@@ -1,7 +1,7 @@
 """Runs of agents elsewhere, which claim their work and come for it over REST (COL-3).
 
-No host holds such a run. It lives as long as its agent beats; a lease that runs out ends it, and the work goes
-on with somebody else. What it hands in arrives as a bundle, which any host can read.
+No host holds such a run. It lives as long as its agent beats; a lease that runs out ends it, and the work
+goes on with somebody else. What it hands in arrives as a bundle, which any host can read.
 """
 
 import base64
@@ -22,12 +22,16 @@ from tasks.models import Bundle, Submission
 
 BUNDLE_MAX = 8 * 1024 * 1024
 HAND_IN_REF = "refs/steroids/hand-in"
-BASE_REF = "refs/steroids/base"
 HEADER_MAX = 64 * 1024
 LOG_MAX = 1024 * 1024  # characters of one run
 LOG_ROWS_MAX = 2000
 SHA_FORM = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 LIVE = (Run.Status.STARTING, Run.Status.RUNNING)
+
+
+def base_ref(run_pk: int) -> str:
+    """What the bundle of a run's base calls it."""
+    return f"refs/steroids/bases/{run_pk}"
 
 
 def lease() -> timedelta:
@@ -94,7 +98,7 @@ def beat(run: Run, *, log: str = "", usage: dict[str, Any] | None = None) -> str
     live = Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.RUNNING)
     if not live.filter(lease_until__gte=Now()).update(lease_until=Now() + lease()):
         raise Refused(
-            "run_over", f"The lease of run {run.pk} on {run.task.ref} has run out; somebody else may have it.",
+            "run_over", f"The lease of run {run.pk} on {run.task.ref} has run out; others may have it now.",
             "End your work and claim anew.",
         )  # fmt: skip
     return ""

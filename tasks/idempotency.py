@@ -21,7 +21,8 @@ def _actor(request: Request) -> str:
     return hashlib.sha256(header.encode()).hexdigest() if header else f"user-{request.user.pk}"
 
 
-def _key(request: Request) -> str:
+def key_of(request: Request) -> str:
+    """What the request is known by when it is sent again; empty where it has none."""
     return request.headers.get("Idempotency-Key", "")[:KEY_MAX]
 
 
@@ -34,7 +35,7 @@ def earlier_reply(request: Request) -> Response | None:
 
     Raises Refused where the key was used for another request.
     """
-    key = _key(request)
+    key = key_of(request)
     row = Idempotency.objects.filter(actor=_actor(request), key=key).first() if key else None
     if row is None:
         return None
@@ -48,7 +49,7 @@ def earlier_reply(request: Request) -> Response | None:
 
 def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Response:
     """Do the work and store its reply in one transaction."""
-    actor, key, hashed = _actor(request), _key(request), _hash(request)
+    actor, key, hashed = _actor(request), key_of(request), _hash(request)
     try:
         with transaction.atomic():
             reply, status = work()

@@ -1,4 +1,7 @@
-"""Tokens: a run's, which dies with the run, and a person's. Identity comes from the token only."""
+"""Tokens: a run's, which dies with the run, a person's, and that of an agent elsewhere, which claims runs.
+
+Identity comes from the token only.
+"""
 
 from typing import Any
 
@@ -9,9 +12,9 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 
-from agents.api.principals import RunPrincipal
+from agents.api.principals import PullPrincipal, RunPrincipal
 from agents.api.throttling import UnknownTokenThrottle
-from agents.models import TOKEN_PREFIX, Run, Token, token_hash
+from agents.models import TOKEN_PREFIX, Agent, Run, Token, token_hash
 from tasks.errors import Refused
 
 
@@ -32,12 +35,15 @@ class TokenAuthentication(BaseAuthentication):
         run = Run.objects.filter(token_hash=hashed).select_related("task__project", "agent").first()
         if run is not None:
             return RunPrincipal(run), run
-        token = Token.objects.filter(hash=hashed).select_related("user").first()
+        token = Token.objects.filter(hash=hashed).select_related("user", "agent").first()
         now = timezone.now()
-        if token and token.user.is_active and (token.expires_at is None or token.expires_at > now):
+        if token and (token.expires_at is None or token.expires_at > now):
             if token.used_at is None or (now - token.used_at).total_seconds() > 60:
                 Token.objects.filter(pk=token.pk).update(used_at=now)
-            return token.user, token
+            if token.agent:
+                return self._puller(token.agent, request), token
+            if token.user and token.user.is_active:
+                return token.user, token
         refused = self._dead(hashed, known_shape=secret.startswith(TOKEN_PREFIX))
         throttle = UnknownTokenThrottle()
         if refused.code == "bad_token" and not throttle.allow_request(request, None):
@@ -46,6 +52,22 @@ class TokenAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+    def _puller(self, agent: Agent, request: Request) -> PullPrincipal:
+        """An agent elsewhere, at an address that is open to it. Raises Refused."""
+        if not agent.is_active or agent.provider != Agent.Provider.PULL:
+            what = "is switched off" if not agent.is_active else "does not claim its own work any more"
+            raise Refused(
+                "agent_off", f"The agent {agent.name} {what}.", "Ask whoever runs this installation.",
+                status=403,
+            )  # fmt: skip
+        view = (request.parser_context or {}).get("view")
+        if not getattr(view, "is_for_pullers", False):
+            raise Refused(
+                "only_claims", f"The token of the agent {agent.name} claims work and does nothing else.",
+                "POST /api/v1/pull/claim/, then go on with the token of the run.", status=403,
+            )  # fmt: skip
+        return PullPrincipal(agent)
 
     def _dead(self, hashed: str, *, known_shape: bool) -> Refused:
         run = Run.objects.filter(~Q(spent_hash=""), spent_hash=hashed).select_related("task__project").first()
@@ -74,4 +96,4 @@ class TokenScheme(OpenApiAuthenticationExtension):
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        return {"type": "http", "scheme": "bearer", "description": "A run's token or a person's."}
+        return {"type": "http", "scheme": "bearer", "description": "A run's, a person's or an agent's."}

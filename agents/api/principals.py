@@ -1,12 +1,12 @@
-"""Who calls: a run, as itself and nobody else."""
+"""Who calls: a run as itself, or an agent elsewhere that asks for work."""
 
 from typing import Any
 
-from agents.models import Run
+from agents.models import Agent, Run
 
 
-class RunPrincipal:
-    """What `request.user` is for a run's token. It sees its own task and has no right of a person."""
+class _Machine:
+    """No person: it has no right of one."""
 
     is_authenticated = True
     is_active = True
@@ -16,20 +16,38 @@ class RunPrincipal:
     pk = None
     id = None
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.task_pk = run.task_id
-
     def __str__(self) -> str:
         return self.get_username()
 
     def get_username(self) -> str:
-        return self.run.agent_label or f"run {self.run.pk}"
+        raise NotImplementedError
 
-    get_full_name = get_username
+    def get_full_name(self) -> str:
+        return self.get_username()
 
     def has_perm(self, permission: str, obj: Any = None) -> bool:
         return False
 
     def has_module_perms(self, label: str) -> bool:
         return False
+
+
+class RunPrincipal(_Machine):
+    """What `request.user` is for a run's token. It sees its own task."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.task_pk = run.task_id
+
+    def get_username(self) -> str:
+        return self.run.agent_label or f"run {self.run.pk}"
+
+
+class PullPrincipal(_Machine):
+    """What `request.user` is for the token of an agent elsewhere. It may claim work, and see nothing."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+
+    def get_username(self) -> str:
+        return self.agent.name

@@ -95,7 +95,7 @@ class HandedInSerializer(serializers.Serializer[Any]):
 
 
 class MeSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(choices=["run", "person"])
+    kind = serializers.ChoiceField(choices=["run", "agent", "person"])
     name = serializers.CharField()
     role = serializers.CharField(allow_blank=True)
     task = serializers.CharField(allow_blank=True)

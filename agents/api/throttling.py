@@ -1,20 +1,27 @@
-"""A run may not flood the API, nor an address with tokens that are none; people are not limited here."""
+"""A run or an agent elsewhere may not flood the API, nor an address with tokens that are none.
+
+People are not limited here.
+"""
 
 from typing import Any
 
 from rest_framework.throttling import SimpleRateThrottle
 
-from agents.models import Run
+from agents.models import Run, Token
 from tasks.addresses import address_of
 
 
 class RunThrottle(SimpleRateThrottle):
-    """So many requests per run and minute (setting STEROIDS_RUN_RATE)."""
+    """So many requests per run, or agent's token, and minute (setting STEROIDS_RUN_RATE)."""
 
     scope = "run"
 
     def get_cache_key(self, request: Any, view: Any) -> str | None:
-        return f"run-{request.auth.pk}" if isinstance(request.auth, Run) else None
+        if isinstance(request.auth, Run):
+            return f"run-{request.auth.pk}"
+        if isinstance(request.auth, Token) and request.auth.agent_id:
+            return f"token-{request.auth.pk}"
+        return None
 
 
 class UnknownTokenThrottle(SimpleRateThrottle):

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from agents import retrying
 from agents.api import handins, serializers
-from agents.api.principals import RunPrincipal
+from agents.api.principals import PullPrincipal, RunPrincipal
 from tasks import idempotency
 from tasks.errors import Refused
 
@@ -101,6 +101,8 @@ comment = _view("comment", handins.comment, serializers.CommentSerializer)
 class MeView(APIView):
     """Who this token is."""
 
+    is_for_pullers = True
+
     @extend_schema(operation_id="me", responses=serializers.MeSerializer, tags=["me"])
     def get(self, request: Request) -> Response:
         user = request.user
@@ -109,4 +111,6 @@ class MeView(APIView):
             return Response(
                 {"kind": "run", "name": user.get_username(), "role": run.role, "task": run.task.ref}
             )
+        if isinstance(user, PullPrincipal):
+            return Response({"kind": "agent", "name": user.agent.name, "role": user.agent.role, "task": ""})
         return Response({"kind": "person", "name": user.get_username(), "role": "", "task": ""})

@@ -23,11 +23,11 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import runs
+from agents import metering, runs
 from agents.models import Host as HostRow
 from agents.models import Run
-from agents.providers.base import ProviderError
-from agents.runtime import door, keeping, landing, paths, processes, results, starting
+from agents.providers.base import NotSignedIn, ProviderError
+from agents.runtime import door, ends, handing, keeping, landing, paths, processes, results, starting
 from agents.runtime.git import GitError, Unreachable
 from disputes import stuck
 from steroidsweb import __version__
@@ -37,6 +37,7 @@ from tasks.models import Landing, Project, Review, StaleTask, Submission
 log = logging.getLogger(__name__)
 
 SLOW_THREADS = 4
+PULLED_AT_ONCE = 4  # runs of agents elsewhere that are made ready in one turn of the loop
 
 
 class HostBusy(Exception):
@@ -127,6 +128,7 @@ class Reconciler:
         self._beat()
         self._keep_submissions()
         held = self.held()
+        metering.forget({run.pk for run in held})
         for run in held:
             self._reconcile(run)
         self._fill_excerpts()
@@ -213,6 +215,7 @@ class Reconciler:
         overtaken = not closing and run.task.version != run.task_version
         if run.stop_requested or overtaken or (closing and self._closing_is_over(folder)):
             (folder / "stop").touch()
+        metering.look(run)
         self._renew_address(folder)
         now = processes.boottime()
         if now - self._copied.get(run.pk, 0) >= settings.DURATIONS["output_copy"]:
@@ -244,6 +247,7 @@ class Reconciler:
         run.refresh_from_db()
         results.copy_rest(run)
         results.keep_first(run)
+        metering.finish(run)
         if run.status == Run.Status.CLOSING:
             runs.end(run, Run.Outcome.HANDED_IN, reason="Its shim was killed after the hand-in.")
         else:
@@ -256,11 +260,10 @@ class Reconciler:
     def _claim(self, busy: int) -> None:
         if self.row.is_draining:
             return
-        free = self.row.slots - busy
         queued = Run.objects.filter(status=Run.Status.QUEUED, project__status=Project.Status.ACTIVE)
-        for run in queued.order_by("pk").select_related("task__project", "task__section", "project", "agent")[
-            : max(free, 0)
-        ]:
+        queued = queued.order_by("pk").select_related("task__project", "task__section", "project", "agent")
+        own = queued.filter(is_pulled=False)[: max(self.row.slots - busy, 0)]
+        for run in [*queued.filter(is_pulled=True)[:PULLED_AT_ONCE], *own]:
             lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
             won = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence).update(
                 status=Run.Status.STARTING, host=self.row, fence=F("fence") + 1, lease_until=lease,
@@ -273,10 +276,16 @@ class Reconciler:
     def _start(self, run: Run) -> None:
         """Start it, or end it with a sentence that says what to change."""
         try:
-            starting.start(run)
+            if run.is_pulled:
+                handing.prepare(run)
+            else:
+                starting.start(run)
         except Unreachable as error:
             runs.end(run, Run.Outcome.STOPPED, reason=f"The repository cannot be reached. {error}")
             trouble(run.project, f"{run.project.repo_url} cannot be reached: {error}")
+            results.remove_folder(run)
+        except NotSignedIn as error:
+            ends.not_signed_in(run, error)
             results.remove_folder(run)
         except (GitError, ProviderError, starting.CannotStart, door.NoDoor) as error:
             runs.end(run, Run.Outcome.REFUSED, reason=str(error))
@@ -292,13 +301,15 @@ class Reconciler:
 
     def _keep_submissions(self) -> None:
         """Fetch what coders on this host handed in, before their clones go."""
-        received = Submission.objects.filter(state=Submission.State.RECEIVED, run__host=self.row)
+        whose = Q(run__host=self.row) | Q(run__is_pulled=True)
+        received = Submission.objects.filter(whose, state=Submission.State.RECEIVED)
         for submission in received.select_related("task__project", "task__section", "run__task__project"):
             self._guarded(submission.run, lambda s=submission: keeping.keep(s, s.run))
 
     def _fill_excerpts(self) -> None:
         """The code at each new finding's place, for pages."""
-        fresh = Review.objects.filter(run__host=self.row, findings__excerpt_start__isnull=True)
+        whose = Q(run__host=self.row) | Q(run__is_pulled=True)
+        fresh = Review.objects.filter(whose, findings__excerpt_start__isnull=True)
         recent = timezone.now() - timedelta(minutes=10)
         for review in fresh.exclude(findings__path="").filter(at__gt=recent).distinct():
             findings = list(review.findings.filter(excerpt_start__isnull=True))

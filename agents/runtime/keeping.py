@@ -1,4 +1,6 @@
-"""Keeping a submission: out of the agent's clone into the trusted mirror, with its diff and its bundle."""
+"""Keeping a submission: out of the agent's clone, or of the bundle of an agent elsewhere, into the trusted
+mirror, with its diff and its bundle.
+"""
 
 import logging
 
@@ -6,8 +8,8 @@ from django.db import transaction
 
 from agents import runs
 from agents.models import Run
-from agents.runtime import paths
-from agents.runtime.git import GitError, Mirror
+from agents.runtime import paths, pulled
+from agents.runtime.git import GitError, Mirror, Unreachable
 from disputes import moot, silences
 from tasks.events import record
 from tasks.models import Bundle, Finding, Submission, Task
@@ -46,7 +48,11 @@ def keep(submission: Submission, run: Run) -> None:
     except GitError:  # this host has never seen the branch; where it is nowhere, the loop tries again
         mirror.fetch_target()
     try:
-        mirror.take(paths.clone_of(run), submission.sha, ref_of(submission))
+        if run.is_pulled:
+            pulled.bring_base(run, mirror)
+            pulled.take(run, submission, mirror, ref_of(submission))
+        else:
+            mirror.take(paths.clone_of(run), submission.sha, ref_of(submission))
         if not mirror.is_ancestor(submission.base_sha, submission.sha):
             raise GitError(
                 "your commit", f"does not descend from {submission.base_sha[:12]}, where you began"
@@ -56,6 +62,8 @@ def keep(submission: Submission, run: Run) -> None:
         stat = mirror.changed(fork, submission.sha)
         if refused := sorted({path for path, _, _ in [*changed, *stat] if _is_refused(path)}):
             raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
+    except Unreachable:  # the next turn of the loop, here or on another host, tries again
+        raise
     except GitError as error:
         _send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
@@ -74,7 +82,9 @@ def keep(submission: Submission, run: Run) -> None:
             patch_id=mirror.patch_id(fork, submission.sha),
         )
         if kept and 0 < len(data) <= BUNDLE_MAX:
-            Bundle.objects.get_or_create(submission=submission, defaults={"data": data})
+            Bundle.objects.update_or_create(submission=submission, defaults={"data": data})
+        elif kept:  # what an agent elsewhere brought is not ours
+            Bundle.objects.filter(submission=submission).delete()
         if kept:
             record(task.project, "kept", task=task, data={"sha": submission.sha, "files": len(stat)})
             submission.refresh_from_db()
@@ -102,7 +112,9 @@ def _is_refused(path: str) -> bool:
 
 def _send_back(submission: Submission, problem: str) -> None:
     with transaction.atomic():
-        Submission.objects.filter(pk=submission.pk).update(state=Submission.State.LOST, problem=problem[:500])
+        received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
+        if not received.update(state=Submission.State.LOST, problem=problem[:500]):
+            return  # another host could keep it
         if Submission.objects.standing().filter(pk=submission.pk).exists():
             runs.bounce(Task.objects.select_related("project").get(pk=submission.task_id), problem)
 

@@ -57,6 +57,11 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
                 "wrong_role", f"A {run.role} may not {verb}.", f"As a {run.role} you may: {allowed}.",
                 status=403,
             )  # fmt: skip
+        if run.is_pulled and run.status != Run.Status.RUNNING:
+            raise Refused(
+                "not_ready", f"The work of run {run.pk} is not ready yet; no host has prepared it.",
+                f"Ask GET /api/v1/pull/runs/{run.pk}/ until it is.",
+            )  # fmt: skip
         actor = Actor("run", run.agent_label, run_number=run.pk, model=model or run.model)
         return Caller(actor, run), task
     slug, _, number = ref.rpartition("-")

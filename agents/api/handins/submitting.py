@@ -3,6 +3,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max
 
+from agents import pulling
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, open_conflicts_of, reply, require_status
 from disputes import intake
@@ -32,6 +33,8 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         by_model=caller.actor.model,
         by_user_id=caller.actor.user_id,
     )
+    if caller.run and caller.run.is_pulled:
+        pulling.hand_over(caller.run, submission)
     end_run(caller, task, submission=submission)
     task.submit(actor=caller.actor, note=data["notes"] or f"commit {submission.sha[:12]}")
     intake.take_submission(submission, response, known, actor=caller.actor)

@@ -1,0 +1,90 @@
+"""What an agent elsewhere sends, and what it is told."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+LOG_MAX = 64 * 1024
+REASON_MAX = 300
+TOKENS_MAX = 10**12
+
+
+class AddressesSerializer(serializers.Serializer[Any]):
+    """Where to go on with the run's token."""
+
+    work = serializers.CharField()
+    beat = serializers.CharField()
+    base = serializers.CharField()
+    bundle = serializers.CharField()
+    release = serializers.CharField()
+
+
+class ClaimedSerializer(serializers.Serializer[Any]):
+    """A run of this agent. The token is told to whoever claims, and kept nowhere."""
+
+    run = serializers.IntegerField()
+    token = serializers.CharField()
+    task = serializers.CharField()
+    title = serializers.CharField()
+    role = serializers.CharField()
+    stage = serializers.CharField(allow_blank=True)
+    round = serializers.IntegerField()
+    beat_seconds = serializers.FloatField(help_text="Beat at least this often.")
+    lease_seconds = serializers.FloatField(help_text="Without a beat for so long the run is lost.")
+    addresses = AddressesSerializer()
+
+
+class WorkSerializer(serializers.Serializer[Any]):
+    """All of a run's work; `ready` is false, and the rest absent, until a host has prepared it."""
+
+    ready = serializers.BooleanField()
+    run = serializers.IntegerField()
+    task = serializers.CharField()
+    role = serializers.CharField()
+    stage = serializers.CharField(required=False, allow_blank=True)
+    round = serializers.IntegerField(required=False)
+    prompt = serializers.CharField(required=False)
+    repo_url = serializers.CharField(required=False)
+    target_branch = serializers.CharField(required=False)
+    branch = serializers.CharField(required=False, allow_blank=True, help_text="Of a coder's commits.")
+    base_sha = serializers.CharField(required=False)
+    base_bundle = serializers.BooleanField(required=False, help_text="Whether to fetch the base's bundle.")
+    base_ref = serializers.CharField(required=False, help_text="What that bundle calls the base.")
+    hand_in_ref = serializers.CharField(required=False, help_text="What your bundle calls its commit.")
+
+
+class BeatSerializer(serializers.Serializer[Any]):
+    """What the agent says while it works, if anything. Usage counts from the run's beginning."""
+
+    log = serializers.CharField(
+        required=False, allow_blank=True, trim_whitespace=False, max_length=LOG_MAX, default=""
+    )
+    tokens_in = serializers.IntegerField(required=False, min_value=0, max_value=TOKENS_MAX)
+    tokens_cached = serializers.IntegerField(required=False, min_value=0, max_value=TOKENS_MAX)
+    tokens_out = serializers.IntegerField(required=False, min_value=0, max_value=TOKENS_MAX)
+    cost = serializers.DecimalField(
+        required=False, min_value=0, max_digits=12, decimal_places=6, help_text="US dollars."
+    )
+
+
+class BeatenSerializer(serializers.Serializer[Any]):
+    """Whether the agent goes on. With `stop` it ends its work: the lease is not prolonged any more."""
+
+    stop = serializers.BooleanField()
+    reason = serializers.CharField(allow_blank=True)
+    ready = serializers.BooleanField()
+    lease_seconds = serializers.FloatField()
+
+
+class ReleaseSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_MAX, default="")
+
+
+class ReleasedSerializer(serializers.Serializer[Any]):
+    message = serializers.CharField()
+
+
+class BroughtSerializer(serializers.Serializer[Any]):
+    message = serializers.CharField()
+    sha = serializers.CharField()
+    bytes = serializers.IntegerField()

@@ -1,0 +1,26 @@
+"""An agent elsewhere, which claims its own work over REST. Nothing of it is started here."""
+
+from typing import Any
+
+from agents.providers.base import Launch, ProviderError
+from agents.providers.reports import Reader, SilentReader
+
+
+class PullProvider:
+    """It needs no settings: how it is started is known where it runs."""
+
+    def check(self, settings: dict[str, Any]) -> None:
+        for name in ("argv", "cassettes", "pass"):
+            if isinstance(settings, dict) and name in settings:
+                raise ProviderError(
+                    f"An agent that claims its own work is not started here; leave {name} out."
+                )
+
+    def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
+        raise ProviderError("This agent claims its own work; no host starts it.")
+
+    def passes(self, settings: dict[str, Any]) -> list[str]:
+        return []
+
+    def reader(self) -> Reader:
+        return SilentReader()

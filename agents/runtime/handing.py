@@ -1,0 +1,43 @@
+"""Making a run ready for an agent elsewhere: where it begins, what it is told, and the commits it lacks."""
+
+from django.db.models.functions import Now
+
+from agents import pulling
+from agents.models import PullBundle, Run
+from agents.runtime import commands, paths, starting
+from agents.runtime.git import Mirror
+
+
+def prepare(run: Run) -> None:
+    """Write what the agent comes for and let the run begin; from then on no host holds it.
+
+    Raises Unreachable for the remote, GitError, CannotStart, and StaleTask where the task moved on.
+    """
+    if run.agent is None:
+        raise starting.CannotStart("The agent of this run was deleted.")
+    mirror = paths.mirror(run.project)
+    base = starting.fetch_base(run, mirror)
+    known = commands.commands_of(run.project, mirror, base)
+    bundle = _bundle_of(run, mirror, base)
+    Run.objects.filter(pk=run.pk).update(base_sha=base)
+    run.base_sha = base
+    PullBundle.objects.update_or_create(run=run, defaults={"base": bundle})
+    starting.tell(
+        run, mirror, known, status=Run.Status.RUNNING, host=None, started_at=Now(),
+        lease_until=Now() + pulling.lease(),
+    )  # fmt: skip
+
+
+def _bundle_of(run: Run, mirror: Mirror, base: str) -> bytes | None:
+    """The commits up to the base that the remote's target branch lacks; None where it has them all."""
+    if mirror.is_ancestor(base, mirror.target_ref):
+        return None
+    name = pulling.base_ref(run.pk)
+    mirror.keep(base, name)
+    data = mirror.bundle(name, mirror.merge_base(mirror.target_ref, base))
+    if len(data) > pulling.BUNDLE_MAX:
+        raise starting.CannotStart(
+            f"The commits up to {base[:12]} are {len(data)} bytes; an agent elsewhere is sent at most "
+            f"{pulling.BUNDLE_MAX}. Let an agent of a host take this task."
+        )
+    return data
