@@ -10,7 +10,7 @@ from agents.providers.registry import provider_for
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Report
 
 GIVEN_UP = "provider"  # what the file `stop` of a run's folder says when its command would retry for ever
-# Ends that the provider may be to blame for; whoever was stopped or wrote too much was ended for another reason.
+# Ends that the provider may be to blame for; who was stopped or wrote too much has another reason.
 BLAMED = frozenset({"", "silent", "wall", "timeout", GIVEN_UP})
 
 
@@ -30,7 +30,7 @@ class Trouble:
 def trouble_of(
     agent: Agent | None, report: Report, last: dict[str, Any], reason: str, tail: str = ""
 ) -> Trouble | None:
-    """What went wrong by the command's own account; None where it says nothing, or something else ended it."""
+    """What went wrong by the command's own account; None where it says nothing or had another reason."""
     if agent is None or last.get("name") != "agent" or reason not in BLAMED:
         return None
     try:
