@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.template import Context, Engine, Template
 
-from agents import retrying
+from agents import judging_prompts, retrying
 from agents.models import Run
 from agents.runtime.detect import Commands
 from agents.runtime.git import Mirror
@@ -108,7 +108,7 @@ def _slug(words: str) -> str:
 
 
 def render(run: Run, material: Material, decisions: list[Decision]) -> str:
-    """The whole prompt of a coder or a reviewer."""
+    """The whole prompt of a run."""
     task = run.task
     context: dict[str, Any] = {
         "run": run,
@@ -123,7 +123,10 @@ def render(run: Run, material: Material, decisions: list[Decision]) -> str:
         "commit_form": shlex.quote(f"{_commit_word(task.tags)}: {one_line(task.title)}"),
         "docs_only": not (material.commands.build or material.commands.test),
     }
-    if run.role == Run.Role.REVIEWER:
+    if run.role in Run.OPINION_ROLES:
+        name = f"{run.role}.md"
+        text = _template(name).render(Context(context | judging_prompts.told(run), autoescape=False))
+    elif run.role == Run.Role.REVIEWER:
         text = _template("reviewer.md").render(
             Context(context | _for_reviewer(run, decisions), autoescape=False)
         )

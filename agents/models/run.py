@@ -51,6 +51,8 @@ class Run(models.Model):
 
     HELD = (Status.STARTING, Status.RUNNING, Status.CLOSING)
     SEATED = (Status.QUEUED, Status.STARTING, Status.RUNNING)
+    # Beside the task's own work: what they say is about a conflict, and the task goes on without them.
+    OPINION_ROLES = (Role.JUDGE, Role.MEDIATOR)
 
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="runs")
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="runs")

@@ -1,0 +1,219 @@
+"""Runs that give an opinion on a conflict: who is asked, when one starts, and how it ends (ARB-6 to ARB-8).
+
+Such a run stands beside its task: it keeps nobody from working on it, nothing is taken from its clone, and no
+failure of it is one of the task's. It lives as long as its conflict is open.
+"""
+
+from dataclasses import dataclass, field
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from agents import runs
+from agents.choosing import Crew, by_domain
+from agents.models import Agent, Run
+from disputes import opinions
+from disputes.models import Conflict, Opinion
+from disputes.opinions import Reach, Said
+from disputes.protocol.arbitration import read_verdict
+from tasks.errors import Refused
+from tasks.events import Actor, record
+from tasks.models import Project, Review, Submission
+
+RUNS_MAX = 3  # without an opinion, before nobody is asked any more
+UNCOUNTED = frozenset({Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.PROVIDER})
+
+
+# --- Who ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Sides:
+    """The agents that disagree, by number and by name, and the vendors of their models."""
+
+    agents: set[int] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    vendors: set[str] = field(default_factory=set)
+
+
+def sides_of(conflict: Conflict) -> Sides:
+    """Who coded what is disputed, and who raised the point, also in later rounds."""
+    raised = Review.objects.filter(findings__in=_points(conflict))
+    of_both = Run.objects.filter(submission=conflict.submission_id, submission__isnull=False)
+    of_both |= Run.objects.filter(review__in=raised.values("pk"))
+    sides = Sides(names={conflict.coder_label, conflict.reviewer_label} - {""})
+    for run in of_both.select_related("agent").distinct():
+        sides.names.add(run.agent_label)
+        if run.agent is not None:
+            sides.agents.add(run.agent.pk)
+            sides.vendors.add(run.agent.made_by)
+    sides.vendors |= set(raised.values_list("by_vendor", flat=True))
+    if conflict.submission is not None:
+        sides.vendors.add(conflict.submission.by_vendor)
+    for agent in Agent.objects.filter(name__in=sides.names):
+        sides.agents.add(agent.pk)
+        sides.vendors.add(agent.made_by)
+    sides.vendors.discard("")
+    return sides
+
+
+def _points(conflict: Conflict) -> list[int]:
+    """The finding as it was raised, each time."""
+    if conflict.finding is None:
+        return []
+    return [conflict.finding.pk, *conflict.finding.repeats.values_list("pk", flat=True)]
+
+
+def fitting(conflict: Conflict, role: str, crew: Crew | None = None) -> list[Agent]:
+    """The agents that may give this opinion, best first, by domain and priority (ARB-6).
+
+    None of them is one of the two sides. Where one of another vendor is configured, only such: it is waited
+    for.
+    """
+    crew, sides = crew or Crew(), sides_of(conflict)
+    able = [
+        agent
+        for agent in crew.of(conflict.dispute.project_id, role)
+        if crew.is_chosen(agent) and agent.pk not in sides.agents and agent.name not in sides.names
+    ]
+    others = [agent for agent in able if agent.made_by and agent.made_by not in sides.vendors]
+    return by_domain(others or able, conflict.task)[0] if able else []
+
+
+def judge_for(conflict: Conflict, role: str, crew: Crew | None = None) -> Agent | None:
+    """The agent that takes the run now; None where all that fit are busy, resting or none."""
+    crew = crew or Crew()
+    return next((agent for agent in fitting(conflict, role, crew) if crew.is_free(agent)), None)
+
+
+def reach_of(conflict: Conflict, kind: str) -> Reach:
+    """Whether there is anybody to ask; if not, how a person changes that (ARB-5)."""
+    crew = Crew()
+    if fitting(conflict, kind, crew):
+        return Reach(True)
+    if crew.of(conflict.dispute.project_id, kind):
+        return Reach(False, f"The {kind} of this project is one of the two sides; add another agent.")
+    return Reach(False, f"Assign one: manage.py add_agent NAME --role {kind}, or in the admin under Agents.")
+
+
+# --- When ---------------------------------------------------------------------------------------------------
+
+
+def withdraw() -> int:
+    """End what is asked about conflicts that are settled now. Returns how many opinions were given up."""
+    settled = Opinion.objects.filter(state=Opinion.State.ASKED).exclude(conflict__status=Conflict.Status.OPEN)
+    given_up = 0
+    for opinion in settled.select_related("conflict__dispute__project", "conflict__dispute__task"):
+        live = Run.objects.live().filter(opinion=opinion).exclude(status=Run.Status.CLOSING)
+        for run in live.filter(status=Run.Status.QUEUED).select_related("task", "project"):
+            runs.end(run, Run.Outcome.STOPPED, reason=f"{opinion.conflict.ref} was settled.")
+        if live.exists():
+            live.update(stop_requested=True)  # its host ends it; what it hands in before that is late
+        else:
+            given_up += opinions.fail(opinion, f"{opinion.conflict.ref} was settled before it was given.")
+    return given_up
+
+
+def start(project: Project, free: int) -> int:
+    """Queue the runs of this project's asked opinions, as far as seats are free. Returns how many.
+
+    Whatever the status of their tasks: a task in dispute is held, and that is when somebody is asked.
+    """
+    asked = Opinion.objects.filter(
+        state=Opinion.State.ASKED, conflict__status=Conflict.Status.OPEN, conflict__dispute__project=project
+    ).select_related(
+        "conflict__dispute__task__project", "conflict__dispute__project", "conflict__submission",
+        "conflict__finding",
+    )  # fmt: skip
+    started, crew = 0, Crew()
+    for opinion in asked.order_by("asked_at", "pk"):
+        if started >= max(free, 0):
+            break
+        started += _start(opinion, crew)
+    return started
+
+
+def _start(opinion: Opinion, crew: Crew) -> int:
+    earlier = list(opinion.runs.order_by("-pk"))
+    if any(run.status != Run.Status.ENDED for run in earlier):
+        return 0
+    failed = [run for run in earlier if run.outcome not in UNCOUNTED]
+    if len(failed) >= RUNS_MAX:
+        last = f"{failed[0].get_outcome_display()}. {failed[0].reason}".strip()
+        opinions.fail(opinion, f"{RUNS_MAX} runs ended without an opinion. The last one: {last}")
+        return 0
+    if _rests(earlier):
+        return 0
+    conflict = opinion.conflict
+    agent = judge_for(conflict, opinion.kind, crew)
+    if agent is None:
+        return 0
+    task = conflict.task
+    round_ = conflict.submission.round if conflict.submission else task.round
+    try:
+        with transaction.atomic():
+            run = Run.objects.create(
+                task=task, project=task.project, role=opinion.kind, seat=f"{opinion.kind}:{conflict.pk}",
+                round=max(round_, 1), stage=conflict.stage,
+                agent=agent, agent_label=agent.name, model=agent.model, opinion=opinion,
+                sha=_commit(conflict), task_version=task.version,
+            )  # fmt: skip
+    except IntegrityError:
+        return 0  # another tick was faster
+    crew.busy[agent.pk] += 1
+    record(task.project, "run_queued", task=task, data={"run": run.pk, "role": run.role}, note=agent.name)
+    return 1
+
+
+def _rests(earlier: list[Run]) -> bool:
+    """Whether the last run failed just now: the next one waits a while, and longer each time."""
+    troubled = [run for run in earlier if run.outcome not in {Run.Outcome.STOPPED, Run.Outcome.LOST}]
+    if not troubled or troubled[0].ended_at is None:
+        return False
+    return troubled[0].ended_at + runs.backoff(len(troubled)) > timezone.now()
+
+
+def _commit(conflict: Conflict) -> str:
+    """What the clone holds: what is disputed, else what was handed in last; empty where nothing was."""
+    if conflict.submission and conflict.submission.sha:
+        return conflict.submission.sha
+    kept = conflict.task.submissions.standing().exclude(sha="").exclude(state=Submission.State.LOST)
+    last = kept.order_by("-round", "-attempt").first()
+    return last.sha if last else ""
+
+
+def is_overtaken(run: Run) -> bool:
+    """Whether what the run was started for is over: the task's turn, or of an opinion its conflict."""
+    if run.role in Run.OPINION_ROLES:
+        return not Conflict.objects.filter(opinions=run.opinion_id, status=Conflict.Status.OPEN).exists()
+    return run.task.version != run.task_version
+
+
+# --- What it said -------------------------------------------------------------------------------------------
+
+
+def actor_of(run: Run, model: str = "") -> Actor:
+    """The run as the record names it."""
+    return Actor("run", run.agent_label, run_number=run.pk, model=model or run.model)
+
+
+def said_by(run: Run, verdict: str, *, model: str = "", **words: str) -> Said:
+    """What the run hands in, with who it is."""
+    vendor = run.agent.made_by if run.agent else ""
+    return Said(verdict, agent=run.agent_label, model=model or run.model, vendor=vendor, **words)
+
+
+def read_final_text(run: Run, text: str) -> bool:
+    """Take a judge's last words where it ended well and handed nothing in (ARB-6). False where there is none.
+
+    Words that are not plainly one verdict are ESCALATE: a human decides, with them before the eyes.
+    """
+    if run.role != Run.Role.JUDGE or run.opinion is None or run.refusals or not text.strip():
+        return False
+    words = text.strip()[: opinions.REASONS_MAX]
+    said = said_by(run, read_verdict(text).value, reasons=words, text=words)
+    try:
+        opinions.give(run.opinion, said, actor=actor_of(run))
+    except Refused:
+        return False
+    return True
