@@ -8,6 +8,7 @@ from agents.providers.codex import Codex
 from agents.providers.command import CommandProvider
 from agents.providers.gemini import Gemini
 from agents.providers.opencode import Opencode
+from agents.providers.pull import PullProvider
 from agents.providers.replay import ReplayProvider
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ PROVIDERS: dict[str, Provider] = {
     "opencode": Opencode(),
     "command": CommandProvider(),
     "replay": ReplayProvider(),
+    "pull": PullProvider(),
 }
 
 __all__ = ["PROVIDERS", "ProviderError", "provider_for"]
