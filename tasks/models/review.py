@@ -189,6 +189,10 @@ class Comment(models.Model):
         max_length=8, blank=True, choices=[("accepted", "Accepted"), ("rejected", "Rejected")]
     )
     stage = models.CharField(max_length=40, blank=True, help_text="Where its writer worked.")
+    sends = models.CharField(
+        max_length=7, blank=True, choices=[("back", "Sent back"), ("forward", "Disagreed")],
+        help_text="How the task moved with it.",
+    )  # fmt: skip
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -4,11 +4,12 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from tasks import states
+from tasks import stages, states
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor, record
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.project import Project, Section
+from tasks.stages import Stage
 from tasks.states import Severity, Status
 
 if TYPE_CHECKING:
@@ -156,6 +157,12 @@ class Task(models.Model):
     def __str__(self) -> str:
         return f"{self.ref} {self.title}"
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """A task that nobody has begun waits before the first stage."""
+        if self._state.adding and self.round == 0 and self.status == Status.PENDING:
+            self.stage = stages.first_stage(self.project.config).name
+        super().save(*args, **kwargs)
+
     @property
     def ref(self) -> str:
         """The name that people and agents use: ledger-214."""
@@ -201,7 +208,8 @@ class Task(models.Model):
     move.alters_data = True  # type: ignore[attr-defined]
 
     def start(self, *, actor: Actor = SYSTEM) -> None:
-        self.move("start", actor=actor, round=max(self.round, 1), not_before=None)
+        stage = self.stage if self.round else stages.first_stage(self.project.config).name
+        self.move("start", actor=actor, round=max(self.round, 1), not_before=None, stage=stage)
 
     def submit(self, *, actor: Actor, note: str = "") -> None:
         self.move("submit", actor=actor, note=note, not_before=None)
@@ -213,19 +221,85 @@ class Task(models.Model):
     def reject(self, *, actor: Actor, note: str = "") -> None:
         self.move("reject", actor=actor, note=note, round=self.round + 1, rejections=self.rejections + 1)
 
+    def next_stage(self) -> Stage | None:
+        """Where the task goes on once its work here is approved; None where it is done then."""
+        return stages.onward(self.project.config, self.stage, self.home_stage)
+
+    def advance(
+        self, submission: "Submission", *, actor: Actor, note: str = "", not_before: Any = None
+    ) -> None:
+        """The work of this stage is approved; the next one begins at that commit, with counts of its own."""
+        states.target("advance", self.status)
+        after = self.next_stage()
+        if after is None:
+            raise ValueError(f"{self.ref} is at its last stage.")
+        is_back = bool(self.home_stage and not self.escalation)  # what was sent back is no new beginning
+        home = self.home_stage if is_back and after.name != self.home_stage else ""
+        self.move(
+            "advance", actor=actor, note=note, not_before=not_before, stage=after.name, home_stage=home,
+            escalation="", round=self.round + 1, rejections=self.rejections if is_back else 0,
+            accepted=None, counts_since=timezone.now(),
+            data={"sha": submission.sha, "from_stage": self.stage, "stage": after.name},
+        )  # fmt: skip
+
+    def backflow(self, *, actor: Actor, note: str) -> None:
+        """An objection sends it one stage back; its present stage is remembered (ITM-2).
+
+        Raises Refused where there is no stage before this one.
+        """
+        states.target("backflow", self.status)
+        before = stages.previous_stage(self.project.config, self.stage)
+        if before is None:
+            raise Refused(
+                "no_stage_before", f"{self.ref} is at {self.stage}; no stage is before it.",
+                "Put it before a human: `steroids dispute create`.", status=422,
+            )  # fmt: skip
+        self._cross("backflow", before, actor=actor, note=note, home_stage=self.stage)
+
+    def forward(self, *, actor: Actor, note: str) -> None:
+        """The stage it was sent back to disagrees: it goes forward again to where the objection is from."""
+        states.target("forward", self.status)
+        home = stages.stage_named(self.project.config, self.home_stage)
+        if home is None:
+            raise Refused("not_sent_back", f"{self.ref} was not sent back to {self.stage}.", status=422)
+        self._cross("forward", home, actor=actor, note=note, home_stage="")
+
+    def _cross(self, verb: str, to: Stage, *, actor: Actor, note: str, **changes: Any) -> None:
+        self.move(
+            verb, actor=actor, note=note, stage=to.name, round=self.round + 1, not_before=None,
+            counts_since=timezone.now(), data={"from_stage": self.stage, "stage": to.name}, **changes,
+        )  # fmt: skip
+
     def approve(self, submission: "Submission", *, actor: Actor, note: str = "") -> None:
-        """The approved submission is to be landed; `accepted` is the outbox."""
+        """The approved submission is to be landed; `accepted` is the outbox. Only from the last stage: else
+        the task advances.
+        """
+        if self.next_stage():
+            self.advance(submission, actor=actor, note=note)
+            return
         self.move("approve", actor=actor, note=note, accepted=submission, data={"sha": submission.sha})
 
     def hold(self, *, actor: Actor, note: str) -> None:
         self.move("hold", actor=actor, note=note, accepted=None)
 
     def ship(self, submission: "Submission", *, actor: Actor, note: str) -> None:
+        """As `approve`, while a conflict waits that holds nothing."""
+        if self.next_stage():
+            self.advance(submission, actor=actor, note=note)
+            return
         self.move("ship", actor=actor, note=note, accepted=submission)
 
     def park(self, *, note: str, actor: Actor = SYSTEM) -> None:
         """Only a pair of hands can help; a card in the queue says why."""
         self.move("park", note=note, actor=actor, accepted=None)
+
+    def escalate(self, stage: str, *, reason: str, actor: Actor = SYSTEM, note: str = "") -> None:
+        """To a column of specialists; approved there, it goes on from its home stage (LAD-3)."""
+        self.move(
+            "escalate", actor=actor, note=note,
+            data={"stage": stage, "from_stage": self.stage, "reason": reason}, stage=stage,
+            home_stage=self.home_stage or self.stage, escalation=reason, not_before=None,
+        )  # fmt: skip
 
     def exhaust(self, *, actor: Actor, note: str) -> None:
         """The last resort: too many rejections. The section stops where the project says so."""
@@ -265,13 +339,14 @@ class Task(models.Model):
         """The approved commits do not fit onto the target branch any more: a new round, no rejection."""
         self.move("clash", note=note, round=self.round + 1, accepted=None)
 
-    def rule_revise(self, *, actor: Actor, note: str, not_before: Any) -> None:
+    def rule_revise(self, *, actor: Actor, note: str, not_before: Any, **place: str) -> None:
+        """A ruling sends it back to work; `place` names stage and home_stage where it belongs elsewhere."""
         from tasks.dependencies import recount_dependants
 
         with transaction.atomic():
             self.move(
                 "rule_revise", actor=actor, note=note, round=self.round + 1, finished_by="", accepted=None,
-                landed_sha="", landed_at=None, not_before=not_before,
+                landed_sha="", landed_at=None, not_before=not_before, data=dict(place), **place,
             )  # fmt: skip
             recount_dependants(self)
 
@@ -281,6 +356,9 @@ class Task(models.Model):
     def rule_accept(
         self, submission: "Submission", *, actor: Actor, note: str, not_before: Any = None
     ) -> None:
+        if self.next_stage():
+            self.advance(submission, actor=actor, note=note, not_before=not_before)
+            return
         self.move("rule_accept", actor=actor, note=note, accepted=submission, not_before=not_before)
 
     def retry(self, to: str, *, actor: Actor, note: str, not_before: Any) -> None:
@@ -366,8 +444,16 @@ class Task(models.Model):
             self.move(
                 "rollback", actor=actor, note=note, data={"to_round": to_round}, round=to_round + 1,
                 accepted=None, not_before=None, rejections=0, counts_since=timezone.now(),
+                stage=self._stage_in(to_round + 1), home_stage="", escalation="",
             )  # fmt: skip
             self._restart_sections()
+
+    def _stage_in(self, round_: int) -> str:
+        """Where that round was worked on, as far as what was handed in tells."""
+        first = stages.first_stage(self.project.config).name
+        submissions = self.submissions.exclude(stage="").filter(round__lte=round_).order_by("-round", "-pk")
+        there = submissions.values_list("stage", flat=True).first() or first
+        return there if stages.position(self.project.config, there) else first
 
     def last_submission(self) -> "Submission | None":
         """The newest one of the rounds that stand."""

@@ -366,12 +366,39 @@ def last(task: Task) -> Submission:
 
 
 # The verb, where it is tried from, where it leads, and the call.
+def at_stage(task: Task, stage: str, home: str = "") -> Task:
+    """The task at a stage of the full pipeline, as this copy of it sees it."""
+    task.project.settings = {"stages": "full"}
+    task.stage, task.home_stage = stage, home
+    return task
+
+
 VERBS: dict[str, tuple[str, str, Callable[[Task], None]]] = {
     "start": ("pending", "in_progress", lambda task: task.start()),
     "submit": ("in_progress", "review", lambda task: task.submit(actor=ACTOR)),
     "bounce": ("review", "in_progress", lambda task: task.bounce(note="Red.")),
     "reject": ("review", "in_progress", lambda task: task.reject(actor=ACTOR)),
     "approve": ("review", "completed", lambda task: task.approve(last(task), actor=ACTOR)),
+    "advance": (
+        "review",
+        "in_progress",
+        lambda task: at_stage(task, "tests").advance(last(task), actor=ACTOR),
+    ),
+    "backflow": (
+        "in_progress",
+        "in_progress",
+        lambda task: at_stage(task, "dev").backflow(actor=ACTOR, note="The test is wrong."),
+    ),
+    "forward": (
+        "in_progress",
+        "in_progress",
+        lambda task: at_stage(task, "tests", "dev").forward(actor=ACTOR, note="It is right."),
+    ),
+    "escalate": (
+        "in_progress",
+        "in_progress",
+        lambda task: task.escalate("needs-senior-dev", reason="unknown", actor=ACTOR),
+    ),
     "hold": ("review", "disputed", lambda task: task.hold(actor=ACTOR, note="C-1")),
     "ship": ("review", "disputed", lambda task: task.ship(last(task), actor=ACTOR, note="C-1")),
     "park": ("in_progress", "disputed", lambda task: task.park(note="Who has the key?")),

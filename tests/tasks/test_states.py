@@ -40,11 +40,15 @@ TABLE = [
     ("bounce", "R", "I"),  # what was handed in can't be fetched, or is red
     ("reject", "R", "I"),  # the review asks for a revision
     ("approve", "R", "C"),  # the review passes
+    ("advance", "RD", "I"),  # it passes, or a ruling accepts it, before the last stage
+    ("backflow", "I", "I"),  # an objection sends it one stage back
+    ("forward", "I", "I"),  # the stage before disagrees with the objection
+    ("escalate", "I", "I"),  # too many failures: to the column of specialists
     ("hold", "IR", "D"),  # an open conflict holds the task
     ("ship", "R", "D"),  # an open conflict is left behind, the commit goes on
     ("park", "PIRC", "D"),  # only a pair of hands can help; completed ones too, where landing is stuck
     ("exhaust", "R", "F"),  # one rejection too many
-    ("rule_revise", "DRC", "I"),  # a ruling asks for a change
+    ("rule_revise", "DRCI", "I"),  # a ruling asks for a change
     ("rule_review", "D", "R"),  # a ruling asks for none, and the commit was not reviewed to its end
     ("rule_accept", "D", "C"),  # a ruling asks for none, and the commit is reviewed and green
     ("undo", "IPRCDVX", "DFIRCV"),  # a ruling is taken back: to wherever the task was
