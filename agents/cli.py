@@ -30,6 +30,7 @@ DONE, REFUSED, USAGE, UNREACHABLE, NO_LOGIN, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 API = "/api/v1/"
 MAX_FILE = 256 * 1024
+MAX_PATH = 1024
 MAX_REPLY = 16 * 1024 * 1024
 MAX_ROWS = 500
 MAX_TITLE = 72
@@ -54,6 +55,7 @@ DECISIONS = {
     "defer": "defer",
     "cancel": "cancel",
 }
+VERDICTS = ("ENFORCE", "DISMISS", "ESCALATE")
 SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
 SHORT_REASONS = {  # as the list of disputes names them
     "architecture_disagreement": "architecture",
@@ -595,6 +597,29 @@ def blocked(args: argparse.Namespace, api: Api) -> Reply:
     return api.post(task_path(args, api, "blocked"), reason=args.reason)
 
 
+def opinion(args: argparse.Namespace, api: Api) -> Reply:
+    """A judge says who is right, a mediator what both could live with."""
+    given = [args.verdict is not None, args.proposal is not None, args.none]
+    if sum(given) != 1:
+        raise Stop(USAGE, "Say one thing.", "A judge gives --verdict; a mediator --proposal, or --none.")
+    return api.post(
+        task_path(args, api, "opinion"),
+        verdict=args.verdict,
+        reasons=words_of(args.reasons),
+        proposal=words_of(args.proposal),
+        trade_off=words_of(args.trade_off),
+        none=args.none or None,
+        model=args.model,
+    )
+
+
+def words_of(text: str | None) -> str | None:
+    """The words themselves, or those in the file of that name; a single word must name a file."""
+    if not text or len(text) > MAX_PATH or "\n" in text:
+        return text
+    return read_small(text) if os.path.isfile(text) or not re.search(r"\s", text.strip()) else text
+
+
 # --- Commands on disputes ---
 
 
@@ -802,8 +827,26 @@ def show_conflict(conflict: Reply) -> list[str]:
     lines = ["  ".join(line(part) for part in heading if part)]
     if conflict.get("presentation"):
         lines += ["", *clean(conflict["presentation"]).split("\n")]
+    for each in objects(conflict.get("opinions")):
+        lines += ["", *show_opinion(each)]
     if isinstance(conflict.get("decision"), dict):
         lines += ["", *show_decision(conflict["decision"])]
+    return lines
+
+
+def show_opinion(opinion: Reply) -> list[str]:
+    """What a judge or a mediator was asked and said; it rules on nothing."""
+    kind, state, verdict = (line(opinion.get(key) or "") for key in ("kind", "state", "verdict"))
+    who = ", ".join(line(opinion[key]) for key in ("by_agent", "by_model", "by_vendor") if opinion.get(key))
+    said = verdict.upper() if verdict else state
+    lines = [
+        f"Opinion of the {kind}: {said}" + (f", by {who}, {label(opinion.get('given_at'))}" if who else "")
+    ]
+    if state == "late":
+        lines[0] += "; it came too late and has no effect"
+    for key in ("text", "trade_off", "reasons"):
+        if opinion.get(key) and not (key == "text" and opinion.get("text") == opinion.get("reasons")):
+            lines += quote(opinion[key])
     return lines
 
 
@@ -909,6 +952,7 @@ def build_parser() -> argparse.ArgumentParser:
     leaf.add_argument("--parent", metavar="N", type=count, help="the comment that is answered")
     leaf = top.add("blocked", "say that the task cannot go on without a human", blocked, ref="task")
     leaf.add_argument("--reason", required=True, metavar="TEXT")
+    add_opinion(top.add("opinion", "give the opinion that you were asked for", opinion, ref="task"))
     leaf = top.add("login", "keep an address and a personal token (read from stdin)", login, show_login)
     leaf.add_argument("--url", required=True)
     leaf.add_argument("--token-file", metavar="FILE", help="read the token from here")
@@ -943,6 +987,16 @@ def add_verdict(leaf: argparse.ArgumentParser) -> None:
     """What comes with a verdict."""
     leaf.add_argument("--notes", metavar="N")
     leaf.add_argument("--file", metavar="F", help="the review, Markdown or .json")
+    leaf.add_argument("--model", metavar="M", help="a label")
+
+
+def add_opinion(leaf: argparse.ArgumentParser) -> None:
+    """What a judge or a mediator says."""
+    leaf.add_argument("--verdict", type=str.upper, choices=VERDICTS, help="a judge: who is right")
+    leaf.add_argument("--reasons", metavar="FILE|TEXT", help="why, with the places that show it")
+    leaf.add_argument("--proposal", metavar="FILE|TEXT", help="a mediator: what both could live with")
+    leaf.add_argument("--trade-off", metavar="FILE|TEXT", help="what each side gives up")
+    leaf.add_argument("--none", action="store_true", help="a mediator: there is no middle way")
     leaf.add_argument("--model", metavar="M", help="a label")
 
 

@@ -82,6 +82,22 @@ class CommentSerializer(serializers.Serializer[Any]):
     parent = serializers.IntegerField(required=False, allow_null=True, default=None)
 
 
+class OpinionSerializer(serializers.Serializer[Any]):
+    """A judge says `verdict` and `reasons`; a mediator `proposal` and `trade_off`, or `none`."""
+
+    verdict = serializers.CharField(
+        required=False, allow_blank=True, max_length=20, default="", help_text="ENFORCE, DISMISS or ESCALATE"
+    )
+    reasons = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
+    proposal = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
+    trade_off = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
+    none = serializers.BooleanField(required=False, default=False)
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+    def validate_verdict(self, value: str) -> str:
+        return value.strip().lower()
+
+
 class HandedInSerializer(serializers.Serializer[Any]):
     """The reply to every hand-in."""
 

@@ -17,4 +17,5 @@ urlpatterns = [
     path("tasks/<str:ref>/log/", views.log),
     path("tasks/<str:ref>/blocked/", views.blocked),
     path("tasks/<str:ref>/comment/", views.comment),
+    path("tasks/<str:ref>/opinion/", views.opinion),
 ]

@@ -96,6 +96,7 @@ dispute = _view("dispute", handins.dispute, serializers.OpenDisputeSerializer)
 log = _view("log", handins.log, serializers.LogSerializer)
 blocked = _view("blocked", handins.blocked, serializers.BlockedSerializer)
 comment = _view("comment", handins.comment, serializers.CommentSerializer)
+opinion = _view("opinion", handins.opinion, serializers.OpinionSerializer)
 
 
 class MeView(APIView):

@@ -6,6 +6,7 @@ malformed is refused with line and reason, and the run goes on.
 
 from agents.api.handins.caller import PERSON_VERBS, RUN_VERBS, Caller, caller_of
 from agents.api.handins.disputing import dispute, log
+from agents.api.handins.opinion import opinion
 from agents.api.handins.reviewing import MAX_FINDINGS, review
 from agents.api.handins.submitting import submit
 from agents.api.handins.talking import blocked, comment
@@ -20,6 +21,7 @@ __all__ = [
     "comment",
     "dispute",
     "log",
+    "opinion",
     "review",
     "submit",
 ]

@@ -12,7 +12,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Task
 
-# Who may do what (C2). People need the membership role, runs the run's role.
+# Who may do what (C2). People need the membership role, runs the run's role; no person gives an opinion.
 RUN_VERBS: dict[str, frozenset[str]] = {
     "submit": frozenset({Run.Role.CODER}),
     "approve": frozenset({Run.Role.REVIEWER}),
@@ -21,6 +21,7 @@ RUN_VERBS: dict[str, frozenset[str]] = {
     "log": frozenset({Run.Role.CODER, Run.Role.REVIEWER}),
     "blocked": frozenset({Run.Role.CODER}),
     "comment": frozenset({Run.Role.CODER, Run.Role.REVIEWER}),
+    "opinion": frozenset(Run.OPINION_ROLES),
 }
 PERSON_VERBS = {
     "submit": MAINTAIN, "approve": MAINTAIN, "reject": MAINTAIN, "dispute": RULE, "log": RULE,
@@ -73,6 +74,10 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
     task = _locked(named)
     if task is None:
         raise Refused("not_found", f"There is no task {ref} that you may see.", "Check the name.", status=404)
+    if verb not in PERSON_VERBS:
+        raise Refused(
+            "wrong_role", f"People give no {verb}: they rule.", "Use `steroids dispute resolve`.", status=403
+        )
     if not tasks_for(user, PERSON_VERBS[verb]).filter(pk=task.pk).exists():
         raise Refused(
             "no_right", f"You may not {verb} in {task.project.name}.", "Ask a maintainer.", status=403
@@ -90,7 +95,7 @@ def end_run(caller: Caller, task: Task, **made: Any) -> None:
     run = caller.run
     if run is None:
         return
-    if run.task_version != task.version:
+    if run.role not in Run.OPINION_ROLES and run.task_version != task.version:
         raise Refused(
             "stale_turn", f"{task.ref} moved on while this run worked: it is {task.status} now.",
             "End your work. What lies in the clone is saved.", status_now=task.status,
