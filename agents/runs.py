@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agents import retrying
+from agents import caps, retrying
 from agents.models import Run
 from disputes import cases
 from disputes.models import Conflict
@@ -16,7 +16,7 @@ from tasks.events import Actor, record
 from tasks.models import StaleTask, Task
 from tasks.states import MOVES, IllegalMove
 
-NOT_A_FAILURE = {Run.Outcome.HANDED_IN, Run.Outcome.STOPPED, Run.Outcome.LOST}
+NOT_A_FAILURE = {Run.Outcome.HANDED_IN, Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.COST}
 
 
 def backoff(failures: int) -> timedelta:
@@ -67,9 +67,19 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
         data={"run": run.pk, "role": run.role, "outcome": outcome, "exit_code": exit_code},
     )  # fmt: skip
     task = Task.objects.select_related("project").get(pk=run.task_id)
-    if counted and task.version == run.task_version:
-        _count(run, task, reason)
+    if task.version == run.task_version:
+        if outcome == Run.Outcome.COST:
+            _ask_about_cap(run, task)
+        elif counted:
+            _count(run, task, reason)
     return True
+
+
+def _ask_about_cap(run: Run, task: Task) -> None:
+    """Park the task where a cap of its own is still reached; one of the project closes that instead."""
+    reached = caps.by_run(run)
+    if reached and not reached.cap.is_of_project:
+        caps.ask(task, reached)
 
 
 def _count(run: Run, task: Task, reason: str) -> None:

@@ -201,6 +201,8 @@ PORT = env_int("PORT", 0)
 PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [])
 # Reverse proxies whose X-Forwarded-For is believed; without them every request counts for its peer.
 TRUSTED_PROXIES = env_networks("STEROIDS_TRUSTED_PROXIES")
+# The operator's own prices of models, asked before agents/prices.yaml; the file need not be there.
+PRICES = Path(env_str("STEROIDS_PRICES", str(HOME / "prices.yaml")))
 # Schemes git may use. `file` covers repositories on this machine.
 GIT_PROTOCOLS = env_list("STEROIDS_GIT_PROTOCOLS", ["https", "ssh", "file"])
 
@@ -229,6 +231,7 @@ DURATIONS = {
         "door_idle": 60.0,
         "idle": 60.0,  # --until-idle waits for what is due within
         "watchdog": 150.0,  # no tick from the cluster for so long: restart it
+        "meter": 1.0,  # how often a live run's output is read for what it costs
         "output_copy": 2.0,  # how often the log of a live run is copied into its rows
     }.items()
 }

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from agents import retrying, runs
+from agents import metering, retrying, runs
 from agents.models import Output, Run
 from agents.runtime import commands, keeping, paths
 from tasks.events import record
@@ -24,6 +24,7 @@ REASONS = {
     "timeout": Run.Outcome.WALL,
     "bytes": Run.Outcome.BYTES,
     "stopped": Run.Outcome.STOPPED,
+    metering.STOP: Run.Outcome.COST,
     "orphan": Run.Outcome.LOST,
     "refused": Run.Outcome.REFUSED,
 }
@@ -90,6 +91,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     run.refresh_from_db()
     copy_rest(run)
     keep_first(run)
+    metering.finish(run)
     reason = str(left.get("reason", ""))
     steps = left.get("steps", [])
     last = steps[-1] if steps else {"name": "", "code": 0}
@@ -116,6 +118,8 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str) -> None
     if outcome == Run.Outcome.CRASH:
         lines = clean(tail_of(run)).strip().splitlines()
         text = f"{last.get('name', 'agent')} ended with {code}: {lines[-1][:300] if lines else 'no output'}"
+    elif outcome == Run.Outcome.COST:
+        text = run.reason
     elif reason:
         text = f"Ended by the host: {reason}."
     if run.refusals:

@@ -150,8 +150,8 @@ class Shim:
             leased = 0.0
         if processes.boottime() - leased > self.limits["orphan"]:
             return "orphan"
-        if (self.folder / "stop").exists():
-            return "stopped"
+        if reason := self.stop_reason():
+            return reason
         if now - self.started > self.limits["wall"]:
             return "wall"
         if now > deadline:
@@ -159,6 +159,14 @@ class Shim:
         if size > self.limits["bytes"]:
             return "bytes"
         return "silent" if now - changed > self.limits["silence"] else ""
+
+    def stop_reason(self) -> str:
+        """Why the host wants it ended, from the file `stop`: a cap, a hopeless retry, or nothing special."""
+        try:
+            word = (self.folder / "stop").read_bytes()
+            return {b"cost": "cost", b"provider": "provider"}.get(word, "stopped")
+        except OSError:
+            return "stopped" if (self.folder / "stop").exists() else ""
 
     def end(self, child: subprocess.Popen[bytes]) -> None:
         """Nothing of the step lives on: TERM to its group, a moment, KILL to everything below the shim."""

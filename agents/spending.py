@@ -1,0 +1,100 @@
+"""What runs cost: sums over their rows, which are kept for good. No counter is kept, so none can drift."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet, Sum
+from django.utils import timezone
+
+from agents.models import Run
+
+NOTHING = Decimal(0)
+# Of these nobody knows the cost, though an agent was at work. A verification needs no model.
+UNKNOWN = Q(cost__isnull=True, started_at__isnull=False) & ~Q(role=Run.Role.VERIFIER)
+SUMS = {
+    "cost_sum": Sum("cost"),
+    "in_sum": Sum("tokens_in"),
+    "cached_sum": Sum("tokens_cached"),
+    "out_sum": Sum("tokens_out"),
+    "known": Count("pk", filter=Q(cost__isnull=False)),
+    "unknown": Count("pk", filter=UNKNOWN),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What some runs used. `cost` is that of the known ones; `unknown` says how many it leaves out."""
+
+    cost: Decimal = NOTHING
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    tokens_out: int = 0
+    known: int = 0
+    unknown: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """What the caps of tokens count: read and written, without those from a cache."""
+        return self.tokens_in + self.tokens_out
+
+    @property
+    def is_anything(self) -> bool:
+        return bool(self.known or self.unknown or self.tokens or self.tokens_cached)
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(
+            self.cost + other.cost,
+            self.tokens_in + other.tokens_in,
+            self.tokens_cached + other.tokens_cached,
+            self.tokens_out + other.tokens_out,
+            self.known + other.known,
+            self.unknown + other.unknown,
+        )
+
+
+def _spent(row: dict[str, Any]) -> Spent:
+    return Spent(
+        row["cost_sum"] or NOTHING, row["in_sum"] or 0, row["cached_sum"] or 0, row["out_sum"] or 0,
+        row["known"], row["unknown"],
+    )  # fmt: skip
+
+
+def total(runs: QuerySet[Run]) -> Spent:
+    """The sum of these runs: one query."""
+    return _spent(runs.order_by().aggregate(**SUMS))
+
+
+def grouped(runs: QuerySet[Run], *columns: str) -> dict[Any, Spent]:
+    """The sum of each group: one query. The key is a column's value, or a tuple of several."""
+    rows = runs.order_by().values(*columns).annotate(**SUMS)
+    return {
+        row[columns[0]] if len(columns) == 1 else tuple(row[column] for column in columns): _spent(row)
+        for row in rows
+    }
+
+
+def midnight(now: datetime | None = None) -> datetime:
+    """When the present day of UTC began."""
+    return (now or timezone.now()).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def of_projects(projects: Iterable[int]) -> dict[int, Spent]:
+    """What all runs of each of these projects cost."""
+    return grouped(Run.objects.filter(project__in=list(projects)), "project")
+
+
+def today(projects: Iterable[int], now: datetime | None = None) -> dict[int, Spent]:
+    """What each of these projects spent in the present day of UTC.
+
+    A run counts on the day on which it ends, with all it cost; while it is live it counts today.
+    """
+    keys = list(projects)
+    ended = Run.objects.filter(project__in=keys, status=Run.Status.ENDED, ended_at__gte=midnight(now))
+    live = Run.objects.live().filter(project__in=keys)
+    sums = grouped(ended, "project")
+    for key, spent in grouped(live, "project").items():
+        sums[key] = sums.get(key, Spent()) + spent
+    return sums
