@@ -139,10 +139,19 @@ class _Walk:
         alone = not start.rest and (start.bold or (start.closed and start.shape is Shape.ITEM))
         if alone and not start.coded and self._take_group(index, start):
             return
-        if self._begins(index, start):
+        if not start.field and not self._only_goes_on(start) and self._begins(index, start):
             self._begin(index, start, self.section)
         elif self.open is None and start.shape is not Shape.ITEM:
             self.prose = True
+
+    def _only_goes_on(self, start: Start) -> bool:
+        """Whether a line is an item in plain words below a heading or bold words: of the finding there."""
+        return (
+            self.open is not None
+            and (self.open[0].bold or self.open[0].shape is Shape.HEADING)
+            and start.shape is Shape.ITEM
+            and not (start.bold or start.coded)
+        )
 
     def _inside(self, *shapes: Shape) -> bool:
         return self.open is not None and self.open[0].shape in shapes

@@ -204,10 +204,11 @@ def list_item(text: str) -> ListItem | None:
     match = ITEM.match(text)
     if match is None:
         return None
-    indent = match.start("marker")
+    indent, end = match.span("marker")
+    marker = text[indent:end]
     if indent and "\t" in text[:indent]:
         indent = len(text[:indent].expandtabs(SMALL_INDENT))
-    return ListItem(indent, match["marker"], text[match.end() :])
+    return ListItem(indent, marker, text[match.end() :])
 
 
 def is_rule(line: Line) -> bool:

@@ -37,6 +37,7 @@ PLACE = re.compile(
     r"(?:`?:(?P<line>[0-9]{1,7})(?!\w))?"
 )
 LINE_OF_FILE = re.compile(r"\.\w{1,8}:[0-9]")
+LINE_NUMBER = re.compile(r":[0-9]")  # in every place that names a line
 
 
 class Field(NamedTuple):
@@ -50,8 +51,9 @@ def field_of(text: str) -> Field | None:
     """The part of a finding that this line begins, or None."""
     if ":" not in text[:MAX_LABEL] or not (match := FIELD.match(text)):
         return None
-    name = field_name(match["label"])
-    return Field(name, match["text"]) if name else None
+    label, words = match.groups()
+    name = field_name(label)
+    return Field(name, words) if name else None
 
 
 def field_label(text: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from disputes.protocol.beside import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.blocks import Block
 from disputes.protocol.documents import STATED, Line, joined
-from disputes.protocol.fields import is_place, place, read_fields, severity_fields, text_of
+from disputes.protocol.fields import LINE_NUMBER, is_place, place, read_fields, severity_fields, text_of
 from disputes.protocol.headings import Purpose
-from disputes.protocol.identifiers import gaps_in
+from disputes.protocol.identifiers import first_gap
 from disputes.protocol.layout import Layout
 from disputes.protocol.starts import Shape, Start
 from tasks.states import Severity, severity_rank
@@ -71,7 +71,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     title = start.title
     location = text_of(fields, "location")
     head = f"{title} {start.rest}"[:MAX_TITLE]
-    if not location and ":" in head:
+    if not location and LINE_NUMBER.search(head):
         path, number = place(head)
         location = f"{path}:{number}" if number else ""
     if start.tag:
@@ -81,7 +81,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     stated += [severity for code in codes if (severity := listed.get(code.upper()))][:1]
     text = joined(layout.lines[block.begin : block.end])
     impact, suggestion = text_of(fields, "impact"), text_of(fields, "suggestion") or text_of(fields, "note")
-    gap = next(iter(gaps_in(text[:4000])), "") if not section.gap else section.gap
+    gap = section.gap or first_gap(text[:4000])
     title = title or impact
     found = Found(
         title=(title or codes[0] or "Finding")[:MAX_TITLE],

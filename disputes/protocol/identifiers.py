@@ -113,6 +113,12 @@ def own_code(text: str) -> str:
     return match[0] if match else ""
 
 
+def first_gap(text: str) -> str:
+    """The first gap id in a text; empty where there is none."""
+    match = GAP.search(text, place) if (place := text.find("GAP-")) >= 0 else None
+    return match[0] if match else ""
+
+
 def gaps_in(text: str) -> list[str]:
     """The gap ids in a text, each once, in their order."""
     return list(dict.fromkeys(GAP.findall(text))) if "GAP-" in text else []

@@ -37,6 +37,7 @@ class Shape(StrEnum):
 
 
 CODES = re.compile(rf"(?P<codes>{CODE}{MORE_CODES})")
+ONE_CODE = re.compile(CODE)
 # ARB-1: tags in capitals. Title-case ones count where a list or a heading carries them.
 TAG = re.compile(
     r"\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR|NITS?|Must|Should|Critical|High"
@@ -61,6 +62,7 @@ FIRST = frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST 
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 LIST_FIRST = frozenset("-*+0123456789")
 ITEM_FIRST = frozenset("*_[`~")
+BOLD_MARKS = frozenset(["**", "__"])
 LETTERS = re.compile(r"[^\W\d_]")
 COUNT = re.compile(r"\d+(?:/\d+)?(?: (?:issues?|findings?|total))?")
 EMPTY = re.compile(
@@ -151,7 +153,8 @@ def read_start(line: Line) -> Start | None:
             return None
         marks, content = match.groups()
         return _content(content.strip().rstrip("#").rstrip(), Shape.HEADING, level=len(marks))
-    if first in LIST_FIRST and (item := list_item(text)):
+    is_bold = stripped[:2] in BOLD_MARKS
+    if first in LIST_FIRST and not is_bold and (item := list_item(text)):
         content = item.text.strip()
         numbered = item.numbered
         sign = content[:1]
@@ -167,12 +170,12 @@ def read_start(line: Line) -> Start | None:
     if first in NATIVE_FIRST or first in CAPITALS or first in COMMENT_FIRST:
         if not _leads_with_id(stripped):
             return None
-    elif first not in "[~" and stripped[:2] not in ("**", "__") and first < FIRST_SIGN:
+    elif first not in "[~" and not is_bold and first < FIRST_SIGN:
         return None
     indent = len(text) - len(stripped)
     if indent and "\t" in text[:indent]:
         indent = len(text[:indent].expandtabs(4))
-    if first == "*" and (start := _bold_field(stripped, Shape.BOLD, indent, numbered=False)):
+    if is_bold and (start := _bold_field(stripped, Shape.BOLD, indent, numbered=False)):
         return start
     return _content(stripped.rstrip(), Shape.PLAIN, indent)
 
@@ -267,6 +270,8 @@ def _led_by_id(carrier: _Carrier, text: str, rest: str, *, bracket: bool) -> Sta
 
 def _codes(text: str) -> tuple[str, ...]:
     """The codes that a line names at its beginning; more than a hundred are no list that anybody wrote."""
+    if ONE_CODE.fullmatch(text):
+        return (text,)
     return tuple(mention.code for mention in islice(code_mentions(text), MAX_CODES))
 
 

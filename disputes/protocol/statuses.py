@@ -53,6 +53,11 @@ _STATUSES = {
 STATUS = re.compile(
     "|".join(rf"(?P<{status}>(?:{pattern})\b)" for status, pattern in _STATUSES.items()), re.IGNORECASE
 )
+# With what each of them begins.
+STATUS_STARTS = frozenset(
+    ["pa", "mo", "no", "in", "un", "ou", "op", "re", "st", "fa", "ig", "de", "po", "wi", "dr", "fu", "co",
+     "al", "pr", "ad", "sa", "we", "fi", "cl", "im", "ve", "do", "ac"]
+)  # fmt: skip
 YES_NO = {"yes": Status.RESOLVED, "y": Status.RESOLVED, "no": Status.UNRESOLVED, "n": Status.UNRESOLVED,
           "pass": Status.RESOLVED, "fail": Status.UNRESOLVED, "partial": Status.PARTIAL}  # fmt: skip
 # What may stand behind a status that is no part of a title: "Fixed timeout is too short" states none.
@@ -90,6 +95,9 @@ def status_of(words: str) -> Status | None:
         return status_of(plain[1:].lstrip("\ufe0f ")) or SIGNS[plain[:1]]
     if plain[:1] >= FIRST_SIGN:  # ⏳ Deferred
         plain = plain[1:].lstrip("\ufe0f *_")
+    begins = plain[:2].lower()
+    if begins.isascii() and begins not in STATUS_STARTS:
+        return None
     match = STATUS.match(plain)
     return Status(match.lastgroup or "") if match and AFTER_STATUS.match(plain, match.end()) else None
 

@@ -54,8 +54,15 @@ COUNTED = re.compile(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" says nothin
 _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
 # The longest phrase first, for the first one that fits is taken.
 PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
+# A part of each of these phrases. Few sentences hold one, and no other can state a verdict.
+STEMS = ("approv", "accept", "conditional", "issues", "need", "reject", "change", "revis")
 # At the beginning of a statement, so that nothing but a mark or a comment follows.
 ALONE = re.compile(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
+NO_LETTERS = re.compile(r"[^a-z]+")
+NO_OFFER = re.compile(r"[^a-z|/,]+")
+SHORT_NOT = re.compile(r"n['’]t\b")
+_WITH = r"\b(?:approved?|accept(?:ed)?)(?: ?\(with\b(?! minor observation)"
+WITH, WITH_OR_FOOTNOTE = re.compile(rf"{_WITH})"), re.compile(rf"{_WITH}|\*+)")
 BEFORE, AFTER = 160, 60  # letters around an approval that may take it back
 SENTENCE_END = re.compile(r"([.!?])[*_`)]*(?:\s|$)")
 DENIALS = {"no", "not", "never", "cannot"}
@@ -75,8 +82,11 @@ def read_verdict(words: str) -> Verdict | None:
     rejection, are passed over. A question states nothing, nor does a choice between an approval and its
     contrary.
     """
+    plain = words.lower()
+    if not any(stem in plain for stem in STEMS):
+        return None
     words = shown(words)
-    if OFFER.search(re.sub(r"[^a-z|/,]+", " ", words.lower())):
+    if OFFER.search(NO_OFFER.sub(" ", words.lower())):
         return None
     found: Verdict | None = None
     for sentence in sentences(words):
@@ -93,7 +103,7 @@ def sentences(words: str) -> list[str]:
 def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
     """The last verdict of a sentence; the one found before it where it states none."""
     counted = COUNTED.sub("z", _with_conditions(sentence.lower()))
-    plain = re.sub(r"[^a-z]+", " ", re.sub(r"n['’]t\b", " not", counted))
+    plain = NO_LETTERS.sub(" ", SHORT_NOT.sub(" not", counted))
     # "no issues found" denies nothing that stands behind it.
     denying = plain.replace(NO_ISSUES, "ok issues found")
     for match in PHRASE.finditer(plain):
@@ -115,9 +125,8 @@ def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
 
 def _with_conditions(words: str) -> str:
     """§19.3: `APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*`."""
-    footnote = r"|\*+" if words.count("*") % 2 else ""
-    pattern = rf"\b(?:approved?|accept(?:ed)?)(?: ?\(with\b(?! minor observation){footnote})"
-    return re.sub(pattern, "approved with conditions ", words)
+    pattern = WITH_OR_FOOTNOTE if words.count("*") % 2 else WITH
+    return pattern.sub("approved with conditions ", words)
 
 
 def verdict_alone(words: str) -> Verdict | None:
