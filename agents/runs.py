@@ -16,7 +16,13 @@ from tasks.events import Actor, record
 from tasks.models import StaleTask, Task
 from tasks.states import MOVES, IllegalMove
 
-NOT_A_FAILURE = {Run.Outcome.HANDED_IN, Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.COST}
+NOT_A_FAILURE = {
+    Run.Outcome.HANDED_IN,
+    Run.Outcome.STOPPED,
+    Run.Outcome.LOST,
+    Run.Outcome.COST,
+    Run.Outcome.PROVIDER,
+}
 
 
 def backoff(failures: int) -> timedelta:
@@ -70,7 +76,7 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
     if task.version == run.task_version:
         if outcome == Run.Outcome.COST:
             _ask_about_cap(run, task)
-        elif counted:
+        elif counted and run.role not in Run.OPINION_ROLES:
             _count(run, task, reason)
     return True
 

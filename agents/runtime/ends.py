@@ -3,15 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from agents import pauses, runs
+from agents import metering, pauses, runs
 from agents.models import Agent, Run
 from agents.providers.base import ProviderError
 from agents.providers.registry import provider_for
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Report
 
-GIVEN_UP = "provider"  # what the file `stop` of a run's folder says when its command would retry for ever
 # Ends that the provider may be to blame for; who was stopped or wrote too much has another reason.
-BLAMED = frozenset({"", "silent", "wall", "timeout", GIVEN_UP})
+BLAMED = frozenset({"", "silent", "wall", "timeout", metering.GIVEN_UP})
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import metering, runs
+from agents import judging, metering, runs
 from agents.models import Host as HostRow
 from agents.models import Run
 from agents.providers.base import NotSignedIn, ProviderError
@@ -212,7 +212,7 @@ class Reconciler:
     def _look_after(self, run: Run, folder: Path) -> None:
         """A live run: stop it when its time is over, copy its log now and then."""
         closing = run.status == Run.Status.CLOSING
-        overtaken = not closing and run.task.version != run.task_version
+        overtaken = not closing and judging.is_overtaken(run)
         if run.stop_requested or overtaken or (closing and self._closing_is_over(folder)):
             (folder / "stop").touch()
         metering.look(run)
@@ -384,4 +384,4 @@ def idle(within: float) -> bool:
         return False
     if Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exists():
         return False
-    return not orchestrator.waiting_tasks(soon)
+    return not orchestrator.waiting_tasks(soon) and not judging.has_work()

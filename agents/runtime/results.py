@@ -8,9 +8,10 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from agents import metering, retrying, runs
+from agents import judging, metering, pauses, retrying, runs
 from agents.models import Output, Run
-from agents.runtime import commands, keeping, paths
+from agents.providers.reports import Report
+from agents.runtime import commands, ends, keeping, paths
 from tasks.events import record
 from tasks.models import Landing, Submission, Task, Verification
 
@@ -25,6 +26,7 @@ REASONS = {
     "bytes": Run.Outcome.BYTES,
     "stopped": Run.Outcome.STOPPED,
     metering.STOP: Run.Outcome.COST,
+    metering.GIVEN_UP: Run.Outcome.PROVIDER,
     "orphan": Run.Outcome.LOST,
     "refused": Run.Outcome.REFUSED,
 }
@@ -86,12 +88,20 @@ def tail_of(run: Run) -> bytes:
         return b""
 
 
+def last_words(run: Run, report: Report) -> str:
+    """What the agent said last, as its command reports it; of one that reports nothing the end of its log."""
+    if report.text:
+        return report.text
+    tail = tail_of(run)
+    return clean(tail) if len(tail) < TAIL else f"[the beginning is left out]\n{clean(tail)}"
+
+
 def finish(run: Run, left: dict[str, Any]) -> None:
     """The run's process has ended; its rows say what it achieved."""
     run.refresh_from_db()
     copy_rest(run)
     keep_first(run)
-    metering.finish(run)
+    report = metering.finish(run)
     reason = str(left.get("reason", ""))
     steps = left.get("steps", [])
     last = steps[-1] if steps else {"name": "", "code": 0}
@@ -99,8 +109,9 @@ def finish(run: Run, left: dict[str, Any]) -> None:
         _finish_verifier(run, left, last, reason)
     elif run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
         runs.end(run, Run.Outcome.HANDED_IN, exit_code=last.get("code"))
+        pauses.after(run)
     else:
-        _finish_without_hand_in(run, last, reason)
+        _finish_without_hand_in(run, last, reason, report)
     remove_folder(run)
 
 
@@ -111,7 +122,7 @@ def keep_first(run: Run) -> None:
         keeping.keep(submission, run)
 
 
-def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str) -> None:
+def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report: Report) -> None:
     code = last.get("code")
     outcome = REASONS.get(reason) or (Run.Outcome.NOTHING if code == 0 else Run.Outcome.CRASH)
     text = ""
@@ -122,10 +133,21 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str) -> None
         text = run.reason
     elif reason:
         text = f"Ended by the host: {reason}."
+    trouble = ends.trouble_of(run.agent, report, last, reason, clean(tail_of(run)))
+    if trouble:
+        text = trouble.sentence
+        outcome = Run.Outcome.PROVIDER if trouble.is_of_provider else outcome
+        ends.pause_for(run, trouble.error, report)
+    is_well = outcome == Run.Outcome.NOTHING and not trouble
+    if is_well and judging.read_final_text(run, last_words(run, report)):
+        outcome, text = Run.Outcome.HANDED_IN, "Its last message was read as its answer."
     if run.refusals:
         outcome = Run.Outcome.NOT_TAKEN if outcome in UNSAID else outcome
         text = f"{retrying.said(run)} {text}".strip()
-    runs.end(run, outcome, reason=text, exit_code=code, salvage_sha=keeping.salvage(run))
+    runs.end(
+        run, outcome, reason=text, exit_code=code, salvage_sha=keeping.salvage(run),
+        error_class=trouble.error if trouble else "",
+    )  # fmt: skip
 
 
 def _finish_verifier(run: Run, left: dict[str, Any], last: dict[str, Any], reason: str) -> None:
