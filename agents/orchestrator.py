@@ -5,25 +5,29 @@ It reads rows and trusts no queue, so it may run twice at once, late, or again a
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import choosing, pulling, runs
+from agents import caps, choosing, escalating, judging, pulling, runs
 from agents.models import Agent, Run
-from disputes import alerts, checkpoints, followup
+from disputes import alerts, checkpoints, followup, intake, opinions
 from disputes.models import Conflict
 from tasks.events import record
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.policy import HOLD
-from tasks.states import MEANINGS, STARTABLE, Status
+from tasks.stages import escalations_of, stages_of
+from tasks.states import STARTABLE, IllegalMove, Status
 
 log = logging.getLogger(__name__)
 
 LOOKED_AT = 500  # candidates of one project in one tick
+LOOKED_AT_ONCE = 50  # of them, until all seats are taken
 
 
 @dataclass
@@ -49,6 +53,7 @@ def tick(project_pk: int | None = None) -> Ticked:
     if project_pk is not None:
         projects = projects.filter(pk=project_pk)
     for project in projects:
+        opinions.apply_policy(project)
         tick_project(project.pk, done)
         checkpoints.take_checkpoint(project)
     return done
@@ -62,7 +67,9 @@ def reap() -> int:
         runs.end(run, Run.Outcome.LOST, reason=f"Host {run.host} did not renew its lease.")
         for run in lost.select_related("task", "project", "host")
     )
-    overtaken = Run.objects.filter(status=Run.Status.QUEUED).exclude(task__version=F("task_version"))
+    judging.withdraw()
+    of_a_turn = Run.objects.filter(status=Run.Status.QUEUED).exclude(role__in=Run.OPINION_ROLES)
+    overtaken = of_a_turn.exclude(task__version=F("task_version"))
     for run in overtaken.select_related("task", "project"):
         runs.end(run, Run.Outcome.STOPPED, reason="The task moved on before it started.")
     return reaped
@@ -80,67 +87,117 @@ def tick_project(pk: int, done: Ticked, puller: Agent | None = None) -> None:
     done.landings += _queue_landings(project)
     free = project.max_parallel - project.runs.filter(status__in=Run.SEATED).count()
     free -= _verify_landings(project, free, done)
+    is_closed = caps.keeps_closed(project)
+    if puller is None and not is_closed:
+        asked = judging.start(project, free)
+        free, done.started = free - asked, done.started + asked
     if free <= 0:
         return
+    crew = choosing.Crew(puller)
+    candidates = _candidates(project, crew)
+    if is_closed:  # build and tests cost nothing, and go on
+        candidates = candidates.filter(status=Status.REVIEW, last_state=Submission.State.KEPT)
+    tasks = list(candidates[:LOOKED_AT])
+    for task in tasks:
+        task.project = project
+    for first in range(0, len(tasks), LOOKED_AT_ONCE):
+        some = tasks[first : first + LOOKED_AT_ONCE]
+        roster = choosing.Roster(crew, some)
+        for task in some:
+            if free <= 0 or done.claimed:
+                return
+            free -= _start(task, roster, done, free)
+
+
+def _working() -> QuerySet[Run]:
+    """The runs that hold a seat at their task's own work; an opinion is asked for beside it."""
+    return Run.objects.filter(status__in=Run.SEATED).exclude(role__in=Run.OPINION_ROLES)
+
+
+def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
+    """What may be picked now, and somebody idle could take; with the last submission's state and commit."""
+    config = project.config
     held = Conflict.objects.filter(dispute__task=OuterRef("pk"), status=Conflict.Status.OPEN, effect=HOLD)
-    seated = Run.objects.filter(task=OuterRef("pk"), status__in=Run.SEATED)
+    seated = _working().filter(task=OuterRef("pk"))
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
     candidates = (
         Task.objects.filter(project=project)
         .startable()
         .filter(alerts.in_focus(project))
         .exclude(Exists(held))
-        .exclude(Exists(seated))
-        .select_related("project", "section")
+        .select_related("section")
+        .annotate(
+            last_state=Subquery(last.values("state")[:1]),
+            last_sha=Subquery(last.values("sha")[:1]),
+            is_seated=Exists(seated),
+        )
     )
-    last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
-    idle = {
-        role
-        for role in (Run.Role.CODER, Run.Role.REVIEWER)
-        if choosing.ranked(project, role, free_only=True, puller=puller)
-    }
-    startable = Q(last_state=Submission.State.KEPT)
-    if Run.Role.REVIEWER in idle:
-        startable |= Q(last_state=Submission.State.VERIFIED)
-    wanted = Q(status=Status.REVIEW) & startable
-    if Run.Role.CODER in idle:
-        wanted |= ~Q(status=Status.REVIEW)
-    for task in candidates.annotate(last_state=Subquery(last.values("state")[:1])).filter(wanted)[:LOOKED_AT]:
-        if free <= 0 or done.claimed:
-            break
-        free -= _start(task, done, puller)
+    in_parallel = config.reviewers == choosing.ALL  # others may join a review that is under way
+    verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
+    wanted = Q(status=Status.REVIEW, last_state=Submission.State.KEPT, is_seated=False)
+    if in_parallel or crew.is_idle(project.pk, Run.Role.REVIEWER):
+        wanted |= verified if in_parallel else verified & Q(is_seated=False)
+    columns = (*stages_of(config), *escalations_of(config))
+    shut = [each for each in columns if not crew.is_idle(project.pk, Run.Role.CODER, each)]
+    to_code = ~Q(status=Status.REVIEW) & Q(is_seated=False)
+    if crew.is_idle(project.pk, Run.Role.CODER):
+        wanted |= to_code & ~Q(stage__in=[each.name for each in shut])
+    climbing = [each.name for each in shut if each.ladder_name in config.model_ladder]
+    if climbing:  # at the end of its ladder a task goes on, whoever is busy
+        wanted |= to_code & Q(status=Status.IN_PROGRESS, stage__in=climbing)
+    return candidates.filter(wanted)
 
 
-def _start(task: Task, done: Ticked, puller: Agent | None = None) -> int:
-    """Queue the run that the task needs now. 1 if it did."""
-    submission = task.last_submission() if task.status == Status.REVIEW else None
-    if task.status == Status.REVIEW:
-        if submission is None or submission.state not in {"kept", "verified"}:
-            return 0  # its host is about to fetch it
-        if submission.state == Submission.State.KEPT:
-            return _queue(task, Run.Role.VERIFIER, None, done, sha=submission.sha)
-    role = Run.Role.REVIEWER if submission else Run.Role.CODER
-    agent = choosing.choose_agent(task, role, puller)
-    if agent is None:
+def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
+    """Queue the runs that the task needs now, as many as are free. How many it did."""
+    if task.status == Status.REVIEW and task.last_state == Submission.State.KEPT:
+        return _queue(task, None, done, sha=task.last_sha)
+    turn = roster.turn_of(task)
+    if roster.crew.puller is None and turn.escalates:
+        _do(task, lambda: escalating.escalate(task, crew=roster.crew))
+    elif roster.crew.puller is None and turn.is_decided:
+        _do(task, lambda: intake.conclude_reviews(task, without=turn.without))
+    started = 0
+    for choice in turn.choices[:free]:
+        if _queue(task, choice, done, sha=task.last_sha if task.status == Status.REVIEW else ""):
+            roster.crew.take(choice)
+            started += 1
+    return started
+
+
+def _do(task: Task, move: Callable[[], object]) -> None:
+    """A move that nobody had to make: by the tick, unless somebody was faster."""
+    try:
+        with transaction.atomic():
+            move()
+    except (StaleTask, IllegalMove):
+        log.info("%s moved on by itself.", task.ref)
+
+
+def _queue(task: Task, choice: choosing.Choice | None, done: Ticked, *, sha: str) -> int:
+    """A run of the chosen agent, or a verification. 1 if it was made."""
+    agent = choice.agent if choice else None
+    if agent is not None and caps.park_if_spent(task):
         return 0
-    return _queue(task, role, agent, done, sha=submission.sha if submission else "")
-
-
-def _queue(task: Task, role: str, agent: Agent | None, done: Ticked, *, sha: str) -> int:
-    seat = f"{role}:{agent.name}" if agent and role == Run.Role.REVIEWER else str(role)
     is_pulled = agent is not None and agent.provider == Agent.Provider.PULL
     try:
         with transaction.atomic():
             if task.status == Status.PENDING:
                 task.start()
             run = Run.objects.create(
-                task=task, project=task.project, role=role, seat=seat, round=max(task.round, 1), agent=agent,
-                agent_label=agent.name if agent else "", model=agent.model if agent else "", sha=sha,
-                task_version=task.version, is_pulled=is_pulled,
+                task=task, project=task.project, role=choice.role if choice else Run.Role.VERIFIER,
+                seat=choice.seat if choice else Run.Role.VERIFIER, round=max(task.round, 1),
+                stage=task.stage, agent=agent, agent_label=agent.name if agent else "",
+                model=choice.model if choice else "", step=str(choice.step or "") if choice else "",
+                choice=choice.note if choice else "", sha=sha, task_version=task.version,
+                is_pulled=is_pulled,
             )  # fmt: skip
     except (IntegrityError, StaleTask):
         return 0  # another tick was faster
     Project.objects.filter(pk=task.project_id).update(last_started_at=timezone.now())
-    record(task.project, "run_queued", task=task, data={"run": run.pk, "role": role}, note=run.agent_label)
+    data = {"run": run.pk, "role": run.role} | ({"step": run.step} if run.step else {})
+    note = f"{run.agent_label}. {run.choice}" if run.choice else run.agent_label
+    record(task.project, "run_queued", task=task, data=data, note=note)
     done.started += 1
     if is_pulled:
         done.claimed = run
@@ -180,9 +237,9 @@ def _verify_landings(project: Project, free: int, done: Ticked) -> int:
         known = Verification.objects.filter(
             project=project, sha=landing.sha, at__gte=landing.checked_at
         ).exists()
-        seated = Run.objects.filter(task=landing.task, status__in=Run.SEATED).exists()
+        seated = _working().filter(task=landing.task).exists()
         if not known and not seated and started < free:
-            started += _queue(landing.task, Run.Role.VERIFIER, None, done, sha=landing.sha)
+            started += _queue(landing.task, None, done, sha=landing.sha)
     return started
 
 
@@ -198,6 +255,6 @@ def waiting_tasks(until: object) -> list[Task]:
         .exclude(Exists(held))
         .select_related("project")
     )
-    own = Agent.objects.filter(is_active=True).exclude(provider=Agent.Provider.PULL)
-    roles = set(own.values_list("role", flat=True))
-    return [task for task in tasks if MEANINGS[Status(task.status)].pick in roles]
+    rows = list(tasks)
+    roster = choosing.Roster(choosing.Crew(), rows)
+    return [task for task in rows if not roster.turn_of(task).is_wrong]

@@ -4,12 +4,12 @@ The callers hold the transaction in which the task moves, so that rows and statu
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Exists, Max, OuterRef, Q
 
 from disputes import cases, flags, moot, rates, rearguing, stuck
 from disputes.followup import follow_up
@@ -21,17 +21,31 @@ from disputes.protocol.reviews import Found, ReadReview, Verdict, place
 from disputes.protocol.stuck import is_follow_up
 from disputes.settled import settled_findings
 from tasks.errors import Refused
-from tasks.events import Actor, record
-from tasks.models import Answer, Finding, Review, Submission, Task
-from tasks.states import Severity
+from tasks.events import SYSTEM, Actor, record
+from tasks.models import Answer, Finding, Review, StaleTask, Submission, Task
+from tasks.states import Severity, Status, severity_rank
 
 # Work that was not taken has answered nothing.
 UNTAKEN = (Submission.State.LOST, Submission.State.RED)
 
 
-def last_review(task: Task) -> Review | None:
-    """The newest review of any of the task's submissions that stand."""
-    return Review.objects.standing().filter(submission__task=task).order_by("-pk").first()
+def last_reviews(task: Task) -> list[Review]:
+    """The newest review of any of the task's submissions that stand, behind those of the same turn."""
+    of_task = Review.objects.standing().filter(submission__task=task).select_related("submission")
+    last = of_task.order_by("-pk").first()
+    if last is None:
+        return []
+    beside = of_task.filter(submission=last.submission_id, turn=last.turn) if last.turn is not None else None
+    return [*newest_of_each(beside or ()), *([] if beside else [last])]
+
+
+def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
+    """Of each reviewer the last word, in the order in which they came."""
+    by_reviewer: dict[str, Review] = {}
+    for review in sorted(reviews, key=lambda each: each.pk):
+        by_reviewer.pop(review.by_agent, None)
+        by_reviewer[review.by_agent] = review
+    return list(by_reviewer.values())
 
 
 def findings_to_answer(task: Task) -> list[Finding]:
@@ -39,8 +53,8 @@ def findings_to_answer(task: Task) -> list[Finding]:
 
     Follow-ups wait for another task (§24).
     """
-    review = last_review(task)
-    if review is None:
+    reviews = last_reviews(task)
+    if not reviews:
         return []
     asked = asked_findings(task)
     conflicts = Conflict.objects.filter(
@@ -49,13 +63,28 @@ def findings_to_answer(task: Task) -> list[Finding]:
     undecided = conflicts.filter(status=Conflict.Status.OPEN)
     underway = conflicts.filter(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
     ruled = {*(undecided | underway).values_list("finding", flat=True), *settled_findings(task)}
-    later = task.submissions.standing().filter(round__gt=review.submission.round)
+    later = task.submissions.standing().filter(round__gt=reviews[-1].submission.round)
     taken = later.exclude(state__in=UNTAKEN)
     handed_in = set(Answer.objects.filter(submission__in=taken).values_list("finding", flat=True)) - asked
-    findings = list(review.findings.filter(is_follow_up=False).select_related("first"))
+    findings = _merged(reviews)
     besides = asked - ruled - {finding.origin.pk for finding in findings}
     due = [finding for finding in findings if finding.origin.pk not in ruled | handed_in]
     return [*newest_of(task, besides), *due]
+
+
+def _merged(reviews: list[Review]) -> list[Finding]:
+    """The points of these reviews but follow-ups; one that several raise is there once, as the gravest."""
+    rows = Finding.objects.filter(review__in=reviews, is_follow_up=False).select_related("first", "review")
+    points: dict[int, Finding] = {}
+    for finding in rows.order_by("review", "ordinal"):
+        known = points.get(finding.origin.pk)
+        if known is None or _weight(finding) > _weight(known):
+            points[finding.origin.pk] = finding
+    return list(points.values())
+
+
+def _weight(finding: Finding) -> tuple[bool, int]:
+    return finding.mandatory, severity_rank(finding.severity)
 
 
 def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
@@ -197,12 +226,33 @@ def disagree(submission: Submission, finding: Finding, block: Disagreement, *, a
         severity=finding.severity,
         actor=actor,
         reviewer_position=position_of(finding),
-        reviewer_label=finding.review.by_agent,
+        reviewer_label=", ".join(raised_by(finding))[:120],
+        evidence=not_raised_by(finding),
         coder_position=block.position,
         coder_rationale=block.rationale,
         coder_label=submission.by_agent,
         alternative=block.alternative,
     )
+
+
+def raised_by(finding: Finding) -> list[str]:
+    """Who raised the point at the same submission: it is one finding, whoever saw it (ARB-9)."""
+    same = Finding.objects.standing().filter(
+        Q(pk=finding.origin.pk) | Q(first=finding.origin.pk), review__submission=finding.review.submission_id
+    )
+    names = [finding.review.by_agent, *same.order_by("pk").values_list("review__by_agent", flat=True)]
+    return list(dict.fromkeys(names))
+
+
+def not_raised_by(finding: Finding) -> list[str]:
+    """What the other reviewers of that submission said of it, where they did not see the point."""
+    seen = raised_by(finding)
+    beside = Review.objects.filter(submission=finding.review.submission_id, turn=finding.review.turn)
+    return [
+        f"{review.by_agent} reviewed the same commit and did not raise it: {review.get_verdict_display()}."
+        for review in newest_of_each(beside if finding.review.turn is not None else ())
+        if review.by_agent not in seen
+    ]
 
 
 def position_of(finding: Finding) -> str:
@@ -218,19 +268,28 @@ class Taken:
     """What became of a review."""
 
     review: Review
-    outcome: Outcome
+    outcome: Outcome | None  # None: the task waits for other reviews
     findings: list[Finding] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
 
 
 @transaction.atomic
 def take_review(
-    submission: Submission, read: ReadReview, *, approves: bool, actor: Actor, user_id: int | None = None
+    submission: Submission,
+    read: ReadReview,
+    *,
+    approves: bool,
+    actor: Actor,
+    user_id: int | None = None,
+    waiting_for: Collection[str] = (),
+    without: Collection[str] = (),
+    vendor: str = "",
 ) -> Taken:
     """Findings, conflicts and the task's move out of a review of a verified submission.
 
     The verb says approve or reject; a document that says worse wins, and an approval with a mandatory
-    finding in it is none (ARB-3).
+    finding in it is none (ARB-3). While the reviews of others are `waiting_for`, the task stays where it is;
+    the last one decides with all of its turn. `without` are those for whom nobody waits.
     """
     task = Task.objects.select_for_update().select_related("project").get(pk=submission.task_id)
     read = _with_notes_as_finding(read, approves)
@@ -245,7 +304,9 @@ def take_review(
         text=read.text,
         by_agent=actor.label,
         by_model=actor.model,
+        by_vendor=vendor,
         by_user_id=user_id,
+        turn=task.version,
     )
     taken = Taken(review, Outcome.PASS)
     settled = settled_findings(task)
@@ -255,20 +316,78 @@ def take_review(
     moot.take_withdrawals(task, read, actor=actor)
     follow_up(task, submission, raised, actor=actor)
     stuck.open_stuck(review, taken.findings, actor=actor)
-    points = [Point(finding.origin.pk, finding.mandatory) for finding in taken.findings]
-    taken.outcome = gate(points, cases.open_conflicts(task))
     rejected = stated is Verdict.NEEDS_REVISION
-    disputed = {conflict.finding for conflict in cases.open_conflicts(task)}
     counted = [finding for finding in taken.findings if not finding.is_follow_up]
-    to_answer = [finding for finding in counted if finding.origin.pk not in disputed]
-    if rejected and to_answer and taken.outcome in {Outcome.PASS, Outcome.SHIP}:
-        taken.outcome = Outcome.REVISE
     review.verdict = _derived(taken, rejected)
     review.save(update_fields=["verdict"])
     if taken.dropped:
         record(task.project, "findings_dropped", task=task, note=", ".join(taken.dropped))
-    _move(task, submission, taken, only_settled=rejected and not counted, actor=actor)
+    waiting_for = [name for name in waiting_for if name != review.by_agent]
+    only_settled = rejected and not counted
+    if waiting_for and not only_settled:
+        taken.outcome = None
+        names = ", ".join(waiting_for)
+        record(
+            task.project, "review_in", task=task, actor=actor,
+            data={"review": review.pk, "round": task.round},
+            note=f"{review.get_verdict_display()}. The reviews of {names} are still to come."[:500],
+        )  # fmt: skip
+        return taken
+    if only_settled:
+        taken.outcome = gate((), cases.open_conflicts(task))
+        _move(task, submission, taken, only_settled=True, actor=actor)
+        return taken
+    _conclude(task, submission, taken, without, actor=actor)
     return taken
+
+
+@transaction.atomic
+def conclude_reviews(task: Task, *, without: Collection[str] = (), actor: Actor = SYSTEM) -> None:
+    """The reviews of this turn that are in decide; nobody waits for another. Raises StaleTask."""
+    found = Task.objects.select_for_update().select_related("project").get(pk=task.pk)
+    if found.version != task.version or found.status != Status.REVIEW:
+        raise StaleTask(task)
+    reviews = reviews_of_turn(found)
+    if reviews:
+        taken = Taken(reviews[-1], Outcome.PASS, list(reviews[-1].findings.select_related("first")))
+        _conclude(found, reviews[-1].submission, taken, without, actor=actor)
+
+
+def reviews_of_turn(task: Task) -> list[Review]:
+    """The last word of each reviewer in the task's turn, but of those who raise nothing that counts."""
+    rows = Review.objects.standing().filter(submission__task=task, turn=task.version)
+    void = Q(verdict=Review.Verdict.NEEDS_REVISION) & ~Exists(
+        Finding.objects.filter(review=OuterRef("pk"), is_follow_up=False)
+    )
+    return newest_of_each(rows.exclude(void).select_related("submission"))
+
+
+def _conclude(
+    task: Task, submission: Submission, taken: Taken, without: Collection[str], *, actor: Actor
+) -> None:
+    """The task's move out of all reviews of its turn: where they differ, the strictest stands (ARB-9)."""
+    reviews = reviews_of_turn(task) or [taken.review]
+    every = [*Finding.objects.filter(review__in=reviews).select_related("first").order_by("pk")]
+    rejecting = [review for review in reviews if review.verdict == Review.Verdict.NEEDS_REVISION]
+    points = [Point(finding.origin.pk, finding.mandatory) for finding in every]
+    open_conflicts = cases.open_conflicts(task)
+    taken.outcome = gate(points, open_conflicts)
+    disputed = {conflict.finding for conflict in open_conflicts}
+    to_answer = [f for f in every if not f.is_follow_up and f.origin.pk not in disputed]
+    if rejecting and to_answer and taken.outcome in {Outcome.PASS, Outcome.SHIP}:
+        taken.outcome = Outcome.REVISE
+    if rejecting and len(rejecting) < len(reviews):
+        said = ", ".join(f"{each.by_agent}: {each.get_verdict_display()}" for each in reviews)
+        record(
+            task.project, "reviews_differ", task=task, note=f"{said}. The strictest stands."[:500],
+            data={"round": submission.round, "reviews": [each.pk for each in reviews]},
+        )  # fmt: skip
+    if without:
+        record(
+            task.project, "reviewed_without", task=task, data={"round": submission.round},
+            note=f"Nobody waited for {', '.join(without)}."[:500],
+        )  # fmt: skip
+    _move(task, submission, taken, only_settled=False, actor=actor, reviews=reviews)
 
 
 def _with_notes_as_finding(read: ReadReview, approves: bool) -> ReadReview:
@@ -343,10 +462,15 @@ def allot_code(task: Task, round_: int, printed: str) -> str:
     return f"ISSUE-R{round_}-{max(numbers, default=0) + 1:03d}"
 
 
-def _move(task: Task, submission: Submission, taken: Taken, *, only_settled: bool, actor: Actor) -> None:
+def _move(
+    task: Task, submission: Submission, taken: Taken, *, only_settled: bool, actor: Actor,
+    reviews: Collection[Review] = (),
+) -> None:  # fmt: skip
     summary = taken.review.get_verdict_display()
     if taken.findings:
         summary += f", {len(taken.findings)} findings"
+    if len(reviews) > 1:
+        summary = "; ".join(f"{each.by_agent}: {each.get_verdict_display()}" for each in reviews)[:500]
     match taken.outcome:
         case Outcome.HOLD:
             task.hold(actor=actor, note="An open conflict waits for a ruling.")

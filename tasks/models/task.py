@@ -298,7 +298,7 @@ class Task(models.Model):
         self.move(
             "escalate", actor=actor, note=note,
             data={"stage": stage, "from_stage": self.stage, "reason": reason}, stage=stage,
-            home_stage=self.home_stage or self.stage, escalation=reason, not_before=None,
+            home_stage=self.home_stage if self.escalation else self.stage, escalation=reason, not_before=None,
         )  # fmt: skip
 
     def exhaust(self, *, actor: Actor, note: str) -> None:
