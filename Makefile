@@ -5,13 +5,20 @@ BIN := $(VENV)/bin
 # What runs the suite for us, if anything.
 TRY :=
 
-.PHONY: run test setup setup-dev axe lint check clean
+.PHONY: run test test-agents setup setup-dev axe lint check clean
 
 run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
 
 test: setup-dev
 	$(TRY) $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+
+# The real agent commands, from the package registry, against a model that only pretends. Not part of `test`:
+# they are large. Whoever is not root takes their own network with a user namespace, where that is allowed.
+test-agents: setup-dev
+	@$(BIN)/python -m tests.real_agents.install
+	$$(test "$$(id -u)" = 0 || ! unshare --map-root-user --net true 2>/dev/null || echo unshare --map-root-user) \
+	$(BIN)/python -m pytest --numprocesses 2 tests/real_agents/test_stub.py tests/real_agents/real_*.py
 
 setup: $(VENV)/.installed var/secret-key
 	@$(BIN)/python manage.py migrate --verbosity 0

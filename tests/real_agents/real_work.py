@@ -1,6 +1,6 @@
 """The real commands take a task through the whole program. Not in the normal suite: `make test-agents`.
 
-Everything runs: the orchestrator with its web server, shims, git, the command and `steroids` in its shell. Only
+Everything runs: the orchestrator with its web server, shims, git, the command, `steroids` in its shell. Only
 the model is a stub, on loopback, in a network of the test's own.
 """
 
