@@ -60,10 +60,14 @@ class Agent(models.Model):
     slots = models.PositiveSmallIntegerField(default=1, help_text="Runs of this agent at a time.")
     settings = models.JSONField(
         default=dict, blank=True,
-        help_text='Provider "command": {"argv": ["my-agent", "{prompt}"], "pass": ["MY_AGENT_KEY"]}; '
-        'provider "replay": {"cassettes": "/path"}.',
+        help_text='The four CLIs: {"key": "NAME_OF_A_VARIABLE", "base_url": "https://...", "program": "/path", '
+        '"account": "team"}, all optional. "command": {"argv": ["my-agent", "{prompt}"], '
+        '"pass": ["MY_AGENT_KEY"]}. "replay": {"cassettes": "/path"}.',
     )  # fmt: skip
     is_active = models.BooleanField("active", default=True)
+    checked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    is_fine = models.BooleanField(null=True, blank=True, editable=False)
+    check_says = models.CharField("last check", max_length=500, blank=True, editable=False)
 
     class Meta:
         ordering = ["role", "-priority", "name"]
@@ -93,7 +97,7 @@ class Agent(models.Model):
         if not isinstance(self.domains, list) or not all(isinstance(word, str) for word in self.domains):
             raise ValidationError({"domains": 'A list of tags is needed: ["backend", "api"].'})
         try:
-            provider_for(self).check(self.settings)
+            provider_for(self).check(self.settings, self.model)
         except ProviderError as error:
             raise ValidationError({"settings": str(error)}) from error
 
