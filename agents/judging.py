@@ -189,6 +189,23 @@ def is_overtaken(run: Run) -> bool:
     return run.task.version != run.task_version
 
 
+def has_work() -> bool:
+    """Whether a policy has something to do, or somebody who is asked could begin: the loop is not idle."""
+    projects = list(Project.objects.filter(status=Project.Status.ACTIVE))
+    if sum(opinions.apply_policy(project) for project in projects):
+        return True
+    asked = Opinion.objects.filter(
+        state=Opinion.State.ASKED, conflict__status=Conflict.Status.OPEN,
+        conflict__dispute__project__in=projects,
+    )  # fmt: skip
+    crew = Crew()
+    return any(
+        agent.account not in crew.pauses
+        for opinion in asked.select_related("conflict__dispute__task", "conflict__dispute__project")
+        for agent in fitting(opinion.conflict, opinion.kind, crew)
+    )
+
+
 # --- What it said -------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agents import prompts
+from agents import judging, prompts
 from agents.models import Prompt, Run, new_token, token_hash
 from agents.providers.base import Launch
 from agents.providers.registry import provider_for
@@ -64,7 +64,9 @@ def fetch_base(run: Run, mirror: Mirror) -> str:
     """The commit that the run begins at, in this host's mirror. Raises Unreachable and GitError."""
     if run.role == Run.Role.CODER:
         return base_of(run, mirror)
-    mirror.fetch_target()
+    head = mirror.fetch_target()
+    if not run.sha:  # an opinion on a task of which nothing was handed in yet
+        return head
     if not mirror.has(run.sha):
         for submission in run.task.submissions.filter(sha=run.sha):
             bring_here(submission, mirror)
@@ -155,14 +157,16 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
     """
     material = prompts.gather(run, mirror, known)
     with transaction.atomic():
-        decisions = rulings.rulings_for_prompt(run.task)
+        is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
+        decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
         text = prompts.render(run, material, decisions)
         rulings.mark_used(decisions, run.pk)
         Prompt.objects.update_or_create(run=run, defaults={"text": text})
         changed = Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
             prompt_hash=sha256(text.encode()).hexdigest(), **changes
         )
-        if not changed or run.task.version != type(run.task).objects.get(pk=run.task_id).version:
+        run.task.refresh_from_db(fields=["version"])
+        if not changed or judging.is_overtaken(run):
             raise StaleTask(run.task)
     return text
 
