@@ -12,6 +12,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.functional import cached_property
 
+from agents import caps
 from agents.jobs import LAST_TICK
 from agents.models import Agent, Host, Run
 from disputes.models import Conflict, Decision, Dispute
@@ -90,6 +91,11 @@ class Facts:
         for task, number, title in links:
             found.setdefault(task, []).append((number, title))
         return found
+
+    @cached_property
+    def closed(self) -> dict[int, caps.Reached]:
+        """The projects in which a cap of money or tokens lets no agent start."""
+        return caps.closed({task.project_id: task.project for task in self.tasks}.values(), self.now)
 
     # --- Sections ---
 

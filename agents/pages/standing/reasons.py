@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.conf import settings
 
+from agents import caps
 from agents.models import Run
 from agents.pages.log import silent_for
 from agents.pages.standing.facts import NAMED, Asked, Facts
@@ -33,7 +34,7 @@ class Standing:
 def standing_of(task: Task, facts: Facts) -> Standing:
     """The task's line. `task.project` and `task.section` must be loaded."""
     asked = facts.asked[task.pk]
-    for reason in (_over, _people, _under_way, _project, _stopped, _resting, _behind, _next):
+    for reason in (_over, _people, _under_way, _project, _stopped, _resting, _behind, _spent, _next):
         if found := reason(task, asked, facts):
             return found
     raise AssertionError(f"{task.ref} has no standing.")  # the last one always has
@@ -183,6 +184,17 @@ def _behind(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     if unmet:
         return Standing(WAIT, f"Waits for {_named(task, unmet, sections)} to land.", blocker=blocker)
     return Standing(WAIT, f"Waits for the section {_named(task, [], sections)} to land.")
+
+
+def _spent(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """A cap of the day or project: no agent is started. Build and tests go on; they cost nothing."""
+    in_review = task.status == Status.REVIEW and asked.submission == Submission.State.VERIFIED
+    if not in_review and task.status not in {Status.PENDING, Status.IN_PROGRESS}:
+        return None
+    if (reached := facts.closed.get(task.project_id)) is None:
+        return None
+    turn = HUMAN if reached.cap.whose == "project" else WAIT
+    return Standing(turn, caps.closed_line(reached, facts.now))
 
 
 def _named(
