@@ -52,6 +52,11 @@ def ladder_of(task: Task, config: ProjectSettings) -> tuple[Step, ...]:
     return read(steps) if steps else ()
 
 
+def has_ladder(task: Task) -> bool:
+    """Whether a ladder says what follows when its coders fail, and not the limit of empty runs."""
+    return bool(ladder_of(task, task.project.config))
+
+
 def failures_of(tasks: Iterable[Task]) -> dict[int, int]:
     """How often each of them failed at its present stage: two queries, however many they are."""
     rows = {task.pk: task for task in tasks}

@@ -32,6 +32,8 @@ API = "/api/v1/"
 MAX_FILE = 256 * 1024
 MAX_PATH = 1024
 MAX_REPLY = 16 * 1024 * 1024
+MAX_BUNDLE = 8 * 1024 * 1024
+PULL_LOG = 32 * 1024  # bytes of output that go with one beat
 MAX_ROWS = 500
 MAX_TITLE = 72
 RETRY_SECONDS = 60.0
@@ -56,6 +58,7 @@ DECISIONS = {
     "cancel": "cancel",
 }
 VERDICTS = ("ENFORCE", "DISMISS", "ESCALATE")
+ESCALATIONS = ("concurrency", "security", "performance", "architecture", "unknown")
 SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
 SHORT_REASONS = {  # as the list of disputes names them
     "architecture_disagreement": "architecture",
@@ -153,12 +156,13 @@ def say(text: str) -> None:
 
 
 class Target:
-    """An address with the token to use there; in a run also the run's task."""
+    """An address with the token to use there; in a run also the run's task, and how it brings commits."""
 
-    def __init__(self, url: str, token: str, task: str = "") -> None:
+    def __init__(self, url: str, token: str, task: str = "", pulled: Reply | None = None) -> None:
         self.url = url
         self.token = token
         self.task = task
+        self.pulled = pulled
 
 
 def find_target() -> Target:
@@ -188,7 +192,10 @@ def target_in(path: str, source: str) -> Target:
         data = None
     if not isinstance(data, dict):
         raise Stop(NO_LOGIN, f"{path}, {source}, is not a JSON object.")
-    return make_target(data.get("url"), data.get("token"), source, data.get("task"))
+    target = make_target(data.get("url"), data.get("token"), source, data.get("task"))
+    pulled = data.get("pulled")
+    target.pulled = pulled if isinstance(pulled, dict) else None
+    return target
 
 
 def make_target(url: object, token: object, source: str, task: object = None) -> Target:
@@ -283,17 +290,19 @@ def write_private(path: str, text: str) -> None:
 class Request:
     """What is sent, the same in every try: the key tells the server that it is."""
 
-    def __init__(self, method: str, path: str, body: str | None) -> None:
+    def __init__(self, method: str, path: str, body: str | bytes | None) -> None:
         self.method = method
         self.path = path
-        self.body = None if body is None else body.encode("utf-8", "replace")
+        self.is_binary = False
+        self.body = body.encode("utf-8", "replace") if isinstance(body, str) else body
         self.headers = {
             "Accept": "application/json",
             "User-Agent": f"steroids/{VERSION}",
             "Connection": "close",
         }
         if body is not None:
-            self.headers |= {"Content-Type": "application/json", "Idempotency-Key": new_key()}
+            kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+            self.headers |= {"Content-Type": kind, "Idempotency-Key": new_key()}
 
 
 class Api:
@@ -319,9 +328,23 @@ class Api:
         """Does something, once however often it is sent; fields that are None are left out."""
         return self.call("POST", path, json.dumps(given(**fields), ensure_ascii=False))
 
-    def call(self, method: str, path: str, body: str | None = None) -> Reply:
+    def upload(self, path: str, data: bytes) -> Reply:
+        """Puts a file there, whole."""
+        return self.call("PUT", path, data)
+
+    def download(self, path: str) -> bytes:
+        """A file as it is."""
+        request = Request("GET", path, None)
+        request.is_binary = True
+        data = self.send(request)["data"]
+        return data if isinstance(data, bytes) else b""
+
+    def call(self, method: str, path: str, body: str | bytes | None = None) -> Reply:
         """The reply's JSON, or a Stop that says why there is none."""
-        request = Request(method, path, body)
+        return self.send(Request(method, path, body))
+
+    def send(self, request: Request) -> Reply:
+        """The same request until it is answered, or patience ends."""
         end = time.monotonic() + self.patience
         pause, tries = FIRST_PAUSE, 0
         while True:
@@ -407,6 +430,8 @@ def exchange(target: Target, request: Request, left: float) -> Reply:
         connection.close()
     if response.status in RESTARTING:
         raise Gone(f"it answered {response.status}")
+    if request.is_binary and response.status == 200:
+        return {"data": raw}
     return judged(target, response.status, raw, response.getheader("Location"))
 
 
@@ -546,6 +571,8 @@ def tasks_submit(args: argparse.Namespace, api: Api) -> Reply:
     path = task_path(args, api, "submit")
     response = document(args.response)
     sha = head() if args.sha is None else args.sha
+    if os.environ.get("STEROIDS_CONTEXT") and (pulled := api.where().pulled):
+        bring(api, pulled, sha)
     return api.post(path, sha=sha, response=response, notes=args.notes, model=args.model)
 
 
@@ -574,6 +601,11 @@ def head() -> str:
 
 
 def git(*words: str) -> str:
+    """The output of a git command in the current folder, as text."""
+    return git_bytes(*words).decode(errors="replace")
+
+
+def git_bytes(*words: str) -> bytes:
     """The output of a git command in the current folder."""
     import subprocess
 
@@ -584,7 +616,7 @@ def git(*words: str) -> str:
     if done.returncode:
         reason = line(done.stderr.decode(errors="replace"))
         raise Stop(USAGE, f"git knows no commit to hand in here: {reason}", "Name the commit with --sha.")
-    return done.stdout.decode(errors="replace")
+    return done.stdout
 
 
 def comment(args: argparse.Namespace, api: Api) -> Reply:
@@ -595,6 +627,11 @@ def comment(args: argparse.Namespace, api: Api) -> Reply:
 def blocked(args: argparse.Namespace, api: Api) -> Reply:
     """Says that only a human can help."""
     return api.post(task_path(args, api, "blocked"), reason=args.reason)
+
+
+def escalate(args: argparse.Namespace, api: Api) -> Reply:
+    """Says that others have to solve it."""
+    return api.post(task_path(args, api, "escalate"), reason=args.reason, notes=args.notes)
 
 
 def opinion(args: argparse.Namespace, api: Api) -> Reply:
@@ -709,6 +746,272 @@ def ask_token() -> str:
         except EOFError:
             return ""
     return sys.stdin.buffer.readline(4096).decode("ascii", "replace").strip() if sys.stdin else ""
+
+
+# --- An agent elsewhere: claim work, have a command do it ---
+
+
+def pull(args: argparse.Namespace, api: Api) -> Reply:
+    """Claims work and has the command do it: once, or again and again until it is interrupted."""
+    import shlex
+    import signal
+
+    words = shlex.split(args.command)
+    if not words:
+        raise Stop(USAGE, "--command is empty; name the program that does the work.")
+    if os.environ.get("STEROIDS_CONTEXT"):
+        raise Stop(USAGE, "A run does not claim further work; unset STEROIDS_CONTEXT.")
+    signal.signal(signal.SIGTERM, interrupt)
+    done = 0
+    while True:
+        try:
+            claimed = api.post(f"{API}pull/claim/")
+            if claimed:
+                say(
+                    f"Run {line(claimed.get('run'))}: {line(claimed.get('task'))}, {line(claimed.get('role'))}."
+                )
+                result = PulledRun(args, api.where().url, claimed).carry_out(words)
+                say(result)
+                done += 1
+                if not args.loop:
+                    return {"message": result, "runs": done}
+                continue
+        except Stop as stop:
+            if not args.loop or stop.code != UNREACHABLE:
+                raise
+            report(stop)
+        if not args.loop:
+            return {"message": "There is nothing to do.", "runs": done}
+        time.sleep(args.every)
+
+
+def interrupt(*_: object) -> None:
+    """What asks us to end is heard like Ctrl-C: the command is ended and its work given back."""
+    raise KeyboardInterrupt
+
+
+class PulledRun:
+    """One claimed run, in a folder of its own: its clone, its prompt, its context, its log."""
+
+    def __init__(self, args: argparse.Namespace, url: str, claimed: Reply) -> None:
+        token, addresses = claimed.get("token"), claimed.get("addresses")
+        if not isinstance(token, str) or not is_token(token) or not isinstance(addresses, dict):
+            raise Stop(REFUSED, "The claim was not answered as ours is: this is not our server.")
+        self.args = args
+        self.pk = claimed.get("run")
+        self.task = str(claimed.get("task") or "")
+        self.addresses = {name: own_path(address) for name, address in addresses.items()}
+        self.beat_seconds = max(float(claimed.get("beat_seconds") or 10), 0.05)
+        self.lease_seconds = max(float(claimed.get("lease_seconds") or 60), 0.2)
+        self.target = Target(url, token, self.task)
+        self.api = Api(lambda: self.target, patience())
+        self.folder = os.path.join(os.path.abspath(args.folder or pull_folder()), f"run-{int(self.pk or 0)}")
+        self.clone = os.path.join(self.folder, "clone")
+        self.log = os.path.join(self.folder, "output.log")
+        self.sent = 0
+
+    def carry_out(self, words: list[str]) -> str:
+        """From the claim to the end. What came of it, in a sentence; the folder goes unless it is kept."""
+        import shutil
+
+        try:
+            work = self.wait_for_work()
+            self.make_folder(work)
+            return self.supervise(self.start(words, work))
+        except KeyboardInterrupt:
+            self.release("It was interrupted on its own machine.", failed=False)
+            raise
+        except (Stop, OSError) as error:
+            reason = error.lines[0] if isinstance(error, Stop) else f"{error}"
+            self.release(reason, failed=True)
+            raise Stop(REFUSED, f"Run {self.pk} on {line(self.task)} did not come about: {reason}") from None
+        finally:
+            if not self.args.keep:
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+    def wait_for_work(self) -> Reply:
+        """The prompt and where to begin; a host needs a moment to prepare them."""
+        end = time.monotonic() + max(self.lease_seconds, 60)
+        while time.monotonic() < end:
+            work = self.api.get(self.addresses["work"])
+            if work.get("ready"):
+                return work
+            time.sleep(min(1.0, self.beat_seconds))
+        raise Stop(UNREACHABLE, "No host of the server prepared the work in time.")
+
+    def make_folder(self, work: Reply) -> None:
+        """The clone at the base, the prompt, and the context with which `steroids` finds the run."""
+        import shutil
+
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(self.folder, mode=0o700)
+        repository, base = str(work["repo_url"]), str(work["base_sha"])
+        branch = str(work.get("target_branch") or "main")
+        if repository.startswith("-") or not re.fullmatch("[0-9a-f]{40,64}", base):
+            raise Stop(REFUSED, "The work names no repository or no commit: this is not our server.")
+        run_git(
+            self.folder, "clone", "--quiet", "--no-checkout", f"--branch={branch}", "--", repository, "clone"
+        )
+        if work.get("base_bundle"):
+            bundle = os.path.join(self.folder, "base.bundle")
+            with open(bundle, "wb") as file:
+                file.write(self.api.download(self.addresses["base"]))
+            run_git(self.clone, "fetch", "--quiet", "--", bundle, str(work["base_ref"]))
+        where = ["-B", str(work["branch"])] if work.get("branch") else ["--detach"]
+        run_git(self.clone, "checkout", "--quiet", *where, base)
+        write_private(os.path.join(self.folder, "prompt.md"), str(work["prompt"]))
+        pulled = {"bundle": self.addresses["bundle"], "base": base, "ref": work["hand_in_ref"]}
+        context = {
+            "url": self.target.url, "token": self.target.token, "task": self.task,
+            "role": work.get("role"), "run": self.pk, "pulled": pulled,
+        }  # fmt: skip
+        write_private(os.path.join(self.folder, "context.json"), json.dumps(context))
+
+    def start(self, words: list[str], work: Reply) -> Any:
+        """The command, in the clone, with `steroids` in its PATH and without our own token."""
+        import shlex
+        import subprocess
+
+        prompt = os.path.join(self.folder, "prompt.md")
+        launcher = os.path.join(self.folder, "bin", "steroids")
+        own = shlex.quote(os.path.abspath(__file__))
+        write_private(launcher, f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -I -S {own} "$@"\n')
+        os.chmod(launcher, 0o700)
+        hidden = ("STEROIDS_URL", "STEROIDS_TOKEN_FILE")
+        environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        environment |= {
+            "PATH": os.path.dirname(launcher) + os.pathsep + os.environ.get("PATH", os.defpath),
+            "STEROIDS_CONTEXT": os.path.join(self.folder, "context.json"),
+            "STEROIDS_RUN": str(self.pk),
+        }
+        argv = [word.replace("{prompt}", prompt).replace("{clone}", self.clone) for word in words]
+        with open(prompt, "rb") as stdin, open(self.log, "wb") as output:
+            try:
+                return subprocess.Popen(
+                    argv, cwd=self.clone, env=environment, stdin=stdin, stdout=output,
+                    stderr=subprocess.STDOUT, start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                raise Stop(USAGE, f"{line(argv[0])} cannot be started: {error.strerror}.") from None
+
+    def supervise(self, process: Any) -> str:
+        """Beat while the command works; end it when the server says so, or is not heard of for too long."""
+        import subprocess
+
+        heard = time.monotonic()
+        told = ""
+        try:
+            while True:
+                try:
+                    code = process.wait(self.beat_seconds)
+                    break
+                except subprocess.TimeoutExpired:
+                    pass
+                try:
+                    answer = self.beat()
+                    heard = time.monotonic()
+                    told = line(answer.get("reason")) if answer.get("stop") else ""
+                except Stop as stop:
+                    if stop.code != UNREACHABLE:
+                        if (stop.reply or {}).get("code") != "handed_in":
+                            told = stop.lines[0]
+                        else:
+                            code = self.wait_a_moment(process)
+                            break
+                    elif time.monotonic() - heard > self.lease_seconds * 0.75:
+                        told = "The server was not heard of for too long; somebody else may have the work."
+                if told:
+                    end_process(process)
+                    return self.release(told, failed=False)
+        finally:
+            end_process(process)
+        return self.ended(code)
+
+    def wait_a_moment(self, process: Any) -> int:
+        """It has handed in: it may tidy up for ten seconds."""
+        import subprocess
+
+        try:
+            return int(process.wait(10))
+        except subprocess.TimeoutExpired:
+            end_process(process)
+            return 0
+
+    def beat(self) -> Reply:
+        """Say that we are alive, with what the command printed since."""
+        with open(self.log, "rb") as file:
+            file.seek(self.sent)
+            fresh = file.read(PULL_LOG)
+        request = Api(lambda: self.target, min(self.beat_seconds, 5.0))
+        answer = request.post(self.addresses["beat"], log=fresh.decode("utf-8", "replace") or None)
+        self.sent += len(fresh)
+        return answer
+
+    def ended(self, code: int) -> str:
+        """The command is over: it handed in, or it did not."""
+        try:
+            self.beat()
+        except Stop as stop:
+            if (stop.reply or {}).get("code") == "handed_in":
+                return f"Run {self.pk}: {line(self.task)} is handed in."
+            return f"Run {self.pk}: {stop.lines[0]}"
+        return self.release(f"The command ended with {code} and handed in nothing.", failed=True)
+
+    def release(self, reason: str, *, failed: bool) -> str:
+        """Give the work back; where that is not possible, the lease sees to it."""
+        try:
+            self.api.post(self.addresses["release"], reason=line(reason)[:300], failed=failed)
+        except Stop:
+            return f"Run {self.pk}: {line(reason)}"
+        return f"Run {self.pk} is given back. {line(reason)}"
+
+
+def pull_folder() -> str:
+    """Where claimed runs have their clones."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(home):
+        home = os.path.expanduser("~/.cache")
+    return os.path.join(home, "steroids", "pull")
+
+
+def end_process(process: Any) -> None:
+    """End the command and what it began: first politely, then not."""
+    import signal
+    import subprocess
+
+    for kind, seconds in ((signal.SIGTERM, 10), (signal.SIGKILL, 10)):
+        try:
+            os.killpg(process.pid, kind)
+            process.wait(seconds)
+        except (ProcessLookupError, PermissionError):
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def run_git(folder: str, *words: str) -> None:
+    """A git command on this machine; every fault is a sentence."""
+    import subprocess
+
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file"}
+    try:
+        done = subprocess.run(["git", *words], cwd=folder, env=environment, capture_output=True, check=False)
+    except OSError:
+        raise Stop(USAGE, "git cannot be run here.") from None
+    if done.returncode:
+        raise Stop(REFUSED, f"git {words[0]} failed: {line(done.stderr.decode(errors='replace'))[-300:]}")
+
+
+def bring(api: Api, pulled: Reply, sha: str) -> None:
+    """Sends the commits that only this machine has, so that the server can take the submission."""
+    if sha == pulled.get("base"):
+        return
+    ref = str(pulled["ref"])
+    git_bytes("update-ref", ref, sha)
+    data = git_bytes("bundle", "create", "--quiet", "-", ref, f"^{pulled['base']}")
+    if len(data) > MAX_BUNDLE:
+        raise Stop(USAGE, f"Your commits are {len(data)} bytes; at most {MAX_BUNDLE} (8 MiB) are taken.")
+    api.upload(own_path(pulled["bundle"]), data)
 
 
 # --- What is shown ---
@@ -885,6 +1188,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def seconds(text: str) -> float:
+    """A time to wait."""
+    if not re.fullmatch(r"[0-9]{1,5}(\.[0-9]+)?", text) or float(text) <= 0:
+        raise argparse.ArgumentTypeError(f"'{line(text)}' is not a number of seconds")
+    return float(text)
+
+
 class Help(argparse.HelpFormatter):
     """Help of a fixed width: argparse makes one for every argument, and asking the terminal is slow."""
 
@@ -952,11 +1262,24 @@ def build_parser() -> argparse.ArgumentParser:
     leaf.add_argument("--parent", metavar="N", type=count, help="the comment that is answered")
     leaf = top.add("blocked", "say that the task cannot go on without a human", blocked, ref="task")
     leaf.add_argument("--reason", required=True, metavar="TEXT")
+    leaf = top.add("escalate", "pass a task that you cannot do on to specialists", escalate, ref="task")
+    leaf.add_argument("--reason", choices=ESCALATIONS, default="unknown", help="what it takes")
+    leaf.add_argument("--notes", required=True, metavar="TEXT", help="what you tried and where it failed")
     add_opinion(top.add("opinion", "give the opinion that you were asked for", opinion, ref="task"))
     leaf = top.add("login", "keep an address and a personal token (read from stdin)", login, show_login)
     leaf.add_argument("--url", required=True)
     leaf.add_argument("--token-file", metavar="FILE", help="read the token from here")
     top.add("whoami", "who the server takes you for", whoami, show_fields)
+    leaf = top.add("pull", "claim work for this machine and have a command do it", pull)
+    leaf.add_argument(
+        "--command", required=True, metavar="CMD", help="gets the prompt on stdin and as {prompt}"
+    )
+    often = leaf.add_mutually_exclusive_group(required=True)
+    often.add_argument("--once", action="store_true", help="one run, if there is one")
+    often.add_argument("--loop", action="store_true", help="run after run, until interrupted")
+    leaf.add_argument("--every", metavar="SECONDS", type=seconds, default=10.0, help="between questions")
+    leaf.add_argument("--folder", metavar="DIR", help="where the clones go (default: your cache folder)")
+    leaf.add_argument("--keep", action="store_true", help="leave each run's folder where it is")
     return parser
 
 

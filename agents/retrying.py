@@ -18,7 +18,7 @@ from tasks.errors import Refused
 from tasks.models import Task
 
 # The verbs that would end the run; a refused comment is nothing that the next run must know.
-FINAL = frozenset({"submit", "approve", "reject", "dispute", "blocked", "opinion"})
+FINAL = frozenset({"submit", "approve", "reject", "dispute", "blocked", "escalate", "opinion"})
 KEPT_MAX = 50  # reasons of one refusal
 REASON_MAX = 500  # characters of a reason; they may quote what the agent wrote
 

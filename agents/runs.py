@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agents import caps, retrying
+from agents import attempts, caps, retrying
 from agents.models import Run
 from disputes import cases
 from disputes.models import Conflict
@@ -90,10 +90,13 @@ def _ask_about_cap(run: Run, task: Task) -> None:
 
 def _count(run: Run, task: Task, reason: str) -> None:
     failed = failed_in_a_row(task, run.role)
-    failures, used_up = len(failed), retrying.exhausted(task, failed)
+    climbs = run.role == Run.Role.CODER and attempts.has_ladder(task)
+    # A ladder says itself what follows on failures; starts that are refused are none of its own.
+    stuck = [each for each in failed if each.outcome in attempts.NO_FAULT] if climbs else failed
+    failures, used_up = len(stuck), None if climbs else retrying.exhausted(task, failed)
     if failures < settings.EMPTY_RUNS_MAX and not used_up:
         Task.objects.filter(pk=task.pk, version=task.version).update(
-            not_before=timezone.now() + backoff(failures)
+            not_before=timezone.now() + backoff(len(failed))
         )
         return
     who = run.agent_label or run.role
@@ -126,7 +129,7 @@ def bounce(task: Task, note: str) -> None:
         since = since.filter(at__gt=task.counts_since)
     failures = since.count()
     try:
-        if failures >= settings.EMPTY_RUNS_MAX:
+        if failures >= settings.EMPTY_RUNS_MAX and not attempts.has_ladder(task):
             question = f"Build or tests stayed red in {failures} attempts: {task.title}"
             cases.park(task, Conflict.Origin.EMPTY_RUNS, question, detail=note)
         else:

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from disputes.protocol.documents import MAX_BYTES
 from tasks.models import SEVERITY_CHOICES
 from tasks.models.choices import validate_sha
+from tasks.stages import REASONS, UNKNOWN
 
 NOTES_MAX = 20_000
 
@@ -74,6 +75,11 @@ class LogSerializer(serializers.Serializer[Any]):
 
 class BlockedSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=NOTES_MAX)
+
+
+class EscalateSerializer(serializers.Serializer[Any]):
+    reason = serializers.ChoiceField(choices=REASONS, required=False, default=UNKNOWN)
+    notes = serializers.CharField(max_length=NOTES_MAX // 2)
 
 
 class CommentSerializer(serializers.Serializer[Any]):

@@ -16,6 +16,7 @@ urlpatterns = [
     path("tasks/<str:ref>/dispute/", views.dispute),
     path("tasks/<str:ref>/log/", views.log),
     path("tasks/<str:ref>/blocked/", views.blocked),
+    path("tasks/<str:ref>/escalate/", views.escalate),
     path("tasks/<str:ref>/comment/", views.comment),
     path("tasks/<str:ref>/opinion/", views.opinion),
 ]

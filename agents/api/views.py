@@ -95,6 +95,7 @@ reject = _view("reject", _reject, serializers.ReviewSerializer)
 dispute = _view("dispute", handins.dispute, serializers.OpenDisputeSerializer)
 log = _view("log", handins.log, serializers.LogSerializer)
 blocked = _view("blocked", handins.blocked, serializers.BlockedSerializer)
+escalate = _view("escalate", handins.escalate, serializers.EscalateSerializer)
 comment = _view("comment", handins.comment, serializers.CommentSerializer)
 opinion = _view("opinion", handins.opinion, serializers.OpinionSerializer)
 

@@ -768,6 +768,7 @@ def test_reject_wants_a_reason(run: Call, server: Server) -> None:
         ("tasks", "submit", "--sha", "a"),
         ("comment", "--body", "x"),
         ("blocked", "--reason", "x"),
+        ("escalate", "--notes", "x"),
         ("dispute", "create", "--reason", "other", "--position", "x"),
         ("dispute", "log", "--minor", "--notes", "x"),
     ],
@@ -788,6 +789,15 @@ def test_only_a_run_knows_its_task(
 def test_an_id_cannot_leave_its_place(run: Call, server: Server, ref: str) -> None:
     assert run("tasks", "show", ref).returncode == 2
     assert server.seen == []
+
+
+def test_escalating_names_its_reason(run: Call, server: Server) -> None:
+    server.on("POST /api/v1/tasks/demo-3/escalate/", {"message": "demo-3 is in needs-senior-dev now."})
+    done = run("escalate", "demo-3", "--notes", "Two writers race.")
+    assert (done.returncode, done.stdout) == (0, "demo-3 is in needs-senior-dev now.\n")
+    run("escalate", "demo-3", "--reason", "concurrency", "--notes", "Two writers race.")
+    assert [seen.body["reason"] for seen in server.seen] == ["unknown", "concurrency"]
+    assert run("escalate", "demo-3", "--reason", "boredom", "--notes", "x").returncode == 2
 
 
 def test_comment_and_blocked(run: Call, server: Server) -> None:

@@ -236,6 +236,7 @@ reject    role  yes      role     over gone    task  yes        right   right  n
 dispute   yes   yes      role     over gone    task  yes        yes     right  none     login
 log       yes   yes      role     over gone    task  yes        yes     right  none     login
 blocked   yes   role     role     over gone    task  yes        yes     right  none     login
+escalate  yes   role     role     over gone    task  yes        yes     right  none     login
 comment   yes   yes      role     over gone    task  yes        yes     right  none     login
 """
 BODIES: dict[str, dict[str, Any]] = {
@@ -245,6 +246,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "dispute": {"reason": "scope_disagreement", "position": "Pauses are not asked for."},
     "log": {"notes": "A shorter name would do.", "minor": True},
     "blocked": {"reason": "The server's address is unknown."},
+    "escalate": {"reason": "concurrency", "notes": "Two writers race, and I cannot see where."},
     "comment": {"body": "I look at the pauses first."},
 }
 HEADER, *LINES = [line.split() for line in MATRIX.strip().splitlines()]
@@ -1291,7 +1293,7 @@ def test_a_comment_answers_one_of_the_same_task(working: Task, reviewed: Task, t
 
 # --- Once, and in its turn --------------------------------------------------------------------------------
 
-FINAL = ["submit", "approve", "reject", "dispute", "blocked"]
+FINAL = ["submit", "approve", "reject", "dispute", "blocked", "escalate"]
 
 
 def task_for(verb: str, project: Project) -> tuple[Task, Run, str]:
@@ -1434,7 +1436,7 @@ def test_two_tries_at_once_of_a_final_hand_in_have_one_reply(
     assert accepted(second) == accepted(replies[0])
 
 
-@pytest.mark.parametrize("verb", ["submit", "dispute", "blocked"])
+@pytest.mark.parametrize("verb", ["submit", "dispute", "blocked", "escalate"])
 def test_a_coder_whose_turn_is_over_is_told_so(working: Task, verb: str) -> None:
     run, secret = live_run(working)
     working.submit(actor=SYSTEM)
@@ -1472,6 +1474,7 @@ WRONG = {
     "reject": ["in_progress", "disputed", "deferred"],
     "dispute": ["pending", "failed", "deferred", "cancelled"],
     "blocked": ["pending", "review", "disputed"],
+    "escalate": ["pending", "review", "disputed", "deferred"],
 }
 
 

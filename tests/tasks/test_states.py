@@ -46,6 +46,7 @@ TABLE = [
     ("escalate", "I", "I"),  # too many failures: to the column of specialists
     ("hold", "IR", "D"),  # an open conflict holds the task
     ("ship", "R", "D"),  # an open conflict is left behind, the commit goes on
+    ("escalate", "I", "I"),  # to the column of specialists that its reason names
     ("park", "PIRC", "D"),  # only a pair of hands can help; completed ones too, where landing is stuck
     ("exhaust", "R", "F"),  # one rejection too many
     ("rule_revise", "DRCI", "I"),  # a ruling asks for a change

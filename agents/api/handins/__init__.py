@@ -1,11 +1,12 @@
 """The verbs of hand-ins: a token, a live run of the right role, one transaction, rows.
 
-A final verb (submit, approve, reject, dispute, blocked) ends the run: its token is dead from then on. What is
-malformed is refused with line and reason, and the run goes on.
+A final verb (submit, approve, reject, dispute, blocked, escalate, opinion) ends the run: its token is dead from
+then on. What is malformed is refused with line and reason, and the run goes on.
 """
 
 from agents.api.handins.caller import PERSON_VERBS, RUN_VERBS, Caller, caller_of
 from agents.api.handins.disputing import dispute, log
+from agents.api.handins.escalating import escalate
 from agents.api.handins.opinion import opinion
 from agents.api.handins.reviewing import MAX_FINDINGS, review
 from agents.api.handins.submitting import submit
@@ -20,6 +21,7 @@ __all__ = [
     "caller_of",
     "comment",
     "dispute",
+    "escalate",
     "log",
     "opinion",
     "review",

@@ -20,12 +20,13 @@ RUN_VERBS: dict[str, frozenset[str]] = {
     "dispute": frozenset({Run.Role.CODER, Run.Role.REVIEWER}),
     "log": frozenset({Run.Role.CODER, Run.Role.REVIEWER}),
     "blocked": frozenset({Run.Role.CODER}),
+    "escalate": frozenset({Run.Role.CODER}),
     "comment": frozenset({Run.Role.CODER, Run.Role.REVIEWER}),
     "opinion": frozenset(Run.OPINION_ROLES),
 }
 PERSON_VERBS = {
     "submit": MAINTAIN, "approve": MAINTAIN, "reject": MAINTAIN, "dispute": RULE, "log": RULE,
-    "blocked": RULE, "comment": RULE,
+    "blocked": RULE, "escalate": RULE, "comment": RULE,
 }  # fmt: skip
 
 

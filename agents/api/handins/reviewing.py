@@ -2,6 +2,7 @@ from typing import Any
 
 from django.db import transaction
 
+from agents import choosing
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import end_run, reply, require_status
 from agents.models import Run
@@ -32,15 +33,21 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
         raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
     if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
         raise Refused("self_review", "An agent may not review its own submission.", status=403)
+    agent = caller.run.agent if caller.run else None
+    turn = choosing.Roster(choosing.Crew(), [task]).turn_of(task) if agent else choosing.Turn()
     end_run(caller, task)
     taken = intake.take_review(
-        submission, read, approves=approves, actor=caller.actor, user_id=caller.actor.user_id
-    )
+        submission, read, approves=approves, actor=caller.actor, user_id=caller.actor.user_id,
+        waiting_for=turn.missing, without=turn.without, vendor=agent.made_by if agent else "",
+    )  # fmt: skip
     if caller.run:
         Run.objects.filter(pk=caller.run.pk).update(review=taken.review)
     task.refresh_from_db()
+    said = f"{task.ref}: {taken.review.get_verdict_display()}; it is {task.status} now."
+    if taken.outcome is None:
+        said = f"{task.ref}: {taken.review.get_verdict_display()}; other reviewers are still at it."
     return reply(
-        f"{task.ref}: {taken.review.get_verdict_display()}; it is {task.status} now.",
+        said,
         task,
         findings=[
             {"code": f.code, "severity": f.severity, "mandatory": f.mandatory, "title": f.title}

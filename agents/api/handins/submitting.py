@@ -31,6 +31,7 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         response=response.text or data["notes"],
         by_agent=caller.actor.label,
         by_model=caller.actor.model,
+        by_vendor=caller.run.agent.made_by if caller.run and caller.run.agent else "",
         by_user_id=caller.actor.user_id,
     )
     if caller.run and caller.run.is_pulled:
