@@ -38,7 +38,7 @@ class Meter:
     log: tuple[str, int]  # the file itself, so that a number used again is another run
     reader: Reader
     offset: int = 0
-    looked: float = 0.0
+    looked: float = float("-inf")
     quiet: int = 0
     is_done: bool = False
 
