@@ -194,7 +194,9 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
 
     With `blocking` those that say no more than whether it blocks count as well: high, or else low.
     """
-    plain = HARDLY.sub("nit", words.lower())
+    plain = words.lower()
+    if "nice" in plain or "not " in plain:
+        plain = HARDLY.sub("nit", plain)
     found = []
     for word in WORD.findall(plain.replace("non-blocking", "").replace("not blocking", "")):
         if word in SEVERITY_WORDS:

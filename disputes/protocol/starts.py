@@ -12,7 +12,7 @@ from disputes.protocol.beside import (
     take_groups,
     take_prefix,
 )
-from disputes.protocol.documents import HEADING, Line, bold_lead, list_item
+from disputes.protocol.documents import HEADING, ITEM, SMALL_INDENT, Line, bold_lead
 from disputes.protocol.fields import FIELDS, LINE_OF_FILE, field_label, field_name
 from disputes.protocol.headings import NUMBERING, OBSERVING, severities_of
 from disputes.protocol.identifiers import (
@@ -61,6 +61,7 @@ CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
 FIRST = frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 LIST_FIRST = frozenset("-*+0123456789")
+BULLETS = frozenset("-*+")
 ITEM_FIRST = frozenset("*_[`~")
 BOLD_MARKS = frozenset(["**", "__"])
 LETTERS = re.compile(r"[^\W\d_]")
@@ -153,18 +154,21 @@ def read_start(line: Line) -> Start | None:
             return None
         marks, content = match.groups()
         return _content(content.strip().rstrip("#").rstrip(), Shape.HEADING, level=len(marks))
+    indent = len(text) - len(stripped)
+    if indent and "\t" in text[:indent]:
+        indent = len(text[:indent].expandtabs(SMALL_INDENT))
     is_bold = stripped[:2] in BOLD_MARKS
-    if first in LIST_FIRST and not is_bold and (item := list_item(text)):
-        content = item.text.strip()
-        numbered = item.numbered
+    if first in LIST_FIRST and not is_bold and (marker := ITEM.match(stripped)):
+        content = stripped[marker.end() :].strip()
+        numbered = first not in BULLETS
         sign = content[:1]
         if sign in COMMENT_FIRST and (match := COMMENT.match(content)):
-            return _comment(match, content, item.indent)
-        if sign == "*" and (start := _bold_field(content, Shape.ITEM, item.indent, numbered)):
+            return _comment(match, content, indent)
+        if sign == "*" and (start := _bold_field(content, Shape.ITEM, indent, numbered)):
             return start
         if sign in ITEM_FIRST or sign >= FIRST_SIGN or _leads_with_id(content):
-            return _content(content, Shape.ITEM, item.indent, numbered=numbered)
-        return _plain_item(content, item.indent, numbered)
+            return _content(content, Shape.ITEM, indent, numbered=numbered)
+        return _plain_item(content, indent, numbered)
     if first in COMMENT_FIRST and (match := COMMENT.match(stripped)):
         return _comment(match, stripped)
     if first in NATIVE_FIRST or first in CAPITALS or first in COMMENT_FIRST:
@@ -172,9 +176,6 @@ def read_start(line: Line) -> Start | None:
             return None
     elif first not in "[~" and not is_bold and first < FIRST_SIGN:
         return None
-    indent = len(text) - len(stripped)
-    if indent and "\t" in text[:indent]:
-        indent = len(text[:indent].expandtabs(4))
     if is_bold and (start := _bold_field(stripped, Shape.BOLD, indent, numbered=False)):
         return start
     return _content(stripped.rstrip(), Shape.PLAIN, indent)
@@ -192,13 +193,17 @@ def _leads_with_id(text: str) -> bool:
 
 def _plain_item(text: str, indent: int, numbered: bool) -> Start:
     """A list item without an id, a tag or anything in bold: most of them, so it comes first."""
-    field = "" if numbered else field_label(text)
+    closed = text.endswith(":")
+    if not numbered and (field := field_label(text)):
+        return Start(
+            Shape.ITEM, indent, 0, False, "", False, "", False, text[:MAX_READ], (), False, "", closed, field
+        )
     words: list[str] = []
     title, trailing = take_end(text[:MAX_READ], words)
     title = take_prefix(title, words)
     return Start(
         Shape.ITEM, indent, 0, numbered, "", False, "", False,
-        title.strip(" *"), tuple(words), trailing, "", text.endswith(":"), field,
+        title.strip(" *"), tuple(words), trailing, "", closed,
     )  # fmt: skip
 
 
@@ -347,9 +352,10 @@ def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
     field, labelled = "", False
     if carrier.bold:
         head = head.rstrip(": *")
-        if (level := LEVELS.get(head.lower())) and LINE_OF_FILE.search(rest[:MAX_READ]):
+        plain = head.lower()
+        if (level := LEVELS.get(plain)) and LINE_OF_FILE.search(rest[:MAX_READ]):
             return Start(*carrier, rest[:MAX_READ], words=(level,), closed=closed)
-        labelled = bool(rest) and head.lower() in ISSUE_LABELS
+        labelled = bool(rest) and plain in ISSUE_LABELS
         if not labelled and (closed or not rest):
             field = field_name(head)
         if field and carrier.shape is not Shape.HEADING:

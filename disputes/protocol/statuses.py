@@ -108,7 +108,7 @@ def status_in(start: Start) -> Status | None:
         if not words:
             continue
         end = words[-80:]
-        if CAPITALS.search(end) and (match := AT_END.search(end)):
+        if not end[1:].islower() and CAPITALS.search(end) and (match := AT_END.search(end)):
             found = status_of(match["status"])
         else:
             said = words[:1].isupper() or words[:1] in SIGNS or words is start.rest or ENDED.match(words)

@@ -56,6 +56,7 @@ _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
 PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
 # A part of each of these phrases. Few sentences hold one, and no other can state a verdict.
 STEMS = ("approv", "accept", "conditional", "issues", "need", "reject", "change", "revis")
+STEMS_ALONE = (*STEMS, "lgtm", "block", "ready")  # where ONLY_ALONE counts, too
 # At the beginning of a statement, so that nothing but a mark or a comment follows.
 ALONE = re.compile(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
 NO_LETTERS = re.compile(r"[^a-z]+")
@@ -82,8 +83,7 @@ def read_verdict(words: str) -> Verdict | None:
     rejection, are passed over. A question states nothing, nor does a choice between an approval and its
     contrary.
     """
-    plain = words.lower()
-    if not any(stem in plain for stem in STEMS):
+    if not _holds(words, STEMS):
         return None
     words = shown(words)
     if OFFER.search(NO_OFFER.sub(" ", words.lower())):
@@ -92,6 +92,11 @@ def read_verdict(words: str) -> Verdict | None:
     for sentence in sentences(words):
         found = _in_sentence(sentence, found)
     return found
+
+
+def _holds(words: str, stems: tuple[str, ...]) -> bool:
+    plain = words.lower()
+    return any(stem in plain for stem in stems)
 
 
 def sentences(words: str) -> list[str]:
@@ -131,6 +136,8 @@ def _with_conditions(words: str) -> str:
 
 def verdict_alone(words: str) -> Verdict | None:
     """The verdict of words that begin with one and are no sentence: ACCEPT, but not "Accept the flag"."""
+    if not _holds(words, STEMS_ALONE):
+        return None
     head = shown(words).strip()[:120]
     plain = re.sub(r"[^a-z*()]+", " ", _with_conditions(head.lower()).replace("**", "")).strip(" *")
     match = ALONE.match(plain)

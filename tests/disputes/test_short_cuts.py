@@ -7,7 +7,7 @@ from disputes.protocol.fields import LINE_NUMBER, place
 from disputes.protocol.identifiers import first_gap, gaps_in
 from disputes.protocol.starts import BOLD_FIELDS, read_start
 from disputes.protocol.statuses import STATUS_STARTS, Status, status_of
-from disputes.protocol.verdict_words import ONLY_ALONE, STEMS, VERDICT_WORDS, read_verdict
+from disputes.protocol.verdict_words import ONLY_ALONE, STEMS, STEMS_ALONE, VERDICT_WORDS, verdict_alone
 
 
 @pytest.mark.parametrize("before", ["", "  ", "- ", "    - ", "1. "])
@@ -24,11 +24,9 @@ def test_a_part_in_bold_is_the_same_as_one_underlined(before: str, behind: str) 
 
 @pytest.mark.parametrize("phrase", sorted(VERDICT_WORDS))
 def test_every_verdict_holds_a_stem(phrase: str) -> None:
-    if phrase in ONLY_ALONE:
-        assert read_verdict(phrase) is None
-    else:
-        assert any(stem in phrase for stem in STEMS)
-        assert read_verdict(phrase.upper()) is VERDICT_WORDS[phrase]
+    assert any(stem in phrase for stem in STEMS_ALONE)
+    assert phrase in ONLY_ALONE or any(stem in phrase for stem in STEMS)
+    assert verdict_alone(phrase.upper()) is VERDICT_WORDS[phrase]
 
 
 @pytest.mark.parametrize(
