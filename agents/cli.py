@@ -768,7 +768,7 @@ def pull(args: argparse.Namespace, api: Api) -> Reply:
             claimed = api.post(f"{API}pull/claim/")
             if claimed:
                 say(
-                    f"Run {line(claimed.get('run'))}: {line(claimed.get('task'))}, {line(claimed.get('role'))}."
+                    f"Run {label(claimed.get('run'))}, {label(claimed.get('role'))}: {label(claimed.get('task'))}"
                 )
                 result = PulledRun(args, api.where().url, claimed).carry_out(words)
                 say(result)

@@ -129,8 +129,15 @@ def add_log(run: Run, text: str) -> None:
     Run.objects.filter(pk=run.pk).update(last_output_at=timezone.now())
 
 
-def release(run: Run, reason: str) -> None:
-    """The agent gives the work back. Nothing is counted, but who does it again and again waits longer."""
+def release(run: Run, *, reason: str, failed: bool) -> None:
+    """The agent gives the work back. Where it says that it failed, that counts as a run without result;
+    else nothing is counted, but who gives back again and again waits longer. Raises Refused.
+    """
+    if failed:
+        outcome = Run.Outcome.NOT_TAKEN if run.refusals else Run.Outcome.NOTHING
+        if not runs.end(run, outcome, reason=reason):
+            raise Refused("run_over", f"Run {run.pk} is over already.", "Claim anew.")
+        return
     given_back = Run.objects.filter(
         task=run.task_id, agent=run.agent_id, is_pulled=True, outcome=Run.Outcome.STOPPED,
         task_version=run.task_version,

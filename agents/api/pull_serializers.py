@@ -77,6 +77,9 @@ class BeatenSerializer(serializers.Serializer[Any]):
 
 
 class ReleaseSerializer(serializers.Serializer[Any]):
+    failed = serializers.BooleanField(
+        required=False, default=False, help_text="It was tried and nothing came of it: counts as a failure."
+    )
     reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_MAX, default="")
 
 

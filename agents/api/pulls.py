@@ -12,7 +12,6 @@ from django.db import transaction
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -170,10 +169,10 @@ class BeatView(PulledRunView):
         tags=["pull"], request=bodies.BeatSerializer, responses=bodies.BeatenSerializer, parameters=[KEY],
     )  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
-        body = bodies.BeatSerializer(data=request.data)
+        body = bodies.BeatSerializer(data=_without_nul(request.data))
         body.is_valid(raise_exception=True)
         said = dict(body.validated_data)
-        log = said.pop("log").replace("\0", "")
+        log = said.pop("log")
         run = self.run_of(request, pk)
         return idempotency.once(request, lambda: (self._beaten(run, log, said), 200))
 
@@ -184,6 +183,12 @@ class BeatView(PulledRunView):
         return {
             "stop": bool(reason), "reason": reason, "ready": pulling.is_ready(run), "lease_seconds": seconds,
         }  # fmt: skip
+
+
+def _without_nul(data: Any) -> Any:
+    """The output of a program may hold the one character that a text may not."""
+    log = data.get("log") if isinstance(data, dict) else None
+    return {**data, "log": log.replace("\0", "")} if isinstance(log, str) else data
 
 
 class BaseView(PulledRunView):
@@ -236,9 +241,7 @@ class BundleView(PulledRunView):
         run = self.run_of(request, pk)
         if not pulling.is_ready(run):
             raise Refused("not_ready", f"The work of run {pk} is not ready yet.", "Ask again in a second.")
-        data = request.data
-        if not isinstance(data, bytes):
-            raise ParseError("A bundle is sent as application/octet-stream.")
+        data = request.data if isinstance(request.data, bytes) else b""
         if len(data) > pulling.BUNDLE_MAX:
             raise Refused(
                 "too_large", f"The bundle is larger than {pulling.BUNDLE_MAX} bytes.",
@@ -253,7 +256,7 @@ class ReleaseView(PulledRunView):
     """The agent gives its work back."""
 
     @extend_schema(
-        operation_id="pull_release", summary="Give the work back; nothing is counted", tags=["pull"],
+        operation_id="pull_release", summary="Give the work back", tags=["pull"],
         request=bodies.ReleaseSerializer, responses=bodies.ReleasedSerializer, parameters=[KEY],
     )  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
@@ -267,7 +270,7 @@ class ReleaseView(PulledRunView):
         run = self.run_of(request, pk)
 
         def release() -> tuple[dict[str, Any], int]:
-            pulling.release(run, body.validated_data["reason"])
+            pulling.release(run, **body.validated_data)
             return {"message": f"{run.task.ref} is given back."}, 200
 
         return idempotency.once(request, release)

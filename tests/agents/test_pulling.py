@@ -455,6 +455,12 @@ def test_work_that_is_given_back_is_not_counted_and_rests_a_moment(claimed: Pull
     assert claimed.to("release", {"reason": "No compiler here."}, key="back").json() == answer.json()
 
 
+def test_a_run_that_failed_counts_like_any_run_without_result(claimed: Puller) -> None:
+    assert claimed.to("release", {"reason": "It ended with 1.", "failed": True}).status_code == 200
+    run = Run.objects.get()
+    assert (run.outcome, run.is_counted, run.reason) == ("nothing", True, "It ended with 1.")
+
+
 def test_who_gives_back_again_and_again_waits_longer(claimed: Puller) -> None:
     rests = []
     for _ in range(3):
@@ -482,7 +488,7 @@ def test_commits_arrive_as_a_bundle_and_are_kept_by_any_host(claimed: Puller, wo
     sha = commit(clone, {"ledger.py": "total = 1\n"})
     answer = claimed.hand_in(clone, sha)
     assert answer.status_code == 201, answer.content
-    turn()
+    turn(2)
     submission, run = Submission.objects.get(), Run.objects.get(role="coder")
     assert submission.state == Submission.State.KEPT, submission.problem
     assert "+total = 1" in submission.diff
@@ -656,9 +662,8 @@ def test_the_next_coder_elsewhere_begins_with_the_commits_of_the_last(
     turn(3)
     reviewer.claim()
     turn()
-    reviewer.verb(
-        "reject", {"notes": "### High Priority\n\n- **ISSUE-R1-001**: Round up\n  - Location: ledger.py:1\n"}
-    )
+    review = "### High Priority\n\n- **ISSUE-R1-001**: Round up\n  - **Location:** ledger.py:1\n"
+    assert reviewer.verb("reject", {"review": review}).status_code == 201
     turn()
     claimed.claim()
     turn()
@@ -669,7 +674,8 @@ def test_the_next_coder_elsewhere_begins_with_the_commits_of_the_last(
     data = claimed.bundle(second, better)
     world.lose_mirror()  # another host, which has seen nothing of it
     assert claimed.to("bundle", data, method="PUT").status_code == 200
-    assert claimed.verb("submit", {"sha": better}).status_code == 201
+    response = "- ISSUE-R1-001: fixed\n"
+    assert claimed.verb("submit", {"sha": better, "response": response}).status_code == 201
     turn()
     kept = Submission.objects.get(sha=better)
     assert kept.state == Submission.State.KEPT, kept.problem
