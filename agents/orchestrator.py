@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from agents import caps, choosing, escalating, judging, pulling, runs
 from agents.models import Agent, Run
-from disputes import alerts, checkpoints, followup, intake, opinions
+from disputes import alerts, checkpoints, followup, intake, opinions, passing
 from disputes.models import Conflict
 from tasks.events import record
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
@@ -135,9 +135,10 @@ def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
     in_parallel = config.reviewers == choosing.ALL  # others may join a review that is under way
     verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
     wanted = Q(status=Status.REVIEW, last_state=Submission.State.KEPT, is_seated=False)
+    columns = (*stages_of(config), *escalations_of(config))
+    wanted |= verified & Q(is_seated=False, stage__in=[each.name for each in columns if not each.is_reviewed])
     if in_parallel or crew.is_idle(project.pk, Run.Role.REVIEWER):
         wanted |= verified if in_parallel else verified & Q(is_seated=False)
-    columns = (*stages_of(config), *escalations_of(config))
     shut = [each for each in columns if not crew.is_idle(project.pk, Run.Role.CODER, each)]
     to_code = ~Q(status=Status.REVIEW) & Q(is_seated=False)
     if crew.is_idle(project.pk, Run.Role.CODER):
@@ -152,6 +153,9 @@ def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
     """Queue the runs that the task needs now, as many as are free. How many it did."""
     if task.status == Status.REVIEW and task.last_state == Submission.State.KEPT:
         return _queue(task, None, done, sha=task.last_sha)
+    if task.status == Status.REVIEW and not passing.is_reviewed(task):
+        _do(task, lambda: passing.pass_unreviewed(task))
+        return 0
     turn = roster.turn_of(task)
     if roster.crew.puller is None and turn.escalates:
         _do(task, lambda: escalating.escalate(task, crew=roster.crew))

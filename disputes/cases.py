@@ -105,6 +105,9 @@ def open_conflict(
     if kind == Conflict.Kind.DISAGREEMENT and "synthesis" not in more:
         views = Views(question, reviewer_position, coder_position, more.get("coder_rationale", ""))
         more |= _synthesis(views)
+    if "stage" not in more:
+        raised = submission or (finding.review.submission if finding else None)
+        more["stage"] = (raised.stage if raised else "") or task.stage
     dispute = _case_for(task, question, severity, closed=logged)
     conflict = Conflict.objects.create(
         dispute=dispute,

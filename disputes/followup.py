@@ -5,6 +5,7 @@ from django.db.models import Q
 from disputes import cases
 from disputes.changes import changes_since_last_round
 from disputes.models import Conflict, Decision, Dispute
+from disputes.places import is_followed_at
 from disputes.protocol import options
 from disputes.protocol.compliance import Order, Seen, judge
 from tasks.events import Actor
@@ -21,7 +22,7 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
     touched: set[Dispute] = set()
     for conflict in waiting.select_related("dispute", "finding", "submission"):
         decision = conflict.standing_decision()
-        if decision is None:
+        if decision is None or not is_followed_at(conflict, submission):
             continue
         seen = judge(_order(conflict, decision), _seen(conflict, decision, submission, raised))
         if seen.state == Conflict.Followed.WAITING:

@@ -30,8 +30,9 @@ UNTAKEN = (Submission.State.LOST, Submission.State.RED)
 
 
 def last_reviews(task: Task) -> list[Review]:
-    """The newest review of any of the task's submissions that stand, behind those of the same turn."""
+    """The newest review of what stands of the task's present stage, behind those of the same turn."""
     of_task = Review.objects.standing().filter(submission__task=task).select_related("submission")
+    of_task = of_task.filter(submission__stage__in=["", task.stage])
     last = of_task.order_by("-pk").first()
     if last is None:
         return []

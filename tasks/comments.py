@@ -26,10 +26,13 @@ def add_comment(
     parent: Comment | None = None,
     target: str = "",
     dispute: str = "",
+    stage: str = "",
+    sends: str = "",
 ) -> Comment:
     """Write the remark and its event, which names the members that a person mentions.
 
-    `dispute` is the one beside which it was said (D-7). Raises Refused: text_missing, text_too_long.
+    `dispute` is the one beside which it was said (D-7), `stage` where its writer worked, `sends` how the task
+    moves with it: back or forward. Raises Refused: text_missing, text_too_long.
     """
     body = body.strip()
     if not body:
@@ -41,10 +44,12 @@ def add_comment(
         )  # fmt: skip
     made = Comment.objects.create(
         project=project, task=task, parent=parent, target=target, body=body, by_label=actor.label[:120],
-        by_kind=actor.kind, by_user_id=actor.user_id,
+        by_kind=actor.kind, by_user_id=actor.user_id, stage=stage, sends=sends,
     )  # fmt: skip
     people = mentioned(body, project, by=actor)
-    about = {"dispute": dispute, "parent": parent.pk if parent else None, "mentions": people}
+    about = {
+        "dispute": dispute, "parent": parent.pk if parent else None, "mentions": people, "sends": sends,
+    }  # fmt: skip
     told = {name: value for name, value in about.items() if value}
     record(
         project, "commented", actor=actor, task=task, note=body[:NOTE_MAX], data={"comment": made.pk, **told}

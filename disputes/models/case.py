@@ -213,6 +213,10 @@ class Conflict(models.Model):
         help_text="What is disputed.",
     )  # fmt: skip
     stage = models.CharField(max_length=40, blank=True, help_text="Where it came up; empty: the only stage.")
+    thread = models.ForeignKey(
+        "tasks.Comment", null=True, blank=True, on_delete=models.PROTECT, related_name="conflicts",
+        help_text="The comment that began it, where two stages disagree.",
+    )  # fmt: skip
     severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES)
     effect = models.CharField(max_length=4, choices=[(w, w) for w in ("hold", "ship", "log")])
     question = models.CharField(max_length=500)

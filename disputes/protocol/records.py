@@ -31,6 +31,7 @@ FOR_GAP: dict[str, str] = {
     "revise": "{task} goes back to the coder.",
     "review": "{task} is reviewed, then it may be completed.",
     "accept": "{task} is completed; its commit may land.",
+    "advance": "{task} goes on to its next stage.",
     "wait": "{task} stays where it is.",
     "retry": "{task} is started again.",
     "defer": "{task} is deferred until somebody resumes it.",

@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from disputes import alerts, cases, flags, rates
+from disputes import alerts, cases, crossing, flags, rates
 from disputes.models import Conflict, Decision
+from disputes.places import objection_overruled, place_of
 from disputes.protocol import budget, options
 from disputes.protocol.options import Kind, Option
 from disputes.rulings.blocking import blockers_of
@@ -17,7 +18,7 @@ from tasks.states import MOVES, Status
 # What a ruling may change on the task, and undo puts back.
 RESTORED = (
     "status", "round", "rejections", "accepted_id", "landed_sha", "landed_at", "finished_by",
-    "counts_since", "not_before",
+    "counts_since", "not_before", "stage", "home_stage", "escalation",
 )  # fmt: skip
 
 
@@ -42,6 +43,7 @@ def act(decision: Decision, actor: Actor) -> None:
             action = _rate_alert(decision, actor)
         case _:
             action = ""
+            crossing.settle(decision, actor=actor)
     decision.action = action or go_on(
         task, conflict.submission, actor=actor, note=note, not_before=decision.effective_at
     )
@@ -165,11 +167,17 @@ def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, n
     waiting_for_others = cases.open_conflicts(task)
     if any(conflict.effect == HOLD for conflict in waiting_for_others):
         return "wait"
-    if _coder_must_act(task):
+    if due := _to_act_on(task):
         landed = task.status == Status.COMPLETED and task.landed_at
+        place = place_of(task, due)
         if task.status not in MOVES["rule_revise"].sources or landed:
             return "wait"
-        task.rule_revise(actor=actor, note=note, not_before=not_before)
+        if task.status == Status.IN_PROGRESS and not place:
+            return "wait"  # the next prompt begins with it
+        task.rule_revise(actor=actor, note=note, not_before=not_before, **place)
+        return "revise"
+    if task.status == Status.DISPUTED and (place := objection_overruled(task)):
+        task.rule_revise(actor=actor, note=note, not_before=not_before, **place)
         return "revise"
     shipped = waiting_for_others and (task.accepted_id or task.landed_at)
     if task.status != Status.DISPUTED or shipped:
@@ -179,14 +187,15 @@ def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, n
         task.rule_revise(actor=actor, note=note, not_before=not_before)
         return "revise"
     if blockers_of(submission) == set() and not waiting_for_others:
+        is_last = task.next_stage() is None
         task.rule_accept(submission, actor=actor, note=note, not_before=not_before)
-        return "accept"
+        return "accept" if is_last else "advance"
     task.rule_review(actor=actor, note=note, not_before=not_before)
     return "review"
 
 
-def _coder_must_act(task: Task) -> bool:
-    """Whether a ruling asks for a change or an answer that no submission since could have carried out.
+def _to_act_on(task: Task) -> list[Decision]:
+    """The rulings that ask for a change or an answer which no submission since could have carried out.
 
     What has landed, or is being pushed, comes back for a change, not for an answer.
     """
@@ -194,8 +203,9 @@ def _coder_must_act(task: Task) -> bool:
     waiting = Decision.objects.standing().filter(
         conflict__dispute__task=task, conflict__followed=Conflict.Followed.WAITING
     )
-    return any(
-        ruling.used_at is None or not task.submissions.standing().filter(at__gt=ruling.used_at).exists()
-        for ruling in waiting
+    return [
+        ruling
+        for ruling in waiting.select_related("conflict__thread")
         if ruling.expects_change or (options.asks(ruling.option) and not is_landing)
-    )
+        if ruling.used_at is None or not task.submissions.standing().filter(at__gt=ruling.used_at).exists()
+    ]

@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from disputes.models import Conflict, Decision
+from disputes.places import told_at
 from disputes.protocol.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.quotes import one_line
 from disputes.protocol.wording import ruling_lines
@@ -24,6 +25,7 @@ def rulings_for_prompt(task: Task) -> list[Decision]:
             conflict__followed=Conflict.Followed.WAITING,
             effective_at__lte=timezone.now(),
         )
+        .filter(told_at(task))
         .select_related("conflict__finding", "conflict__dispute__task__project")
         .order_by("pk")
     )

@@ -7,7 +7,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from disputes import cases, flags, rates
+from disputes import cases, crossing, flags, rates
 from disputes.models import Conflict, Decision
 from disputes.protocol.options import Option
 from disputes.rulings.effects import go_on
@@ -55,6 +55,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         if moved := _that_moved(task, decision):
             _restore(task, moved, Actor.person(user))
         Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
+        crossing.unsettle(conflict)
         if decision.option == Option.REDUCE:
             cases.withdrawn_by(conflict).update(status=Conflict.Status.OPEN)
         if decision.option == Option.CONVERT:
@@ -193,7 +194,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
             coder_label=old.coder_label, alternative=old.alternative, previous=old, actor=actor,
             **cases.synthesis_kept(old),
             effect=old.effect if old.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT} else "",
-            evidence=old.evidence,
+            evidence=old.evidence, stage=old.stage, thread=old.thread,
         )  # fmt: skip
         if old.kind == Conflict.Kind.SILENCE:
             flags.carry_over(old, decision.option, conflict)
