@@ -1,6 +1,8 @@
 """Ending a run: what its end means for the task. The rows decide, never the exit code alone."""
 
+from contextlib import suppress
 from datetime import timedelta
+from itertools import takewhile
 from typing import Any
 
 from django.conf import settings
@@ -78,7 +80,24 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
             _ask_about_cap(run, task)
         elif counted and run.role not in Run.OPINION_ROLES:
             _count(run, task, reason)
+        elif outcome == Run.Outcome.LOST and run.role in {Run.Role.CODER, Run.Role.REVIEWER}:
+            _after_losses(run, task)
     return True
+
+
+def _after_losses(run: Run, task: Task) -> None:
+    """A lost run begins again at once; one that is lost each time may be its own agent's doing."""
+    ended = Run.objects.filter(
+        task=task, role=run.role, task_version=run.task_version, status=Run.Status.ENDED
+    ).order_by("-pk")
+    outcomes = ended.values_list("outcome", flat=True)[: settings.EMPTY_RUNS_MAX]
+    losses = len([*takewhile(lambda outcome: outcome == Run.Outcome.LOST, outcomes)])
+    if losses >= settings.EMPTY_RUNS_MAX:
+        question = f"{losses} runs of {run.agent_label or run.role} were lost in a row: {task.title}"
+        with suppress(StaleTask, IllegalMove):
+            cases.park(task, Conflict.Origin.EMPTY_RUNS, question[:500], detail=run.reason)
+    elif losses > 1:
+        rest(task, backoff(losses - 1).total_seconds())
 
 
 def _ask_about_cap(run: Run, task: Task) -> None:

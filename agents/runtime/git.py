@@ -31,6 +31,7 @@ SAFE_CONFIG = {
     "core.quotePath": "false",
 }
 NAME, EMAIL = "Steroids", "steroids@localhost"
+SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes
 
 
 class GitError(Exception):
@@ -326,8 +327,12 @@ class Mirror:
         environment = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder), "GIT_DIR": str(self.path)}
         try:
             run(self.path, "read-tree", parent, environment=environment)
-            leave = [f":(exclude,top,literal){path}" for path in _repositories_in(folder)]
-            run(folder, "add", "--all", "--", ".", *leave, environment=environment, timeout=120)
+            left_out = [*_repositories_in(folder), *_too_large_in(folder)]
+            paths = "\0".join([".", *(f":(exclude,top,literal){path}" for path in left_out)])
+            run(
+                folder, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul",
+                stdin=paths.encode("utf-8", "surrogateescape"), environment=environment, timeout=120,
+            )  # fmt: skip
             tree = run(self.path, "write-tree", environment=environment).stdout.decode().strip()
         finally:
             index.unlink(missing_ok=True)
@@ -346,3 +351,15 @@ def _repositories_in(folder: Path) -> list[str]:
         elif ".git" in folders:
             folders.remove(".git")
     return found
+
+
+def _too_large_in(folder: Path) -> Iterator[str]:
+    """Files that are more likely a core dump than work; each would be read, packed and kept."""
+    for name, folders, files in os.walk(folder):
+        if ".git" in folders:
+            folders.remove(".git")
+        for file in files:
+            path = os.path.join(name, file)
+            with contextlib.suppress(OSError):
+                if os.lstat(path).st_size > SALVAGED_FILE_MAX:
+                    yield os.path.relpath(path, folder)

@@ -10,6 +10,7 @@ import fcntl
 import json
 import logging
 import os
+import signal
 import socket
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,6 +38,7 @@ from tasks.models import Landing, Project, Review, StaleTask, Submission
 log = logging.getLogger(__name__)
 
 SLOW_THREADS = 4
+LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
 PULLED_AT_ONCE = 4  # runs of agents elsewhere that are made ready in one turn of the loop
 
 
@@ -187,27 +189,36 @@ class Reconciler:
         if key in self._slow:
             return
         folder = paths.run_folder(run.pk)
+        shim = processes.read_identity(folder / "pid")
         left = starting.read_exit(run.pk)
-        if left is not None:
+        if left is not None and (shim is None or processes.is_gone_within(shim, LAST_ACT)):
             if run.status == Run.Status.STARTING:
                 Run.objects.filter(pk=run.pk, fence=run.fence).update(status=Run.Status.RUNNING)
             self._guarded(run, lambda: results.finish(run, left))
             return
-        shim = processes.read_identity(folder / "pid")
         if shim and processes.is_alive(shim):
             if run.status == Run.Status.STARTING:
                 Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
                     status=Run.Status.RUNNING, started_at=timezone.now()
                 )
+            self._keep_going(run, shim)
             self._look_after(run, folder)
         elif shim:
-            self._bury(run)
+            self._bury(run, "Its shim was killed.")
         elif self._never_started(run):
-            runs.end(run, Run.Outcome.LOST, reason="It never started; the host was interrupted.")
+            self._bury(run, "It never started, or its folder is damaged.")
 
     def _never_started(self, run: Run) -> bool:
         since = run.started_at or run.queued_at
         return (timezone.now() - since).total_seconds() > settings.DURATIONS["starting"]
+
+    def _keep_going(self, run: Run, shim: processes.Identity) -> None:
+        """An agent of the same user may stop its shim, which then ends nothing: it is woken or killed."""
+        if not processes.is_stopped(shim):
+            return
+        longest = settings.DURATIONS["wall"] + settings.DURATIONS["orphan"]
+        age = (timezone.now() - (run.started_at or run.queued_at)).total_seconds()
+        processes.signal_all([shim], signal.SIGKILL if age > longest else signal.SIGCONT)
 
     def _look_after(self, run: Run, folder: Path) -> None:
         """A live run: stop it when its time is over, copy its log now and then."""
@@ -239,9 +250,9 @@ class Reconciler:
             if data["url"] != url:
                 processes.write_json(context, data | {"url": url})
 
-    def _bury(self, run: Run) -> None:
+    def _bury(self, run: Run, why: str) -> None:
         """The shim died without a word: nothing of the run may live on, then it is lost or was handed in."""
-        left = processes.marked("STEROIDS_RUN", str(run.pk))
+        left = processes.working_in(paths.run_folder(run.pk))
         if not processes.end_all(left, settings.DURATIONS["grace"]):
             return
         run.refresh_from_db()
@@ -252,7 +263,7 @@ class Reconciler:
             runs.end(run, Run.Outcome.HANDED_IN, reason="Its shim was killed after the hand-in.")
         else:
             saved = keeping.salvage(run)
-            runs.end(run, Run.Outcome.LOST, reason="Its shim was killed.", salvage_sha=saved)
+            runs.end(run, Run.Outcome.LOST, reason=why, salvage_sha=saved)
         results.remove_folder(run)
 
     # --- Work that is taken -----------------------------------------------------------------------------

@@ -103,6 +103,43 @@ def marked(variable: str, value: str) -> list[Identity]:
     return found
 
 
+def working_in(folder: Path) -> list[Identity]:
+    """Processes of this user that a run in this folder started: their environment or their words name it.
+
+    The number of a run would not do: another installation on this machine counts its runs as well.
+    """
+    needle = f"{folder}".encode()
+    names = (needle + b"/", needle + b"\0")
+    found = []
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            words = Path(entry.path, "cmdline").read_bytes() + b"\0"
+            words += Path(entry.path, "environ").read_bytes() + b"\0"
+        except OSError:
+            continue
+        if b"STEROIDS_RUN=" in words and any(name in words for name in names):
+            found.append(identity(int(entry.name)))
+    return found
+
+
+def is_stopped(who: Identity) -> bool:
+    """Whether somebody sent that process STOP."""
+    fields = _stat(who.pid)
+    return bool(fields and fields[0] in "Tt" and int(fields[19]) == who.start)
+
+
+def is_gone_within(who: Identity, seconds: float) -> bool:
+    """Whether that process ends within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while is_alive(who):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    return True
+
+
 def signal_all(processes: Iterable[Identity], number: int) -> None:
     """Signal those of the processes that still live."""
     for process in processes:
