@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, F
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -70,13 +71,12 @@ class Crew:
     @cached_property
     def agents(self) -> list[Agent]:
         """The best first, each with the keys of its projects in `only_in`."""
-        rows = list(Agent.objects.filter(is_active=True).order_by("-priority", "pk"))
-        bound: dict[int, set[int]] = {}
-        for agent, project in Agent.projects.through.objects.values_list("agent", "project"):
-            bound.setdefault(agent, set()).add(project)
-        for each in rows:
-            each.only_in = bound.get(each.pk, set())  # type: ignore[attr-defined]
-        return rows
+        rows = Agent.objects.filter(is_active=True).annotate(bound_to=F("projects"))
+        found: dict[int, Any] = {}
+        for row in rows.order_by("-priority", "pk"):  # a row for each of its projects
+            agent: Any = found.setdefault(row.pk, row)
+            agent.only_in = getattr(agent, "only_in", set()) | {row.bound_to} - {None}
+        return list(found.values())
 
     @cached_property
     def busy(self) -> Counter[int | None]:
@@ -128,7 +128,8 @@ class Crew:
         paused = [agent for agent in rows if agent.account in self.pauses]
         if len(paused) == len(rows):
             first = min((self.pauses[agent.account] for agent in paused), key=lambda pause: pause.until)
-            return f"{_names(paused)} paused until {clock(first.until, self.now)}: {first.reason}"
+            reason = " ".join(first.reason.split()).rstrip(".")
+            return f"{_names(paused)} paused until {clock(first.until, self.now)}: {reason}"
         held = [agent for agent in rows if agent.account not in self.pauses]
         told = [f"{agent.name} {self.busy[agent.pk]} of {agent.slots}" for agent in held[:NAMED]]
         return f"every {rows[0].role} agent is busy: {', '.join(told)}"

@@ -108,7 +108,8 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     if run.role == Run.Role.VERIFIER:
         _finish_verifier(run, left, last, reason)
     elif run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
-        runs.end(run, Run.Outcome.HANDED_IN, exit_code=last.get("code"))
+        saved = "" if run.submission_id else keeping.salvage(run)  # of a coder that escalated or is blocked
+        runs.end(run, Run.Outcome.HANDED_IN, exit_code=last.get("code"), salvage_sha=saved)
         pauses.after(run)
     else:
         _finish_without_hand_in(run, last, reason, report)

@@ -220,5 +220,5 @@ def test_a_board_costs_the_same_at_any_size(
     session["board-project"] = "ledger"
     session.save()
     cache.clear()
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(18):
         client.get(PATH)

@@ -12,9 +12,9 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.functional import cached_property
 
-from agents import caps
+from agents import caps, choosing
 from agents.jobs import LAST_TICK
-from agents.models import Agent, Host, Run
+from agents.models import Host, Run
 from disputes.models import Conflict, Decision, Dispute
 from tasks.dependencies import SATISFIED_ON
 from tasks.models import Dependency, Landing, Section, Submission, Task
@@ -176,19 +176,12 @@ class Facts:
         return Counter(run.agent_id for run in self.live if run.status in Run.SEATED)
 
     @cached_property
-    def agents(self) -> dict[int, Agent]:
-        """The active agents, and in `.only_in` the projects they are bound to."""
-        rows = Agent.objects.filter(is_active=True).order_by("-priority", "pk")
-        found: dict[int, Any] = {}
-        for pk, name, role, slots, project in rows.values_list("pk", "name", "role", "slots", "projects"):
-            agent: Any = found.setdefault(pk, Agent(pk=pk, name=name, role=role, slots=slots))
-            agent.only_in = getattr(agent, "only_in", set()) | ({project} if project is not None else set())
-        return found
-
-    def agents_for(self, project: int, role: str) -> list[Agent]:
-        """Who may work there in that role."""
-        agents: list[Any] = list(self.agents.values())
-        return [a for a in agents if a.role == role and (not a.only_in or project in a.only_in)]
+    def roster(self) -> choosing.Roster:
+        """Who would take these tasks next: what the loop itself asks."""
+        crew = choosing.Crew(now=self.now)
+        if "live" in self.__dict__:  # read already
+            crew.busy = self.busy
+        return choosing.Roster(crew, self.tasks)
 
     @cached_property
     def hosts(self) -> list[Host]:

@@ -248,12 +248,13 @@ def _seat(task: Task, asked: Asked, facts: Facts) -> Standing:
     if task.status == Status.IN_PROGRESS and asked.submission == Submission.State.RED:
         turn = f"Build or tests are red ({asked.problem.rstrip('.')}); the coder's turn"
     if role != Run.Role.VERIFIER:
-        able = facts.agents_for(project.pk, role)
-        if not able:
-            return Standing(WRONG, f"{turn}, but no {role} agent works in {project.name}.")
-        if all(facts.busy[agent.pk] >= agent.slots for agent in able):
-            names = ", ".join(f"{agent.name} {agent.slots} of {agent.slots}" for agent in able[:NAMED])
-            return Standing(WAIT, f"{turn}; every {role} agent is busy: {names}.")
+        next_turn = facts.roster.turn_of(task)
+        if next_turn.is_wrong:
+            return Standing(WRONG, f"{turn}, but {next_turn.why}.")
+        if next_turn.why and not next_turn.escalates:
+            return Standing(WAIT, f"{turn}; {next_turn.why}.")
+        if next_turn.escalates:
+            turn = "Its ladder of models has come to its end; specialists or a human are next"
     if facts.seated[project.pk] >= project.max_parallel:
         seats = "the only seat" if project.max_parallel == 1 else f"all {project.max_parallel} seats"
         return Standing(
