@@ -120,6 +120,11 @@ def after(run: Run) -> None:
         ProviderPause.objects.filter(name=run.agent.account, since__lte=run.started_at).delete()
 
 
+def forget(account: str) -> None:
+    """It was tried, and is well."""
+    ProviderPause.objects.filter(name=account).delete()
+
+
 def end(account: str) -> bool:
     """Try again now: a person ends the pause; how often it failed is kept. False where none holds."""
     now = timezone.now()

@@ -219,6 +219,7 @@ DURATIONS = {
         "silence": 900.0,  # no output
         "wall": 7200.0,  # one run in all
         "command": 600.0,  # one build or test command
+        "check": 300.0,  # trying an agent
         "grace": 10.0,  # between TERM and KILL
         "closing": 10.0,  # after the hand-in
         "starting": 60.0,  # a claimed run that never wrote its pid

@@ -60,8 +60,8 @@ class Agent(models.Model):
     slots = models.PositiveSmallIntegerField(default=1, help_text="Runs of this agent at a time.")
     settings = models.JSONField(
         default=dict, blank=True,
-        help_text='The four CLIs: {"key": "NAME_OF_A_VARIABLE", "base_url": "https://...", "program": "/path", '
-        '"account": "team"}, all optional. "command": {"argv": ["my-agent", "{prompt}"], '
+        help_text='The four CLIs: {"key": "NAME_OF_A_VARIABLE", "base_url": "https://...", '
+        '"program": "/path", "account": "team"}, all optional. "command": {"argv": ["my-agent", "{prompt}"], '
         '"pass": ["MY_AGENT_KEY"]}. "replay": {"cassettes": "/path"}.',
     )  # fmt: skip
     is_active = models.BooleanField("active", default=True)

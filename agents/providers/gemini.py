@@ -13,7 +13,7 @@ from agents.providers.troubles import error_of, of_status, retry_at
 ATTEMPTS = 2
 NO_SIGN_IN = 41
 USED_UP = "TerminalQuotaError"
-STATUSES = (400, 401, 402, 403, 404, 408, 413, 429, *range(500, 530))
+STATUSES = (400, 401, 402, 403, 404, 408, 413, 429, 500, 501, 502, 503, 504, 529)
 BY_EXIT = {status % 256: status for status in STATUSES}
 
 

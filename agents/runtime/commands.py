@@ -33,7 +33,7 @@ def commands_hash(commands: Commands) -> str:
     return hashlib.sha256(f"{commands.build}\0{commands.test}".encode()).hexdigest()
 
 
-def own_environment(project: Project, run_folder: Path, role: str) -> dict[str, str]:
+def own_environment(project: Project | None, run_folder: Path, role: str) -> dict[str, str]:
     """An environment from nothing, with a home and a cache that belong to this run or this project and role.
 
     Never the server's: no variable of ours passes but those the operator named in PASS_TO_BUILDS. Coders and
@@ -41,7 +41,7 @@ def own_environment(project: Project, run_folder: Path, role: str) -> dict[str, 
     """
     home = run_folder / "home"
     temporary = run_folder / "tmp"
-    cache = Path(settings.HOME) / "env" / str(project.pk) / role / "cache"
+    cache = Path(settings.HOME) / "env" / (str(project.pk) if project else "none") / role / "cache"
     for path in (home, temporary, cache):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     passed = {name: os.environ[name] for name in settings.PASS_TO_BUILDS if name in os.environ}

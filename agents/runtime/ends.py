@@ -43,7 +43,8 @@ def sentence(error: ErrorClass, message: str) -> str:
     """What happened, in the command's words, and what to do."""
     effect = pauses.EFFECTS[error]
     said = " ".join(message.split())[:300]
-    return f"{effect.says}: {said} {effect.advice}" if said else f"{effect.says}. {effect.advice}"
+    said += "" if said.endswith((".", "!", "?")) else "."
+    return f"{effect.says}: {said} {effect.advice}" if message else f"{effect.says}. {effect.advice}"
 
 
 def pause_for(run: Run, error: ErrorClass, report: Report) -> None:

@@ -14,16 +14,13 @@ from django.utils import timezone
 
 from agents import judging, prompts
 from agents.models import Prompt, Run, new_token, token_hash
-from agents.providers.base import Launch
-from agents.providers.registry import provider_for
-from agents.runtime import commands, door, paths, processes
+from agents.runtime import commands, door, launching, paths, processes
 from agents.runtime.git import Mirror
 from agents.runtime.keeping import bring_here
 from disputes import rulings
 from tasks.models import StaleTask, Submission
 
 SHIM = Path(__file__).with_name("shim.py")
-CLI = Path(__file__).resolve().parent.parent / "cli.py"
 
 
 class CannotStart(Exception):
@@ -38,7 +35,7 @@ def base_of(run: Run, mirror: Mirror) -> str:
     task = run.task
     standing = task.submissions.standing().exclude(state="lost").exclude(kind="document")
     last: Submission | None = standing.order_by("-round", "-attempt").first()
-    coders = Run.objects.filter(task=task, role=Run.Role.CODER)
+    coders = Run.objects.filter(task=task, role=Run.Role.CODER, stage__in={"", run.stage})
     if back := task.rollbacks.order_by("-pk").first():  # what was saved before it belongs to its rounds
         coders = coders.filter(queued_at__gt=back.at)
     saved = coders.exclude(salvage_sha="").order_by("-pk").first()
@@ -111,43 +108,15 @@ def _agent_steps(
 ) -> list[dict[str, Any]]:
     if run.agent is None:
         raise CannotStart("The agent of this run was deleted.")
-    binaries = folder / "bin"
-    binaries.mkdir(mode=0o700)
-    launcher = binaries / "steroids"
-    launcher.write_text(f'#!/bin/sh\nexec "{commands.base_python()}" -I -S "{CLI}" "$@"\n')
-    launcher.chmod(0o700)
-    path = f"{binaries}:{environment['PATH']}"
-    provider = provider_for(run.agent)
-    prompt = folder / "prompt.md"
-    launch = Launch(
-        prompt=prompt, clone=folder / "clone", model=run.model or run.agent.model, path=path,
-        home=Path(environment["HOME"]), given=os.environ, is_root=os.geteuid() == 0,
+    step = launching.agent_step(
+        run.agent, run.model or run.agent.model, folder, environment,
+        STEROIDS_CONTEXT=str(folder / "context.json"), STEROIDS_RUN=str(run.pk),
+        STEROIDS_RETRY_SECONDS=f"{settings.DURATIONS['lease']:.0f}",
     )  # fmt: skip
-    argv = provider.argv(run.agent.settings, launch)
-    signs_in = {name: os.environ[name] for name in provider.passes(run.agent.settings) if name in os.environ}
-    environment = (
-        signs_in
-        | environment
-        | provider.environment(run.agent.settings, launch)
-        | {
-            "PATH": path,
-            "STEROIDS_CONTEXT": str(folder / "context.json"),
-            "STEROIDS_RUN": str(run.pk),
-            "STEROIDS_RETRY_SECONDS": f"{settings.DURATIONS['lease']:.0f}",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_TERMINAL_PROMPT": "0",
-        }
-    )
-    write_files(launch.home, provider.files(run.agent.settings, launch))
     _tell(run, mirror, folder, known)
-    steps = commands.environment_steps(known, folder, environment) if run.role == Run.Role.CODER else []
-    return [
-        *steps,
-        commands.step(
-            "agent", argv, folder / "clone", environment,
-            timeout=settings.DURATIONS["wall"], stdin=str(prompt),
-        ),
-    ]  # fmt: skip
+    is_coder = run.role == Run.Role.CODER
+    before = commands.environment_steps(known, folder, environment) if is_coder else []
+    return [*before, step]
 
 
 def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
@@ -171,24 +140,11 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
     return text
 
 
-def write_files(home: Path, files: dict[str, str]) -> None:
-    """What the agent's command needs in the run's own home; nobody else may read it."""
-    for name, text in files.items():
-        path = home / name
-        for folder in reversed(path.relative_to(home).parents[:-1]):
-            (home / folder).mkdir(mode=0o700, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-
-
 def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
     """What the agent of this host reads: its prompt, and the token with which it hands in."""
     token = new_token()
     text = tell(run, mirror, known, token_hash=token_hash(token), spent_hash=token_hash(token))
-    descriptor = os.open(folder / "prompt.md", os.O_WRONLY | os.O_CREAT, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
+    launching.write_private(folder / "prompt.md", text)
     context = {"url": door.address(), "token": token, "task": run.task.ref, "role": run.role, "run": run.pk}
     processes.write_json(folder / "context.json", context)
 
@@ -210,10 +166,18 @@ def start(run: Run) -> None:
     """Prepare the run and hand it to a shim of its own. Raises what `prepare` raises."""
     prepare(run)
     folder = paths.run_folder(run.pk)
-    renew_lease_file(run.pk)
+    renew_lease(folder)
+    start_shim(folder, str(run.pk))
+    Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
+        status=Run.Status.RUNNING, started_at=timezone.now()
+    )
+
+
+def start_shim(folder: Path, mark: str) -> None:
+    """The shim of a folder with a job in it; it leaves us at once."""
     subprocess.run(
         [commands.base_python(), "-I", "-S", str(SHIM), str(folder)],
-        env={"PATH": os.environ.get("PATH", os.defpath), "STEROIDS_RUN": str(run.pk)},
+        env={"PATH": os.environ.get("PATH", os.defpath), "STEROIDS_RUN": mark},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -221,15 +185,17 @@ def start(run: Run) -> None:
         timeout=30,
         check=True,
     )
-    Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
-        status=Run.Status.RUNNING, started_at=timezone.now()
-    )
 
 
 def renew_lease_file(run_pk: int) -> None:
+    """Tell the run's shim that somebody still looks."""
+    renew_lease(paths.run_folder(run_pk))
+
+
+def renew_lease(folder: Path) -> None:
     """The shim reads this before anything else; its own clock decides."""
-    path = paths.run_folder(run_pk) / "lease"
-    if not path.parent.exists():
+    path = folder / "lease"
+    if not folder.exists():
         return
     temporary = path.with_suffix(".new")
     temporary.write_text(f"{processes.boottime():.3f}")
@@ -237,9 +203,14 @@ def renew_lease_file(run_pk: int) -> None:
 
 
 def read_exit(run_pk: int) -> dict[str, Any] | None:
+    """How the run's process ended; None where it has not."""
+    return exit_of(paths.run_folder(run_pk))
+
+
+def exit_of(folder: Path) -> dict[str, Any] | None:
     """What the shim wrote as its last act; None where it has not."""
     try:
-        data = json.loads((paths.run_folder(run_pk) / "exit.json").read_text())
+        data = json.loads((folder / "exit.json").read_text())
     except (OSError, ValueError):
         return None
     return data if isinstance(data, dict) else None

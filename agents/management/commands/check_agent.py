@@ -1,0 +1,29 @@
+"""Try an agent from the command line."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from agents import checking
+from agents.models import Agent
+
+
+class Command(BaseCommand):
+    help = (
+        "Starts the agent's command once in an empty folder with a tiny prompt, under the limits of a run, "
+        "and says in a sentence what is wrong and what to do. Exit code 0: it answered; 1: it did not."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        agent = Agent.objects.filter(name=options["name"]).first()
+        if agent is None:
+            known = ", ".join(Agent.objects.values_list("name", flat=True)[:20]) or "none yet"
+            raise CommandError(f"There is no agent {options['name']}. There are: {known}.")
+        checked = checking.check(agent)
+        if not checked.is_fine:
+            raise CommandError(f"{agent.name}: {checked.says}", returncode=1)
+        self.stdout.write(f"{agent.name}: {checked.says}")
