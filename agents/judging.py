@@ -7,6 +7,7 @@ failure of it is one of the task's. It lives as long as its conflict is open.
 from dataclasses import dataclass, field
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agents import runs
@@ -18,7 +19,7 @@ from disputes.opinions import Reach, Said
 from disputes.protocol.arbitration import read_verdict
 from tasks.errors import Refused
 from tasks.events import Actor, record
-from tasks.models import Project, Review, Submission
+from tasks.models import Project, Submission
 
 RUNS_MAX = 3  # without an opinion, before nobody is asked any more
 UNCOUNTED = frozenset({Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.PROVIDER})
@@ -35,65 +36,59 @@ class Sides:
     names: set[str] = field(default_factory=set)
     vendors: set[str] = field(default_factory=set)
 
+    def hold(self, agent: Agent) -> bool:
+        return agent.pk in self.agents or agent.name in self.names
 
-def sides_of(conflict: Conflict) -> Sides:
+
+def sides_of(conflict: Conflict, crew: Crew) -> Sides:
     """Who coded what is disputed, and who raised the point, also in later rounds."""
-    raised = Review.objects.filter(findings__in=_points(conflict))
-    of_both = Run.objects.filter(submission=conflict.submission_id, submission__isnull=False)
-    of_both |= Run.objects.filter(review__in=raised.values("pk"))
+    of_both = Q(submission=conflict.submission_id) if conflict.submission_id else Q(pk__in=[])
+    if conflict.finding_id:
+        of_both |= Q(review__findings=conflict.finding_id) | Q(review__findings__first=conflict.finding_id)
     sides = Sides(names={conflict.coder_label, conflict.reviewer_label} - {""})
-    for run in of_both.select_related("agent").distinct():
+    rows = Run.objects.filter(of_both).select_related("agent", "submission", "review").distinct()
+    for run in rows.defer("submission__diff", "submission__since_last_round", "review__text"):
+        made = run.submission or run.review
         sides.names.add(run.agent_label)
-        if run.agent is not None:
-            sides.agents.add(run.agent.pk)
-            sides.vendors.add(run.agent.made_by)
-    sides.vendors |= set(raised.values_list("by_vendor", flat=True))
-    if conflict.submission is not None:
-        sides.vendors.add(conflict.submission.by_vendor)
-    for agent in Agent.objects.filter(name__in=sides.names):
-        sides.agents.add(agent.pk)
-        sides.vendors.add(agent.made_by)
+        sides.agents.add(run.agent.pk if run.agent else 0)
+        sides.vendors |= {made.by_vendor if made else "", run.agent.made_by if run.agent else ""}
+    sides.vendors |= {agent.made_by for agent in crew.agents if sides.hold(agent)}
     sides.vendors.discard("")
     return sides
 
 
-def _points(conflict: Conflict) -> list[int]:
-    """The finding as it was raised, each time."""
-    if conflict.finding is None:
-        return []
-    return [conflict.finding.pk, *conflict.finding.repeats.values_list("pk", flat=True)]
-
-
-def fitting(conflict: Conflict, role: str, crew: Crew | None = None) -> list[Agent]:
+def fitting(conflict: Conflict, role: str, crew: Crew, sides: Sides | None = None) -> list[Agent]:
     """The agents that may give this opinion, best first, by domain and priority (ARB-6).
 
     None of them is one of the two sides. Where one of another vendor is configured, only such: it is waited
     for.
     """
-    crew, sides = crew or Crew(), sides_of(conflict)
-    able = [
-        agent
-        for agent in crew.of(conflict.dispute.project_id, role)
-        if crew.is_chosen(agent) and agent.pk not in sides.agents and agent.name not in sides.names
-    ]
+    able = [agent for agent in crew.of(conflict.dispute.project_id, role) if crew.is_chosen(agent)]
+    sides = sides or (sides_of(conflict, crew) if able else Sides())
+    able = [agent for agent in able if not sides.hold(agent)]
     others = [agent for agent in able if agent.made_by and agent.made_by not in sides.vendors]
     return by_domain(others or able, conflict.task)[0] if able else []
 
 
-def judge_for(conflict: Conflict, role: str, crew: Crew | None = None) -> Agent | None:
+def judge_for(conflict: Conflict, role: str, crew: Crew) -> Agent | None:
     """The agent that takes the run now; None where all that fit are busy, resting or none."""
-    crew = crew or Crew()
     return next((agent for agent in fitting(conflict, role, crew) if crew.is_free(agent)), None)
 
 
-def reach_of(conflict: Conflict, kind: str) -> Reach:
-    """Whether there is anybody to ask; if not, how a person changes that (ARB-5)."""
-    crew = Crew()
-    if fitting(conflict, kind, crew):
-        return Reach(True)
-    if crew.of(conflict.dispute.project_id, kind):
-        return Reach(False, f"The {kind} of this project is one of the two sides; add another agent.")
-    return Reach(False, f"Assign one: manage.py add_agent NAME --role {kind}, or in the admin under Agents.")
+def reach_of(conflict: Conflict) -> dict[str, Reach]:
+    """Whom one can ask, by role; where there is nobody, how a person changes that (ARB-5)."""
+    crew, project = Crew(), conflict.dispute.project_id
+    sides = sides_of(conflict, crew) if any(crew.of(project, role) for role in Run.OPINION_ROLES) else Sides()
+    return {str(role): _reach(conflict, role, crew, sides) for role in Run.OPINION_ROLES}
+
+
+def _reach(conflict: Conflict, role: str, crew: Crew, sides: Sides) -> Reach:
+    if able := fitting(conflict, role, crew, sides):
+        is_free = any(crew.is_free(agent) for agent in able)
+        return Reach(True, waits="" if is_free else f"{crew.trouble(able)}.".capitalize())
+    if crew.of(conflict.dispute.project_id, role):
+        return Reach(False, f"The {role} of this project is one of the two sides; add another agent.")
+    return Reach(False, f"Assign one: manage.py add_agent NAME --role {role}, or in the admin under Agents.")
 
 
 # --- When ---------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from disputes import rulings
-from disputes.models import Conflict, Decision, Dispute
+from disputes import opinions, rulings
+from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.pages.queue import in_order
 from disputes.presenting import presentation
 from disputes.protocol.options import WORDS, choice
@@ -88,7 +88,18 @@ class DecisionSerializer(serializers.ModelSerializer[Decision]):
     letter = serializers.CharField()
 
     def get_by(self, decision: Decision) -> str:
-        return decision.user.get_full_name() or decision.user.get_username() if decision.user else "policy"
+        return decision.by
+
+
+class OpinionSerializer(serializers.ModelSerializer[Opinion]):
+    """What a judge or a mediator was asked and said; it rules on nothing."""
+
+    class Meta:
+        model = Opinion
+        fields = [
+            "kind", "state", "verdict", "reasons", "text", "trade_off", "by_agent", "by_model", "by_vendor",
+            "asked_at", "given_at",
+        ]  # fmt: skip
 
 
 class ConflictSerializer(serializers.ModelSerializer[Conflict]):
@@ -96,6 +107,7 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
     code = serializers.CharField(source="name")
     options = serializers.SerializerMethodField()
     decision = serializers.SerializerMethodField()
+    opinions = OpinionSerializer(many=True, read_only=True)
     presentation = serializers.SerializerMethodField(
         help_text="The conflict as a person reads it, in Markdown"
     )
@@ -106,7 +118,8 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
             "ref", "code", "kind", "origin", "opened_as", "reason", "status", "followed", "severity",
             "effect", "question", "reviewer_position", "reviewer_label", "coder_position",
             "coder_rationale", "coder_label", "alternative", "synthesis", "synthesis_by",
-            "synthesis_trade_off", "synthesis_covers_both", "options", "decision", "presentation",
+            "synthesis_trade_off", "synthesis_covers_both", "options", "decision", "opinions",
+            "presentation",
         ]  # fmt: skip
 
     @extend_schema_field(OptionSerializer(many=True))
@@ -197,6 +210,10 @@ class SynthesisSerializer(serializers.Serializer[Any]):
     conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
 
 
+class AskSerializer(serializers.Serializer[Any]):
+    conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+
+
 class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Dispute]):
     """Disputes of the projects that you are a member of."""
 
@@ -221,7 +238,8 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         """By dispute (D-7), conflict (C-9) or task (ledger-214: its newest dispute)."""
         head, _, number = self.kwargs["ref"].rpartition("-")
         disputes = self.get_queryset().prefetch_related(
-            "conflicts__finding", "conflicts__decisions__user", "conflicts__submission__task__project",
+            "conflicts__finding", "conflicts__decisions__user", "conflicts__decisions__policy_set_by",
+            "conflicts__opinions", "conflicts__submission__task__project",
             "conflicts__dispute__task__project", "conflicts__dispute__project",
         )  # fmt: skip
         if head.upper() == "D":
@@ -264,6 +282,34 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         """Propose a middle way on an open conflict: option C, marked by whom. Only people may."""
         earlier = idempotency.earlier_reply(request)
         return earlier or idempotency.once(request, lambda: (self._propose(request, ref), 200))
+
+    @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
+    @action(detail=True, methods=["post"], url_path="ask-judge")
+    def ask_judge(self, request: Request, ref: str) -> Response:
+        """Ask a judge for an opinion on an open disagreement. Only people may; it rules on nothing."""
+        earlier = idempotency.earlier_reply(request)
+        return earlier or idempotency.once(
+            request, lambda: (self._ask(request, ref, Opinion.Kind.JUDGE), 200)
+        )
+
+    @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
+    @action(detail=True, methods=["post"], url_path="ask-mediator")
+    def ask_mediator(self, request: Request, ref: str) -> Response:
+        """Ask a mediator for a proposal, which becomes option C. Only people may."""
+        earlier = idempotency.earlier_reply(request)
+        return earlier or idempotency.once(
+            request, lambda: (self._ask(request, ref, Opinion.Kind.MEDIATOR), 200)
+        )
+
+    def _ask(self, request: Request, ref: str, kind: Opinion.Kind) -> dict[str, Any]:
+        _refuse_runs(request, "ask for an opinion", "asks")
+        dispute = self._to_rule(request)
+        body = AskSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        [conflict] = _chosen(dispute, ref, body.validated_data["conflict"], take_all=False)
+        opinions.ask(conflict, kind, user=request.user)
+        told = DisputeDetailSerializer(self.get_object()).data
+        return {**told, "message": f"The {kind.value} is asked about {conflict.ref}."}
 
     def _to_rule(self, request: Request) -> Dispute:
         """The dispute, where the person may rule on it. Raises Http404, Refused: not_found, no_right."""

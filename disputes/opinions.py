@@ -46,6 +46,7 @@ class Reach:
 
     is_possible: bool
     hint: str = ""
+    waits: str = ""  # why nobody could begin now
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,12 @@ class Said:
     vendor: str = ""
 
 
-def _nobody(conflict: Conflict, kind: str) -> Reach:
-    return Reach(False, f"No {kind} is known.")
+def _nobody(conflict: Conflict) -> dict[str, Reach]:
+    return {kind: Reach(False, f"No {kind} is known.") for kind in Opinion.Kind.values}
 
 
 # Agents live above this app, which does not know them: they say who can be asked when the program starts.
-reach_of: Callable[[Conflict, str], Reach] = _nobody
+reach_of: Callable[[Conflict], dict[str, Reach]] = _nobody
 
 
 def subject_of(conflict: Conflict) -> Subject:
@@ -97,7 +98,7 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
             "nothing_to_judge", f"On {conflict.ref} no two sides disagree.", "Choose one of its options.",
             status=422,
         )  # fmt: skip
-    reach = reach_of(conflict, kind)
+    reach = reach_of(conflict)[kind]
     if not reach.is_possible:
         raise Refused("nobody_to_ask", f"There is no {kind} to ask about {conflict.ref}.", reach.hint)
     try:
@@ -215,13 +216,6 @@ def fail(opinion: Opinion, why: str) -> bool:
                 data={"conflict": conflict.ref, "opinion": opinion.pk, "kind": opinion.kind},
             )  # fmt: skip
     return bool(failed)
-
-
-def judged(conflict: Conflict) -> Opinion | None:
-    """The newest opinion that a judge gave in time; of a list of conflicts from what was loaded with them."""
-    given = (Opinion.Kind.JUDGE, Opinion.State.GIVEN)
-    every = [each for each in conflict.opinions.all() if (each.kind, each.state) == given]
-    return max(every, key=lambda each: each.pk, default=None)
 
 
 # --- The project's policy ---------------------------------------------------------------------------------

@@ -56,7 +56,9 @@ def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, li
             those = [conflict for conflict in asked if conflict.kind == kind]
             found |= _most_alike(those, [row for row in rows if row["conflict__kind"] == kind], limit)
     decisions = (
-        Decision.objects.select_related("conflict__finding", "conflict__dispute__task__project", "user")
+        Decision.objects.select_related(
+            "conflict__finding", "conflict__dispute__task__project", "user", "policy_set_by"
+        )
         .defer("before", *(f"conflict__{name}" for name in _LONG))
         .in_bulk({pk for pairs in found.values() for pk, _ in pairs})
     )

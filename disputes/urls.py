@@ -1,6 +1,6 @@
 from django.urls import path
 
-from disputes import downloads, finding_views, queue_urls, ruling_views, views
+from disputes import downloads, finding_views, opinion_views, queue_urls, ruling_views, views
 from disputes.records import FILES
 
 urlpatterns = [
@@ -9,6 +9,7 @@ urlpatterns = [
     path("D-<int:pk>/diff/", views.diff_page, name="dispute-diff"),
     path("D-<int:pk>/preview/", views.preview, name="dispute-preview"),
     path("D-<int:pk>/decide/", ruling_views.decide, name="dispute-decide"),
+    path("D-<int:pk>/ask/", opinion_views.ask, name="dispute-ask"),
     path("D-<int:pk>/severity/", finding_views.change_severity, name="dispute-severity"),
     path("D-<int:pk>/same/", finding_views.confirm_same, name="dispute-same"),
     path("D-<int:pk>/synthesis/", finding_views.propose, name="dispute-synthesis"),

@@ -29,6 +29,8 @@ DISPUTE_KEYS = [
     ("ABCD", "Choose; other cards have 1, 2, 3. At severity low this rules at once"),
     ("E", "Edit the text"),
     (["Ctrl", "Enter"], "Rule"),
+    ("G", "Ask the judge"),
+    ("P", "Ask for a proposal"),
     ("V", "Whole diff, and back"),
     ("N", "Comment"),
     ("S", "Snooze"),

@@ -173,7 +173,7 @@ def _is_owed(dispute: Dispute) -> bool:
 def _left_out(conflict: Conflict, verb: Verb) -> Item:
     why_not = "It asks something else; A or B is no answer to it."
     if verb is ADOPT and conflict.kind == Conflict.Kind.DISAGREEMENT:
-        why_not = "No ruling on a similar conflict speaks for A or B."
+        why_not = "No ruling on a similar conflict, or none that the judge agrees with, speaks for A or B."
     return Item(conflict.ref, conflict.dispute, conflict.question, conflict.severity, why_not=why_not)
 
 

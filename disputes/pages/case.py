@@ -9,6 +9,7 @@ from django.utils.functional import cached_property
 from disputes import precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
 from disputes.pages import queue, rounds
+from disputes.pages.asking import Asking
 from disputes.pages.code import Line, code_at
 from disputes.pages.evidence import EvidenceCard
 from disputes.pages.loaded import Rows
@@ -289,6 +290,11 @@ class Case:
         if submission and submission.rolled_back_id:
             return True
         return self.conflict.decisions.filter(archived_by__isnull=False).exists()
+
+    @cached_property
+    def asking(self) -> Asking:
+        """What judges and mediators say, and asking them."""
+        return Asking(self.conflict, self.may_rule)
 
     # --- Before and beside ---
 

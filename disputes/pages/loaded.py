@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.utils.functional import cached_property
 
-from disputes.models import Conflict, Decision, Dispute, Watch
+from disputes.models import Conflict, Decision, Dispute, Opinion, Watch
 from disputes.settled import settled_among
 from tasks.models import Finding, Review, Submission, Task
 
@@ -26,14 +26,19 @@ def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
 
 
 def conflicts_around(dispute: Dispute) -> list[Conflict]:
-    """All conflicts of the dispute's task, also those of its earlier disputes, oldest first. Two queries.
+    """All conflicts of the dispute's task, also those of its earlier disputes, oldest first. Three queries.
 
-    Each has its finding, and the rulings on it that stand as `rulings`.
+    Each has its finding, the rulings on it that stand as `rulings`, and its opinions.
     """
-    standing = Decision.objects.standing().select_related("user").order_by("pk")
+    standing = Decision.objects.standing().select_related("user", "policy_set_by").order_by("pk")
     about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
     conflicts = Conflict.objects.filter(about).select_related("finding").order_by("pk")
-    found = list(conflicts.prefetch_related(Prefetch("decisions", queryset=standing, to_attr="rulings")))
+    asked = Opinion.objects.select_related("asked_by").order_by("pk")
+    found = list(
+        conflicts.prefetch_related(
+            Prefetch("decisions", queryset=standing, to_attr="rulings"), Prefetch("opinions", queryset=asked)
+        )
+    )
     for conflict in found:
         if conflict.dispute_id == dispute.pk:
             conflict.dispute = dispute

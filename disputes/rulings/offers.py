@@ -7,9 +7,9 @@ from hashlib import sha256
 
 from django.db.models import Q
 
-from disputes.models import NOT_STATED, Conflict, Decision
+from disputes.models import NOT_STATED, Conflict, Decision, Opinion
 from disputes.protocol import options
-from disputes.protocol.advice import Recommendation, recommend, trade_off
+from disputes.protocol.advice import Judged, JudgeVerdict, Recommendation, recommend, trade_off
 from disputes.protocol.options import Option
 from disputes.protocol.synthesis import Source, Synthesis, Views
 from disputes.protocol.wording import Ruling, ruling_lines
@@ -102,7 +102,22 @@ def recommendation_of(conflict: Conflict) -> Recommendation | None:
     """What is recommended on a disagreement, with the reason (§14)."""
     if conflict.kind != Conflict.Kind.DISAGREEMENT:
         return None
-    return recommend(conflict.severity, synthesis_of(conflict))
+    return recommend(conflict.severity, synthesis_of(conflict), _judged(conflict))
+
+
+def last_judged(conflict: Conflict) -> Opinion | None:
+    """The judge's last opinion that came in time; of what was loaded with the conflict, where it was."""
+    given = [
+        opinion
+        for opinion in conflict.opinions.all()
+        if opinion.kind == Opinion.Kind.JUDGE and opinion.state == Opinion.State.GIVEN
+    ]
+    return max(given, key=lambda opinion: opinion.pk, default=None)
+
+
+def _judged(conflict: Conflict) -> Judged | None:
+    last = last_judged(conflict)
+    return Judged(JudgeVerdict(last.verdict), last.reasons) if last else None
 
 
 def trade_off_of(conflict: Conflict, option: str) -> str:

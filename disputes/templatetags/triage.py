@@ -48,8 +48,8 @@ def undo_url(message: object) -> str:
 
 @register.filter
 def ruled_by(decision: object) -> str:
-    """The name of the person who ruled."""
-    return queue.name_of(decision)  # type: ignore[arg-type]
+    """The name of the person who ruled, or whose policy it was."""
+    return words.plain(decision.by)  # type: ignore[attr-defined]
 
 
 @register.filter

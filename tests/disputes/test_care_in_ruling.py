@@ -250,7 +250,7 @@ def test_rights_come_before_the_form(
 # --- Cost -------------------------------------------------------------------------------------------------
 
 
-def test_the_page_takes_fifteen_queries_at_any_size(
+def test_the_page_takes_sixteen_queries_at_any_size(
     client: Client, ledger: Project, tom: User, lea: User, django_assert_max_num_queries: Any
 ) -> None:
     small = disputed(ledger)
@@ -259,7 +259,7 @@ def test_the_page_takes_fifteen_queries_at_any_size(
     client.get(page(small))
     for conflict in (small, large):
         cache.clear()
-        with django_assert_max_num_queries(15):
+        with django_assert_max_num_queries(16):
             assert client.get(page(conflict), {"conflict": conflict.ref}).status_code == 200
 
 

@@ -122,7 +122,7 @@ def test_where_the_judge_escalates_a_human_rules(loop: Loop, make: Callable[...,
     loop.until_idle()
     conflict = disagreement(task.project)
     assert (conflict.status, Decision.objects.count()) == ("open", 0)
-    assert opinions.judged(conflict).verdict == "escalate"  # type: ignore[union-attr]
+    assert rulings.last_judged(conflict).verdict == "escalate"  # type: ignore[union-attr]
     rulings.decide(conflict, "uphold_coder", user=lea)
     loop.until_idle()
     assert on_main(task) == "hello there"

@@ -13,6 +13,8 @@ const keys = {
     O: () => openCode(),
     N: () => focusOn("note"),
     S: press("[data-snooze]"),
+    G: press("[data-judge]"),
+    P: press("[data-mediator]"),
     M: press("[data-mine]"),
     U: undo,
     "?": help,

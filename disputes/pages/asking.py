@@ -1,0 +1,117 @@
+"""What judges and mediators were asked about a conflict and said, as its page shows it; and asking more."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from disputes import opinions
+from disputes.models import Conflict, Opinion
+from disputes.opinions import Reach
+
+SHOWN = 6  # of the opinions on one conflict, the newest
+REASONS_SHOWN = 4_000  # characters; the rest is behind "As it was handed in"
+
+VERDICT_WORDS = {
+    Opinion.Verdict.ENFORCE: ("A", "Enforce: the reviewer is right"),
+    Opinion.Verdict.DISMISS: ("B", "Dismiss: the coder is right"),
+    Opinion.Verdict.ESCALATE: ("", "Escalate: a human has to say"),
+    Opinion.Verdict.PROPOSE: ("C", "A proposal"),
+    Opinion.Verdict.NONE: ("", "No middle way"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One opinion on the page."""
+
+    opinion: Opinion
+
+    @property
+    def letter(self) -> str:
+        return VERDICT_WORDS[Opinion.Verdict(self.opinion.verdict)][0] if self.opinion.verdict else ""
+
+    @property
+    def title(self) -> str:
+        opinion = self.opinion
+        if opinion.verdict:
+            return VERDICT_WORDS[Opinion.Verdict(opinion.verdict)][1]
+        return "Asked" if opinion.state == Opinion.State.ASKED else "Nobody gave it"
+
+    @property
+    def who(self) -> str:
+        opinion = self.opinion
+        return " \u00b7 ".join(
+            word for word in (opinion.by_agent, opinion.by_model, opinion.by_vendor) if word
+        )
+
+    @property
+    def quotes(self) -> list[tuple[str, str]]:
+        """What it says, labelled, and bounded."""
+        opinion = self.opinion
+        text = "" if opinion.text == opinion.reasons else opinion.text
+        every = (("Proposal", text), ("Trade-off", opinion.trade_off), ("Reasons", opinion.reasons))
+        return [(label, _cut(words)) for label, words in every if words.strip()]
+
+
+def _cut(words: str) -> str:
+    left = len(words) - REASONS_SHOWN
+    return words if left <= 0 else f"{words[:REASONS_SHOWN]} [\u2026 {left} more characters]"
+
+
+@dataclass
+class Asking:
+    """Who was asked, and who may be. `may_rule`: only who may rule asks."""
+
+    conflict: Conflict
+    may_rule: bool
+
+    @cached_property
+    def said(self) -> list[Said]:
+        """The newest first."""
+        rows = sorted(self.conflict.opinions.all(), key=lambda opinion: -opinion.pk)
+        return [Said(opinion) for opinion in rows[:SHOWN]]
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether anybody may be asked at all: two sides disagree, and nobody has ruled."""
+        is_open = self.conflict.status == Conflict.Status.OPEN and self.conflict.dispute.task is not None
+        return self.may_rule and is_open and self.conflict.kind == Conflict.Kind.DISAGREEMENT
+
+    def _is_asked(self, kind: str) -> bool:
+        pending = (kind, Opinion.State.ASKED)
+        return any((each.opinion.kind, each.opinion.state) == pending for each in self.said)
+
+    @property
+    def judge_is_asked(self) -> bool:
+        return self._is_asked(Opinion.Kind.JUDGE)
+
+    @property
+    def mediator_is_asked(self) -> bool:
+        return self._is_asked(Opinion.Kind.MEDIATOR)
+
+    @cached_property
+    def _reach(self) -> dict[str, Reach]:
+        return opinions.reach_of(self.conflict)
+
+    @property
+    def judge(self) -> Reach:
+        """Whether there is a judge to ask; if not, how to assign one (ARB-5)."""
+        return self._reach[Opinion.Kind.JUDGE]
+
+    @property
+    def mediator(self) -> Reach:
+        return self._reach[Opinion.Kind.MEDIATOR]
+
+    @property
+    def waits(self) -> str:
+        """Why the judge has not begun, where nobody who fits is free."""
+        return self.judge.waits if self.is_offered and self.judge_is_asked else ""
+
+    @property
+    def may_propose(self) -> bool:
+        """A mediator is asked only where there is no option C yet."""
+        return not self.conflict.synthesis and self.mediator.is_possible and not self.mediator_is_asked
+
+    @cached_property
+    def default(self) -> str:
+        """What the project's settings name: human, judge or discard."""
+        return self.conflict.dispute.project.config.on_dispute
