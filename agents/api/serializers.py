@@ -86,6 +86,9 @@ class CommentSerializer(serializers.Serializer[Any]):
     body = serializers.CharField(max_length=NOTES_MAX)
     target = serializers.CharField(required=False, allow_blank=True, max_length=300, default="")
     parent = serializers.IntegerField(required=False, allow_null=True, default=None)
+    back = serializers.BooleanField(required=False, default=False)
+    disagree = serializers.BooleanField(required=False, default=False)
+    resolve = serializers.BooleanField(required=False, default=False)
 
 
 class OpinionSerializer(serializers.Serializer[Any]):

@@ -6,7 +6,7 @@ from django.db.models import Max
 from agents import pulling
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, open_conflicts_of, reply, require_status
-from disputes import intake
+from disputes import crossing, intake
 from disputes.protocol.responses import read_response
 from tasks.models import Submission, Task
 from tasks.states import Status
@@ -26,6 +26,7 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         task=task,
         round=task.round,
         attempt=attempts + 1,
+        stage=task.stage,
         sha=data["sha"],
         base_sha=_base_of(caller, task, data["sha"]),
         response=response.text or data["notes"],
@@ -37,6 +38,7 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     if caller.run and caller.run.is_pulled:
         pulling.hand_over(caller.run, submission)
     end_run(caller, task, submission=submission)
+    crossing.handed_in(task, actor=caller.actor)
     task.submit(actor=caller.actor, note=data["notes"] or f"commit {submission.sha[:12]}")
     intake.take_submission(submission, response, known, actor=caller.actor)
     held = [c for c in open_conflicts_of(task) if c.effect == "hold"]

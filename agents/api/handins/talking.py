@@ -3,11 +3,13 @@ from typing import Any
 from django.db import transaction
 
 from agents.api.handins import caller as callers
-from agents.api.handins.caller import end_run, one_line, reply, require_status
-from disputes import cases
+from agents.api.handins.caller import Caller, end_run, one_line, reply, require_status
+from agents.models import Run
+from disputes import cases, crossing
 from disputes.models import Conflict
 from tasks.comments import add_comment
 from tasks.errors import Refused
+from tasks.models import Comment, Task
 from tasks.states import Status
 
 
@@ -26,13 +28,51 @@ def blocked(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
 
 @transaction.atomic
 def comment(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
-    """A remark on the task; does not end the run."""
+    """A remark on the task; does not end the run, unless it sends the task to another stage (ITM-2)."""
     caller, task = callers.caller_of(user, "comment", ref)
+    moves = [name for name in ("back", "disagree", "resolve") if data.get(name)]
+    if len(moves) > 1:
+        raise Refused(
+            "one_at_a_time", f"{' and '.join(moves)} exclude each other.", "Choose one.", status=422
+        )
     parent = task.comments.filter(pk=data["parent"]).first() if data["parent"] else None
     if data["parent"] and parent is None:
         raise Refused("not_found", f"There is no comment {data['parent']} on {task.ref}.", "", status=404)
+    if moves:
+        return _argue(caller, task, moves[0], parent, data)
     made = add_comment(
         task.project, data["body"], actor=caller.actor, task=task, parent=parent, target=data["target"],
         dispute=live.ref if (live := cases.live_dispute(task)) else "",
+        stage=task.stage if caller.run else "",
     )  # fmt: skip
     return reply(f"Comment {made.pk} is on {task.ref}.", task)
+
+
+def _argue(
+    caller: Caller, task: Task, move: str, parent: Comment | None, data: dict[str, Any]
+) -> dict[str, Any]:
+    """An objection to the stage before, or the answer to one. Sending the task on ends the run."""
+    if caller.run is None or caller.run.role != Run.Role.CODER:
+        raise Refused("wrong_role", f"Only a coder's run may {move} an objection.", status=403)
+    require_status(task, Status.IN_PROGRESS, f"{move} an objection")
+    if move == "resolve":
+        if parent is None:
+            raise Refused("parent_missing", "Which objection is right?", "Name it with --parent.", status=422)
+        crossing.agree(task, parent, actor=caller.actor)
+        made = add_comment(
+            task.project, data["body"], actor=caller.actor, task=task, parent=parent, target=parent.target,
+            stage=task.stage,
+        )  # fmt: skip
+        message = f"Comment {made.pk} accepts comment {parent.pk} on {task.ref}. Hand in what mends it."
+        return reply(message, task)
+    end_run(caller, task)
+    if move == "back":
+        made, conflict = crossing.send_back(
+            task, data["body"], target=data["target"], parent=parent, actor=caller.actor
+        )
+    else:
+        made, conflict = crossing.disagree(task, data["body"], parent=parent, actor=caller.actor)
+    if conflict:
+        message = f"{task.ref} waits for a human ({conflict.ref}): {conflict.evidence[0]}."
+        return reply(message, task, conflicts=[conflict.ref])
+    return reply(f"Comment {made.pk} sends {task.ref} to {task.stage}.", task)
