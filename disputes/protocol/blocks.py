@@ -294,6 +294,7 @@ class _Walk:
             start.field
             or start.tick == "x"
             or purpose in NOT_ANONYMOUS
+            or purpose is Purpose.CLOSING
             or not self._stands(start)
             or start.empty
         ):
@@ -303,7 +304,7 @@ class _Walk:
         if start.bold and verdict_label(self.layout.lines[index].text):
             return False
         words = len(start.title.split())
-        if purpose is Purpose.CLOSING or (purpose is Purpose.REQUIRED and self._repeats(purpose)):
+        if purpose is Purpose.REQUIRED and self._repeats(purpose):
             return False
         if purpose is Purpose.REQUIRED:
             purpose = Purpose.ISSUES

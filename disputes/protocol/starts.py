@@ -124,9 +124,9 @@ class Start(NamedTuple):
     @property
     def empty(self) -> bool:
         """Whether it says that there is none (§19.2), or only counts."""
-        return (
-            not LETTERS.search(self.title) or EMPTY.match(f"{self.title[:80]} {self.rest[:80]}") is not None
-        )
+        if not self.title[:1].isalpha() and not LETTERS.search(self.title):
+            return True
+        return EMPTY.match(f"{self.title[:80]} {self.rest[:80]}") is not None
 
 
 class _Carrier(NamedTuple):
