@@ -34,8 +34,8 @@ ORIGINS = {
 def earlier_finding(review: Review, found: Found) -> tuple[Finding | None, Finding | None, float | None]:
     """The finding, as first raised, that this one repeats, or one that it is possibly the same as.
 
-    And how alike they read, None where the code says it. Two reviewers of one round both begin to count at
-    001; theirs are two points (MODELS 15).
+    And how alike they read, None where the code says it. Two reviewers of one commit both begin to count at
+    001: between them only the place and the words say that it is one point (MODELS 15, ARB-9).
     """
     submission = review.submission
     among = [
@@ -44,11 +44,10 @@ def earlier_finding(review: Review, found: Found) -> tuple[Finding | None, Findi
         .select_related("first", "review")
         .order_by("-pk")[:EARLIER_MAX]
         if finding.review_id != review.pk
-        and (finding.round < submission.round or finding.review.by_agent == review.by_agent)
     ]
     new = Raised(found.title, found.location, found.code, text=_said(found.impact, found.suggestion))
     known = (
-        Raised(one.title, one.location, one.code, one.raw_code, _said(one.impact, one.suggestion))
+        _raised(one, with_code=one.round < submission.round or _same_hand(one.review, review))
         for one in among
     )
     match = same_finding(new, known, minimum=submission.task.project.config.same_finding_minimum)
@@ -57,6 +56,15 @@ def earlier_finding(review: Review, found: Found) -> tuple[Finding | None, Findi
     finding = among[match.index].origin
     score = None if match.by_code else round(match.score, 2)
     return (finding, None, score) if match.sure else (None, finding, score)
+
+
+def _raised(finding: Finding, *, with_code: bool) -> Raised:
+    codes = (finding.code, finding.raw_code) if with_code else ("", "")
+    return Raised(finding.title, finding.location, *codes, _said(finding.impact, finding.suggestion))
+
+
+def _same_hand(one: Review, other: Review) -> bool:
+    return one.by_agent == other.by_agent
 
 
 def _said(*texts: str) -> str:
@@ -123,6 +131,7 @@ def turns_of(finding: Finding) -> list[Turn]:
         *chain.filter(pk=finding.origin.pk),
         *chain.filter(first=finding.origin.pk).order_by("pk"),
     ]
+    raised = list({one.round: one for one in raised}.values())  # once a round, however many reviewers saw it
     answers = {
         answer.submission.round: answer
         for answer in Answer.objects.standing()

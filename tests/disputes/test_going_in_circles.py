@@ -293,7 +293,7 @@ def around(task: Task, *texts: str) -> Review:
     for round_ in range(1, len(texts)):
         review(hand_in(task, answers(task), CHANGED), again(HIGH, f"ISSUE-R{round_}-001"))
     excerpts(task, *texts)
-    newest = intake.last_review(fresh(task))
+    newest = intake.last_reviews(fresh(task))[-1]
     assert newest is not None
     return newest
 
@@ -594,7 +594,11 @@ def test_one_reviewer_of_two_repeats_a_point(task: Task) -> None:
     """Within a round the other reviewer's point with the same code is another one (MODELS 15)."""
     submission = hand_in(task)
     create_finding(
-        create_review(submission, by_agent="reviewer-2"), code="ISSUE-R1-001", title="A vague name"
+        create_review(submission, by_agent="reviewer-2"),
+        code="ISSUE-R1-001",
+        title="A vague name",
+        impact="",
+        suggestion="Call it what it is.",
     )
     taken = review(submission, again(HIGH, "ISSUE-R1-001"))
     assert taken.findings[0].first is None

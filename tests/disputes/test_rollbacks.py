@@ -182,7 +182,7 @@ def test_a_rollback_says_who_what_and_why(disputed: Task, lea: User) -> None:
 
 def test_to_the_beginning_nothing_of_it_stands(disputed: Task, lea: User) -> None:
     back_to(disputed, 0, lea)
-    assert (disputed.round, disputed.last_submission(), intake.last_review(disputed)) == (1, None, None)
+    assert (disputed.round, disputed.last_submission(), intake.last_reviews(disputed)) == (1, None, [])
     assert not disputed.findings.standing().exists()
     assert hand_in(disputed).round == 1
 
