@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from agents.models import Run
+from agents.prompt_sections import Section, one_line
 from disputes.models import Conflict
 from tasks.models import Finding
 
@@ -19,38 +20,29 @@ PLACE_MAX = 300
 
 
 def told(run: Run) -> dict[str, Any]:
-    """The parts of the template, fenced and bounded."""
-    from agents.prompts import fenced, one_line  # that module renders with ours
-
+    """The parts of the template; each has its budget and stands between fences."""
     if run.opinion is None:
         raise ValueError(f"Run {run.pk} was asked for no opinion.")
     conflict = Conflict.objects.select_related("finding", "submission", "dispute__task").get(
         pk=run.opinion.conflict_id
     )
-    left_out: list[str] = []
-
-    def part(text: str, limit: int, name: str, info: str = "text") -> str:
-        if not text.strip():
-            return ""
-        if len(text) > limit:
-            left_out.append(f"{name} ({len(text) - limit} characters)")
-        return fenced(text[:limit], info)
-
     finding = conflict.finding
     path = one_line(finding.path)[:PLACE_MAX] if finding else ""
     diff = conflict.submission.diff if conflict.submission else ""
     of_file = diff_of(diff, finding.path) if finding and finding.path else ""
-    parts = {
-        "conflict": conflict,
+    clone = "the clone holds the whole code"
+    return {
+        "conflict": conflict.ref,
+        "severity": conflict.severity.upper(),
+        "sha": run.sha,
         "place": one_line(finding.location).replace("`", "'")[:PLACE_MAX] if finding else "",
-        "item": part(_item(conflict), ITEM_MAX, "the finding") or "Not stated.",
-        "objection": part(_objection(conflict), OBJECTION_MAX, "the objection") or "Not stated.",
-        "code": part(_code(finding), CODE_MAX, "the code") if finding else "",
-        "diff": part(of_file or diff, DIFF_MAX, "the diff", "diff"),
+        "item": Section("the finding", _item(conflict), ITEM_MAX, instead="Not stated."),
+        "objection": Section("the objection", _objection(conflict), OBJECTION_MAX, instead="Not stated."),
+        "code": Section("the code", _code(finding) if finding else "", CODE_MAX, where=clone),
+        "diff": Section("the diff", of_file or diff, DIFF_MAX, "diff", where=clone),
         "diff_of": path.replace("`", "'") if of_file else "",
-        "evidence": part("\n".join(map(str, conflict.evidence)), EVIDENCE_MAX, "what the program noticed"),
+        "evidence": Section("what the program noticed", "\n".join(map(str, conflict.evidence)), EVIDENCE_MAX),
     }
-    return parts | {"left_out": ", ".join(left_out)}
 
 
 def _labelled(*pairs: tuple[str, str]) -> str:

@@ -2,66 +2,49 @@
 
 Rulings come first, then why it runs again, the task, the findings to answer, the rule to keep hands off, and
 the format of the hand-in. What people, agents and repositories wrote is fenced: it is material, not orders.
+
+Each prompt has three parts. The first and the last are the program's own: rulings, hands off, hand-in. The
+one between them says what the task is, and a project may write its own. The whole is bounded: where it does
+not fit, every section gets less, and a list says what was cut.
 """
 
+import logging
 import re
 import shlex
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
-from django.conf import settings
-from django.template import Context, Engine, Template
+from django.template import TemplateSyntaxError
 
-from agents import judging_prompts, retrying
-from agents.models import Run
+from agents import judging_prompts, prompt_parts, prompt_templates, prompt_texts
+from agents.models import PromptText, Run
+from agents.prompt_sections import NAME_MAX, Cuts, Section, cut, cut_head, fenced, one_line
+from agents.prompt_templates import TooMuch
 from agents.runtime.detect import Commands
 from agents.runtime.git import Mirror
-from disputes import intake, rulings
+from agents.stage_prompts import stage_words
 from disputes.models import Decision
 from disputes.protocol.documents import MAX_BYTES, scan
-from disputes.protocol.options import Option
-from disputes.protocol.wording import ruling_lines
-from tasks.models import Submission, Verification
 
-# The parts together stay below this, so that the rules at the end are never cut.
-PROMPT_MAX = 256 * 1024
+__all__ = [
+    "Composed", "Material", "compose", "compose_with", "cut", "cut_head", "fenced", "gather", "one_line",
+    "render", "section_of",
+]  # fmt: skip
+
+log = logging.getLogger(__name__)
+
+PROMPT_MAX = 256 * 1024  # bytes, of the whole
 BODY_MAX = 32 * 1024
-FINDINGS_MAX = 32 * 1024
 SOURCE_MAX = 32 * 1024
 SECTION_MAX = MAX_BYTES // 4
 GUIDE_MAX = 16 * 1024
-DIFF_MAX = 120 * 1024
-TAIL_MAX = 6 * 1024
-
-
-@lru_cache(maxsize=1)
-def _engine() -> Engine:
-    return Engine(dirs=[settings.BASE_DIR / "templates" / "prompts"], autoescape=False)
-
-
-@lru_cache(maxsize=8)
-def _template(name: str) -> Template:
-    return _engine().get_template(name)
-
-
-def fenced(text: str, info: str = "text") -> str:
-    """The text between fences that nothing in it can close."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{info}\n{text.rstrip()}\n{fence}"
-
-
-def one_line(text: str) -> str:
-    """The text without line ends, so that nothing in it begins a line of the prompt."""
-    return " ".join(text.split())
-
-
-def cut(text: str, limit: int, what: str) -> str:
-    """The text up to the limit, saying so where something was left out."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}\n[{what}: {len(text) - limit} characters left out]"
+INSTRUCTIONS_MAX = 16 * 1024
+COMMAND_MAX = 2_000
+CUTS_MAX = 60  # lines
+DIFF_MAX = prompt_parts.DIFF_MAX
+# The part of each budget that is tried, until the whole fits.
+SHARES = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.0)
+WITH_FIRST = frozenset({"coder", "reviewer"})
 
 
 @dataclass
@@ -81,9 +64,9 @@ def gather(run: Run, mirror: Mirror, commands: Commands) -> Material:
     source = section_of(text, anchor) if text and anchor else text or ""
     guide = mirror.read(run.base_sha, "AGENTS.md", GUIDE_MAX * 2) or ""
     return Material(
-        source=cut(source, SOURCE_MAX, run.task.source),
+        source=source,
         source_name=run.task.source,
-        guide=cut(guide, GUIDE_MAX, "AGENTS.md"),
+        guide=guide,
         commands=commands,
     )
 
@@ -107,113 +90,112 @@ def _slug(words: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 
+# --- Composing --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A prompt, and of which texts it was made."""
+
+    text: str
+    template_hash: str
+    own: PromptText | None  # the project's own text, where it has one
+
+
 def render(run: Run, material: Material, decisions: list[Decision]) -> str:
     """The whole prompt of a run."""
-    task = run.task
-    context: dict[str, Any] = {
-        "run": run,
-        "task": task,
+    return compose(run, material, decisions).text
+
+
+def compose(run: Run, material: Material, decisions: list[Decision]) -> Composed:
+    """The whole prompt with the project's own text of it, or the program's where it has none."""
+    return compose_with(run, material, decisions, prompt_texts.in_use(run.project_id, run.role))
+
+
+def compose_with(run: Run, material: Material, decisions: list[Decision], own: PromptText | None) -> Composed:
+    """The whole prompt with this text of a project between the program's parts.
+
+    A text that cannot be filled, because it was never checked or grows beyond all measure, is left out for
+    the program's: work does not stop for it, and the run's page says which text was used.
+    """
+    data = _common(run, material)
+    if run.role in Run.OPINION_ROLES:
+        data |= judging_prompts.told(run)
+    elif run.role == Run.Role.REVIEWER:
+        data |= prompt_parts.for_reviewer(run, decisions)
+    else:
+        data |= prompt_parts.for_coder(run, decisions)
+    for text in (own, None):
+        try:
+            found = _fitting(run, data, text)
+        except (TooMuch, TemplateSyntaxError) as error:
+            log.warning("%s cannot be used for run %s: %s", text, run.pk, error)
+            continue
+        if found is not None:
+            return Composed(found, prompt_templates.hash_of(run.role, text.text if text else None), text)
+    raise AssertionError(f"The prompt of run {run.pk} does not fit, whatever is cut.")
+
+
+def _fitting(run: Run, data: dict[str, Any], own: PromptText | None) -> str | None:
+    """The prompt with as much of each section as fits; None where not even nothing of them does."""
+    for share in SHARES:
+        text = _assembled(run.role, data, own.text if own else None, share)
+        if len(text.encode("utf-8", "replace")) <= PROMPT_MAX:
+            return text
+    return None
+
+
+def _assembled(role: str, data: dict[str, Any], own: str | None, share: float) -> str:
+    cuts = Cuts(share)
+    rows = data.get("decisions", [])
+    ruled = prompt_parts.rulings_text(rows, share, cuts.lines)
+    fitted = cuts.fit_all({name: value for name, value in data.items() if name != "decisions"})
+    shape = prompt_templates.SHAPES[role]
+    plain = {name: fitted.get(name, "") for name in shape} | fitted["for_texts"]
+    body = prompt_templates.fill_own(role, plain) if own is None else prompt_templates.fill(own, plain)
+    frame = fitted | {"ruled": ruled, "cuts": cuts.lines[:CUTS_MAX], "task": {"ref": fitted["ref"]}}
+    parts = [
+        prompt_templates.fill_own(f"{role}_first", frame) if role in WITH_FIRST else "",
+        body,
+        prompt_templates.fill_own(f"{role}_last", frame),
+    ]
+    text = "\n\n".join(part.strip("\n") for part in parts if part.strip())
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _common(run: Run, material: Material) -> dict[str, Any]:
+    """What every role is told: plain values and sections, no rows."""
+    task, agent = run.task, run.agent
+    staged = stage_words(run)
+    where = f"read {one_line(material.source_name)[:NAME_MAX]} in the clone"
+    here = staged.get("at_stage") or {}
+    return {
+        "ref": task.ref,
         "title": one_line(task.title),
         "round": run.round,
-        "agent": run.agent,
-        "material": material,
-        "body": fenced(cut(task.body, BODY_MAX, "description")) if task.body.strip() else "",
-        "source": fenced(material.source) if material.source else "",
-        "guide": fenced(material.guide) if material.guide else "",
-        "commit_form": shlex.quote(f"{_commit_word(task.tags)}: {one_line(task.title)}"),
+        "model": one_line(agent.model) if agent else "",
+        "name": agent.name if agent else "",
+        "instructions": Section(
+            "your instructions", agent.instructions if agent else "", INSTRUCTIONS_MAX, is_fenced=False
+        ),
+        "body": Section("description", task.body, BODY_MAX, where=f"steroids tasks show {task.ref}"),
+        "source": Section(
+            "specification", material.source, SOURCE_MAX, where=where, label=material.source_name
+        ),
+        "source_name": one_line(material.source_name)[:NAME_MAX],
+        "guide": Section(
+            "the project's rules", material.guide, GUIDE_MAX, where="read AGENTS.md in the clone",
+            label="AGENTS.md",
+        ),
+        "build": one_line(material.commands.build)[:COMMAND_MAX],
+        "test": one_line(material.commands.test)[:COMMAND_MAX],
         "docs_only": not (material.commands.build or material.commands.test),
-    }
-    if run.role in Run.OPINION_ROLES:
-        name = f"{run.role}.md"
-        text = _template(name).render(Context(context | judging_prompts.told(run), autoescape=False))
-    elif run.role == Run.Role.REVIEWER:
-        text = _template("reviewer.md").render(
-            Context(context | _for_reviewer(run, decisions), autoescape=False)
-        )
-    else:
-        text = _template("coder.md").render(Context(context | _for_coder(run, decisions), autoescape=False))
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+        "commit_form": shlex.quote(f"{_commit_word(task.tags)}: {one_line(task.title)}"),
+        **staged,
+        "for_texts": {"stage": here.get("label", ""), "stage_about": here.get("about", "")},
+    }  # fmt: skip
 
 
 def _commit_word(tags: list[str]) -> str:
     words = {"bug": "fix", "fix": "fix", "docs": "docs", "refactor": "refactor", "test": "test"}
     return next((words[tag] for tag in tags if tag in words), "feat")
-
-
-def _for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
-    task = run.task
-    last = task.last_submission()
-    red = last if last and last.round == task.round and last.state in {"red", "lost"} else None
-    tail = ""
-    if red and red.state == Submission.State.RED:
-        result = Verification.objects.filter(project=task.project, sha=red.sha).order_by("-at").first()
-        tail = fenced(cut_head(result.tail, TAIL_MAX)) if result else ""
-    earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
-    back = task.rollbacks.order_by("-pk").first()
-    if back:
-        earlier = earlier.filter(queued_at__gt=back.at)
-    resumed = earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first()
-    clash = task.landings.filter(status="conflict").order_by("-pk").first()
-    findings = intake.findings_to_answer(task)
-    return {
-        "rulings": "\n".join(rulings.lines_for_coder(decisions)),
-        "back": back if back and (not last or back.at > last.at) else None,
-        "back_reason": fenced(cut(back.reason, GUIDE_MAX, "reason")) if back else "",
-        "red": red,
-        "red_tail": tail,
-        "resumed": resumed if resumed and (not last or resumed.queued_at > last.at) else None,
-        "clash": clash if clash and clash.submission_id == (last.pk if last else None) else None,
-        "findings": findings,
-        "mandatory": any(finding.mandatory for finding in findings),
-        "finding_texts": [
-            (finding, fenced(cut(_finding_text(finding), FINDINGS_MAX // len(findings), finding.code)))
-            for finding in findings
-        ],
-        "red_problem": fenced(one_line(red.problem)) if red else "",
-        "clash_problem": fenced(clash.problem) if clash else "",
-        **retrying.told(retrying.to_mend(earlier)),
-        "resumed_reason": fenced(resumed.reason) if resumed and resumed.reason else "",
-    }
-
-
-def cut_head(text: str, limit: int) -> str:
-    """The end of the text, saying so where its beginning was left out."""
-    if len(text) <= limit:
-        return text
-    return f"[{len(text) - limit} characters left out]\n{text[-limit:]}"
-
-
-def _finding_text(finding: Any) -> str:
-    parts = [finding.title]
-    for label, value in (
-        ("Location", finding.location), ("Impact", finding.impact), ("Suggestion", finding.suggestion),
-    ):  # fmt: skip
-        if value:
-            parts.append(f"{label}: {value}")
-    return "\n".join(parts)
-
-
-def _for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
-    task = run.task
-    submission = task.submissions.standing().filter(sha=run.sha).order_by("-pk").first()
-    result = Verification.objects.filter(project=task.project, sha=run.sha).order_by("-at").first()
-    settled = rulings.settled_lines(task)
-    ruled = [decision for decision in decisions if decision.expects_change]
-    clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
-    earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
-    given = submission.answers.select_related("finding") if submission else []
-    answers = [f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}" for answer in given]
-    return {
-        "submission": submission,
-        "verification": result,
-        "diff": fenced(cut(submission.diff, DIFF_MAX, "diff"), "diff") if submission else "",
-        "response": fenced(cut(submission.response, GUIDE_MAX, "response"))
-        if submission and submission.response
-        else "",
-        "answers": fenced(cut("\n".join(answers), GUIDE_MAX, "answers")) if answers else "",
-        "settled": fenced(cut("\n".join(settled), FINDINGS_MAX, "settled points")) if settled else "",
-        "ruled": "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in ruled)[2:]),
-        "clarified": "\n\n".join(clarified),
-        **retrying.told(retrying.to_mend(earlier)),
-        "again": submission is not None and submission.reviews.exists(),
-    }

@@ -128,11 +128,15 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
     with transaction.atomic():
         is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
         decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
-        text = prompts.render(run, material, decisions)
+        told = prompts.compose(run, material, decisions)
+        text = told.text
         rulings.mark_used(decisions, run.pk)
         Prompt.objects.update_or_create(run=run, defaults={"text": text})
         changed = Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
-            prompt_hash=sha256(text.encode()).hexdigest(), **changes
+            prompt_hash=sha256(text.encode()).hexdigest(),
+            prompt_text=told.own,
+            template_hash=told.template_hash,
+            **changes,
         )
         run.task.refresh_from_db(fields=["version"])
         if not changed or judging.is_overtaken(run):

@@ -188,8 +188,9 @@ def test_a_coder_is_told_the_rulings_first_and_the_form_last(world: World, rich:
         "## Build and tests",
         "## Your instructions",
         "## Findings to answer",
-        f"### {rich.task.findings.get(title='No test').code} (HIGH, mandatory)",
-        f"### {rich.task.findings.get(title='A typo').code} (LOW)",
+        f"### 1. {rich.task.findings.get(title='No test').code} (HIGH, mandatory)",
+        f"### 2. {rich.task.findings.get(title='A typo').code} (LOW)",
+        "### How to take them",
         "## Hands off settings and status",
         "## How to hand in",
     ]
@@ -421,7 +422,7 @@ def test_a_point_that_a_human_ruled_on_is_not_asked_about_again(world: World) ->
     submission.task.refresh_from_db()
     text = told(world, run_for(world, submission.task))
     assert text.count("The name is wrong") == 1
-    assert f"### {ruled.code}" not in text
+    assert not re.search(rf"### .*{ruled.code}", text)
 
 
 def test_a_ruling_that_may_still_be_undone_is_not_told(world: World) -> None:

@@ -144,8 +144,8 @@ def test_a_ruling_stands_before_the_notice(world: World, task: Task, monkeypatch
     submit(client, task, NO_REASON)
     end(run)
     ruling = "## Decided since your last run. Honour it."
-    monkeypatch.setattr(prompts.rulings, "lines_for_coder", lambda decisions: [ruling])
-    assert told(world, task).startswith(f"{ruling}\n\n## Your last run was not accepted")
+    monkeypatch.setattr(prompts.prompt_parts, "rulings_text", lambda *parts: "1. A point: A")
+    assert told(world, task).startswith(f"{ruling}\n\n1. A point: A\n\n## Your last run was not accepted")
 
 
 def test_a_run_without_any_hand_in_is_told_the_command(world: World, task: Task) -> None:

@@ -1,0 +1,84 @@
+"""The pieces of a prompt: fenced, so that nothing in them speaks as an order, each with its own budget.
+
+What is cut is remembered by name, for the one list in which the prompt says so.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+NAME_MAX = 200
+
+
+def fenced(text: str, info: str = "text") -> str:
+    """The text between fences that nothing in it can close."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{info}\n{text.rstrip()}\n{fence}"
+
+
+def one_line(text: str) -> str:
+    """The text without line ends, so that nothing in it begins a line of the prompt."""
+    return " ".join(text.split())
+
+
+def cut(text: str, limit: int, what: str) -> str:
+    """The text up to the limit, saying so where something was left out."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[{what}: {len(text) - limit} characters left out]"
+
+
+def cut_head(text: str, limit: int) -> str:
+    """The end of the text, saying so where its beginning was left out."""
+    if len(text) <= limit:
+        return text
+    return f"[{len(text) - limit} characters left out]\n{text[-limit:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A text from elsewhere, with its budget."""
+
+    name: str  # specification
+    text: str
+    limit: int  # characters
+    info: str = "text"
+    where: str = ""  # where all of it is to be found: read docs/SPEC.md in the clone
+    keeps_end: bool = False
+    is_fenced: bool = True  # only what people with rights wrote is not
+    instead: str = ""  # what stands there where it is empty
+    label: str = ""  # what the mark in the text calls it, if not by its name
+
+
+@dataclass
+class Cuts:
+    """What did not fit, a line each; `share` is the part of every budget that may be used."""
+
+    share: float = 1.0
+    lines: list[str] = field(default_factory=list)
+
+    def fit(self, section: Section) -> str:
+        """The section as the prompt holds it."""
+        if not section.text.strip():
+            return section.instead
+        limit = max(int(section.limit * self.share), 0)
+        text = section.text
+        if len(text) > limit:
+            where = f": {section.where}" if section.where else ""
+            name = one_line(section.name)[:NAME_MAX].replace("`", "'")
+            self.lines.append(f"{name} ({limit:,} of {len(text):,} characters){where}")
+            label = one_line(section.label or section.name)[:NAME_MAX]
+            text = cut_head(text, limit) if section.keeps_end else cut(text, limit, label)
+        return fenced(text, section.info) if section.is_fenced else text
+
+    def fit_all(self, value: Any) -> Any:
+        """The value with every section in it fitted."""
+        match value:
+            case Section():
+                return self.fit(value)
+            case dict():
+                return {key: self.fit_all(each) for key, each in value.items()}
+            case list():
+                return [self.fit_all(each) for each in value]
+        return value
