@@ -29,6 +29,7 @@ SLOW = {
     "tests/end_to_end/test_demo.py": 90,
     "tests/test_postgres.py": 60,
     "tests/steroidsweb/test_admin.py": 50,
+    "tests/end_to_end/test_zoo.py": 60,
     "tests/end_to_end/test_kills.py": 45,
     "tests/agents/test_demo_cassettes.py": 35,
     "tests/end_to_end/test_own_project.py": 30,

@@ -78,7 +78,7 @@ class Creature:
     outcome: str
     reason: str = ""  # a part of the run's reason, or of the submission's problem
     is_counted: bool = True
-    is_saved: bool = False  # its work lies under a salvage ref
+    is_saved: bool | None = False  # its work lies under a salvage ref; None: as it comes
 
     @property
     def script(self) -> str:
@@ -183,9 +183,7 @@ KEEPERS = [  # they turn against what holds them; all of one user, as without a 
         "silent", "silent",
     ),
     Creature(
-        "hides its keeper",
-        "note(); (RUN / 'pid').unlink(); time.sleep(600)",
-        "lost", is_counted=False,
+        "hides its keeper", "note(); (RUN / 'pid').unlink(); time.sleep(600)", "silent", "silent"
     ),
     Creature(
         "takes its lease away",
@@ -204,7 +202,8 @@ KEEPERS = [  # they turn against what holds them; all of one user, as without a 
         "silent", "silent",
     ),
     Creature(
-        "removes its run's folder", "note(); shutil.rmtree(RUN); time.sleep(600)", "lost", is_counted=False
+        "removes its run's folder", "note(); shutil.rmtree(RUN); time.sleep(600)", "lost",
+        is_counted=False, is_saved=None,
     ),
 ]  # fmt: skip
 
@@ -326,7 +325,7 @@ GIT = [
                      "core.pager", "filter.x.clean", "gc.recentObjectsHook", "core.alternateRefsCommand"):
             git("config", name, touch)
         pathlib.Path(".git/info").mkdir(exist_ok=True)
-        pathlib.Path(".git/info/attributes").write_text("* filter=x diff=x\\n")
+        pathlib.Path(".git/info/attributes").write_text("*.none filter=x diff=x\\n")
         hand_in()
         """,
         "handed_in", is_counted=False,
@@ -382,7 +381,7 @@ HAND_INS = [
     Creature(
         "sends a response without end",
         "sys.exit(0 if post('submit', {'sha': 'ab' * 20, 'response': 'x' * 3_000_000}) in (400, 413) else 9)",
-        "not_taken", "refused",
+        "nothing",
     ),
     Creature(
         "gives its token to a daemon that hands in later",
