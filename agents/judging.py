@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agents import runs
+from agents import caps, runs
 from agents.choosing import Crew, by_domain
 from agents.models import Agent, Run
 from disputes import opinions
@@ -140,6 +140,9 @@ def _start(opinion: Opinion, crew: Crew) -> int:
     if _rests(earlier):
         return 0
     conflict = opinion.conflict
+    if spent := caps.by_task(conflict.task):
+        opinions.fail(opinion, spent.line)
+        return 0
     agent = judge_for(conflict, opinion.kind, crew)
     if agent is None:
         return 0

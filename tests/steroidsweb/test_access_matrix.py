@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -18,8 +19,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
-from agents.models import Host, Run, Token, new_token, token_hash
-from disputes.models import Bulk, Channel, Decision, Delivery, Dispute, SavedView
+from agents.models import Agent, Host, ProviderPause, Run, Token, new_token, token_hash
+from disputes.models import Bulk, Channel, Decision, Delivery, Dispute, Opinion, SavedView
 from tasks.models import Comment, Project, Section, Task
 from tests.factories import create_project, create_run, create_task, create_user
 from tests.filling import fill
@@ -30,12 +31,11 @@ pytestmark = pytest.mark.django_db
 TABLE = Path(__file__).with_name("access.txt")
 CALLERS = (
     "nobody", "outsider", "viewer", "triager", "maintainer", "superuser",
-    "token", "coder", "reviewer", "dead",
+    "token", "coder", "reviewer", "judge", "mediator", "dead",
 )  # fmt: skip
 SESSIONS = {"outsider": "otto", "viewer": "vera", "triager": "tom", "maintainer": "lea", "superuser": "root"}
-# The roles of runs that get a token, and the ones that get none: a verifier runs the project's commands only,
-# and nothing starts a judge or a mediator yet.
-RUNS_WITH_TOKEN, RUNS_WITHOUT = {"coder", "reviewer"}, {"verifier", "judge", "mediator"}
+# The roles of runs that get a token, and the one that gets none: a verifier runs the project's commands only.
+RUNS_WITH_TOKEN, RUNS_WITHOUT = {"coder", "reviewer", "judge", "mediator"}, {"verifier"}
 PAGE_METHODS, API_METHODS = ("GET", "POST"), ("GET", "POST", "PUT", "PATCH", "DELETE")
 REFUSALS = {401: "401", 403: "403", 404: "404", 405: "-"}
 
@@ -129,7 +129,7 @@ class Scene:
 
 ROWS: dict[str, Any] = {
     "queue/D": Dispute, "queue/decisions": Decision, "queue/views": SavedView, "queue/bulk": Bulk,
-    "tasks/<str:ref>/rulings": Decision, "runs": Run, "comments": Comment,
+    "tasks/<str:ref>/rulings": Decision, "runs": Run, "comments": Comment, "accounts": ProviderPause,
     "notifications": Channel, "notifications/deliveries": Delivery,
 }  # fmt: skip
 
@@ -140,12 +140,19 @@ def scene(ledger: Project, lea: User, tom: User, otto: User) -> Scene:
     fill(ledger, 1, tom)
     create_task(create_project("other", members={otto: "maintainer"}))
     dispute = Dispute.objects.get()
+    coder = Agent.objects.create(name="paused-coder", role="coder", provider="codex")
+    coder.projects.set([ledger])
+    ProviderPause.objects.all().delete()
+    ProviderPause.objects.create(name="codex", kind="quota", until=timezone.now() + timedelta(hours=1))
     dead = {"status": Run.Status.ENDED, "ended_at": timezone.now()}
     Run.objects.update(**dead)
     tokens = {name: new_token() for name in ("dead", *sorted(RUNS_WITH_TOKEN))}
     create_run(dispute.task, "coder", spent_hash=token_hash(tokens["dead"]), **dead)
     for role in RUNS_WITH_TOKEN:
-        create_run(dispute.task, role, token_hash=token_hash(tokens[role]))
+        run = create_run(dispute.task, role, token_hash=token_hash(tokens[role]))
+        if role in Run.OPINION_ROLES:
+            run.opinion = Opinion.objects.create(conflict=dispute.conflicts.first(), kind=role)
+            run.save(update_fields=["opinion"])
     return Scene(dispute.task, dispute, tokens | {"token": Token.mint(tom, "laptop")[1]})
 
 
