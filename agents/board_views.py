@@ -60,6 +60,7 @@ def show_board(
 ) -> HttpResponse:
     """The board; after a refusal with the reason and what was typed."""
     request.board_sections = list(project.sections.order_by("rank").values_list("pk", "title"))
+    request.board_disputes = board.disputes_in(project)
     asked = board.BoardFilter(request.GET, queryset=Task.objects.all(), request=request)
     context = {
         "title": f"Board of {project.name}",

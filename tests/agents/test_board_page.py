@@ -10,7 +10,7 @@ from django.test import Client
 from agents.pages.board import CARDS, Board, Column
 from disputes import cases
 from tasks.dependencies import recount
-from tasks.models import Dependency, Project, Task
+from tasks.models import Comment, Dependency, Project, Task
 from tests.factories import (
     create_agent,
     create_project,
@@ -52,7 +52,7 @@ def numbers(found: Column) -> list[int]:
 def test_each_status_stands_in_its_column(client: Client, ledger: Project, vera: User) -> None:
     wanted = {
         "pending": ["pending"], "in_progress": ["in_progress"], "review": ["review"],
-        "escalated": ["failed"], "human": ["disputed"], "deferred": ["deferred"], "done": ["cancelled"],
+        "failed": ["failed"], "human": ["disputed"], "deferred": ["deferred"], "done": ["cancelled"],
     }  # fmt: skip
     for statuses in wanted.values():
         for status in statuses:
@@ -63,14 +63,75 @@ def test_each_status_stands_in_its_column(client: Client, ledger: Project, vera:
     assert [each.count for each in found.columns] == [1] * 7
 
 
+def full(project: Project) -> None:
+    """The six stages of the full preset."""
+    project.settings = {"stages": "full"}
+    project.save()
+
+
+def place(task: Task, stage: str, home: str = "", escalation: str = "") -> Task:
+    Task.objects.filter(pk=task.pk).update(stage=stage, home_stage=home, escalation=escalation, round=2)
+    return task
+
+
 def test_several_stages_are_columns_of_their_own(client: Client, ledger: Project, vera: User) -> None:
-    create_task(ledger, status="pending", stage="arch", number=1)
-    create_task(ledger, status="review", stage="dev", number=2)
-    create_task(ledger, status="deferred", stage="dev", number=3)
-    create_task(ledger, status="cancelled", stage="qa", number=4)
+    full(ledger)
+    create_task(ledger, status="pending", number=1)
+    place(create_task(ledger, status="review", number=2), "dev")
+    place(create_task(ledger, status="deferred", number=3), "dev")
+    place(create_task(ledger, status="cancelled", number=4), "qa")
+
     found = {each.title: numbers(each) for each in board(as_user(client, vera)).columns}
-    assert list(found)[:2] == ["Arch", "Dev"]
-    assert (found["Arch"], found["Dev"], found["Deferred"], found["Done"]) == ([1], [2], [3], [4])
+
+    assert list(found) == [
+        "Stories", "Architecture", "Tests", "Development", "Review", "QA", "Backflow", "Failed",
+        "Needs a human", "Deferred", "Done",
+    ]  # fmt: skip
+    assert (found["Stories"], found["Development"], found["Deferred"], found["Done"]) == ([1], [2], [3], [4])
+
+
+def test_what_was_sent_back_stands_in_backflow_and_nowhere_else(
+    client: Client, ledger: Project, vera: User
+) -> None:
+    full(ledger)
+    place(create_task(ledger, status="in_progress", number=1), "tests", home="dev")
+    place(create_task(ledger, status="in_progress", number=2), "tests")
+
+    found = {each.key: each for each in board(as_user(client, vera)).columns}
+
+    assert (numbers(found["backflow"]), numbers(found["stage-tests"])) == ([1], [2])
+    assert (found["backflow"].count, found["stage-tests"].count) == (1, 1)
+    (card,) = found["backflow"].cards
+    assert (card.stage, card.sent_back_by) == ("Tests", "dev")
+
+
+def test_a_column_of_specialists_says_who_watches_it(client: Client, ledger: Project, vera: User) -> None:
+    column_of = "needs-security-review"
+    place(create_task(ledger, status="in_progress", number=1), column_of, "dev", "security")
+    create_agent("coder", name="anybody")
+
+    unwatched = column(as_user(client, vera), f"stage-{column_of}")
+    create_agent("coder", name="sam", kind="security-specialist")
+    watched = column(as_user(client, vera), f"stage-{column_of}")
+
+    assert (numbers(unwatched), unwatched.is_unwatched) == ([1], True)
+    assert unwatched.hint == "Nobody watches it: no active coder is a security-specialist"
+    assert (watched.hint, watched.is_unwatched) == ("Watched by sam", False)
+    assert not any(each.key == "stage-needs-perf-tuning" for each in board(client).columns)
+
+
+def test_the_tag_of_a_dispute_narrows_the_board(client: Client, ledger: Project, vera: User) -> None:
+    full(ledger)
+    disputed = place(create_task(ledger, status="in_progress", number=1), "tests", home="dev")
+    place(create_task(ledger, status="in_progress", number=2), "tests")
+    Comment.objects.create(
+        project=ledger, task=disputed, body="Wrong.", target="test_sum", by_label="dev-agent", by_kind="run",
+        stage="dev", sends="back",
+    )  # fmt: skip
+
+    found = board(as_user(client, vera), dispute="dispute-tests-vs-dev")
+
+    assert [numbers(each) for each in found.columns if each.count] == [[1]]
 
 
 def test_work_stands_in_the_loops_order_and_what_is_done_newest_first(
