@@ -7,12 +7,15 @@ from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django_q.tasks import async_task
 from unfold.admin import StackedInline
-from unfold.decorators import display
+from unfold.decorators import action, display
 
-from agents.models import Agent, Host, Output, Prompt, Run, Token, new_token, token_hash
+from agents import pauses
+from agents.models import Agent, Host, Output, Prompt, ProviderPause, Run, Token, new_token, token_hash
 from agents.pages.log import plain
 from tasks.admin.base import (
     BaseAdmin,
@@ -24,25 +27,75 @@ from tasks.admin.base import (
     preformatted,
     task_ref,
 )
+from tasks.spans import clock
 
 LIVE_RUNS = Count("runs", ~Q(runs__status=Run.Status.ENDED))
 LOG_PIECES = 5
+CHECKED_MAX = 10  # agents that one action tries
 
 
 @admin.register(Agent)
 class AgentAdmin(SuperuserAdmin, BaseAdmin):
-    list_display = ("name", "role", "provider", "model", "is_active", "priority", "live_of_slots")
-    list_filter = ("role", "provider", "is_active")
+    list_display = (
+        "name", "role", "provider", "model", "tier", "is_active", "priority", "live_of_slots", "state",
+    )  # fmt: skip
+    list_filter = ("role", "provider", "tier", "is_active")
     search_fields = ("name", "model", "kind")
     autocomplete_fields = ("projects",)
+    actions = ("check",)
+    actions_submit_line = ("save_and_check",)
+    readonly_fields = ("last_check",)
     fieldsets = (
-        (None, {"fields": (("name", "role"), ("kind", "is_active"))}),
-        ("Command", {"fields": (("provider", "model"), "settings", "instructions")}),
-        ("What it takes", {"fields": ("projects", "domains", "focus", ("priority", "slots"))}),
+        (None, {"fields": (("name", "role"), ("kind", "is_active"), "last_check")}),
+        (
+            "Command",
+            {"fields": (("provider", "model"), ("vendor", "tier"), "settings", "instructions")},
+        ),
+        ("What it takes", {"fields": ("projects", "domains", "watches", "focus", ("priority", "slots"))}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return super().get_queryset(request).annotate(live=LIVE_RUNS)
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """The pauses are read once for the whole list."""
+        shown = super().get_changelist_instance(request)
+        paused = pauses.paused()
+        for agent in shown.result_list:
+            agent.pause = paused.get(agent.account)
+        return shown
+
+    @display(
+        description="state",
+        label={"paused": "warning", "fails": "danger", "fine": "success", "not tried": "neutral"},
+    )
+    def state(self, agent: Any) -> tuple[str, str]:
+        """Whether its account is paused, else what its last check said."""
+        if pause := getattr(agent, "pause", None):
+            return "paused", f"paused until {clock(pause.until, timezone.now())}"
+        word = {True: "fine", False: "fails"}.get(agent.is_fine, "not tried")
+        return word, word
+
+    @display(description="last check")
+    def last_check(self, agent: Agent) -> str:
+        if agent.checked_at is None:
+            return "Not tried yet. Save and check starts its command once."
+        return f"{clock(agent.checked_at, timezone.now())}: {agent.check_says}"
+
+    @admin.action(description="Check: start the command once")
+    def check(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
+        self._ask(request, list(queryset[:CHECKED_MAX]))
+
+    @action(description="Save and check")
+    def save_and_check(self, request: HttpRequest, agent: Agent) -> None:
+        self._ask(request, [agent])
+
+    def _ask(self, request: HttpRequest, agents: list[Agent]) -> None:
+        """The check is a process of its own; the page shows its result once it is there."""
+        for agent in agents:
+            async_task("agents.jobs.check_agent", agent.pk, group="check")
+        names = ", ".join(agent.name for agent in agents)
+        self.message_user(request, f"{names}: tried now. What came of it stands here in a moment.")
 
     @display(description="running", ordering="live")
     def live_of_slots(self, agent: Any) -> str:
@@ -70,6 +123,15 @@ class HostAdmin(SuperuserAdmin, BaseAdmin):
     @display(description="running", ordering="live")
     def live_of_slots(self, host: Any) -> str:
         return f"{host.live} of {host.slots}"
+
+
+@admin.register(ProviderPause)
+class ProviderPauseAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+    """Accounts in trouble. The dashboard ends a pause."""
+
+    list_display = ("name", "kind", "until", "failures", "reason")
+    list_filter = ("kind",)
+    search_fields = ("name", "reason")
 
 
 class PromptInline(ReadOnlyAdmin, StackedInline):

@@ -1,12 +1,17 @@
 """What django-q2 calls. Short and idempotent: at least once, in any order."""
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 
+from django.conf import settings
 from django.core.cache import caches
 from django.db import close_old_connections
 from django_q.tasks import async_task
 
 from agents import bell, orchestrator
+from agents.models import Agent
 from agents.runtime.host import HostBusy, Reconciler
 
 LAST_TICK = "steroids-last-tick"
@@ -35,3 +40,16 @@ def tick() -> str:
     finally:
         close_old_connections()
     return f"reaped {done.reaped}, started {done.started}, landings {done.landings}"
+
+
+def check_agent(pk: int) -> str:
+    """Try an agent beside the cluster, for it may take longer than a job. What it says stands with it."""
+    agent = Agent.objects.filter(pk=pk).first()
+    if agent is None:
+        return "deleted meanwhile"
+    subprocess.Popen(
+        [sys.executable, str(Path(settings.BASE_DIR) / "manage.py"), "check_agent", agent.name],
+        cwd=settings.BASE_DIR, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    return f"{agent.name} is tried"

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from agents import board_views, run_views, task_views
+from agents import account_views, board_views, run_views, task_views
 from agents.pages.moves import BY_HAND
 
 urlpatterns = [
@@ -19,4 +19,5 @@ urlpatterns = [
     path("runs/<int:pk>/", run_views.run_page, name="run"),
     path("runs/<int:pk>/log/", run_views.run_log, name="run-log"),
     path("runs/<int:pk>/stop/", run_views.stop, name="run-stop"),
+    path("accounts/<int:pk>/try/", account_views.try_again, name="account-try"),
 ]

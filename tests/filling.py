@@ -7,7 +7,7 @@ from django.utils import timezone
 from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
-from agents.models import Output, Prompt, Token
+from agents.models import Output, Prompt, ProviderPause, Token
 from disputes.models import (
     Bulk,
     Channel,
@@ -96,6 +96,10 @@ def fill(project: Project, seed: int, user: User) -> None:
     )
     Group.objects.create(name=f"group {seed}")
     Membership.objects.create(project=project, user=create_user(f"colleague{seed}"), role="viewer")
+    ProviderPause.objects.create(
+        name=f"codex-{project.slug}-{seed}", kind="quota", reason="Its quota is used up",
+        until=timezone.now() + timedelta(hours=1),
+    )  # fmt: skip
     Schedule.objects.create(name=f"tick {seed}", func="agents.jobs.tick", schedule_type=Schedule.MINUTES)
     times = {"started": timezone.now(), "stopped": timezone.now(), "func": "agents.jobs.tick"}
     Success.objects.create(id=f"s{seed}", name=f"s{seed}", success=True, **times)
