@@ -14,13 +14,15 @@ from datetime import time as clock
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
-from disputes.models import Decision, Dispute, Flag, Tally
+from disputes.models import Decision, Dispute, Flag, Opinion, Tally
 from disputes.models.insights import DAY, MARK
 from disputes.protocol import figures
+from disputes.protocol.advice import JudgeVerdict
+from disputes.protocol.arbitration import option_of
 from disputes.protocol.figures import Measure
 from disputes.protocol.severity import GRAVE
 from tasks.models import Answer, Project, Task
@@ -126,6 +128,26 @@ def ruled(within: Within) -> Iterator[Row]:
         day = at.astimezone(UTC).date()
         for measure, key in figures.of_ruling(ruling):
             yield project, day, measure, key, 1
+
+
+@source
+def judged(within: Within) -> Iterator[Row]:
+    """Rulings of people after a judge had spoken for a side: whether they ruled as it said."""
+    before = Opinion.objects.filter(
+        conflict=OuterRef("conflict"), kind=Opinion.Kind.JUDGE, state=Opinion.State.GIVEN,
+        given_at__lte=OuterRef("at"),
+    )  # fmt: skip
+    rows = Decision.objects.standing().filter(
+        within.of("at", "conflict__dispute__project"), authority=Decision.Authority.PERSON
+    )
+    said = rows.annotate(said=Subquery(before.order_by("-pk").values("verdict")[:1])).filter(
+        said__in=[JudgeVerdict.ENFORCE, JudgeVerdict.DISMISS]
+    )
+    for project, at, option, verdict in said.order_by().values_list(
+        "conflict__dispute__project", "at", "option", "said"
+    ):
+        word = "agreed" if option == option_of(verdict) else "differed"
+        yield project, at.astimezone(UTC).date(), Measure.JUDGED, word, 1
 
 
 @source

@@ -221,6 +221,11 @@ class Report:
         return self._share(Measure.FOLLOWED, Conflict.Followed.APPLIED, Conflict.Followed.NOT_HONOURED)
 
     @property
+    def judged(self) -> Share:
+        """Rulings of people that say what the judge had said before, of those where it took a side."""
+        return self._share(Measure.JUDGED, "agreed", "differed")
+
+    @property
     def cannot_tell(self) -> int:
         return self._counts(Measure.FOLLOWED).get(Conflict.Followed.CANNOT_TELL, 0)
 
@@ -383,6 +388,7 @@ def _general(page: Report) -> Iterator[Figure]:
     yield _of("Rulings", "all", "made in under 5 s", page.quick)
     yield _of("Rulings", "all", "honoured", page.honoured)
     yield _count("Rulings", "all", "cannot tell whether honoured", page.cannot_tell)
+    yield _of("Rulings", "after a judge's opinion", "as the judge said", page.judged)
     yield _of("Findings", "critical and high", "DISAGREE rate", page.disagreed)
     for waited in (page.waited, *page.by_severity):
         yield from _times("Time to ruling", waited.label, waited)

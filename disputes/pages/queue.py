@@ -10,7 +10,7 @@ from django.db.models import Exists, IntegerField, OuterRef, Prefetch, Q, QueryS
 from django.utils import timezone
 
 from disputes import triage
-from disputes.models import Conflict, Decision, Dispute
+from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.pages.holders import Held
 from tasks.access import READ, RULE, projects_for
 from tasks.models import Membership, Project
@@ -161,6 +161,7 @@ class Row:
     why: str
     since: datetime
     held: Held
+    judge: str = ""  # what the judge was asked and said, in a word
 
     @property
     def is_late(self) -> bool:
@@ -181,6 +182,10 @@ def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
         "dispute", "kind", "origin", "severity", "status", "opened_at", "coder_label", "reviewer_label",
         "submission__by_model",
     )  # fmt: skip
+    judged = Opinion.objects.filter(conflict=OuterRef("pk"), kind=Opinion.Kind.JUDGE).order_by("-pk")
+    conflicts = conflicts.annotate(
+        judge_state=Subquery(judged.values("state")[:1]), judge_verdict=Subquery(judged.values("verdict")[:1])
+    )
     conflicts = conflicts.prefetch_related(Prefetch("decisions", queryset=rulings, to_attr="rulings"))
     return disputes.select_related("project", "task__project", "claimed_by", "assignee").prefetch_related(
         Prefetch("conflicts", queryset=conflicts)
@@ -206,7 +211,18 @@ def row_of(dispute: Dispute, user: Any) -> Row:
     head = first_of(conflicts)
     why, since = _why(dispute, head)
     number = conflicts.index(head) + 1 if head else 0
-    return Row(dispute, head, number, len(conflicts), why, since, Held.of(dispute, user))
+    judge = _judge_word(head) if head and head.status == Conflict.Status.OPEN else ""
+    return Row(dispute, head, number, len(conflicts), why, since, Held.of(dispute, user), judge)
+
+
+def _judge_word(conflict: Conflict) -> str:
+    """What the judge was asked and said of it, as its chip has it; empty where there is nothing to say."""
+    match getattr(conflict, "judge_state", None):
+        case Opinion.State.ASKED:
+            return "Judge asked"
+        case Opinion.State.GIVEN:
+            return f"Judge: {conflict.judge_verdict}"  # type: ignore[attr-defined]
+    return ""
 
 
 def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:

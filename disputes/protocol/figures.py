@@ -38,6 +38,7 @@ class Measure(StrEnum):
     FLAGS = "flags"  # the same for each heuristic; heuristic|verdict
     REJECTIONS = "rejections"  # completed tasks; how often each was rejected
     RUNS = "runs"  # ended runs; role|outcome
+    JUDGED = "judged"  # rulings of people on what a judge had said before; agreed, differed
     # Only of spans: the two charts over time, a point a day or a week.
     TREND_OPENED = "trend_opened"  # first day
     TREND_WAITED = "trend_waited"  # first day|bucket

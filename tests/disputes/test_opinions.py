@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.test import APIClient
 
 from disputes import cases, opinions, rulings
-from disputes.models import Conflict, Decision, Opinion
+from disputes.bulk.items import ADOPT, items_of
+from disputes.bulk.opinions import agreed
+from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.opinions import Reach, Said
+from disputes.pages.insights import report
 from disputes.protocol.options import Option
 from tasks.configuring import configure
 from tasks.errors import Refused
@@ -402,3 +407,125 @@ def test_the_judges_opinion_is_the_recommendation(ledger: Project, tom: User) ->
     fresh = Conflict.objects.get(pk=conflict.pk)
     [recommended] = [each for each in rulings.options_of(fresh) if each.recommended]
     assert (recommended.letter, recommended.recommended) == ("B", "The judge: It is bounded.")
+
+
+def test_the_insights_tell_how_often_people_rule_as_the_judge_said(ledger: Project, tom: User) -> None:
+    for option in ("uphold_coder", "uphold_coder", "uphold_reviewer"):
+        conflict = disagreement(ledger)
+        opinions.give(opinions.ask(conflict, "judge", user=tom), DISMISS, actor=JUDGE)
+        rulings.decide(conflict, option, user=tom)
+    unsure = disagreement(ledger)
+    opinions.give(opinions.ask(unsure, "judge", user=tom), ESCALATE, actor=JUDGE)
+    rulings.decide(unsure, "uphold_coder", user=tom)
+    rulings.decide(disagreement(ledger), "uphold_coder", user=tom)
+    shown = report([ledger], 7)
+    assert (shown.judged.hits, shown.judged.n) == (2, 3)
+
+
+def test_in_bulk_an_agents_word_counts_where_rulings_of_people_agree_with_it(
+    ledger: Project, tom: User
+) -> None:
+    alone, agreeing, differing = (disagreement(ledger) for _ in range(3))
+    Conflict.objects.filter(pk=alone.pk).update(
+        question="Is green nicer?", reviewer_position="Paint it.", coder_position="Grey is fine."
+    )
+    before = disagreement(ledger)
+    rulings.decide(before, "uphold_coder", user=tom)
+    Dispute.objects.filter(pk=before.dispute_id).update(status="closed")
+    for conflict, said in ((alone, DISMISS), (agreeing, DISMISS), (differing, ENFORCE)):
+        opinions.give(opinions.ask(conflict, "judge", user=tom), said, actor=JUDGE)
+    every = [Conflict.objects.get(pk=each.pk) for each in (alone, agreeing, differing)]
+    [found] = agreed(every).values()
+    assert found.option == "uphold_coder"
+    assert "As the judge wise-1 says: It is bounded." in found.why
+    assert f"As ruled in {before.dispute.ref}" in found.why
+    assert list(agreed(every)) == [agreeing.pk]
+    items = {item.ref: item for item in items_of(ADOPT, [each.dispute_id for each in every], tom)}
+    assert [ref for ref, item in items.items() if not item.why_not] == [agreeing.ref]
+
+
+def test_the_queue_says_what_the_judge_was_asked_and_said(client: Client, ledger: Project, tom: User) -> None:
+    client.force_login(tom)
+    opinion = opinions.ask(disagreement(ledger), "judge", user=tom)
+    assert "Judge asked" in client.get("/queue/").content.decode()
+    opinions.give(opinion, ENFORCE, actor=JUDGE)
+    assert "Judge: enforce" in client.get("/queue/").content.decode()
+
+
+def test_the_page_asks_and_shows_the_opinion_verbatim_and_harmless(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    client.force_login(tom)
+    conflict = disagreement(ledger)
+    page = f"/queue/{conflict.dispute.ref}/"
+    assert "Ask the judge" in client.get(page).content.decode()
+    assert client.post(f"{page}ask/", {"conflict": conflict.ref, "kind": "judge"}).status_code == 302
+    assert "Waits for an answer" in client.get(page).content.decode()
+    again = client.post(f"{page}ask/", {"conflict": conflict.ref, "kind": "judge"})
+    assert (again.status_code, "has been asked" in again.content.decode()) == (409, True)
+    assert client.post(f"{page}ask/", {"conflict": conflict.ref, "kind": "king"}).status_code == 422
+    hostile = replace(
+        ENFORCE, reasons="<script>alert(1)</script>\u202e" + "y" * 6000, agent="<b>judge</b>", model="m\u202e"
+    )
+    opinions.give(Opinion.objects.get(), hostile, actor=JUDGE)
+    shown = client.get(page).content.decode()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    assert "<script>alert(1)" not in shown
+    assert "<b>judge</b>" not in shown
+    assert "\u202e" not in shown
+    assert "2025 more characters" in shown
+
+
+def test_without_a_judge_the_page_has_a_hint_instead_of_the_button(
+    client: Client, ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = dict.fromkeys(Opinion.Kind.values, Reach(False, "Assign one."))
+    monkeypatch.setattr(opinions, "reach_of", lambda conflict: nobody)
+    client.force_login(tom)
+    page = client.get(f"/queue/{disagreement(ledger).dispute.ref}/").content.decode()
+    assert "Assign one." in page
+    assert "Ask the judge</span>" not in page
+    assert "Ask for a proposal</span>" not in page
+
+
+def test_who_only_reads_sees_the_opinion_and_no_button(
+    client: Client, ledger: Project, tom: User, vera: User
+) -> None:
+    conflict = disagreement(ledger)
+    opinions.give(opinions.ask(conflict, "judge", user=tom), ENFORCE, actor=JUDGE)
+    client.force_login(vera)
+    page = client.get(f"/queue/{conflict.dispute.ref}/").content.decode()
+    assert "The delay is unbounded." in page
+    assert "Ask the judge" not in page.partition("<dialog")[0]
+    answer = client.post(f"/queue/{conflict.dispute.ref}/ask/", {"conflict": conflict.ref, "kind": "judge"})
+    assert answer.status_code == 403
+
+
+def test_over_rest_people_ask_and_read_opinions(ledger: Project, tom: User) -> None:
+    client = APIClient()
+    client.force_authenticate(tom)
+    conflict = disagreement(ledger)
+    reply = client.post(f"/api/v1/disputes/{conflict.ref}/ask-judge/", {}, format="json")
+    assert (reply.status_code, reply.data["message"]) == (200, f"The judge is asked about {conflict.ref}.")
+    opinions.give(Opinion.objects.get(), ENFORCE, actor=JUDGE)
+    [shown] = client.get(f"/api/v1/disputes/{conflict.ref}/").data["conflicts"]
+    [opinion] = shown["opinions"]
+    assert (opinion["verdict"], opinion["by_agent"], opinion["by_vendor"]) == (
+        "enforce",
+        "wise-1",
+        "elsewhere",
+    )
+    assert client.post(f"/api/v1/disputes/{conflict.ref}/ask-mediator/", {}, format="json").status_code == 200
+
+
+def test_a_policys_ruling_names_whose_policy_it_is(
+    client: Client, ledger: Project, lea: User, tom: User
+) -> None:
+    judge_rules(ledger, lea)
+    conflict = disagreement(ledger)
+    opinions.apply_policy(ledger)
+    opinions.give(Opinion.objects.get(), DISMISS, actor=JUDGE)
+    client.force_login(tom)
+    page = client.get(f"/queue/{conflict.dispute.ref}/").content.decode()
+    assert "ruled by Lea Lindt\u2019s policy" in page
+    assert "data-undo" in page
