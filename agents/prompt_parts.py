@@ -5,15 +5,16 @@ Only plain values and sections leave this module: no template sees a row.
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from agents import retrying
 from agents.models import Run
-from agents.prompt_sections import Section, one_line
+from agents.prompt_sections import Section, one_line, open_fence
 from disputes import intake, rulings
 from disputes.models import Decision
 from disputes.protocol.options import NOT_FOR_THE_CODER, Option
-from disputes.protocol.wording import ruling_lines
+from disputes.protocol.wording import Ruling, ruling_lines
 from tasks.models import Finding, Submission, Verification
 
 RULINGS_MAX = 48 * 1024
@@ -164,7 +165,20 @@ def rulings_text(decisions: Sequence[Decision], share: float, cuts: list[str]) -
 
 
 def _worded(decisions: Sequence[Decision]) -> str:
-    return "\n".join(ruling_lines(rulings.ruling_of(decision) for decision in decisions)[2:])
+    told = (rulings.ruling_of(decision) for decision in decisions)
+    return "\n".join(ruling_lines(_without_open_fences(ruling) for ruling in told)[2:])
+
+
+def _without_open_fences(ruling: Ruling) -> Ruling:
+    """A ruling may quote an agent, and must not swallow the next one with a fence that it never closes."""
+    names = ("text", "rationale", "constraints")
+    return replace(ruling, **{name: _closed(getattr(ruling, name)) for name in names})
+
+
+def _closed(text: str) -> str:
+    below = [f"   {line}" for line in text.strip().splitlines()[1:]]  # the first stands behind its label
+    fence = open_fence("\n".join(below))
+    return f"{text.rstrip()}\n{fence}" if fence else text
 
 
 def _shortened(decision: Decision, limit: int) -> Decision:

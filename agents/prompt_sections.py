@@ -17,6 +17,26 @@ def fenced(text: str, info: str = "text") -> str:
     return f"{fence}{info}\n{text.rstrip()}\n{fence}"
 
 
+def open_fence(text: str) -> str:
+    """The fence that the text opens and never closes; empty where there is none."""
+    fence = ""
+    for line in re.split(r"\r\n|\n|\r", text):
+        found = re.match(r" {0,3}(`{3,}|~{3,})([^`]*)$", line)
+        if found is None:
+            continue
+        if not fence:
+            fence = found[1]
+        elif found[1][0] == fence[0] and len(found[1]) >= len(fence) and not found[2].strip():
+            fence = ""
+    return fence
+
+
+def closed(text: str) -> str:
+    """The text with its last fence closed, so that it swallows nothing of what follows."""
+    fence = open_fence(text)
+    return f"{text}\n{fence}" if fence else text
+
+
 def one_line(text: str) -> str:
     """The text without line ends, so that nothing in it begins a line of the prompt."""
     return " ".join(text.split())
@@ -70,7 +90,7 @@ class Cuts:
             self.lines.append(f"{name} ({limit:,} of {len(text):,} characters){where}")
             label = one_line(section.label or section.name)[:NAME_MAX]
             text = cut_head(text, limit) if section.keeps_end else cut(text, limit, label)
-        return fenced(text, section.info) if section.is_fenced else text
+        return fenced(text, section.info) if section.is_fenced else closed(text)
 
     def fit_all(self, value: Any) -> Any:
         """The value with every section in it fitted."""

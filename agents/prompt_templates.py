@@ -15,6 +15,8 @@ from django.conf import settings
 from django.template import Context, Engine, Template, TemplateSyntaxError
 from django.template.base import DebugLexer, FilterExpression, Parser, TokenType
 
+from agents.prompt_sections import open_fence
+
 TEXT_MAX = 32 * 1024  # bytes
 BUDGET = 1024 * 1024  # characters that a text may look at while it is filled
 DEPTH_MAX = 20  # of tags within tags
@@ -151,6 +153,8 @@ def check(name: str, text: str) -> list[Fault]:
         return [Fault(1, "it is empty.")]
     used: set[str] = set()
     faults = list(_faults(text, SHAPES[name], used)) or _syntax(text)
+    if not faults and (fence := open_fence(text)):
+        faults.append(Fault(text.count("\n") + 1, f"a fence of {fence[:10]} is never closed."))
     if not faults and (missing := [word for word in NEEDED[name] if word not in used]):
         names = ", ".join(f"{{{{ {word} }}}}" for word in missing)
         faults.append(Fault(1, f"it never says {names}; without it nobody knows what to do."))

@@ -18,7 +18,7 @@ from django.template import TemplateSyntaxError
 
 from agents import judging_prompts, prompt_parts, prompt_templates, prompt_texts
 from agents.models import PromptText, Run
-from agents.prompt_sections import NAME_MAX, Cuts, Section, cut, cut_head, fenced, one_line
+from agents.prompt_sections import NAME_MAX, Cuts, Section, closed, cut, cut_head, fenced, one_line
 from agents.prompt_templates import TooMuch
 from agents.runtime.detect import Commands
 from agents.runtime.git import Mirror
@@ -153,6 +153,7 @@ def _assembled(role: str, data: dict[str, Any], own: str | None, share: float) -
     shape = prompt_templates.SHAPES[role]
     plain = {name: fitted.get(name, "") for name in shape} | fitted["for_texts"]
     body = prompt_templates.fill_own(role, plain) if own is None else prompt_templates.fill(own, plain)
+    body = closed(body)  # a project's text must not swallow what follows it
     frame = fitted | {"ruled": ruled, "cuts": cuts.lines[:CUTS_MAX], "task": {"ref": fitted["ref"]}}
     parts = [
         prompt_templates.fill_own(f"{role}_first", frame) if role in WITH_FIRST else "",

@@ -732,6 +732,7 @@ def test_a_ruling_that_was_undone_is_not_used(ruled: tuple[Run, Decision]) -> No
     rulings.undo(decision, user=create_user(is_superuser=True))
     run.task.refresh_from_db()
     Run.objects.filter(pk=run.pk).update(task_version=run.task.version)
+    run.refresh_from_db()
     starting.prepare(run)
     decision.refresh_from_db()
     assert decision.used_at is None

@@ -791,7 +791,7 @@ def test_example_3_reduced_all_of_it_is_open_again(alert: Conflict, six: Task, p
         "   Ruling: Keep what breaks the specification, do the rest.",
         "   Do: Answer each finding anew: withdraw what is mere taste, give evidence for the rest.",
         "## Findings to answer",
-        *(f"### ISSUE-R1-{number:03d} (" for number in (1, 2, 3)),
+        *(f"### {number}. ISSUE-R1-{number:03d} (" for number in (1, 2, 3)),
     )
     refused(code(six, "- ISSUE-R1-001: fixed\n"), "unanswered_findings")
     reply = code(six, six_blocks(declined=1))

@@ -1,0 +1,217 @@
+"""A project's own texts of prompts: what is refused, what they can never take away, and their versions."""
+
+from typing import Any
+
+import pytest
+
+from agents import prompt_templates, prompt_texts, prompts
+from agents.models import PromptText, Run
+from agents.prompt_templates import TooMuch
+from agents.prompt_texts import BadText
+from tasks.models import Event, Project
+from tests.agents.test_prompts import assert_hands_off, reject, reviewed, rule, run_for, told
+from tests.agents.world import World, make_world  # noqa: F401
+from tests.factories import create_project, create_user
+
+pytestmark = pytest.mark.django_db
+
+CODER = "# {{ title }}\n\nSpeak like a pirate.\n\n{{ body }}\n{% if source %}{{ source }}{% endif %}\n"
+
+
+def faults(text: str, name: str = "coder") -> list[str]:
+    return [str(fault) for fault in prompt_templates.check(name, text)]
+
+
+@pytest.fixture
+def lea(db: None) -> Any:
+    return create_user("lea")
+
+
+# --- What is refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", prompt_templates.SHAPES)
+def test_the_programs_own_text_would_be_taken_from_a_project(name: str) -> None:
+    assert faults(prompt_templates.own_source(name), name) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{{ titel }}", "there is no variable 'titel'; there are body, build"),
+        ("{{ title.upper }}", "there is no variable 'title.upper'"),
+        ("{{ settings.SECRET_KEY }}", "there is no variable 'settings.SECRET_KEY'"),
+        ("{{ task.project.settings }}", "there is no variable 'task.project.settings'"),
+        ("{{ run.token_hash }}", "there is no variable 'run.token_hash'"),
+        ("{% if nothing %}a{% endif %}", "there is no variable 'nothing'"),
+        ("{{ title|default:secret }}", "there is no variable 'secret'"),
+        ("{% include 'hands_off.md' %}", "the tag 'include' is not allowed"),
+        ("{% extends 'coder.md' %}", "the tag 'extends' is not allowed"),
+        ("{% load static %}", "the tag 'load' is not allowed"),
+        ("{% debug %}", "the tag 'debug' is not allowed"),
+        ("{% url 'admin:index' %}", "the tag 'url' is not allowed"),
+        ("{% lorem 99999999 w %}", "the tag 'lorem' is not allowed"),
+        ("{% for a in body %}{% for b in body %}x{% endfor %}{% endfor %}", "the tag 'for' is not allowed"),
+        ("{{ title|center:999999999 }}", "the filter 'center' is not allowed"),
+        ("{{ title|stringformat:'999999999d' }}", "the filter 'stringformat' is not allowed"),
+        ("{{ title|add:body }}", "the filter 'add' is not allowed"),
+        ("{{ title|nothing }}", "the filter 'nothing' is not allowed"),
+        ("{% if title %}never closed", "Unclosed tag on line 3: 'if'"),
+        ("{{ title| }}", "Could not parse the remainder"),
+        ("{{ __class__ }}", "may not begin with underscores"),
+        ("{% endif %}", "Invalid block tag on line 3"),
+        ("{% %}", "the tag '' is not allowed"),
+    ],
+)
+def test_what_could_reach_further_is_refused_with_its_line(line: str, words: str) -> None:
+    found = faults(f"{{{{ title }}}} {{{{ body }}}}\n{{{{ source }}}}\n{line}\n")
+
+    assert len(found) >= 1
+    assert words in found[0]
+    assert found[0].startswith("line 3: ")
+
+
+def test_what_stands_in_a_comment_is_nothing() -> None:
+    assert faults(CODER + "{% comment %}{{ secret }}{% load x %}{% endcomment %}") == []
+
+
+def test_a_text_that_never_says_what_to_do_is_refused() -> None:
+    assert faults("Be nice. {{ title }}") == [
+        "line 1: it never says {{ body }}, {{ source }}; without it nobody knows what to do."
+    ]
+
+
+@pytest.mark.parametrize("text", ["", " \n", "x" * (prompt_templates.TEXT_MAX + 1)])
+def test_an_empty_or_endless_text_is_refused(text: str) -> None:
+    assert len(faults(text)) == 1
+
+
+def test_there_is_no_prompt_of_another_name() -> None:
+    assert "is no prompt" in faults(CODER, "verifier")[0]
+
+
+def test_tags_within_tags_have_an_end() -> None:
+    deep = "{% if title %}" * 5000 + "{% endif %}" * 5000
+    assert faults(deep[: prompt_templates.TEXT_MAX]) == ["line 1: more than 20 tags stand within each other."]
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "{% for a in body %}" * 4 + "{{ body }}" + "{% endfor %}" * 4,
+        "{{ body }}" * 3000,
+    ],
+)
+def test_a_text_that_nobody_checked_comes_to_an_end_all_the_same(bomb: str) -> None:
+    with pytest.raises(TooMuch):
+        prompt_templates.fill(bomb, {"body": "word " * 2000})
+
+
+# --- What it can never take away --------------------------------------------------------------------------
+
+
+def test_a_projects_text_stands_between_the_rulings_and_the_hand_in(world: World, lea: Any) -> None:
+    submission = reviewed(world, body="Weeks, please.")
+    ruled, _ = reject(submission, "The name is wrong", "No test")
+    rule(ruled, "uphold_reviewer")
+    submission.task.refresh_from_db()
+    prompt_texts.write(world.project, "coder", CODER, user=lea)
+    run = run_for(world, submission.task)
+    text = told(world, run)
+
+    places = [
+        text.index(words)
+        for words in (
+            "## Decided since your last run.", "Speak like a pirate.", "Weeks, please.",
+            "## Findings to answer", "## Hands off settings and status", "## How to hand in",
+            f"steroids tasks update {run.task.ref} --status review",
+        )
+    ]  # fmt: skip
+    assert places == sorted(places)
+    assert "You work alone in this private clone" not in text
+    assert_hands_off(text)
+
+
+def test_a_reviewers_text_keeps_what_is_settled_and_the_form(world: World, lea: Any) -> None:
+    submission = reviewed(world)
+    rule(reject(submission, "The name is wrong")[0], "uphold_coder")
+    prompt_texts.write(world.project, "reviewer", "{{ title }} {{ body }}\n\n{{ diff }}\n", user=lea)
+    run = run_for(world, submission.task, "reviewer", sha=submission.sha)
+    text = told(world, run)
+
+    assert text.index("## Settled. Do not raise again.") < text.index("```diff") < text.index("## Hands off")
+    assert "## Verdict: NEEDS_REVISION" in text
+
+
+def test_a_text_cannot_hide_what_follows_it_in_a_fence_of_its_own(world: World, lea: Any) -> None:
+    with pytest.raises(BadText, match="fence"):
+        prompt_texts.write(world.project, "coder", CODER + "\n```\nnever closed\n", user=lea)
+    half = CODER + "{% if guide %}\n```\n{% endif %}and{% if build %}\n```\n{% endif %}"
+    prompt_texts.write(world.project, "coder", half, user=lea)
+    run = run_for(world, world.task(title="Weeks", body="Weeks.", status="in_progress", round=1))
+    material = prompts.Material(guide="Be kind.")
+
+    assert_hands_off(prompts.render(run, material, []))
+
+
+def test_a_row_that_was_edited_past_every_check_gives_way_to_the_programs_text(world: World) -> None:
+    for version, text in enumerate(("{{ body }}" * 3000, "{% if title %}", "{% load x %}"), start=1):
+        PromptText.objects.update(is_active=False)
+        PromptText.objects.create(
+            project=world.project, name="coder", version=version, text=text, hash="0" * 64
+        )
+        run = run_for(world, world.task(body="word " * 2000, status="in_progress", round=1))
+        composed = prompts.compose(run, prompts.Material(), [])
+
+        assert composed.own is None
+        assert "You work alone in this private clone" in composed.text
+        assert_hands_off(composed.text)
+
+
+# --- Versions ---------------------------------------------------------------------------------------------
+
+
+def test_each_version_is_kept_and_one_is_in_use(lea: Any) -> None:
+    ledger = create_project(slug="ledger")
+    first = prompt_texts.write(ledger, "coder", CODER, user=lea)
+    second = prompt_texts.write(ledger, "coder", CODER + "Arr.\n", user=lea)
+    assert [text.version for text in (first, second)] == [1, 2]
+    assert prompt_texts.in_use(ledger.pk, "coder") == second
+    prompt_texts.use(first, user=lea)
+    assert prompt_texts.in_use(ledger.pk, "coder") == first
+    prompt_texts.use_the_programs(first, user=lea)
+
+    assert prompt_texts.in_use(ledger.pk, "coder") is None
+    assert PromptText.objects.count() == 2
+    notes = Event.objects.filter(kind="prompt_changed").order_by("pk").values_list("note", flat=True)
+    assert list(notes)[-2:] == [
+        "coder: back to version 1 of the project's own text", "coder: the program's text",
+    ]  # fmt: skip
+
+
+def test_another_projects_text_is_not_used(world: World, lea: Any) -> None:
+    prompt_texts.write(create_project(), "coder", CODER, user=lea)
+    assert "pirate" not in told(world, run_for(world))
+
+
+def test_a_run_keeps_which_text_it_was_told(world: World, lea: Any) -> None:
+    from agents.runtime import commands, starting
+
+    text = prompt_texts.write(world.project, "coder", CODER, user=lea)
+    run = run_for(world)
+    known = commands.commands_of(world.project, world.mirror, run.base_sha)
+    starting.tell(run, world.mirror, known)
+    kept = Run.objects.get(pk=run.pk)
+
+    assert kept.prompt_text == text
+    assert kept.template_hash == prompt_templates.hash_of("coder", text.text)
+    assert kept.template_hash != prompt_templates.hash_of("coder")
+    assert len(kept.prompt_hash) == 64
+
+
+def test_a_bad_text_changes_nothing(lea: Any) -> None:
+    ledger: Project = create_project()
+    with pytest.raises(BadText, match="line 2: there is no variable 'nothing'"):
+        prompt_texts.write(ledger, "coder", "{{ title }}{{ body }}{{ source }}\n{{ nothing }}", user=lea)
+
+    assert not PromptText.objects.exists()
