@@ -68,10 +68,10 @@ OWN_ENDS = {
 FAULTS = [(name, fault) for name in sorted(COMMANDS) for fault in ENDS] + [("gemini", "bad_key")]
 
 
-def an_agent(name: str, url: str, role: str = "coder", **more: Any) -> Agent:
-    command = COMMANDS[name]
+def an_agent(provider: str, url: str, role: str = "coder", **more: Any) -> Agent:
+    command = COMMANDS[provider]
     return Agent.objects.create(
-        name=more.pop("name", f"{name}-{role}"), role=role, provider=name, model=command.model,
+        name=more.pop("name", f"{provider}-{role}"), role=role, provider=provider, model=command.model,
         settings=command.settings_for(url), **more,
     )  # fmt: skip
 
@@ -119,9 +119,10 @@ def test_a_fault_of_the_server_has_a_name(
     if pause is None:
         return
     assert pause.kind == expected.error_class
-    for _ in range(5):  # it is left alone while its account rests
+    for _ in range(5):
         loop.turn()
-    assert Run.objects.filter(role="coder").count() == 1
+    while_it_rests = Run.objects.filter(role="coder", queued_at__lt=pause.until)
+    assert list(while_it_rests) == [run]
 
 
 def test_a_reset_time_of_an_hour_is_believed(
@@ -180,13 +181,14 @@ def test_work_that_was_not_handed_in_is_kept(
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_a_tool_that_never_ends_is_ended_with_all_its_children(
-    name: str, loop: Loop, remote: Path, model_stub: Callable[..., ModelStub], settings: Any
+    name: str, loop: Loop, remote: Path, model_stub: Callable[..., ModelStub]
 ) -> None:
     stub = model_stub(SCRIPTS["never_ends"])
     an_agent(name, stub.url)
     run = first_end(task_in(small_project(remote)))
     assert len(stub.turns()) >= 1
-    assert run.outcome in {"silent", "wall"}, output_of(run)
+    # codex goes on after some seconds with the tool in the background, and ends by itself.
+    assert run.outcome == ("nothing" if name == "codex" else "silent"), output_of(run)
     assert_nothing_lives(run)
 
 
