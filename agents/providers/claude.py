@@ -45,7 +45,12 @@ class Claude(Cli):
 
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         model = ["--model", launch.model] if launch.model else []
-        return ["-p", "--output-format", "stream-json", "--verbose", *model, "--dangerously-skip-permissions"]
+        # A repository's own hooks and servers would run before the agent has read anything.
+        own_only = ["--strict-mcp-config", "--setting-sources", "user"]
+        return [
+            "-p", "--output-format", "stream-json", "--verbose", *model, *own_only,
+            "--dangerously-skip-permissions",
+        ]  # fmt: skip
 
     def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
         key = self.key(settings, launch)
