@@ -590,27 +590,28 @@ def tasks_reject(args: argparse.Namespace, api: Api) -> Reply:
     return api.post(path, notes=args.notes, review=document(args.file), model=args.model)
 
 
-def head() -> str:
+def head(folder: str = ".") -> str:
     """The commit to hand in: HEAD, if everything is in it."""
-    changes = git("status", "--porcelain", "--untracked-files=no").splitlines()
+    changes = git("status", "--porcelain", "--untracked-files=no", folder=folder).splitlines()
     if changes:
         names = ", ".join(line(change[3:]) for change in changes[:5]) + (", ..." if len(changes) > 5 else "")
         hint = "Commit them first, or name a commit with --sha."
         raise Stop(USAGE, f"There are uncommitted changes: {names}.", hint)
-    return git("rev-parse", "--verify", "HEAD").strip()
+    return git("rev-parse", "--verify", "HEAD", folder=folder).strip()
 
 
-def git(*words: str) -> str:
-    """The output of a git command in the current folder, as text."""
-    return git_bytes(*words).decode(errors="replace")
+def git(*words: str, folder: str = ".") -> str:
+    """The output of a git command in a folder, as text."""
+    return git_bytes(*words, folder=folder).decode(errors="replace")
 
 
-def git_bytes(*words: str) -> bytes:
-    """The output of a git command in the current folder."""
+def git_bytes(*words: str, folder: str = ".") -> bytes:
+    """The output of a git command in a folder."""
     import subprocess
 
     try:
-        done = subprocess.run(["git", "--no-optional-locks", *words], capture_output=True, check=False)
+        argv = ["git", "--no-optional-locks", "-C", folder, *words]
+        done = subprocess.run(argv, capture_output=True, check=False)
     except OSError:
         raise Stop(USAGE, "git cannot be run.", "Name the commit with --sha.") from None
     if done.returncode:
@@ -621,7 +622,9 @@ def git_bytes(*words: str) -> bytes:
 
 def comment(args: argparse.Namespace, api: Api) -> Reply:
     """Says something on a task."""
-    return api.post(task_path(args, api, "comment"), body=args.body, target=args.target, parent=args.parent)
+    moves = {name: True for name in ("back", "disagree", "resolve") if getattr(args, name)}
+    path = task_path(args, api, "comment")
+    return api.post(path, body=args.body, target=args.target, parent=args.parent, **moves)
 
 
 def blocked(args: argparse.Namespace, api: Api) -> Reply:
@@ -767,9 +770,7 @@ def pull(args: argparse.Namespace, api: Api) -> Reply:
         try:
             claimed = api.post(f"{API}pull/claim/")
             if claimed:
-                say(
-                    f"Run {label(claimed.get('run'))}, {label(claimed.get('role'))}: {label(claimed.get('task'))}"
-                )
+                say("Claimed run " + ", ".join(label(claimed.get(key)) for key in ("run", "task", "role")))
                 result = PulledRun(args, api.where().url, claimed).carry_out(words)
                 say(result)
                 done += 1
@@ -1002,13 +1003,15 @@ def run_git(folder: str, *words: str) -> None:
         raise Stop(REFUSED, f"git {words[0]} failed: {line(done.stderr.decode(errors='replace'))[-300:]}")
 
 
-def bring(api: Api, pulled: Reply, sha: str) -> None:
+def bring(api: Api, pulled: Reply, sha: str, folder: str = ".") -> None:
     """Sends the commits that only this machine has, so that the server can take the submission."""
     if sha == pulled.get("base"):
         return
+    if not re.fullmatch("[0-9a-f]{40,64}", sha):
+        raise Stop(USAGE, "Name the commit by its full SHA: its commits are sent along.")
     ref = str(pulled["ref"])
-    git_bytes("update-ref", ref, sha)
-    data = git_bytes("bundle", "create", "--quiet", "-", ref, f"^{pulled['base']}")
+    git_bytes("update-ref", ref, sha, folder=folder)
+    data = git_bytes("bundle", "create", "--quiet", "-", ref, f"^{pulled['base']}", folder=folder)
     if len(data) > MAX_BUNDLE:
         raise Stop(USAGE, f"Your commits are {len(data)} bytes; at most {MAX_BUNDLE} (8 MiB) are taken.")
     api.upload(own_path(pulled["bundle"]), data)
@@ -1037,8 +1040,11 @@ def show_tasks(args: argparse.Namespace, reply: Reply) -> str:
     rows = reply["results"]
     if not rows:
         return "No tasks."
-    cells = ((row.get("ref"), shorten(row.get("title")), row.get("status"), row.get("round")) for row in rows)
-    return table(("ID", "TITLE", "STATUS", "ROUND"), cells)
+    cells = [(row.get("ref"), shorten(row.get("title")), row.get("status"), row.get("round")) for row in rows]
+    if not any(row.get("where") for row in rows):
+        return table(("ID", "TITLE", "STATUS", "ROUND"), cells)
+    placed = [(*cell, row.get("where")) for cell, row in zip(cells, rows, strict=True)]
+    return table(("ID", "TITLE", "STATUS", "ROUND", "STAGE"), placed)
 
 
 def fields(thing: Reply, without: Iterable[str] = ()) -> list[str]:
@@ -1260,6 +1266,10 @@ def build_parser() -> argparse.ArgumentParser:
     leaf.add_argument("--body", required=True, metavar="TEXT")
     leaf.add_argument("--target", metavar="T", help="what it is about, such as a finding's code")
     leaf.add_argument("--parent", metavar="N", type=count, help="the comment that is answered")
+    moves = leaf.add_mutually_exclusive_group()
+    moves.add_argument("--back", action="store_true", help="object: send the task one stage back")
+    moves.add_argument("--disagree", action="store_true", help="answer an objection: it is wrong")
+    moves.add_argument("--resolve", action="store_true", help="answer an objection: it is right")
     leaf = top.add("blocked", "say that the task cannot go on without a human", blocked, ref="task")
     leaf.add_argument("--reason", required=True, metavar="TEXT")
     leaf = top.add("escalate", "pass a task that you cannot do on to specialists", escalate, ref="task")

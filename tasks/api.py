@@ -43,12 +43,15 @@ class TaskSerializer(serializers.ModelSerializer[Task]):
     marker = serializers.CharField(read_only=True)
     project = serializers.CharField(source="project.slug", read_only=True)
     section = serializers.CharField(source="section.title", read_only=True)
+    where = serializers.CharField(
+        read_only=True, help_text="Its stage among those of the project; empty where there is only one."
+    )
 
     class Meta:
         model = Task
         fields = [
-            "ref", "title", "status", "marker", "round", "severity", "project", "section", "tags", "source",
-            "rejections", "landed_sha", "landed_at", "status_at",
+            "ref", "title", "status", "stage", "where", "marker", "round", "severity", "project", "section",
+            "tags", "source", "rejections", "landed_sha", "landed_at", "status_at",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -168,6 +168,18 @@ def onward(config: Config, stage: str, home: str) -> Stage | None:
     return next_stage(config, home if here and here.is_escalation else stage)
 
 
+def where(config: Config, name: str, home: str = "", *, is_escalated: bool = False) -> str:
+    """Where a task stands, for people; empty where a project has only the one stage."""
+    here = stage_named(config, name)
+    total = len(stages_of(config))
+    if here is None or (total == 1 and not here.is_escalation):
+        return ""
+    if here.is_escalation:
+        return f"{here.label}, from {home}" if home else here.label
+    place = f"{here.label} ({position(config, name)} of {total})"
+    return f"{place}, sent back by {home}" if home and not is_escalated else place
+
+
 # --- The setting ------------------------------------------------------------------------------------------
 
 _KNOWN = {stage.name: stage for stage in reversed((*FULL, *ESCALATIONS))}

@@ -241,7 +241,9 @@ def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
             at = _at(*_place(task))
             if at not in offers:
                 offers[at] = _offers(task, role, columns)
-            column.cards.append(_card(task, standing_of(task, facts), at, column, may_move=bool(offers[at])))
+            card = _card(task, config, standing_of(task, facts), at, column)
+            card.may_move = bool(offers[at])
+            column.cards.append(card)
     every = [offer for found_there in offers.values() for offer in found_there]
     return Board(columns, facts.seated[project.pk] if found else 0, every)
 
@@ -254,13 +256,12 @@ def _crew(project: Project, config: ProjectSettings, held: set[str]) -> list[Age
     return list(coders.filter(Q(projects=project) | Q(projects__isnull=True)).order_by("name").distinct())
 
 
-def _card(task: Task, standing: Standing, at: str, column: Column, *, may_move: bool) -> Card:
-    config = task.project.config
+def _card(task: Task, config: ProjectSettings, standing: Standing, at: str, column: Column) -> Card:
     one = len(stages.stages_of(config)) == 1
     named = stages.stage_named(config, task.stage)
     elsewhere = not one and named is not None and column.stages is None and column.key != "done"
     back = task.home_stage if task.home_stage and not task.escalation else ""
-    return Card(task, standing, at, may_move, named.label if elsewhere and named else "", back)
+    return Card(task, standing, at, False, named.label if elsewhere and named else "", back)
 
 
 def _place(task: Task) -> tuple[str, str, bool]:

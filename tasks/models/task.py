@@ -173,6 +173,14 @@ class Task(models.Model):
         """The box in TODO.md."""
         return f"[{states.MEANINGS[Status(self.status)].marker}]"
 
+    @property
+    def where(self) -> str:
+        """Its stage among those of the project, for people; empty where there is only one."""
+        if not self.escalation and "stages" not in self.project.settings:
+            return ""
+        is_escalated = bool(self.escalation)
+        return stages.where(self.project.config, self.stage, self.home_stage, is_escalated=is_escalated)
+
     # --- Moves. Nobody outside this class assigns `status`. -----------------------------------------------
 
     def move(

@@ -100,6 +100,8 @@ def test_a_task_in_the_list(ledger: Project, vera: User) -> None:
         "status": "review",
         "marker": "[o]",
         "round": 2,
+        "stage": "dev",
+        "where": "",
         "severity": "high",
         "project": "ledger",
         "section": "Calls",
@@ -547,3 +549,17 @@ def test_tasks_are_not_written_over_rest(ledger: Project, lea: User, method: str
     task.refresh_from_db()
     assert task.title == "Retry"
     assert reply.status_code == 405
+
+
+def test_a_task_says_where_among_the_stages_it_stands() -> None:
+    project = create_project("atlas", settings={"stages": "full"})
+    task = create_task(project)
+    Task.objects.filter(pk=task.pk).update(stage="tests", home_stage="dev")
+    sent_back = api.TaskSerializer(Task.objects.get(pk=task.pk)).data
+    column = {"stage": "needs-security-review", "home_stage": "dev", "escalation": "security"}
+    Task.objects.filter(pk=task.pk).update(**column)
+
+    assert (sent_back["stage"], sent_back["where"]) == ("tests", "Tests (3 of 6), sent back by dev")
+    assert (
+        api.TaskSerializer(Task.objects.get(pk=task.pk)).data["where"] == "Needs a security review, from dev"
+    )
