@@ -92,6 +92,9 @@ def _findings(findings: Sequence[Finding], ref: str) -> dict[str, Any]:
 
 def _text_of(finding: Finding) -> str:
     parts = [finding.title]
+    names = getattr(finding, "raised_by", [])
+    if len(names) > 1:
+        parts.append(f"Raised by: {', '.join(names)}")
     for label, value in (
         ("Location", finding.location), ("Impact", finding.impact), ("Suggestion", finding.suggestion),
     ):  # fmt: skip

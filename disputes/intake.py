@@ -34,10 +34,7 @@ def last_reviews(task: Task) -> list[Review]:
     of_task = Review.objects.standing().filter(submission__task=task).select_related("submission")
     of_task = of_task.filter(submission__stage__in=["", task.stage])
     last = of_task.order_by("-pk").first()
-    if last is None:
-        return []
-    beside = of_task.filter(submission=last.submission_id, turn=last.turn) if last.turn is not None else None
-    return [*newest_of_each(beside or ()), *([] if beside else [last])]
+    return newest_of_each(last.of_its_turn().select_related("submission")) if last else []
 
 
 def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
@@ -74,13 +71,20 @@ def findings_to_answer(task: Task) -> list[Finding]:
 
 
 def _merged(reviews: list[Review]) -> list[Finding]:
-    """The points of these reviews but follow-ups; one that several raise is there once, as the gravest."""
+    """The points of these reviews but follow-ups; one that several raise is there once, as the gravest.
+
+    Each knows in `raised_by` who raised it.
+    """
     rows = Finding.objects.filter(review__in=reviews, is_follow_up=False).select_related("first", "review")
     points: dict[int, Finding] = {}
-    for finding in rows.order_by("review", "ordinal"):
+    names: dict[int, list[str]] = {}
+    for finding in rows.order_by("review_id", "ordinal"):
+        names.setdefault(finding.origin.pk, []).append(finding.review.by_agent)
         known = points.get(finding.origin.pk)
         if known is None or _weight(finding) > _weight(known):
             points[finding.origin.pk] = finding
+    for key, finding in points.items():
+        finding.raised_by = list(dict.fromkeys(names[key]))  # type: ignore[attr-defined]
     return list(points.values())
 
 
@@ -241,17 +245,16 @@ def raised_by(finding: Finding) -> list[str]:
     same = Finding.objects.standing().filter(
         Q(pk=finding.origin.pk) | Q(first=finding.origin.pk), review__submission=finding.review.submission_id
     )
-    names = [finding.review.by_agent, *same.order_by("pk").values_list("review__by_agent", flat=True)]
-    return list(dict.fromkeys(names))
+    names = same.order_by("pk").values_list("review__by_agent", flat=True)
+    return list(dict.fromkeys(names)) or [finding.review.by_agent]
 
 
 def not_raised_by(finding: Finding) -> list[str]:
     """What the other reviewers of that submission said of it, where they did not see the point."""
     seen = raised_by(finding)
-    beside = Review.objects.filter(submission=finding.review.submission_id, turn=finding.review.turn)
     return [
         f"{review.by_agent} reviewed the same commit and did not raise it: {review.get_verdict_display()}."
-        for review in newest_of_each(beside if finding.review.turn is not None else ())
+        for review in newest_of_each(finding.review.of_its_turn())
         if review.by_agent not in seen
     ]
 

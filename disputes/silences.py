@@ -68,7 +68,9 @@ def watched_findings(submission: Submission, review: Review) -> list[Finding]:
     before = set(
         answers.filter(submission__in=since.exclude(state__in=UNTAKEN)).values_list("finding", flat=True)
     )
-    findings = list(review.findings.select_related("first", "review"))
+    of_turn = Finding.objects.filter(review__in=review.of_its_turn()).select_related("first", "review")
+    points = {finding.origin.pk: finding for finding in of_turn.order_by("-pk")}  # once, whoever raised it
+    findings = sorted(points.values(), key=lambda finding: finding.pk)
     asked_besides = now - {finding.origin.pk for finding in findings}
     return [
         finding

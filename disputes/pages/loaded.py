@@ -58,6 +58,9 @@ class Rows:
             return []
         reviews = Review.objects.filter(submission=self.conflict.submission_id).order_by("-pk")
         wanted = Q(possibly__isnull=False) | Q(review__in=reviews.values("pk")[:1])
+        wanted |= Q(
+            review__submission=self.conflict.submission_id, review__turn__in=reviews.values("turn")[:1]
+        )
         if self.conflict.finding_id:
             wanted |= Q(pk=self.conflict.finding_id) | Q(first=self.conflict.finding_id)
         findings = self.task.findings.filter(wanted).select_related("review", "possibly", "first")
@@ -100,9 +103,13 @@ class Rows:
         wanted = Q(pk=self.conflict.submission_id) | Q(pk__in=newest)
         if self._last_raised:
             wanted |= Q(pk=self._last_raised.review.submission_id)
-        reviews = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+        reviews = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk")
         rows = self.task.submissions.filter(wanted).defer("since_last_round")
-        rows = rows.annotate(newest_review=Subquery(reviews), newest=Subquery(newest))
+        rows = rows.annotate(
+            newest_review=Subquery(reviews.values("pk")[:1]),
+            newest_turn=Subquery(reviews.values("turn")[:1]),
+            newest=Subquery(newest),
+        )
         return {row.pk: row for row in rows.order_by("pk")}
 
     @property
@@ -121,5 +128,12 @@ class Rows:
         if disputed is None or disputed.state != Submission.State.VERIFIED or disputed.newest_review is None:
             return None
         settled = settled_among((each, next(iter(each.rulings), None)) for each in around)
-        last = [each for each in self._findings if each.review_id == disputed.newest_review]
+        last = [each for each in self._findings if _is_of_last_turn(each.review, disputed)]
         return {each.origin.pk for each in last if each.mandatory} - set(settled)
+
+
+def _is_of_last_turn(review: Review, reviewed: Any) -> bool:
+    """Whether it is the newest review of the submission, or one beside it in the same turn."""
+    if review.pk == reviewed.newest_review:
+        return True
+    return (review.submission_id, review.turn) == (reviewed.pk, reviewed.newest_turn or -1)

@@ -18,12 +18,15 @@ def blockers_for(submissions: Iterable[Submission]) -> dict[int, set[int] | None
     """The same for many, by the submission's key, in four queries at most."""
     every = {submission.pk: submission for submission in submissions}
     verified = [pk for pk, each in every.items() if each.state == Submission.State.VERIFIED]
-    reviews = Review.objects.filter(submission__in=verified).order_by("pk").values_list("submission", "pk")
-    last = dict(reviews)  # the newest of each submission
-    raised = Finding.objects.filter(review__in=last.values(), mandatory=True).select_related("first")
+    reviews = Review.objects.filter(submission__in=verified).order_by("pk")
+    last: dict[int, tuple[int | None, set[int]]] = {}  # the newest of each submission, and its turn
+    for of, review, turn in reviews.values_list("submission", "pk", "turn"):
+        beside = last[of][1] if turn is not None and of in last and last[of][0] == turn else set()
+        last[of] = turn, beside | {review}
+    by_review = {review: pk for pk, (_, those) in last.items() for review in those}
+    raised = Finding.objects.filter(review__in=by_review, mandatory=True).select_related("first")
     settled = settled_by_task({every[pk].task_id for pk in last})
     found: dict[int, set[int] | None] = {pk: set() if pk in last else None for pk in every}
-    by_review = {review: pk for pk, review in last.items()}
     for finding in raised:
         of = by_review[finding.review_id]
         blocking = found[of]

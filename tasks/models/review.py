@@ -55,6 +55,11 @@ class Review(models.Model):
     def __str__(self) -> str:
         return f"{self.verdict} by {self.by_agent}"
 
+    def of_its_turn(self) -> "ReviewQuerySet":
+        """Itself, and what others said of the same submission in the same turn of the task."""
+        same = Q(submission=self.submission_id, turn=self.turn) if self.turn is not None else Q()
+        return Review.objects.filter(same or Q(pk=self.pk))
+
 
 class FindingQuerySet(models.QuerySet["Finding"]):
     def standing(self) -> "FindingQuerySet":
