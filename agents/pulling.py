@@ -11,11 +11,11 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, F, Sum
-from django.db.models.functions import Greatest, Length, Now
+from django.db.models.functions import Length, Now
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from agents import runs
+from agents import metering, runs
 from agents.models import TOKEN_PREFIX, Output, PullBundle, Run, token_hash
 from tasks.errors import Refused
 from tasks.models import Bundle, Submission
@@ -91,8 +91,8 @@ def beat(run: Run, *, log: str = "", usage: dict[str, Any] | None = None) -> str
     """
     if log:
         add_log(run, log)
-    if usage:
-        _note_usage(run, usage)
+    if usage and (reached := metering.take_usage(run, **usage)):
+        return reached  # it has ended the run
     if (reason := why_stop(run)) or not is_ready(run):
         return reason
     live = Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.RUNNING)
@@ -102,16 +102,6 @@ def beat(run: Run, *, log: str = "", usage: dict[str, Any] | None = None) -> str
             "End your work and claim anew.",
         )  # fmt: skip
     return ""
-
-
-def _note_usage(run: Run, usage: dict[str, Any]) -> None:
-    """What the agent says it used so far. A report that comes late takes nothing back."""
-    columns = {name: usage[name] for name in ("tokens_in", "tokens_cached", "tokens_out") if name in usage}
-    changes: dict[str, Any] = {name: Greatest(F(name), value) for name, value in columns.items()}
-    if usage.get("cost") is not None and usage["cost"] >= (run.cost or 0):
-        changes |= {"cost": usage["cost"], "cost_from": "agent"}
-    if changes:
-        Run.objects.filter(pk=run.pk, fence=run.fence).exclude(status=Run.Status.ENDED).update(**changes)
 
 
 def add_log(run: Run, text: str) -> None:

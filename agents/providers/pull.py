@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from agents.providers.base import Launch, ProviderError
-from agents.providers.reports import Reader, SilentReader
+from agents.providers.base import Launch, Provider, ProviderError
 
 
-class PullProvider:
+class PullProvider(Provider):
     """It needs no settings: how it is started is known where it runs."""
 
-    def check(self, settings: dict[str, Any]) -> None:
+    def check(self, settings: dict[str, Any], model: str = "") -> None:
         for name in ("argv", "cassettes", "pass"):
             if isinstance(settings, dict) and name in settings:
                 raise ProviderError(
@@ -18,9 +17,3 @@ class PullProvider:
 
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         raise ProviderError("This agent claims its own work; no host starts it.")
-
-    def passes(self, settings: dict[str, Any]) -> list[str]:
-        return []
-
-    def reader(self) -> Reader:
-        return SilentReader()
