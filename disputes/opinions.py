@@ -150,10 +150,14 @@ def give(opinion: Opinion, said: Said, *, actor: Actor) -> Opinion:
     if not given:
         raise Refused("already_given", f"An opinion on {conflict.ref} was given already.", "End your work.")
     opinion.refresh_from_db()
+    about = {"conflict": conflict.ref, "opinion": opinion.pk, "kind": opinion.kind, "verdict": said.verdict}
+    note = f"{opinion.get_verdict_display()} on {conflict.ref}"
+    if said.verdict == Opinion.Verdict.ESCALATE:
+        about["to"] = conflict.dispute.project.config.judge_escalate_to
+        note += f"; it waits for a {about['to']}"
     record(
         conflict.dispute.project, "opinion_late" if is_late else "opinion_given", task=conflict.task,
-        actor=actor, note=f"{opinion.get_verdict_display()} on {conflict.ref}",
-        data={"conflict": conflict.ref, "opinion": opinion.pk, "kind": opinion.kind, "verdict": said.verdict},
+        actor=actor, note=note, data=about,
     )  # fmt: skip
     if not is_late:
         _follow(opinion, conflict, actor)

@@ -153,6 +153,7 @@ def test_what_the_judge_leaves_to_people_stays_open(ledger: Project, lea: User) 
     opinions.give(Opinion.objects.get(), ESCALATE, actor=JUDGE)
     conflict.refresh_from_db()
     assert (conflict.status, Decision.objects.count()) == ("open", 0)
+    assert Event.objects.get(kind="opinion_given").note.endswith("it waits for a human")
     assert opinions.apply_policy(ledger) == 0  # nobody asks twice
 
 
