@@ -13,7 +13,7 @@ from tests.factories import create_finding, create_review, create_run, create_su
 def create_ruling(
     project: Project, user: User, at: datetime, *, option: str = "uphold_reviewer", minutes: float = 30,
     coder: str = "coder-1", seconds: float | None = 20, severity: str = "high", followed: str = "applied",
-    **conflict: Any,
+    policy_of: User | None = None, **conflict: Any,
 ) -> Decision:  # fmt: skip
     """A disagreement that was opened `minutes` before `at`, and its ruling."""
     task = create_task(project)
@@ -31,8 +31,10 @@ def create_ruling(
         "reviewer_label": "reviewer-1", "status": "decided", "followed": followed, "opened_at": opened_at,
     }  # fmt: skip
     return Decision.objects.create(
-        conflict=Conflict.objects.create(dispute=dispute, **values | conflict), option=option, user=user,
-        action="revise", expects_change=True, at=at, seconds=seconds,
+        conflict=Conflict.objects.create(dispute=dispute, **values | conflict), option=option,
+        user=None if policy_of else user, policy_set_by=policy_of,
+        authority="policy" if policy_of else "person", action="revise", expects_change=True, at=at,
+        seconds=seconds,
     )  # fmt: skip
 
 

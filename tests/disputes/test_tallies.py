@@ -111,9 +111,7 @@ def test_only_rulings_of_people_that_stand_are_counted(ledger: Project, tom: Use
     undone = create_ruling(ledger, tom, days_ago(1))
     undone.revoked_at, undone.revoked_by = NOW, tom
     undone.save()
-    by_policy = create_ruling(ledger, tom, days_ago(1))
-    by_policy.authority = "policy"
-    by_policy.save()
+    create_ruling(ledger, tom, days_ago(1), policy_of=tom)
     tallies.rebuild()
 
     assert counted_in(7, ledger)["ruler"] == {str(kept.user_id): 1}
