@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents import runs as verbs
 from agents.models import Prompt, Run
-from agents.pages import log, runs
+from agents.pages import costs, log, runs
 from disputes.pages.site import next_url, page, refuses, staff_only
 from tasks.access import RULE
 from tasks.admin.base import project_ids, role_in
@@ -72,6 +72,7 @@ def run_log(request: HttpRequest, pk: int) -> JsonResponse:
     seq = key_of(request.GET.get("after", ""))
     part = log.end_of(run) if seq is None else log.after(run, seq)
     ended = run.status == Run.Status.ENDED
+    cost = costs.of_run(run)
     return JsonResponse(
         {
             "text": part.text,
@@ -81,6 +82,8 @@ def run_log(request: HttpRequest, pk: int) -> JsonResponse:
             "ended": ended and not part.has_more,
             "state": log.state_of(run),
             "silent": log.silent_for(run) is not None,
+            "cost": cost.line if cost else "",
+            "tokens": cost.tokens if cost else "",
         }
     )
 

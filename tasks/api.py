@@ -17,7 +17,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import SEVERITY_CHOICES, STATUS_CHOICES, Finding, Task
 from tasks.states import Status
-from tasks.waiting import waiting_line
+from tasks.waiting import spent_line, waiting_line
 
 
 class TaskFilter(django_filters.FilterSet):
@@ -71,15 +71,21 @@ class TaskDetailSerializer(TaskSerializer):
     """One task with what a person asks about it."""
 
     waiting = serializers.SerializerMethodField()
+    spent = serializers.SerializerMethodField(
+        help_text="What its runs cost in US dollars and used in tokens, in words; empty where nothing."
+    )
     findings = serializers.SerializerMethodField()
     depends_on = serializers.SerializerMethodField()
 
     class Meta(TaskSerializer.Meta):
-        fields = [*TaskSerializer.Meta.fields, "body", "waiting", "findings", "depends_on"]
+        fields = [*TaskSerializer.Meta.fields, "body", "waiting", "spent", "findings", "depends_on"]
         read_only_fields = fields
 
     def get_waiting(self, task: Task) -> str:
         return waiting_line(task)
+
+    def get_spent(self, task: Task) -> str:
+        return spent_line(task)
 
     @extend_schema_field(FindingSerializer(many=True))
     def get_findings(self, task: Task) -> Any:

@@ -1,4 +1,4 @@
-"""Why is this not moving? Whoever knows runs and disputes answers; here only the question is asked."""
+"""Why is this not moving, what did it cost? Who knows runs and disputes answers; here it is only asked."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,6 +13,11 @@ from tasks.models import Task
 def _answerer(path: str) -> Callable[[Task], str]:
     found: Callable[[Task], str] = import_string(path)
     return found
+
+
+def spent_line(task: Task) -> str:
+    """What its runs cost and used, in one sentence; empty where nothing."""
+    return _answerer(settings.SPENT_LINE)(task)
 
 
 def waiting_line(task: Task) -> str:

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from agents.jobs import LAST_TICK
 from agents.models import Host, Run
+from agents.pages import costs
 from agents.pages.accounts import paused_accounts
 from agents.pages.log import silent_for, tail
 from disputes.models import Dispute
@@ -44,6 +45,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         **_runs(projects),
         **_landed(projects),
         "events": _events(projects),
+        "spent": costs.today(projects),
         "sections": _sections(projects),
         "paused": paused_accounts(request.user),
         **_health(),

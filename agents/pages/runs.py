@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import Run
-from agents.pages import log
+from agents.pages import costs, log
 from tasks.access import projects_for
 from tasks.models import Project
 
@@ -49,6 +49,10 @@ class Row:
     @property
     def is_silent(self) -> bool:
         return log.silent_for(self.run, self.now) is not None
+
+    @property
+    def cost(self) -> costs.RunCost | None:
+        return costs.of_run(self.run)
 
     @property
     def seconds(self) -> float | None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from agents.models import Run
-from agents.pages import log, moves, standing
+from agents.pages import costs, log, moves, standing
 from agents.pages.runs import Row
 from disputes.models import Conflict
 from disputes.pages.code import Diff, parse_diff
@@ -111,6 +111,11 @@ class TaskPage:
         self.may_rule = self.role in RULE
         self.discussion = Discussion(task.project, user, task)
         self.discussion.may_comment = self.may_rule
+
+    @cached_property
+    def spent(self) -> str:
+        """What all its runs cost together."""
+        return costs.task_line(self.task)
 
     # --- Rounds ---
 

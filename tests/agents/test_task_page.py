@@ -170,7 +170,7 @@ def test_the_page_costs_the_same_for_many_rounds(
     task = played(ledger, rounds=rounds)
     create_run(task)
     client = as_user(client, tom)
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(16):
         html(client, "/tasks/ledger-214/")
 
 
@@ -180,7 +180,7 @@ def test_nor_does_a_task_that_waits_cost_more(
     """Every reason is asked for, and none holds."""
     create_task(ledger, number=7)
     client = as_user(client, tom)
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(16):
         html(client, "/tasks/ledger-7/")
 
 

@@ -48,6 +48,14 @@ function follow(log) {
         }
     }
 
+    // What the run costs stands beside its log, on its own page only.
+    function tell(where, words) {
+        const place = document.querySelector(where);
+        if (place && words && place.textContent !== words) {
+            place.textContent = words;
+        }
+    }
+
     async function ask() {
         const answer = await fetch(`${log.dataset.url}?after=${seq}`, { headers: { Accept: "application/json" } });
         if (!answer.ok || answer.redirected) {
@@ -73,6 +81,8 @@ function follow(log) {
             }
             seq = news.seq;
             state.textContent = news.state;
+            tell("[data-run-cost]", news.cost);
+            tell("[data-run-tokens]", news.tokens);
             log.classList.toggle("is-silent", news.silent);
             if (news.ended) {
                 end();
