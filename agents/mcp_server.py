@@ -147,9 +147,12 @@ def said() -> Iterator[None]:
         raise ToolError("\n".join(cli.clean(each)[:STRING_MAX] for each in stop.lines[:ITEMS_MAX])) from None
 
 
-def _path(task: str, target: cli.Target, verb: str = "") -> str:
-    """The address of a task: the named one, else the run's. Raises cli.Stop."""
-    ref = task or target.task
+def _path(api: cli.Api, task: str, target: cli.Target, verb: str = "") -> str:
+    """The address of a task: the named one, else the run's, which over HTTP only the API knows.
+
+    Raises cli.Stop.
+    """
+    ref = task or target.task or api.get(f"{cli.API}me/").get("task")
     if not ref:
         raise cli.Stop(cli.USAGE, "Name the task, such as ledger-3: only in a run it may be left out.")
     return cli.path_of("tasks", ref, verb)
@@ -174,7 +177,7 @@ class Tools:
     def _post(self, ctx: Here, task: str, verb: str, **fields: Any) -> str:
         with said():
             api, target = self._api(ctx)
-            return told(api.post(_path(task, target, verb), **fields))
+            return told(api.post(_path(api, task, target, verb), **fields))
 
     # --- Reading
 
@@ -186,17 +189,17 @@ class Tools:
             ref = task or target.task or me.get("task") or ""
             if not ref and me.get("kind") == "agent":
                 return told({"you": me, "message": "You have no run. Call claim_next to get work."})
-            shown = api.get(_path(ref, target)) if ref else {"message": "Name a task."}
+            shown = api.get(_path(api, ref, target)) if ref else {"message": "Name a task."}
             return told({"you": me, "task": {k: v for k, v in shown.items() if k != "findings"}})
 
     def read_findings(self, ctx: Here, task: Task = "") -> str:
-        """The findings of the task's last review: code, severity, mandatory or not, place, impact, suggestion.
+        """The findings of the task's last review: code, severity, mandatory, place, impact, suggestion.
 
         A coder answers each of them in the response of its next submission.
         """
         with said():
             api, target = self._api(ctx)
-            shown = api.get(_path(task, target))
+            shown = api.get(_path(api, task, target))
             findings = shown.get("findings") or []
             return told({"task": shown.get("ref"), "round": shown.get("round"), "findings": findings})
 
@@ -205,7 +208,7 @@ class Tools:
     ) -> str:
         """The prompt of the run that claim_next gave you, 20,000 characters at a time from `begin` on.
 
-        Where there is more, `next` is the beginning of the next part. It also says where to clone and at which commit to begin.
+        Where there is more, `next` begins the next part. Also where to clone, and at which commit to begin.
         """
         with said():
             claim = self.sessions.claim_of(self.sessions.target(ctx))
@@ -278,7 +281,7 @@ class Tools:
         """
         with said():
             api, target = self._api(ctx)
-            path = _path(task, target, "submit")
+            path = _path(api, task, target, "submit")
             if self.is_local:
                 sha = sha or cli.head(clone)
                 claim = self.sessions.claim_of(self.sessions.target(ctx))
@@ -332,7 +335,7 @@ class Tools:
         model: Model = "",
         task: Task = "",
     ) -> str:
-        """Put the task, or one finding of it, before a human, who rules. Ends your run, unless it is minor."""
+        """Put the task, or one finding of it, before a human who rules. Ends your run unless it is minor."""
         return self._final(
             ctx, task, "dispute", reason=reason, position=position, finding=finding, severity=severity,
             model=model,
@@ -392,7 +395,7 @@ class Tools:
         with said():
             api, target = self._api(ctx)
             filled = {name: value for name, value in fields.items() if value not in ("", None)}
-            return self._over(ctx, api.post(_path(task, target, verb), **filled))
+            return self._over(ctx, api.post(_path(api, task, target, verb), **filled))
 
     def _over(self, ctx: Here, reply: cli.Reply) -> str:
         """A final verb was taken; where the run goes on after all, its next beat does too."""

@@ -338,7 +338,8 @@ def test_clients_with_different_tokens_do_not_mix(
             for number in range(8):
                 shown = Answer(await client.call_tool("my_task", {})).json
                 seen[name].append(shown["task"]["title"])
-                await client.call_tool("comment", {"body": f"{name} {number}"})
+                said = Answer(await client.call_tool("comment", {"body": f"{name} {number}"}))
+                assert said.json["task"] == shown["task"]["ref"]
 
         await http(token).with_client(work)
 
