@@ -1,0 +1,37 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from tasks.comment_files import import_comments
+from tasks.events import Actor
+from tasks.management.commands.export_comments import find_task
+from tasks.meta_yaml import SUFFIX, artifact_in, artifact_of
+from tasks.settings_file import FaultyFile
+
+
+class Command(BaseCommand):
+    help = "Reads comments from a .meta.yaml file; a second time it changes nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("task", metavar="TASK", help="Such as ledger-214.")
+        parser.add_argument("file", metavar="FILE", help="Such as tests/trading.md.meta.yaml.")
+        parser.add_argument(
+            "--artifact", metavar="PATH", help="What the file is about, if it does not say so."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        task, file = find_task(options["task"]), options["file"]
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+            named = artifact_in(text) or artifact_of(file.removesuffix(SUFFIX))
+            artifact = options["artifact"] if options["artifact"] is not None else named
+            said = import_comments(task, text, artifact=artifact, actor=Actor("system", "import_comments"))
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise CommandError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from error
+        except FaultyFile as error:
+            raise CommandError("\n".join([*error.lines(file), "Nothing was imported."])) from error
+        for line in said or ["Nothing changes."]:
+            self.stdout.write(line)
