@@ -1,10 +1,21 @@
 """What the insights count of runs."""
 
+from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, date
+from typing import Any
 
+from django.db.models import Case, Count, Exists, F, OuterRef, QuerySet, Sum, Value, When
+from django.db.models.functions import TruncDate
+
+from agents import attempts
 from agents.models import Run
 from disputes.protocol.figures import Measure, joined
 from disputes.tallies import Row, Within, per_day, source
+from tasks.models import Review, Submission
+
+NAME_MAX = 180
+PASSED, FAILED, OPEN = "passed", "failed", "open"
 
 
 @source
@@ -13,3 +24,49 @@ def ended(within: Within) -> Iterator[Row]:
     rows = Run.objects.filter(within.of("ended_at", "project"), status=Run.Status.ENDED)
     for day, project, role, outcome, n in per_day(rows, "ended_at", "project", "role", "outcome"):
         yield project, day, Measure.RUNS, joined(role, outcome), n
+
+
+@source
+def climbed(within: Within) -> Iterator[Row]:
+    """Attempts on the steps of ladders, on the day they ended: what became of them, and the cost (LAD-5)."""
+    days = _attempts(within).order_by().annotate(day=TruncDate("ended_at", tzinfo=UTC))
+    rows = days.values_list("day", "project", "stage", "step", "verdict")
+    costs: Counter[tuple[int, date, str]] = Counter()
+    for day, project, stage, step, verdict, n, known, cost in rows.annotate(
+        n=Count("pk"), known=Count("cost"), sum=Sum("cost")
+    ):
+        name = _name(stage, step)
+        yield project, day, Measure.STEPS, joined(verdict, name), n
+        costs[project, day, joined("known", name)] += known
+        costs[project, day, joined("mills", name)] += round((cost or 0) * 1000)
+    for (project, day, key), n in costs.items():
+        if n:
+            yield project, day, Measure.STEP_COST, key, n
+
+
+def _attempts(within: Within) -> QuerySet[Any]:
+    """Runs of coders that a ladder chose, with what became of each; without trouble that is nobody's."""
+    excused = [*attempts.NO_FAULT - {Run.Outcome.HANDED_IN}]
+    made = Run.objects.filter(
+        within.of("ended_at", "project"), status=Run.Status.ENDED, role=Run.Role.CODER
+    ).exclude(step="")
+    reviews = Review.objects.filter(submission=OuterRef("submission"))
+    verified = {"submission__state": Submission.State.VERIFIED}
+    return (
+        made.exclude(submission__isnull=True, outcome__in=excused)
+        .exclude(submission__isnull=True, outcome=Run.Outcome.HANDED_IN)
+        .annotate(
+            verdict=Case(
+                When(submission__isnull=True, then=Value(FAILED)),
+                When(submission__state__in=[*attempts.BACK], then=Value(FAILED)),
+                When(Exists(reviews.filter(verdict=Review.Verdict.NEEDS_REVISION)), then=Value(FAILED)),
+                When(Exists(reviews), then=Value(PASSED)),
+                When(**verified, task__round__gt=F("submission__round"), then=Value(PASSED)),
+                default=Value(OPEN),
+            )
+        )
+    )
+
+
+def _name(stage: str, step: str) -> str:
+    return f"{stage} {step}".strip()[:NAME_MAX]

@@ -164,6 +164,28 @@ class Part:
         return Share(self.n, self.total)
 
 
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """What became of the attempts on one step of a ladder, and what they cost."""
+
+    label: str
+    passed: Share  # of those that passed or failed
+    open: int
+    known: int  # attempts whose cost is known
+    dollars: float
+
+    @property
+    def attempts(self) -> int:
+        return self.passed.n + self.open
+
+    @property
+    def order(self) -> tuple[str, int, str]:
+        """By stage, then by the count of failures with which the step begins."""
+        stage, _, step = self.label.rpartition(": ")[0].rpartition(" ")
+        first = step.rstrip("+").partition("-")[0]
+        return stage, int(first) if first.isdecimal() else 0, self.label
+
+
 @dataclass
 class Report:
     """All figures of a period."""
@@ -320,6 +342,21 @@ class Report:
         ]
 
     @property
+    def rungs(self) -> list[Rung]:
+        """The steps of the ladders, from the first to the last of each stage (LAD-5)."""
+        became = figures.split(self._counts(Measure.STEPS))
+        cost = figures.split(self._counts(Measure.STEP_COST))
+        rows = [
+            Rung(
+                label, Share(counts.get("passed", 0), counts.get("passed", 0) + counts.get("failed", 0)),
+                counts.get("open", 0), cost.get(label, {}).get("known", 0),
+                cost.get(label, {}).get("mills", 0) / 1000,
+            )
+            for label, counts in became.items()
+        ]  # fmt: skip
+        return sorted(rows, key=lambda row: row.order)
+
+    @property
     def ended(self) -> int:
         return sum(self._counts(Measure.RUNS).values())
 
@@ -420,6 +457,10 @@ def _rest(page: Report) -> Iterator[Figure]:
     yield Figure("Tasks", "completed", "rejections for each", value, "mean", page.completed)
     for part in page.rejections:
         yield _of("Tasks", f"rejected {part.label} times", "share", part.share)
+    for rung in page.rungs:
+        yield _of("Ladders", rung.label, "passed", rung.passed)
+        yield _count("Ladders", rung.label, "not decided yet", rung.open)
+        yield Figure("Ladders", rung.label, "cost", round(rung.dollars, 3), "dollars", rung.known)
     for role, parts in page.runs:
         for part in parts:
             yield _of("Runs", role, part.label.lower(), part.share)
