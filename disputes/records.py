@@ -59,7 +59,7 @@ FILES: dict[str, Callable[..., str]] = {DISPUTE_FILE: disputes_text, DECISIONS_F
 
 
 def _conflicts(project: Project, dispute: Dispute | None) -> QuerySet[Conflict]:
-    rulings = Decision.objects.standing().select_related("user").order_by("pk")
+    rulings = Decision.objects.standing().select_related("user", "policy_set_by").order_by("pk")
     rows = Conflict.objects.filter(dispute__project=project)
     if dispute is not None:
         rows = rows.filter(dispute=dispute)
@@ -162,7 +162,6 @@ def _sides(conflict: Conflict) -> Iterable[Side]:
 def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
     ruling.conflict = conflict
     submission, task = conflict.submission, conflict.dispute.task
-    by = ruling.user.get_full_name() or ruling.user.get_username() if ruling.user else "the project's policy"
     return DecisionEntry(
         round=submission.round if submission else max(task.round, 1) if task else 1,
         code=conflict.name,
@@ -179,7 +178,7 @@ def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
         constraints=ruling.constraints_text,
         for_coder="Nothing." if ruling.option in NOT_FOR_THE_CODER else action_for_coder(ruling_of(ruling)),
         action=ruling.action,
-        by=by,
+        by=ruling.by,
         at=iso(ruling.at),
         state=conflict.get_followed_display(),
     )

@@ -40,7 +40,7 @@ AGENT_KEYS: dict[str, Kind] = {
     "name": Text(),
     "type": Text(),
     "command": Text(),
-    "role": Choice(("coder", "reviewer", "judge")),
+    "role": Choice(("coder", "reviewer", "judge", "mediator")),
     "model": Text(),
     "instructions": Text(),
     "domains": Texts(),

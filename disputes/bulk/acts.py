@@ -130,8 +130,8 @@ def _gone(ref: str, why_not: str) -> dict[str, Any]:
     """A conflict that was ruled on since the preview, or that cannot be ruled on this way any more."""
     conflict = Conflict.objects.select_related("dispute").get(pk=ref[2:])
     ruling = conflict.standing_decision()
-    if ruling and ruling.user:
-        words = f"{triage.name_of(ruling.user)} ruled {ruling.letter} on it meanwhile."
+    if ruling:
+        words = f"{ruling.by} ruled {ruling.letter} on it meanwhile."
     else:
         words = why_not or f"It is {conflict.status} now."
     return {**_named(conflict), "done": False, "words": words}

@@ -100,7 +100,11 @@ def _load(wanted: Iterable[int], user: Any) -> list[Dispute]:
         .select_related("project", "task__project", "assignee")
         .prefetch_related(
             Prefetch("conflicts", queryset=conflicts),
-            Prefetch("conflicts__decisions", Decision.objects.standing().select_related("user"), "rulings"),
+            Prefetch(
+                "conflicts__decisions",
+                Decision.objects.standing().select_related("user", "policy_set_by"),
+                "rulings",
+            ),
         )
     )
     disputes = list(rows)
@@ -121,9 +125,9 @@ def _why_not(dispute: Dispute, ruled: set[int]) -> str:
     if dispute.status != Dispute.Status.OPEN:
         made = [ruling for conflict in dispute.conflicts.all() for ruling in conflict.rulings]
         last = max(made, key=lambda ruling: ruling.pk, default=None)
-        if last is None or last.user is None:
+        if last is None:
             return "It does not wait for anybody any more."
-        return f"{triage.name_of(last.user)} ruled {last.letter} on it meanwhile."
+        return f"{last.by} ruled {last.letter} on it meanwhile."
     if dispute.severity == Severity.CRITICAL:
         return "CRITICAL is taken one at a time, with the code before you."
     return ""
@@ -187,7 +191,7 @@ def _item(conflict: Conflict, option: str, opinion: Opinion | None, holding: lis
         effect += f" The task waits on for {', '.join(holding)}."
     return Item(
         conflict.ref, dispute, conflict.question, conflict.severity, option, effect,
-        seen=seen_of(conflict), why=opinion.why if opinion else "",
+        seen=_stamp(seen_of(conflict), option), why=opinion.why if opinion else "",
     )  # fmt: skip
 
 

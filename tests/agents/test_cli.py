@@ -812,6 +812,44 @@ def test_comment_and_blocked(run: Call, server: Server) -> None:
     ]
 
 
+def test_a_judge_gives_its_verdict_with_reasons_from_a_file_or_in_words(
+    run: Call, server: Server, tmp_path: Path
+) -> None:
+    server.on("POST /api/v1/tasks/demo-3/opinion/", {"message": "Your opinion on C-9 is taken: Enforce."})
+    reasons = tmp_path / "reasons.md"
+    reasons.write_text("The delay is unbounded.\n")
+    done = run("opinion", "demo-3", "--verdict", "enforce", "--reasons", str(reasons))
+    assert (done.returncode, done.stdout) == (0, "Your opinion on C-9 is taken: Enforce.\n")
+    run("opinion", "demo-3", "--verdict", "DISMISS", "--reasons", "It is bounded, see ratelimit.py:41.")
+    assert [(seen.body["verdict"], seen.body["reasons"]) for seen in server.seen] == [
+        ("ENFORCE", "The delay is unbounded.\n"), ("DISMISS", "It is bounded, see ratelimit.py:41."),
+    ]  # fmt: skip
+
+
+def test_a_mediator_proposes_or_says_that_there_is_no_way(run: Call, server: Server) -> None:
+    server.on("POST /api/v1/tasks/demo-3/opinion/", {})
+    run("opinion", "demo-3", "--proposal", "A setting for it.", "--trade-off", "Half each, so to say.")
+    run("opinion", "demo-3", "--none", "--reasons", "They want opposite things.")
+    assert [seen.body for seen in server.seen] == [
+        {"proposal": "A setting for it.", "trade_off": "Half each, so to say."},
+        {"none": True, "reasons": "They want opposite things."},
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (), ("--none", "--proposal", "x y"), ("--verdict", "ENFORCE", "--none"), ("--verdict", "APPROVE"),
+        ("--verdict", "ENFORCE", "--reasons", "no-such-file.md"),
+    ],
+)  # fmt: skip
+def test_an_opinion_says_one_thing(run: Call, server: Server, words: tuple[str, ...]) -> None:
+    done = run("opinion", "demo-3", *words)
+    assert done.returncode == 2
+    assert done.stderr
+    assert server.seen == []
+
+
 # --- disputes ---
 
 

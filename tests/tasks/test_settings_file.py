@@ -264,7 +264,7 @@ AGENT = "agents:\n  - name: a\n    role: coder\n    {line}\n"
         (
             "agents:\n  - {name: a, role: chief}",
             2,
-            "agents.role is 'chief'; it is one of coder, reviewer, judge.",
+            "agents.role is 'chief'; it is one of coder, reviewer, judge, mediator.",
         ),
         (
             AGENT.format(line="command: a\n    cassettes: /b"),
@@ -328,7 +328,7 @@ def test_aliases_do_not_blow_up() -> None:
 
 WORDS = st.text(min_size=1, max_size=30)
 AGENTS = st.fixed_dictionaries(
-    {"name": WORDS, "role": st.sampled_from(["coder", "reviewer", "judge"])},
+    {"name": WORDS, "role": st.sampled_from(["coder", "reviewer", "judge", "mediator"])},
     optional={
         "type": st.text(), "model": st.text(), "instructions": st.text(), "domains": st.lists(st.text()),
         "focus": st.text(), "priority": st.integers(-9, 9), "slots": st.integers(1, 9),
