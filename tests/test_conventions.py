@@ -26,6 +26,7 @@ PURE = [
     "tasks.policy",
     "tasks.ladder",
     "tasks.settings_schema",
+    "tasks.stages",
     "tasks.todo",
     *(
         f"disputes.protocol.{path.stem}"
@@ -38,6 +39,7 @@ PURE = [
 CORE = [
     *PURE,
     "tasks.settings_file",
+    "tasks.meta_yaml",
     "tasks.settings_export",
     "agents.cli",
     "agents.prices",
