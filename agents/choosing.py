@@ -52,6 +52,7 @@ class Turn:
     choices: tuple[Choice, ...] = ()
     why: str = ""
     is_wrong: bool = False  # nobody there could ever take it
+    is_paused: bool = False  # all who could are in trouble with their accounts
     escalates: bool = False  # its ladder is at its end
     is_decided: bool = False  # every review that is needed is in
     missing: tuple[str, ...] = ()  # the reviewers whose reviews are needed yet
@@ -246,7 +247,8 @@ class Roster:
                 if agent.tier in tiers and crew.is_chosen(agent) and crew.is_free(agent):
                     away = f"{_names(choice.agent for choice in mine)} paused; {agent.name} of the same tier."
                     return Turn((replace(mine[0], agent=agent, model=agent.model, note=away),))
-        return Turn(why=crew.trouble(choice.agent for choice in mine))
+        is_paused = all(choice.agent.account in crew.pauses for choice in mine)
+        return Turn(why=crew.trouble(choice.agent for choice in mine), is_paused=is_paused)
 
     # --- Reviewers ---
 

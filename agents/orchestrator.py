@@ -7,6 +7,7 @@ It reads rows and trusts no queue, so it may run twice at once, late, or again a
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -247,7 +248,7 @@ def _verify_landings(project: Project, free: int, done: Ticked) -> int:
     return started
 
 
-def waiting_tasks(until: object) -> list[Task]:
+def waiting_tasks(until: datetime) -> list[Task]:
     """Tasks that the loop would start by `until`, had it the seats and the agents."""
     held = Conflict.objects.filter(dispute__task=OuterRef("pk"), status=Conflict.Status.OPEN, effect=HOLD)
     tasks = (
@@ -260,5 +261,6 @@ def waiting_tasks(until: object) -> list[Task]:
         .select_related("project")
     )
     rows = list(tasks)
-    roster = choosing.Roster(choosing.Crew(), rows)
-    return [task for task in rows if not roster.turn_of(task).is_wrong]
+    roster = choosing.Roster(choosing.Crew(now=until), rows)
+    turns = {task.pk: roster.turn_of(task) for task in rows}
+    return [task for task in rows if not (turns[task.pk].is_wrong or turns[task.pk].is_paused)]
