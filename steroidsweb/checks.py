@@ -3,12 +3,13 @@
 import os
 import sqlite3
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import DatabaseError
 
 SAFE_SQLITE = (3, 51, 3)
 OLDEST_GIT = (2, 38)
@@ -116,6 +117,38 @@ def check_leases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
             id="steroids.E008",
         )
     ]
+
+
+@register(Tags.database)
+def check_staff(
+    app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Every column has somebody, and no agent without a domain stands in for all the others.
+
+    Asked by `manage.py check --database default`; warnings, for an error would refuse `migrate` as well.
+    """
+    if not databases or "default" not in databases:
+        return []
+    try:
+        return list(_staff())
+    except DatabaseError:  # its tables are still to be made
+        return []
+
+
+def _staff() -> Iterator[CheckMessage]:
+    from agents.choosing import Crew
+    from agents.staffing import unwatched, without_domain
+    from tasks.models import Project
+
+    crew = Crew()
+    for column in unwatched(Project.objects.filter(status=Project.Status.ACTIVE), crew):
+        yield Warning(column.line, hint=column.hint, id="steroids.W010")
+    for agent in without_domain(crew):
+        yield Warning(
+            f"The coder {agent.name} has no domain, and others beside it have.",
+            hint="Give it domains: it takes only what fits nobody else, and is no catch-all.",
+            id="steroids.W011",
+        )
 
 
 @register(deploy=True)

@@ -15,10 +15,11 @@ from agents.models import Host, Run
 from agents.pages import costs
 from agents.pages.accounts import paused_accounts
 from agents.pages.log import silent_for, tail
+from agents.staffing import unwatched
 from disputes.models import Dispute
 from disputes.telling import channels
 from tasks.access import projects_for
-from tasks.models import Event, Section, Task
+from tasks.models import Event, Project, Section, Task
 from tasks.states import Status
 
 DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS, HOSTS = 6, 8, 2, 8, 12, 10, 4
@@ -37,10 +38,11 @@ class LiveRun:
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Unfold's callback: the admin's index with our cards, over the projects of the person."""
     projects = projects_for(request.user)
+    rows = list(projects)
     return {
         **context,
         "title": "Dashboard",
-        "has_projects": projects.exists(),
+        "has_projects": bool(rows),
         **_needs_you(projects),
         **_runs(projects),
         **_landed(projects),
@@ -48,6 +50,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "spent": costs.today(projects),
         "sections": _sections(projects),
         "paused": paused_accounts(request.user),
+        "unwatched": unwatched([each for each in rows if each.status == Project.Status.ACTIVE]),
         **_health(),
         "given_up": channels.given_up_for(request.user),
     }
