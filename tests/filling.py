@@ -7,7 +7,7 @@ from django.utils import timezone
 from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
-from agents.models import Output, Prompt, ProviderPause, Token
+from agents.models import Output, Prompt, PromptText, ProviderPause, Token
 from disputes.models import (
     Bulk,
     Channel,
@@ -18,6 +18,7 @@ from disputes.models import (
     Duty,
     Flag,
     HeuristicScore,
+    Opinion,
     SavedView,
     Tally,
     Watch,
@@ -80,6 +81,10 @@ def fill(project: Project, seed: int, user: User) -> None:
         submission=submission, severity="high", effect="hold", question="Back off, or not?",
         reviewer_position="Wait between tries.", coder_position="It is bounded.",
     )  # fmt: skip
+    Opinion.objects.create(
+        conflict=conflict, kind="judge", state="given", verdict="enforce", reasons="It is unbounded.",
+        by_agent="wise-1", by_model="sage", by_vendor="elsewhere", given_at=timezone.now(), asked_by=user,
+    )  # fmt: skip
     Decision.objects.create(
         conflict=conflict, option="uphold_reviewer", action="revise", expects_change=True, user=user
     )
@@ -88,6 +93,9 @@ def fill(project: Project, seed: int, user: User) -> None:
     host = create_host(f"host-{seed}")
     run = create_run(task, agent=create_agent(), host=host, submission=submission, started_at=timezone.now())
     Prompt.objects.create(run=run, text="Do it.\n")
+    PromptText.objects.create(
+        project=project, name="coder", version=seed + 1, text="{{ body }}\n", hash="d" * 64, is_active=False
+    )
     for seq in range(2):
         Output.objects.create(run=run, seq=seq, text=f"line {seq}\n")
     Token.mint(user, f"laptop {seed}")
