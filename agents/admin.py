@@ -15,6 +15,7 @@ from unfold.admin import StackedInline
 from unfold.decorators import action, display
 
 from agents import pauses
+from agents import prompt_admin  # noqa: F401  (registers the prompts of projects)
 from agents.models import Agent, Host, Output, Prompt, ProviderPause, Run, Token, new_token, token_hash
 from agents.pages.log import plain
 from tasks.admin.base import (

@@ -27,18 +27,19 @@ def in_use(project_pk: int, name: str) -> PromptText | None:
 
 
 @transaction.atomic
-def write(project: Project, name: str, text: str, *, user: Any) -> PromptText:
-    """A new version that is used from now on. The versions before it are kept. Raises BadText."""
+def write(project: Project, name: str, text: str, *, user: Any, is_active: bool = True) -> PromptText:
+    """A new version, used from now on unless it is only kept. Those before it stay. Raises BadText."""
     text = text.replace("\r\n", "\n").replace("\0", "").strip() + "\n"
     if faults := prompt_templates.check(name, text):
         raise BadText(faults)
     Project.objects.select_for_update().get(pk=project.pk)
     texts = PromptText.objects.filter(project=project, name=name)
     version = (texts.aggregate(last=Max("version"))["last"] or 0) + 1
-    texts.filter(is_active=True).update(is_active=False)
+    if is_active:
+        texts.filter(is_active=True).update(is_active=False)
     made = PromptText.objects.create(
         project=project, name=name, version=version, text=text,
-        hash=sha256(text.encode()).hexdigest(), by_user=user,
+        hash=sha256(text.encode()).hexdigest(), by_user=user, is_active=is_active,
     )  # fmt: skip
     _tell(made, user, f"{name}: version {version} of the project's own text")
     return made

@@ -45,7 +45,8 @@ def used(task: Task, cost: str | None, tokens: int = 12_000, **kwargs: Any) -> R
     now = timezone.now()
     kwargs = {
         "status": "ended", "outcome": "handed_in", "started_at": now, "ended_at": now, "tokens_in": tokens,
-        "tokens_out": 900, "cost": None if cost is None else Decimal(cost), "cost_from": "prices" if cost else "",
+        "tokens_out": 900, "cost": None if cost is None else Decimal(cost),
+        "cost_from": "prices" if cost else "",
     } | kwargs  # fmt: skip
     return create_run(task, **kwargs)
 
@@ -58,8 +59,14 @@ def used(task: Task, cost: str | None, tokens: int = 12_000, **kwargs: Any) -> R
     [
         (Spent(), ""),
         (Spent(Decimal("1.236"), known=1), "$1.24"),
-        (Spent(Decimal(0), 12_000, 0, 900, known=0, unknown=2), "Tokens: 12k in, 900 out; the cost of 2 runs is unknown"),
-        (Spent(Decimal("0.5"), 1, 2_340_000, 0, 1, 1), "$0.50; tokens: 1 in, 2.3M from a cache; the cost of 1 run is unknown"),
+        (
+            Spent(Decimal(0), 12_000, 0, 900, known=0, unknown=2),
+            "Tokens: 12k in, 900 out; the cost of 2 runs is unknown",
+        ),
+        (
+            Spent(Decimal("0.5"), 1, 2_340_000, 0, 1, 1),
+            "$0.50; tokens: 1 in, 2.3M from a cache; the cost of 1 run is unknown",
+        ),
         (Spent(unknown=1), "The cost of 1 run is unknown"),
     ],
 )  # fmt: skip

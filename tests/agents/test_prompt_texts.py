@@ -3,15 +3,17 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from agents import prompt_templates, prompt_texts, prompts
 from agents.models import PromptText, Run
 from agents.prompt_templates import TooMuch
 from agents.prompt_texts import BadText
-from tasks.models import Event, Project
+from tasks.models import Event, Membership, Project
 from tests.agents.test_prompts import assert_hands_off, reject, reviewed, rule, run_for, told
 from tests.agents.world import World, make_world  # noqa: F401
-from tests.factories import create_project, create_user
+from tests.factories import create_agent, create_project, create_run, create_task, create_user
 
 pytestmark = pytest.mark.django_db
 
@@ -215,3 +217,87 @@ def test_a_bad_text_changes_nothing(lea: Any) -> None:
         prompt_texts.write(ledger, "coder", "{{ title }}{{ body }}{{ source }}\n{{ nothing }}", user=lea)
 
     assert not PromptText.objects.exists()
+
+
+# --- The admin --------------------------------------------------------------------------------------------
+
+ADD = "/admin/agents/prompttext/add/"
+
+
+@pytest.fixture
+def ledger(lea: Any) -> Project:
+    return create_project(slug="ledger", members={lea: "maintainer", create_user("tom"): "triager"})
+
+
+def as_(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    return client
+
+
+def test_a_maintainer_begins_with_the_programs_text(ledger: Project) -> None:
+    page = as_("lea").get(f"{ADD}?name=reviewer").content.decode()
+
+    assert "Three questions" in page
+    assert "{{ diff }}" in page
+
+
+def test_what_a_maintainer_writes_is_a_new_version_in_use(ledger: Project) -> None:
+    for text in (CODER, CODER + "Arr.\n"):
+        sent = {"project": ledger.pk, "name": "coder", "text": text, "is_active": "on"}
+        reply: Any = as_("lea").post(ADD, sent)
+        assert reply.status_code == 302, reply.context["adminform"].form.errors
+
+    rows = PromptText.objects.order_by("version").values_list("version", "is_active", "by_user__username")
+    assert list(rows) == [(1, False, "lea"), (2, True, "lea")]
+    assert prompt_texts.in_use(ledger.pk, "coder").text == CODER + "Arr.\n"  # type: ignore[union-attr]
+
+
+def test_faults_stand_beside_the_text_with_their_line(ledger: Project) -> None:
+    sent = {"project": ledger.pk, "name": "coder", "text": CODER + "{{ secret }}", "is_active": "on"}
+    page = as_("lea").post(ADD, sent)
+
+    assert page.status_code == 200
+    assert "line 7: there is no variable &#x27;secret&#x27;" in page.content.decode()
+    assert not PromptText.objects.exists()
+
+
+def test_a_text_may_be_kept_and_looked_at_before_it_is_used(ledger: Project) -> None:
+    task = create_task(ledger, title="Import dates", body="Weeks, please.", status="in_progress", round=1)
+    create_run(task, agent=create_agent("coder"))
+    sent = {"project": ledger.pk, "name": "coder", "text": CODER}
+    as_("lea").post(ADD, sent)
+    text = PromptText.objects.get()
+    page = as_("tom").get(f"/admin/agents/prompttext/{text.pk}/change/").content.decode()
+
+    assert not text.is_active
+    assert "Speak like a pirate.\n\n```text\nWeeks, please.\n```" in page
+    assert "## How to hand in" in page
+    as_("lea").post(LIST, {"action": "use_it", "_selected_action": [text.pk]})
+    assert prompt_texts.in_use(ledger.pk, "coder") == text
+    as_("lea").post(LIST, {"action": "use_the_programs", "_selected_action": [text.pk]})
+    assert prompt_texts.in_use(ledger.pk, "coder") is None
+
+
+LIST = "/admin/agents/prompttext/"
+
+
+def test_a_triager_reads_and_writes_nothing(ledger: Project, lea: Any) -> None:
+    text = prompt_texts.write(ledger, "coder", CODER, user=lea)
+    client = as_("tom")
+
+    assert client.get(ADD).status_code == 403
+    assert client.get(f"{LIST}{text.pk}/change/").status_code == 200
+    assert client.post(f"{LIST}{text.pk}/change/", {"text": "x"}).status_code == 403
+    client.post(LIST, {"action": "use_the_programs", "_selected_action": [text.pk]})
+    assert prompt_texts.in_use(ledger.pk, "coder") == text
+
+
+def test_a_maintainer_of_another_project_chooses_nothing_here(ledger: Project, lea: Any) -> None:
+    otto = create_user("otto")
+    Membership.objects.create(project=ledger, user=otto, role="viewer")
+    create_project(slug="other", members={otto: "maintainer"})
+    text = prompt_texts.write(ledger, "coder", CODER, user=lea)
+    as_("otto").post(LIST, {"action": "use_the_programs", "_selected_action": [text.pk]})
+
+    assert prompt_texts.in_use(ledger.pk, "coder") == text
