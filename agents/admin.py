@@ -1,9 +1,9 @@
-"""The admin of those who work: agents, hosts, their runs, and people's tokens."""
+"""The admin of those who work: agents, hosts, their runs, and the tokens of people and agents."""
 
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.urls import reverse
@@ -14,8 +14,11 @@ from django_q.tasks import async_task
 from unfold.admin import StackedInline
 from unfold.decorators import action, display
 
-from agents import pauses
-from agents import prompt_admin  # noqa: F401  (registers the prompts of projects)
+from agents import (
+    pauses,
+    prompt_admin,  # noqa: F401  (registers the prompts of projects)
+    pulling,
+)
 from agents.models import Agent, Host, Output, Prompt, ProviderPause, Run, Token, new_token, token_hash
 from agents.pages.log import plain
 from tasks.admin.base import (
@@ -39,11 +42,12 @@ CHECKED_MAX = 10  # agents that one action tries
 class AgentAdmin(SuperuserAdmin, BaseAdmin):
     list_display = (
         "name", "role", "provider", "model", "tier", "is_active", "priority", "live_of_slots", "state",
+        "seen",
     )  # fmt: skip
     list_filter = ("role", "provider", "tier", "is_active")
     search_fields = ("name", "model", "kind")
     autocomplete_fields = ("projects",)
-    actions = ("check",)
+    actions = ("check_agents",)
     actions_submit_line = ("save_and_check",)
     readonly_fields = ("last_check",)
     fieldsets = (
@@ -56,7 +60,13 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
-        return super().get_queryset(request).annotate(live=LIVE_RUNS)
+        seen = Token.objects.filter(agent=OuterRef("pk")).order_by("-used_at").values("used_at")[:1]
+        lease = Run.objects.live().filter(
+            agent=OuterRef("pk"), is_pulled=True, host=None, lease_until__isnull=False
+        )
+        lease = lease.order_by("-lease_until").values("lease_until")[:1]
+        rows = super().get_queryset(request)
+        return rows.annotate(live=LIVE_RUNS, claimed_at=Subquery(seen), lease=Subquery(lease))
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """The pauses are read once for the whole list."""
@@ -77,6 +87,15 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         word = {True: "fine", False: "fails"}.get(agent.is_fine, "not tried")
         return word, word
 
+    @display(description="last seen")
+    def seen(self, agent: Any) -> str:
+        """When an agent elsewhere last asked for work or beat; others are started here."""
+        if agent.provider != Agent.Provider.PULL:
+            return ""
+        beaten = agent.lease - pulling.lease() if agent.lease else None
+        last = max(filter(None, (agent.claimed_at, beaten)), default=None)
+        return clock(last, timezone.now()) if last else "never"
+
     @display(description="last check")
     def last_check(self, agent: Agent) -> str:
         if agent.checked_at is None:
@@ -84,7 +103,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         return f"{clock(agent.checked_at, timezone.now())}: {agent.check_says}"
 
     @admin.action(description="Check: start the command once")
-    def check(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
+    def check_agents(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
         self._ask(request, list(queryset[:CHECKED_MAX]))
 
     @action(description="Save and check")
@@ -248,11 +267,13 @@ class OutputAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 @admin.register(Token)
 class TokenAdmin(BaseAdmin):
-    """Everybody mints and withdraws tokens of their own; superusers see and withdraw all."""
+    """Everybody mints and withdraws tokens of their own; superusers see and withdraw all, and mint those of
+    agents elsewhere.
+    """
 
-    list_display = ("name", "user", "created_at", "used_at", "expires_at")
-    list_select_related = ("user",)
-    search_fields = ("name", "user__username")
+    list_display = ("name", "user", "agent", "created_at", "used_at", "expires_at")
+    list_select_related = ("user", "agent")
+    search_fields = ("name", "user__username", "agent__name")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         user: Any = request.user
@@ -278,16 +299,23 @@ class TokenAdmin(BaseAdmin):
         return rows if is_superuser(request) else rows.filter(user=request.user)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        asked = ("name", "expires_at")
-        return asked if obj is None else (*asked, "user", "created_at", "used_at")
+        if obj is not None:
+            return ("name", "expires_at", "user", "agent", "created_at", "used_at")
+        return ("name", "agent", "expires_at") if is_superuser(request) else ("name", "expires_at")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return () if obj is None else ("user", "created_at", "used_at")
+        return () if obj is None else ("user", "agent", "created_at", "used_at")
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Only agents that claim their own work have tokens."""
+        if db_field.name == "agent":
+            kwargs["queryset"] = Agent.objects.filter(provider=Agent.Provider.PULL)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Token, form: Any, change: bool) -> None:
         """Mint: the token in clear goes into this one message and nowhere else."""
         secret = new_token()
-        obj.user, obj.hash = request.user, token_hash(secret)
+        obj.user, obj.hash = None if obj.agent else request.user, token_hash(secret)
         super().save_model(request, obj, form, change)
         shown = format_html("Copy it now, it is not shown again: <code>{}</code>", secret)
         self.message_user(request, shown, messages.WARNING)

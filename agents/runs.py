@@ -168,7 +168,9 @@ def ask_to_stop(run: Run, *, actor: Actor) -> None:
     if not asked and run.status == Run.Status.ENDED:
         raise Refused("ended", f"Run {run.pk} has ended: {run.get_outcome_display().lower()}.")
     if not asked:
-        raise Refused("asked", f"Run {run.pk} is being stopped already.", "Its host sees to it in a moment.")
+        raise Refused(
+            "asked", f"Run {run.pk} is being stopped already.", "Who holds it hears of it in a moment."
+        )
     record(run.project, "stop_requested", actor=actor, task=run.task, data={"run": run.pk, "role": run.role})
     if run.status == Run.Status.QUEUED:
         end(run, Run.Outcome.STOPPED, reason=f"Stopped by {actor.label}.")

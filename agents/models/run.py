@@ -1,3 +1,6 @@
+from datetime import datetime, timedelta
+
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -164,3 +167,10 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.pk} {self.role} {self.status}"
+
+    @property
+    def beaten_at(self) -> datetime | None:
+        """When its agent elsewhere was last heard of; None for any other run."""
+        if not self.is_pulled or self.host_id or self.lease_until is None:
+            return None
+        return self.lease_until - timedelta(seconds=settings.DURATIONS["pull_lease"])

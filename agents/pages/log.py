@@ -83,8 +83,8 @@ def after(run: Run, seq: int) -> Part:
 def silent_for(run: Run, now: datetime | None = None) -> float | None:
     """Seconds since the last output of a running agent, once that is worth a word."""
     last = run.last_output_at or run.started_at
-    if run.status != Run.Status.RUNNING or last is None:
-        return None
+    if run.status != Run.Status.RUNNING or last is None or run.is_pulled:
+        return None  # an agent elsewhere is heard of by its beats
     seconds = ((now or timezone.now()) - last).total_seconds()
     return seconds if seconds > settings.DURATIONS["silence"] * SILENT_SHARE else None
 
@@ -100,6 +100,9 @@ def state_of(run: Run, now: datetime | None = None) -> str:
     if (seconds := silent_for(run, now)) is not None:
         limit = settings.DURATIONS["silence"]
         return f"Silent for {duration(seconds)}, stopped at {duration(limit)}"
+    if run.beaten_at is not None:
+        seconds = max((now - run.beaten_at).total_seconds(), 0)
+        return f"{run.get_status_display()} elsewhere, last beat {duration(seconds)} ago"
     last = run.last_output_at
     said = f", last output {duration((now - last).total_seconds())} ago" if last else ""
     return f"{run.get_status_display()}{said}"

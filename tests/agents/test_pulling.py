@@ -1,23 +1,25 @@
 """Agents elsewhere: claiming, beating, bringing commits, handing in, giving back; with HTTP and real git."""
 
 import json
+import re
 import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
 from agents import orchestrator, pulling, runs
-from agents.models import Agent, Output, Prompt, PullBundle, Run, Token
+from agents.models import Agent, Output, Prompt, PullBundle, Run, Token, token_hash
 from agents.runtime.host import Reconciler
 from disputes.models import Decision
 from tasks.events import SYSTEM
 from tasks.models import Bundle, Event, Submission, Task
 from tests.agents.world import World, commit, git, make_world  # noqa: F401  (a fixture)
-from tests.factories import create_agent, create_project, create_task
+from tests.factories import create_agent, create_project, create_task, create_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -100,6 +102,13 @@ def reviewer(world: World, tmp_path: Path) -> Puller:
     (tmp_path / "yonder").mkdir()
     agent = create_agent("reviewer", name="far-reviewer", provider="pull", settings={})
     return Puller(agent, tmp_path / "yonder")
+
+
+@pytest.fixture
+def root(world: World) -> Client:
+    client = Client()
+    client.force_login(create_user("root", is_superuser=True))
+    return client
 
 
 @pytest.fixture
@@ -692,3 +701,83 @@ def test_an_agent_never_reviews_its_own_work(claimed: Puller, world: World) -> N
         turn()
         assert claimed.verb("approve", {"notes": "Fine."}).json()["code"] == "self_review"
     assert not Task.objects.get().accepted
+
+
+# --- Pages and commands -------------------------------------------------------------------------------------
+
+
+def test_pages_say_that_an_agent_elsewhere_has_the_run(claimed: Puller, root: Client) -> None:
+    run = Run.objects.get()
+    html = root.get(f"/runs/{run.pk}/").content.decode()
+    assert "an agent elsewhere" in html
+    assert "Last beat" in html
+    state = root.get(f"/runs/{run.pk}/log/").json()["state"]
+    assert state.startswith("Running elsewhere, last beat ")
+    assert ">elsewhere<" in root.get("/runs/").content.decode()
+
+
+def test_the_stop_button_reaches_the_agent_with_its_next_beat(claimed: Puller, root: Client) -> None:
+    run = Run.objects.get()
+    assert root.post(f"/runs/{run.pk}/stop/").status_code == 302
+    assert claimed.to("beat").json()["stop"] is True
+    lose(run.pk)
+    orchestrator.reap()
+    run.refresh_from_db()
+    assert (run.outcome, run.is_counted) == ("stopped", False)
+
+
+def test_the_admin_shows_when_an_agent_was_last_seen(
+    claimed: Puller, root: Client, django_assert_max_num_queries: Any
+) -> None:
+    create_agent("reviewer", name="far-2", provider="pull", settings={})
+    with django_assert_max_num_queries(20):
+        html = root.get("/admin/agents/agent/").content.decode()
+    cells = re.findall(r'data-label="last seen">\s*([^<]*?)\s*<', html)
+    assert len(cells) == 2
+    assert [cell == "never" for cell in cells] == [False, True]
+
+
+def test_a_superuser_mints_a_token_for_an_agent_and_sees_it_once(world: World, root: Client) -> None:
+    agent = create_agent("coder", name="far", provider="pull", settings={})
+    create_agent("coder", name="near")
+    form = root.get("/admin/agents/token/add/").content.decode()
+    assert ">far<" in form
+    assert ">near<" not in form
+    answer = root.post("/admin/agents/token/add/", {"name": "there", "agent": agent.pk}, follow=True)
+    secret = re.search(r"stx_[\w-]{40,}", answer.content.decode())
+    assert secret is not None
+    token = Token.objects.get()
+    assert (token.agent, token.user) == (agent, None)
+    assert secret[0] not in root.get("/admin/agents/token/").content.decode()
+    world.task()
+    bearer = {"Authorization": f"Bearer {secret[0]}"}
+    assert Client().post("/api/v1/pull/claim/", headers=bearer).status_code == 201
+
+
+def test_who_is_no_superuser_mints_no_token_for_an_agent(world: World) -> None:
+    agent = create_agent("coder", name="far", provider="pull", settings={})
+    client, tom = Client(), create_user("tom")
+    client.force_login(tom)
+    client.post("/admin/agents/token/add/", {"name": "mine", "agent": agent.pk})
+    assert [(token.user, token.agent) for token in Token.objects.all()] == [(tom, None)]
+
+
+def test_add_pull_agent_prints_a_token_once(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    slug = world.project.slug
+    call_command("add_pull_agent", "far", "--role", "coder", "--watches", "dev", "--project", slug)
+    token = capsys.readouterr().out.split()[-1]
+    made = Token.objects.get(hash=token_hash(token)).agent
+    assert made is not None
+    assert (made.name, made.provider, made.watches, made.settings) == ("far", "pull", ["dev"], {})
+    assert list(made.projects.all()) == [world.project]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["x", "--project", "gone"], "no project gone"), (["x y"], "valid"), (["far"], "already")],
+)
+def test_a_malformed_agent_is_not_made(world: World, words: list[str], said: str) -> None:
+    create_agent("coder", name="far")
+    with pytest.raises(CommandError, match=said):
+        call_command("add_pull_agent", *words, "--role", "coder")
+    assert not Token.objects.exists()

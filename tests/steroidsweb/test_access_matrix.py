@@ -19,10 +19,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
-from agents.models import Agent, Host, ProviderPause, Run, Token, new_token, token_hash
+from agents.models import Agent, Host, Prompt, ProviderPause, Run, Token, new_token, token_hash
 from disputes.models import Bulk, Channel, Decision, Delivery, Dispute, Opinion, SavedView
 from tasks.models import Comment, Project, Section, Task
-from tests.factories import create_project, create_run, create_task, create_user
+from tests.factories import create_agent, create_project, create_run, create_task, create_user
 from tests.filling import fill
 from tests.hostile import Filler
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 TABLE = Path(__file__).with_name("access.txt")
 CALLERS = (
     "nobody", "outsider", "viewer", "triager", "maintainer", "superuser",
-    "token", "coder", "reviewer", "judge", "mediator", "dead",
+    "token", "coder", "reviewer", "judge", "mediator", "agent", "pulled", "dead",
 )  # fmt: skip
 SESSIONS = {"outsider": "otto", "viewer": "vera", "triager": "tom", "maintainer": "lea", "superuser": "root"}
 # The roles of runs that get a token, and the one that gets none: a verifier runs the project's commands only.
@@ -123,6 +123,8 @@ class Scene:
         """Which row a number in the address means: the admin's models have their own, else see ROWS."""
         if model := re.match(r"admin/(\w+)/(\w+)/<", path):
             return apps.get_model(model[1], model[2])._default_manager.order_by("pk").first()
+        if path.startswith("api/v1/pull/"):
+            return Run.objects.live().filter(is_pulled=True).first()
         before = re.match(r"(.*?)-?/?<int:pk>", path)
         return ROWS[before[1]].objects.order_by("pk").first() if before else None
 
@@ -153,7 +155,18 @@ def scene(ledger: Project, lea: User, tom: User, otto: User) -> Scene:
         if role in Run.OPINION_ROLES:
             run.opinion = Opinion.objects.create(conflict=dispute.conflicts.first(), kind=role)
             run.save(update_fields=["opinion"])
-    return Scene(dispute.task, dispute, tokens | {"token": Token.mint(tom, "laptop")[1]})
+    elsewhere = create_agent("coder", provider="pull", settings={})
+    tokens |= {"token": Token.mint(tom, "laptop")[1], "agent": Token.mint_for(elsewhere, "far")[1]}
+    tokens["pulled"] = new_token()
+    pulled = create_run(
+        dispute.task,
+        "coder",
+        seat="coder, elsewhere",
+        is_pulled=True,
+        token_hash=token_hash(tokens["pulled"]),
+    )
+    Prompt.objects.create(run=pulled, text="Round up.")
+    return Scene(dispute.task, dispute, tokens)
 
 
 class Caller:
@@ -202,6 +215,7 @@ def test_no_kind_of_token_is_left_out() -> None:
         for model in apps.get_models()
         if {"token_hash", "hash"} & {column.name for column in model._meta.concrete_fields}
     }
+    keepers.remove("PromptText")  # the hash of a text
     assert keepers == {"Run", "Token"}, "another kind of token: give it a column in access.txt"
 
 
