@@ -27,14 +27,14 @@ class Gemini(Cli):
 
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         model = ["-m", launch.model] if launch.model else []  # without one it asks a router first
-        return ["-o", "stream-json", "--approval-mode", "yolo", *model]
+        # Untrusted, the repository's own hooks and servers don't run; skipping only spares the question.
+        return ["-o", "stream-json", "--skip-trust", "--approval-mode", "yolo", *model]
 
     def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
         key = self.key(settings, launch)
         return {
             **super().environment(settings, launch),
             "GEMINI_CLI_NO_RELAUNCH": "true",
-            "GEMINI_CLI_TRUST_WORKSPACE": "true",
             "GEMINI_TELEMETRY_ENABLED": "false",
             **({"GOOGLE_GEMINI_BASE_URL": settings["base_url"]} if settings.get("base_url") else {}),
             **({"GEMINI_API_KEY": key} if key else {}),
@@ -51,7 +51,7 @@ class Gemini(Cli):
             },
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
-            "security": {"auth": {"selectedType": sign_in}, "folderTrust": {"enabled": False}},
+            "security": {"auth": {"selectedType": sign_in}, "folderTrust": {"enabled": True}},
             "tools": {"sandbox": False},
         }
         return {**super().files(settings, launch), ".gemini/settings.json": json.dumps(config, indent=1)}

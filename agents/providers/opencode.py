@@ -99,6 +99,7 @@ class Opencode(Cli):
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
             "OPENCODE_DISABLE_SHARE": "1",
+            "OPENCODE_DISABLE_PROJECT_CONFIG": "1",  # the repository's own servers and tools would run
         }
 
     def usual_variable(self, model: str) -> str:

@@ -40,7 +40,7 @@ WORDS: list[tuple[ErrorClass, re.Pattern[str]]] = [
         ),
         (
             ErrorClass.RATE,
-            r"rate.?limit|too many requests|overloaded|high demand|resource.?exhausted|server.?error"
+            r"rate.?limit|server had an error|too many requests|overloaded|high demand|resource.?exhausted|server.?error"
             r"|service unavailable|temporar(?:y|ily) (?:errors?|unavailable)|bad gateway|internal error",
         ),
         (
