@@ -40,7 +40,8 @@ WORDS: list[tuple[ErrorClass, re.Pattern[str]]] = [
         ),
         (
             ErrorClass.RATE,
-            r"rate.?limit|server had an error|too many requests|overloaded|high demand|resource.?exhausted|server.?error"
+            r"rate.?limit|too many requests|overloaded|high demand|resource.?exhausted"
+            r"|server.?error|server had an error"
             r"|service unavailable|temporar(?:y|ily) (?:errors?|unavailable)|bad gateway|internal error",
         ),
         (

@@ -41,8 +41,8 @@ SIGN_IN, QUOTA, RATE, NETWORK = ErrorClass.SIGN_IN, ErrorClass.QUOTA, ErrorClass
 PROMPT, MODEL, CRASH = ErrorClass.PROMPT, ErrorClass.MODEL, ErrorClass.CRASH
 USUAL = {
     "work": None, "nothing": None, "sign-in": SIGN_IN, "quota": QUOTA, "rate-hour": RATE, "model": MODEL,
-    "too-long": PROMPT, "server": RATE, "overloaded": RATE, "refused": NETWORK, "cut": NETWORK, "short": NETWORK,
-    "never-ends": None, "hang": None, "bad-key": SIGN_IN,
+    "too-long": PROMPT, "server": RATE, "overloaded": RATE, "refused": NETWORK, "cut": NETWORK,
+    "short": NETWORK, "never-ends": None, "hang": None, "bad-key": SIGN_IN,
 }  # fmt: skip
 UNUSUAL = {
     ("gemini", "rate-hour"): QUOTA,  # its words are those of a quota
