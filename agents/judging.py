@@ -88,7 +88,8 @@ def _reach(conflict: Conflict, role: str, crew: Crew, sides: Sides) -> Reach:
         return Reach(True, waits="" if is_free else f"{crew.trouble(able)}.".capitalize())
     if crew.of(conflict.dispute.project_id, role):
         return Reach(False, f"The {role} of this project is one of the two sides; add another agent.")
-    return Reach(False, f"Assign one: manage.py add_agent NAME --role {role}, or in the admin under Agents.")
+    hint = f"Assign one: manage.py add_agent NAME --role {role}, or in the admin under Agents."
+    return Reach(False, hint, is_assigned=False)
 
 
 # --- When ---------------------------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ program makes the decision, by the policy and in the name of the person who set 
 conflict. An opinion that comes after the conflict was settled is kept and has no effect.
 """
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -47,6 +48,7 @@ class Reach:
     is_possible: bool
     hint: str = ""
     waits: str = ""  # why nobody could begin now
+    is_assigned: bool = True  # whether anybody has that role in the project at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Said:
 
 
 def _nobody(conflict: Conflict) -> dict[str, Reach]:
-    return {kind: Reach(False, f"No {kind} is known.") for kind in Opinion.Kind.values}
+    return {kind: Reach(False, f"No {kind} is known.", is_assigned=False) for kind in Opinion.Kind.values}
 
 
 # Agents live above this app, which does not know them: they say who can be asked when the program starts.
@@ -288,21 +290,21 @@ def apply_policy(project: Project) -> int:
         without = (
             _opened_since(fresh, since).filter(synthesis="").exclude(Exists(_asked(Opinion.Kind.MEDIATOR)))
         )
-        done += sum(_ask_once(conflict, Opinion.Kind.MEDIATOR) for conflict in without)
+        done += _ask_each(without, Opinion.Kind.MEDIATOR)
     if policy.lets_the_judge_rule:
         fresh = fresh.exclude(Exists(_asked(Opinion.Kind.JUDGE)))
     elif policy.set_by is None:
         return done  # nobody is known in whose name anything could be discarded
+    steps: dict[Step, list[Conflict]] = {step: [] for step in Step}
     for conflict in _opened_since(fresh, policy.since):
         step = arbitration.first_step(
             policy.on_dispute, prompt_user=policy.prompt_user, subject=subject_of(conflict)
         )
-        if step is Step.ASK:
-            done += _ask_once(conflict, Opinion.Kind.JUDGE)
-        elif step is Step.DISCARD:
-            why = f"{rulings.DISCARDED}: the project's policy."
-            done += _rule(conflict, Option.UPHOLD_CODER, policy, why=why, by="Steroids")
-    return done
+        steps[step].append(conflict)
+    why = f"{rulings.DISCARDED}: the project's policy."
+    for conflict in steps[Step.DISCARD]:
+        done += _rule(conflict, Option.UPHOLD_CODER, policy, why=why, by="Steroids")
+    return done + _ask_each(steps[Step.ASK], Opinion.Kind.JUDGE)
 
 
 def _opened_since(conflicts: QuerySet[Conflict], since: datetime | None) -> QuerySet[Conflict]:
@@ -313,12 +315,17 @@ def _asked(kind: str) -> QuerySet[Opinion]:
     return Opinion.objects.filter(conflict=OuterRef("pk"), kind=kind)
 
 
-def _ask_once(conflict: Conflict, kind: str) -> int:
-    try:
-        ask(conflict, kind)
-    except Refused:
-        return 0  # without a judge it waits for people, or for the day on which there is one
-    return 1
+def _ask_each(conflicts: Iterable[Conflict], kind: str) -> int:
+    """Ask about each where that is possible; without anybody to ask they wait for people, or for that day."""
+    done = 0
+    for conflict in conflicts:
+        reach = reach_of(conflict)[kind]
+        if not reach.is_assigned:
+            break  # nor is there anybody for the others
+        with contextlib.suppress(Refused):
+            ask(conflict, kind)
+            done += 1
+    return done
 
 
 def _rule(conflict: Conflict, option: str, policy: Policy, *, why: str, by: str) -> int:

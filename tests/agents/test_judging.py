@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -272,6 +274,19 @@ def test_with_the_policy_the_loop_asks_and_starts_at_once(ledger: Project, lea: 
     create_judge()
     orchestrator.tick()
     assert Run.objects.filter(role="judge", status="queued").count() == 1
+
+
+def test_without_a_judge_a_policy_costs_as_many_queries_for_many_disputes_as_for_one(
+    ledger: Project, lea: User, django_assert_num_queries: Any
+) -> None:
+    configure(ledger, {"on_dispute": "judge", "prompt_user": False}, actor=Actor.person(lea))
+    disagreement(ledger)
+    with CaptureQueriesContext(connection) as one:
+        assert opinions.apply_policy(ledger) == 0
+    for _ in range(4):
+        disagreement(ledger)
+    with django_assert_num_queries(len(one)):
+        assert opinions.apply_policy(ledger) == 0
 
 
 # --- Handing in ------------------------------------------------------------------------------------------
