@@ -74,30 +74,33 @@ def failures_of(tasks: Iterable[Task]) -> dict[int, int]:
 
 
 def attempts_of(task: Task, *, everywhere: bool = False) -> list[Attempt]:
-    """The failures that count at the task's stage, oldest first; or those of all its stages."""
+    """The failures that count at the task's stage, or at all its stages, oldest first. Three queries."""
     rejected = _rejected({task.pk: task})
-    found: list[Attempt] = []
+    failed: list[tuple[Run, bool]] = []
     for run in _runs({task.pk: task}).select_related("submission"):
         if not everywhere and run.stage and run.stage != task.stage:
-            found = []
+            failed = []
             continue
         made = run.submission
         state = made.state if made else None
         was_rejected = made is not None and (task.pk, made.round, state) in rejected
         if _failed(run.outcome, run.is_counted, state) or was_rejected:
-            stage = run.stage or task.stage
-            number = 1 + sum(each.stage == stage for each in found)
-            found.append(
-                Attempt(
-                    run.pk,
-                    number,
-                    stage,
-                    run.agent_label or "coder",
-                    run.model,
-                    run.step,
-                    _why(run, was_rejected)[:WHY_MAX],
-                )  # fmt: skip
-            )
+            failed.append((run, was_rejected))
+    said = _said_of([run.submission_id for run, was_rejected in failed if was_rejected])
+    found: list[Attempt] = []
+    for run, was_rejected in failed:
+        stage = run.stage or task.stage
+        found.append(
+            Attempt(
+                run.pk,
+                1 + sum(each.stage == stage for each in found),
+                stage,
+                run.agent_label or "coder",
+                run.model,
+                run.step,
+                (said.get(run.submission_id, "rejected") if was_rejected else _why(run))[:WHY_MAX],
+            )  # fmt: skip
+        )
     return found
 
 
@@ -133,20 +136,30 @@ def _failed(outcome: str, counted: bool, state: str | None) -> bool:
     return state in BACK if state else counted and outcome not in NO_FAULT
 
 
-def _why(run: Run, was_rejected: bool) -> str:
+def _why(run: Run) -> str:
     made = run.submission
     if made is None:
         return _one_line(f"{run.get_outcome_display()}. {run.reason}")
-    if not was_rejected:
-        return _one_line(f"{'build or tests red' if made.state == 'red' else 'not taken'}: {made.problem}")
-    reviews = Review.objects.filter(submission=made, verdict=Review.Verdict.NEEDS_REVISION).order_by("pk")
-    rows = reviews.values_list("by_agent", "findings__code", "findings__title").order_by(
-        "pk", "findings__ordinal"
-    )
-    names = list(dict.fromkeys(name for name, _, _ in rows))
-    points = [f"{code} {title}" for _, code, title in rows if code]
-    more = f" and {len(points) - 1} more" if len(points) > 1 else ""
-    return _one_line(f"rejected by {', '.join(names) or 'a reviewer'}: {points[0] if points else ''}{more}")
+    return _one_line(f"{'build or tests red' if made.state == 'red' else 'not taken'}: {made.problem}")
+
+
+def _said_of(submissions: list[int | None]) -> dict[int | None, str]:
+    """Who rejected each of these submissions, and for what first."""
+    reviews = Review.objects.filter(submission__in=submissions, verdict=Review.Verdict.NEEDS_REVISION)
+    rows = reviews.order_by("pk", "findings__ordinal")
+    names: dict[int, list[str]] = {}
+    points: dict[int, list[str]] = {}
+    for of, name, code, title in rows.values_list(
+        "submission", "by_agent", "findings__code", "findings__title"
+    ):
+        names.setdefault(of, []).append(name)
+        points.setdefault(of, []).extend([f"{code} {title}"] if code else [])
+    said: dict[int | None, str] = {}
+    for of, by in names.items():
+        more = f" and {len(points[of]) - 1} more" if len(points[of]) > 1 else ""
+        first = points[of][0] if points[of] else ""
+        said[of] = _one_line(f"rejected by {', '.join(dict.fromkeys(by))}: {first[:120]}{more}")
+    return said
 
 
 def _one_line(text: str) -> str:

@@ -9,6 +9,7 @@ from django.db.models.functions import Left
 from django.utils import timezone
 from django.utils.functional import cached_property
 
+from agents import attempts, choosing
 from agents.models import Run
 from agents.pages import costs, log, moves, standing
 from agents.pages.runs import Row
@@ -17,7 +18,9 @@ from disputes.pages.code import Diff, parse_diff
 from disputes.pages.comments import Discussion
 from disputes.protocol.options import letter
 from tasks.access import RULE
+from tasks.ladder import place_of
 from tasks.models import Answer, Event, Review, Submission, Task, Verification
+from tasks.states import Status
 
 RUNS_MAX, EVENTS, DEPENDANTS = 300, 12, 8
 EVENTS_PER_PAGE = 50
@@ -59,6 +62,12 @@ class RoundFacts:
     conflicts: list[Any] = field(default_factory=list)
     is_current: bool = False
     landed: str = ""
+
+    @property
+    def differ(self) -> bool:
+        """Whether the last word of one reviewer is to reject, and that of another to accept (ARB-9)."""
+        last = {review.by: review.verdict == Review.Verdict.NEEDS_REVISION for review in self.reviews}
+        return len(set(last.values())) > 1
 
     @property
     def coder_runs(self) -> list[Run]:
@@ -111,6 +120,35 @@ class TaskPage:
         self.may_rule = self.role in RULE
         self.discussion = Discussion(task.project, user, task)
         self.discussion.may_comment = self.may_rule
+
+    # --- The ladder, and the reviewers ---
+
+    @cached_property
+    def ladder(self) -> str:
+        """Where on the ladder of its stage the task stands; empty where there is none."""
+        steps = attempts.ladder_of(self.task, self.task.project.config)
+        return place_of(steps, len(self.attempts_here)) if steps and self.task.round else ""
+
+    @cached_property
+    def attempts_here(self) -> list[attempts.Attempt]:
+        return attempts.attempts_of(self.task) if self.task.round else []
+
+    @cached_property
+    def attempts(self) -> list[attempts.Attempt]:
+        """What was tried, where a ladder counts it: at all stages, once the task has escalated."""
+        if self.task.escalation:
+            return attempts.attempts_of(self.task, everywhere=True)
+        return self.attempts_here if self.ladder else []
+
+    @cached_property
+    def to_come(self) -> tuple[str, ...]:
+        """The reviewers whose reviews of the last submission are still needed, where several review."""
+        state = self.submissions[-1].state if self.submissions else ""
+        if self.task.status != Status.REVIEW or state != Submission.State.VERIFIED:
+            return ()
+        if self.task.project.config.reviewers != choosing.ALL:
+            return ()
+        return choosing.Roster(choosing.Crew(now=self.now), [self.task]).turn_of(self.task).missing
 
     @cached_property
     def spent(self) -> str:

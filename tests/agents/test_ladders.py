@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from agents import attempts, escalating, runs
@@ -317,3 +318,35 @@ def test_an_escalation_ends_no_argument(task: Task) -> None:
     assert not Conflict.objects.exists()
     assert (fresh(task).rejections, fresh(task).round) == (0, 1)
     assert sha(1) not in Comment.objects.get().body
+
+
+# --- On the task's page -----------------------------------------------------------------------------------
+
+
+def test_the_page_lists_the_attempts_and_where_on_the_ladder_the_task_stands(
+    client: Client, task: Task, tom: User
+) -> None:
+    client.force_login(tom)
+    page = client.get(f"/tasks/{task.ref}/").content.decode()
+    assert "on the ladder: step 1 of 3, 0-1: small" in page
+    ended(task, agent_label="small", model="<b>small</b>", step="0-1: small")
+    rejected(fresh(task))
+    page = client.get(f"/tasks/{task.ref}/").content.decode()
+    assert "on the ladder: step 2 of 3, 2-3: mid" in page
+    assert "rejected by reviewer-1: ISSUE-R1-001 No pause between tries" in page
+    assert "<b>small</b>" not in page
+
+
+def test_a_task_without_a_ladder_shows_no_attempts(client: Client, ledger: Project, tom: User) -> None:
+    task = create_task(ledger, status="in_progress", round=1)
+    ended(task)
+    client.force_login(tom)
+    assert b"Attempts that failed" not in client.get(f"/tasks/{task.ref}/").content
+
+
+def test_many_attempts_cost_the_page_no_more_than_a_few(task: Task, django_assert_num_queries: Any) -> None:
+    for _ in range(3):
+        rejected(fresh(task))
+        ended(fresh(task))
+    with django_assert_num_queries(3):
+        assert len(attempts.attempts_of(task)) == 6

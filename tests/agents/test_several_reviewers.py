@@ -4,6 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -331,3 +333,19 @@ def test_a_tick_beside_the_last_review_moves_the_task_once(task: Task) -> None:
     at_once(lambda: says(tokens["cleo"], task), tick, tick)
     assert fresh(task).status == "completed"
     assert kinds(task).count("approve") == 1
+
+
+# --- On the task's page -----------------------------------------------------------------------------------
+
+
+def test_the_page_says_who_is_missing_and_that_they_differ(client: Client, task: Task, tom: User) -> None:
+    client.force_login(tom)
+    tokens = begin()
+    says(tokens["ann"], task)
+    page = client.get(f"/tasks/{task.ref}/").content.decode()
+    assert "Still to come: ben, cleo" in page
+    says(tokens["ben"], task, HIGH)
+    says(tokens["cleo"], task)
+    page = client.get(f"/tasks/{task.ref}/").content.decode()
+    assert "They differ; the strictest verdict stands." in page
+    assert "Still to come" not in page
