@@ -122,7 +122,8 @@ class Case:
         model, round_ = (review.by_model, f"round {finding.round}") if finding and review else ("", "")
         who = _joined(conflict.reviewer_label, model, round_)
         if finding is None:
-            return Card("A", "Reviewer", who, _quotes(("Position", conflict.reviewer_position)))
+            title = f"{conflict.thread.stage} objects" if conflict.thread else "Reviewer"
+            return Card("A", title, who, _quotes(("Position", conflict.reviewer_position)))
         position = conflict.reviewer_position
         quotes = _quotes(
             ("Finding", finding.title),
@@ -143,6 +144,8 @@ class Case:
         )
         is_hint = submission is not None and conflict.kind == Conflict.Kind.SILENCE
         why = f"The hand-in of round {submission.round} does not answer this finding." if is_hint else ""
+        if conflict.thread:
+            return Card("B", f"{conflict.stage} replies", conflict.coder_label, quotes)
         return Card("B", "Coder", _joined(conflict.coder_label, model, round_), quotes, why_silent=why)
 
     def _hands(self) -> list[Card]:

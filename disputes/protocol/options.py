@@ -98,6 +98,14 @@ BUDGET_OPTIONS = (
 )
 BUDGET = "budget"
 
+# Two stages disagree over the work of the earlier one (ITM-3): title and consequence of each choice.
+BETWEEN_STAGES: dict[Option, tuple[str, str]] = {
+    Option.UPHOLD_REVIEWER: ("Objection", "Round {round}: {earlier} changes it; then {later} goes on."),
+    Option.UPHOLD_CODER: ("Reply", "It stays. Round {round}: {later} goes on, and may not object again."),
+    Option.COMPROMISE: ("Synthesis", "Round {round}: {earlier} builds what both can live with."),
+    Option.OTHER: ("Own words", "Round {round}: {earlier} does what you write; then {later} goes on."),
+}
+
 # What these do is done at once, or told to the reviewer; the coder's prompt says nothing of them.
 NOT_FOR_THE_CODER = frozenset(
     {

@@ -68,9 +68,10 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
         OptionView(
             letter=choice.letter,
             option=choice.option,
-            title=choice.title,
+            title=_title_of(conflict, choice),
             text=text_of(conflict, choice.option),
-            consequence=options.consequence(
+            consequence=_between_stages(conflict, choice.option)
+            or options.consequence(
                 choice.option,
                 next_round=task.round + 1 if task else 1,
                 dependants=conflict.dispute.blocks,
@@ -83,6 +84,19 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
         )
         for choice in options.offered(conflict.kind, conflict.origin)
     ]
+
+
+def _title_of(conflict: Conflict, choice: options.Choice) -> str:
+    return options.BETWEEN_STAGES[choice.option][0] if conflict.thread_id else choice.title
+
+
+def _between_stages(conflict: Conflict, option: Option) -> str:
+    """What a choice does where two stages disagree; empty elsewhere."""
+    task = conflict.dispute.task
+    if conflict.thread is None or task is None:
+        return ""
+    _, words = options.BETWEEN_STAGES[option]
+    return words.format(round=task.round + 1, earlier=conflict.stage, later=conflict.thread.stage)
 
 
 def synthesis_of(conflict: Conflict) -> Synthesis | None:
@@ -170,6 +184,13 @@ def _code_now(conflict: Conflict) -> list[Submission]:
     return list(rows.only("pk", "sha", "patch_id", "problem").order_by("pk"))
 
 
+def _place_of(conflict: Conflict) -> str:
+    """Where it is carried out: the finding's place, or what one stage objects to, and whose work that is."""
+    if conflict.thread:
+        return f"{' '.join(conflict.thread.target.split())}, the work of stage {conflict.stage}"
+    return conflict.finding.location if conflict.finding else ""
+
+
 def ruling_of(decision: Decision) -> Ruling:
     """The decision as prompts and the preview word it."""
     conflict = decision.conflict
@@ -181,7 +202,7 @@ def ruling_of(decision: Decision) -> Ruling:
         text=decision.text,
         rationale=decision.rationale,
         constraints=decision.constraints_text,
-        place=conflict.finding.location if conflict.finding else "",
+        place=_place_of(conflict),
         expects_change=decision.expects_change,
     )
 

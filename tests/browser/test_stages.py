@@ -112,7 +112,16 @@ def test_a_dispute_between_stages_shows_both_sides_and_is_ruled_on(
     for words in ("assumes synchronous cancellation", "Section 4 was withdrawn", "Rounds: 3"):
         expect(body).to_contain_text(words)
     expect(body).to_contain_text("dev-agent, test-architect, dev-agent, test-architect")
+    expect(body).to_contain_text("dev objects")
+    expect(body).to_contain_text("tests replies")
+    expect(body).to_contain_text("Round 6: tests changes it; then dev goes on.")
     shoot(page, "stages-dispute")
+    page.keyboard.press("a")
+    expect(body).to_contain_text(f"Change {TARGET}, the work of stage tests.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".toast")).to_be_visible()
+    pipeline.refresh_from_db()
+    assert (pipeline.status, pipeline.stage, pipeline.home_stage) == ("in_progress", "tests", "dev")
 
 
 def test_a_thread_is_resolved_and_opened_on_the_tasks_page(
