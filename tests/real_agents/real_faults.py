@@ -143,8 +143,8 @@ def test_a_quota_of_one_account_costs_no_failure_and_another_one_goes_on(
 ) -> None:
     other = "codex" if name == "claude" else "claude"
     good = model_stub(work)
-    an_agent(name, model_stub(work, "quota").url, name="first", priority=1)
-    an_agent(other, good.url, name="second", priority=9)
+    an_agent(name, model_stub(work, "quota").url, name="first", priority=9)
+    an_agent(other, good.url, name="second", priority=1)
     an_agent(other, good.url, "reviewer")
     task = task_in(small_project(remote))
     loop.until(task, "completed", seconds=PATIENCE)
