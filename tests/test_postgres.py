@@ -26,6 +26,10 @@ AGAIN = [
     "tests/notifications/test_fanout.py",
     "tests/notifications/test_sending.py",
     "tests/agents/test_orchestrator.py",
+    "tests/agents/test_choosing.py",
+    "tests/agents/test_ladders.py",
+    "tests/agents/test_ladder_insights.py",
+    "tests/agents/test_several_reviewers.py",
     "tests/steroidsweb/test_dashboard.py",
     *(
         f"tests/disputes/test_rulings.py::{name}"
