@@ -1,6 +1,7 @@
 """The one process of an agent: its words, its variables and the files in its home, from settings alone."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,11 @@ def agent_step(
     launcher = binaries / "steroids"
     launcher.write_text(f'#!/bin/sh\nexec "{commands.base_python()}" -I -S "{CLI}" "$@"\n')
     launcher.chmod(0o700)
+    tools = binaries / "steroids-mcp"  # -P: nothing of the clone is imported
+    tools.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{settings.BASE_DIR}" exec "{sys.executable}" -P -m agents.mcp_server "$@"\n'
+    )
+    tools.chmod(0o700)
     path = f"{binaries}:{environment['PATH']}"
     provider = provider_for(agent)
     prompt, clone = folder / "prompt.md", folder / "clone"

@@ -404,3 +404,23 @@ def test_a_person_uses_the_tools_with_a_token_of_their_own(
     assert said.json["task"] == task.ref
     assert Comment.objects.get().by_user == lea
     assert Task.objects.get().status == "pending"
+
+
+def test_a_run_of_a_host_has_the_server_in_its_path_and_imports_nothing_of_its_clone(
+    world: World, live_server: Any, tmp_path: Path
+) -> None:
+    from agents.runtime.launching import agent_step
+
+    folder = tmp_path / "run"
+    (folder / "clone" / "agents").mkdir(parents=True)
+    (folder / "home").mkdir()
+    (folder / "prompt.md").write_text("Round up.")
+    for name in ("agents/__init__.py", "agents/mcp_server.py", "mcp.py", "json.py"):
+        (folder / "clone" / name).write_text("raise SystemExit('the clone was imported')\n")
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home")}
+    step = agent_step(create_agent("coder"), "", folder, own)
+    run = create_run(world.task(status="in_progress", round=1, title="Round up"), "coder")
+    environment = {"PATH": step["env"]["PATH"]} | context_of(run, live_server.url, tmp_path)
+    stdio = Stdio(folder / "clone")
+    stdio.server = StdioServerParameters(command="steroids-mcp", env=environment, cwd=folder / "clone")
+    assert stdio.call(("my_task", {}))[0].json["task"]["title"] == "Round up"
