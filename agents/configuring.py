@@ -14,20 +14,27 @@ from tasks.events import Actor, record
 from tasks.models import Project
 from tasks.policy import ProjectSettings, SettingsError
 from tasks.settings_export import write_settings
-from tasks.settings_file import AgentEntry, Fault, FaultyFile, SettingsFile, read_settings
+from tasks.settings_file import STARTS, AgentEntry, Fault, FaultyFile, SettingsFile, read_settings
 
 # Key of a file, field of the row. What stands in the row's own settings is added below.
 FIELDS = {
     "type": "kind",
     "role": "role",
     "model": "model",
+    "vendor": "vendor",
+    "tier": "tier",
     "instructions": "instructions",
     "domains": "domains",
+    "watches": "watches",
     "focus": "focus",
     "priority": "priority",
     "slots": "slots",
     "active": "is_active",
 }
+
+
+# Keys of the agent's own settings, by the same names in the file; which of them fit says its provider.
+OWN = ("pass", "program", "base_url", "key", "sign_in_file", "account")
 
 
 class _DryRun(Exception):  # noqa: N818  (nothing went wrong)
@@ -117,20 +124,22 @@ def _agent(project: Project, entry: AgentEntry, actor: Actor) -> list[str]:
 
 
 def _set_command(agent: Agent, values: dict[str, Any]) -> None:
-    """Which process is started: a command or a recorded cassette."""
+    """Which process is started: a command, one of the known CLIs, or a recorded cassette."""
     if "cassettes" in values:
         agent.provider, agent.settings = Agent.Provider.REPLAY, {"cassettes": values["cassettes"]}
     elif "command" in values:
         kept = agent.settings if agent.provider == Agent.Provider.COMMAND else {}
         agent.provider = Agent.Provider.COMMAND
         agent.settings = {**kept, "argv": shlex.split(values["command"])}
-    if "pass" in values:
-        agent.settings = {**agent.settings, "pass": values["pass"]}
+    elif "provider" in values:
+        kept = agent.settings if agent.provider == values["provider"] else {}
+        agent.provider, agent.settings = values["provider"], dict(kept)
+    agent.settings = {**agent.settings, **{key: values[key] for key in OWN if key in values}}
 
 
 def _faults(entry: AgentEntry, error: ValidationError) -> list[Fault]:
     """What the row refuses, at the keys of the file."""
-    process = next((key for key in ("command", "cassettes", "pass") if key in entry.values), "command")
+    process = next((key for key in (*STARTS, *OWN) if key in entry.values), "command")
     keys = {field: key for key, field in FIELDS.items()} | {"settings": process}
     return [
         entry.fault(keys.get(field, field), f"{keys.get(field, field)}: {message}")
@@ -146,7 +155,9 @@ def _entry(agent: Agent) -> dict[str, Any]:
     settings = agent.settings
     if "argv" in settings:
         entry["command"] = shlex.join(settings["argv"])
-    entry |= {key: settings[key] for key in ("cassettes", "pass") if settings.get(key)}
+    elif agent.provider not in {Agent.Provider.COMMAND, Agent.Provider.REPLAY}:
+        entry["provider"] = agent.provider
+    entry |= {key: settings[key] for key in ("cassettes", *OWN) if settings.get(key)}
     told = {key: getattr(agent, field) for key, field in FIELDS.items()}
     return entry | {
         key: value for key, value in told.items() if key == "role" or value != getattr(plain, FIELDS[key])

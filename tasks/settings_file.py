@@ -41,16 +41,27 @@ AGENT_KEYS: dict[str, Kind] = {
     "type": Text(),
     "command": Text(),
     "role": Choice(("coder", "reviewer", "judge", "mediator")),
+    "provider": Choice(("claude", "codex", "gemini", "opencode", "pull")),
     "model": Text(),
+    "vendor": Text(),
+    "tier": Text(),
     "instructions": Text(),
     "domains": Texts(),
+    "watches": Texts(),
     "focus": Text(),
     "priority": Whole(-1000, 1000),
     "slots": Whole(1, 1000),
     "pass": Texts(),
     "cassettes": Text(),
+    "program": Text(),
+    "base_url": Text(),
+    "key": Text(),
+    "sign_in_file": Text(),
+    "account": Text(),
     "active": Flag(),
 }
+# How an agent is started; one of them.
+STARTS = ("command", "cassettes", "provider")
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,8 +360,9 @@ def _faults_of(entry: AgentEntry) -> Iterator[Fault]:
     for key in ("name", "role"):
         if not entry.values.get(key):
             yield entry.fault(key, f"{key} is missing.")
-    if "command" in entry.values and "cassettes" in entry.values:
-        yield entry.fault("cassettes", "an agent has a command or cassettes, not both.")
+    starts = [key for key in STARTS if key in entry.values]
+    if len(starts) > 1:
+        yield entry.fault(starts[-1], f"an agent has a {starts[0]} or {starts[-1]}, not both.")
     try:
         if "command" in entry.values and not shlex.split(entry.values["command"]):
             yield entry.fault("command", "command is empty.")

@@ -271,3 +271,38 @@ def test_values_that_do_not_go_with_the_project_are_a_fault(till: Project) -> No
     bring(till, "max_rounds: 40")
 
     assert faults(till, "\nhard_limit: 20") == ["f.yaml:2: max_rounds is at most hard_limit, 20."]
+
+
+# --- The known CLIs -----------------------------------------------------------------------------------------
+
+TEAM = (Path(__file__).parents[2] / "examples" / "agents" / "team.yaml").read_text()
+
+
+@pytest.mark.django_db
+def test_the_example_of_a_team_can_be_taken_and_says_the_same_again() -> None:
+    project = create_project("ledger")
+    import_config(project, TEAM, actor=SYSTEM)
+    coder = Agent.objects.get(name="claude-large")
+    assert (coder.provider, coder.tier, coder.made_by) == ("claude", "large", "anthropic")
+    assert coder.settings == {"key": "ANTHROPIC_API_KEY"}
+    local = Agent.objects.get(name="local-small")
+    assert (local.provider, local.made_by, local.account) == ("opencode", "alibaba", "opencode:local-small")
+    assert import_config(project, export_config(project), actor=SYSTEM) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("provider: claude\n    command: mine", "an agent has a command or provider, not both"),
+        ("provider: replay", "provider"),
+        ("provider: claude\n    key: sk-ant-secret", "key is the name of the variable"),
+        ("provider: codex\n    base_url: nowhere", "base_url is an address"),
+        ("provider: opencode\n    model: gpt", "PROVIDER/MODEL"),
+    ],
+)
+def test_a_wrong_agent_of_a_known_cli_is_refused_by_name(lines: str, said: str) -> None:
+    project = create_project("ledger")
+    with pytest.raises(FaultyFile, match=said):
+        import_config(project, f"agents:\n  - name: a\n    role: coder\n    {lines}\n", actor=SYSTEM)
+    assert not Agent.objects.exists()
