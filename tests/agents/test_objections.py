@@ -1,5 +1,6 @@
 """Objections between stages over REST: one stage back, forward again, and a human after too many rounds."""
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ from agents.models import Run, new_token, token_hash
 from agents.orchestrator import tick
 from disputes import rulings
 from disputes.models import Conflict
-from tasks.models import Comment, Event, Task
+from tasks.errors import Refused
+from tasks.events import SYSTEM
+from tasks.models import Comment, Event, StaleTask, Submission, Task
 from tasks.objections import objections_of
+from tests.agents.world import at_once
 from tests.factories import (
     BASE,
     create_agent,
@@ -149,15 +153,9 @@ def test_once_its_fix_is_approved_the_task_goes_on_to_where_it_came_from(task: T
     Task.objects.filter(pk=task.pk).update(status="review")
     at_tests.refresh_from_db()
 
-    at_tests.approve(create_submission(at_tests, stage="tests"), actor=rulings_actor())
+    at_tests.approve(create_submission(at_tests, stage="tests"), actor=SYSTEM)
 
     assert place(task) == ("in_progress", "dev", "")
-
-
-def rulings_actor() -> Any:
-    from tasks.events import SYSTEM
-
-    return SYSTEM
 
 
 def test_the_stage_before_disagrees_and_the_task_goes_forward_again(task: Task) -> None:
@@ -366,3 +364,62 @@ def test_what_a_human_decided_is_not_objected_to_again(task: Task, tom: User) ->
 
     assert (reply.status_code, reply.data["code"]) == (422, "RE_ARGUED_CONFLICT")
     assert place(task) == ("in_progress", "dev", "")
+
+
+# --- Races ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_an_objection_and_a_hand_in_at_once_exactly_one_counts(task: Task) -> None:
+    """The two verbs of one run: whichever comes second finds the run over."""
+    _, client = agent_on(task, "dev-agent")
+    path = f"/api/v1/tasks/{task.ref}"
+    replies: list[int] = []
+
+    def send(verb: str, data: dict[str, Any]) -> None:
+        replies.append(client.post(f"{path}/{verb}/", data, format="json").status_code)
+
+    at_once(
+        lambda: send("comment", {"body": WRONG, "target": TARGET, "back": True}),
+        lambda: send("submit", {"sha": sha("c")}),
+    )
+
+    assert sorted(replies)[0] == 201
+    assert sorted(replies)[1] in {401, 409}
+    assert place(task) in {("in_progress", "tests", "dev"), ("review", "dev", "")}
+    assert Comment.objects.count() + Submission.objects.filter(stage="dev").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_an_objection_and_a_cancel_at_once_nothing_is_left_half_done(task: Task) -> None:
+    _, client = agent_on(task, "dev-agent")
+    now = fresh(task)
+
+    def cancel() -> None:
+        with contextlib.suppress(StaleTask):
+            now.cancel(actor=SYSTEM)
+
+    data = {"body": WRONG, "target": TARGET, "back": True}
+    at_once(lambda: client.post(f"/api/v1/tasks/{task.ref}/comment/", data, format="json"), cancel)
+
+    moved = Event.objects.filter(task=task, kind="backflow").count()
+    assert place(task)[0] == ("in_progress" if moved else "cancelled")
+    assert Comment.objects.count() == moved
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_rulings_on_an_objection_at_once_exactly_one_counts(task: Task, tom: User) -> None:
+    conflict = disagree_for_ever(task)
+    refused: list[str] = []
+
+    def rule(option: str) -> None:
+        try:
+            rulings.decide(Conflict.objects.get(pk=conflict.pk), option, user=tom)
+        except Refused as error:
+            refused.append(error.code)
+
+    at_once(lambda: rule("uphold_reviewer"), lambda: rule("uphold_coder"))
+
+    assert refused == ["already_decided"]
+    assert place(task) in {("in_progress", "tests", "dev"), ("in_progress", "dev", "")}
+    assert Comment.objects.get(parent=None).status == "resolved"
