@@ -153,7 +153,9 @@ def letter(option: str) -> str:
     return letters[Option(option)]
 
 
-def consequence(option: str, *, next_round: int, dependants: int, was_reviewed_green: bool) -> str:
+def consequence(
+    option: str, *, next_round: int, dependants: int, was_reviewed_green: bool, origin: str = ""
+) -> str:
     """What happens to the task if this is chosen, in one sentence for the button."""
     waiting = {0: "", 1: " One task goes on waiting."}.get(dependants, f" {dependants} tasks go on waiting.")
     free = {0: "", 1: " Then one waiting task goes on."}.get(
@@ -170,6 +172,8 @@ def consequence(option: str, *, next_round: int, dependants: int, was_reviewed_g
             return f"Round {next_round}: the coder builds what both sides can live with.{waiting}"
         case Option.OTHER:
             return f"Round {next_round}: the coder does what you write. Nobody may argue it again.{waiting}"
+        case Option.RETRY if origin == BUDGET:
+            return f"It goes on: a task may spend its whole cap once more, a run has its own again.{waiting}"
         case Option.RETRY:
             return f"The coder starts again with your words first; counts begin anew.{waiting}"
         case Option.RAISE:

@@ -76,6 +76,7 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
                 next_round=task.round + 1 if task else 1,
                 dependants=conflict.dispute.blocks,
                 was_reviewed_green=clean,
+                origin=conflict.origin,
             ),
             expects_change=choice.expects_change,
             needs_text=choice.needs_text,
