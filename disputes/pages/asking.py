@@ -76,6 +76,18 @@ class Asking:
         is_open = self.conflict.status == Conflict.Status.OPEN and self.conflict.dispute.task is not None
         return self.may_rule and is_open and self.conflict.kind == Conflict.Kind.DISAGREEMENT
 
+    @property
+    def has_choice(self) -> bool:
+        """Whether asking has a box of its own: there is somebody to ask, or the project wants there to be."""
+        if not self.is_offered:
+            return False
+        return self.judge.is_possible or self.judge_is_asked or self.may_propose or self.default == "judge"
+
+    @property
+    def has_hint(self) -> bool:
+        """Whether a quiet line says how to assign a judge: nobody here has asked for one (ARB-5)."""
+        return self.is_offered and not self.has_choice
+
     def _is_asked(self, kind: str) -> bool:
         pending = (kind, Opinion.State.ASKED)
         return any((each.opinion.kind, each.opinion.state) == pending for each in self.said)

@@ -477,14 +477,22 @@ def test_the_page_asks_and_shows_the_opinion_verbatim_and_harmless(
     assert "2025 more characters" in shown
 
 
+@pytest.mark.parametrize(("on_dispute", "is_loud"), [("judge", True), ("human", False), ("discard", False)])
 def test_without_a_judge_the_page_has_a_hint_instead_of_the_button(
-    client: Client, ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    ledger: Project,
+    tom: User,
+    monkeypatch: pytest.MonkeyPatch,
+    on_dispute: str,
+    is_loud: bool,
 ) -> None:
     nobody = dict.fromkeys(Opinion.Kind.values, Reach(False, "Assign one."))
     monkeypatch.setattr(opinions, "reach_of", lambda conflict: nobody)
+    configure(ledger, {"on_dispute": on_dispute}, actor=Actor.person(tom))
     client.force_login(tom)
     page = client.get(f"/queue/{disagreement(ledger).dispute.ref}/").content.decode()
-    assert "Assign one." in page
+    assert page.count("Assign one.") == 1
+    assert ('class="tip"' in page, "no-judge" in page) == (is_loud, not is_loud)
     assert "Ask the judge</span>" not in page
     assert "Ask for a proposal</span>" not in page
 
