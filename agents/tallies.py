@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Case, Count, Exists, F, OuterRef, QuerySet, Sum, Value, When
 from django.db.models.functions import TruncDate
 
-from agents import attempts
+from agents import attempts, spending
 from agents.models import Run
 from disputes.protocol.figures import Measure, joined
 from disputes.tallies import Row, Within, per_day, source
@@ -24,6 +24,26 @@ def ended(within: Within) -> Iterator[Row]:
     rows = Run.objects.filter(within.of("ended_at", "project"), status=Run.Status.ENDED)
     for day, project, role, outcome, n in per_day(rows, "ended_at", "project", "role", "outcome"):
         yield project, day, Measure.RUNS, joined(role, outcome), n
+
+
+@source
+def spent(within: Within) -> Iterator[Row]:
+    """What the runs of each agent cost, in thousandths of a dollar, and used, on the day they ended."""
+    rows = Run.objects.filter(within.of("ended_at", "project"), status=Run.Status.ENDED)
+    days = rows.exclude(role=Run.Role.VERIFIER).order_by().annotate(day=TruncDate("ended_at", tzinfo=UTC))
+    sums = days.values_list("day", "project", "agent_label").annotate(
+        known=Count("cost"), unknown=Count("pk", filter=spending.UNKNOWN), cost_sum=Sum("cost"),
+        token_sum=Sum(F("tokens_in") + F("tokens_out")),
+    )  # fmt: skip
+    for day, project, label, known, unknown, cost, tokens in sums:
+        name = label[:NAME_MAX] or "an agent"
+        found = {
+            "known": known, "unknown": unknown, "mills": round((cost or 0) * 1000),
+            "kilotokens": round(tokens / 1000),
+        }  # fmt: skip
+        for what, n in found.items():
+            if n:
+                yield project, day, Measure.SPENT, joined(what, name), n
 
 
 @source

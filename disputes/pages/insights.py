@@ -30,7 +30,8 @@ HEURISTICS = {
 OUTCOMES = {
     "handed_in": "Handed in", "nothing": "Nothing handed in", "lost": "Lost", "silent": "Went silent",
     "wall": "Ran too long", "bytes": "Wrote too much", "refused": "Could not start", "stopped": "Stopped",
-    "crash": "Crashed",
+    "crash": "Crashed", "cost": "Reached a cap", "provider": "Trouble with its provider",
+    "not_taken": "Every hand-in refused",
 }  # fmt: skip
 
 
@@ -184,6 +185,17 @@ class Rung:
         stage, _, step = self.label.rpartition(": ")[0].rpartition(" ")
         first = step.rstrip("+").partition("-")[0]
         return stage, int(first) if first.isdecimal() else 0, self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Spender:
+    """What the runs of one agent cost."""
+
+    label: str
+    known: int  # runs whose cost is known
+    unknown: int
+    dollars: float
+    kilotokens: int
 
 
 @dataclass
@@ -357,6 +369,18 @@ class Report:
         return sorted(rows, key=lambda row: row.order)
 
     @property
+    def spenders(self) -> list[Spender]:
+        """What each agent cost, the dearest first."""
+        rows = [
+            Spender(
+                label, counts.get("known", 0), counts.get("unknown", 0), counts.get("mills", 0) / 1000,
+                counts.get("kilotokens", 0),
+            )
+            for label, counts in figures.split(self._counts(Measure.SPENT)).items()
+        ]  # fmt: skip
+        return sorted(rows, key=lambda row: (-row.dollars, -row.kilotokens, row.label))
+
+    @property
     def ended(self) -> int:
         return sum(self._counts(Measure.RUNS).values())
 
@@ -461,6 +485,10 @@ def _rest(page: Report) -> Iterator[Figure]:
         yield _of("Ladders", rung.label, "passed", rung.passed)
         yield _count("Ladders", rung.label, "not decided yet", rung.open)
         yield Figure("Ladders", rung.label, "cost", round(rung.dollars, 3), "dollars", rung.known)
+    for row in page.spenders:
+        yield Figure("Costs", row.label, "cost", round(row.dollars, 3), "dollars", row.known)
+        yield _count("Costs", row.label, "runs of unknown cost", row.unknown)
+        yield _count("Costs", row.label, "thousands of tokens", row.kilotokens)
     for role, parts in page.runs:
         for part in parts:
             yield _of("Runs", role, part.label.lower(), part.share)

@@ -39,6 +39,7 @@ class Measure(StrEnum):
     REJECTIONS = "rejections"  # completed tasks; how often each was rejected
     RUNS = "runs"  # ended runs; role|outcome
     STEPS = "steps"  # attempts on a ladder; passed, failed or open|stage step
+    SPENT = "spent"  # known, unknown|agent: its runs; mills|agent: what they cost; kilotokens|agent
     STEP_COST = "step_cost"  # known|stage step: attempts of known cost; mills|stage step: what they cost
     JUDGED = "judged"  # rulings of people on what a judge had said before; agreed, differed
     # Only of spans: the two charts over time, a point a day or a week.

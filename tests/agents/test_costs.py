@@ -1,5 +1,7 @@
 """What people see of the money: runs, tasks, the dashboard, the API and the command line, in one wording."""
 
+import re
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -146,3 +148,26 @@ def test_the_api_says_what_a_task_cost(task: Task, vera: Any) -> None:
     reply = Client().get(f"/api/v1/tasks/{task.ref}/", headers={"Authorization": f"Bearer {secret}"}).json()
 
     assert reply["spent"] == "$1.50; tokens: 12k in, 900 out"
+
+
+# --- Insights ---------------------------------------------------------------------------------------------
+
+
+def test_the_insights_say_what_each_agent_cost_and_keep_it_by_day(seen: Client, task: Task) -> None:
+    from disputes import tallies
+    from disputes.models import Tally
+
+    yesterday = timezone.now() - timedelta(days=1)
+    used(task, "1.25", agent_label="coder-7", ended_at=yesterday, queued_at=yesterday)
+    used(task, "0.0004", agent_label="coder-7", ended_at=yesterday, queued_at=yesterday)
+    used(task, None, tokens=200_000, agent_label="home-grown", role="reviewer")
+    create_run(task, "verifier", status="ended", ended_at=yesterday, started_at=yesterday)
+    tallies.rebuild([task.project])
+    kept = dict(Tally.objects.filter(measure="spent", span=1).values_list("key", "n"))
+    assert kept == {"known|coder-7": 2, "mills|coder-7": 1250, "kilotokens|coder-7": 26}
+    page = seen.get("/insights/").content.decode().partition("What agents cost")[2].partition("</section>")[0]
+    rows = [re.findall(r">([^<>]+)<", row) for row in page.split("<tr>")[2:]]
+
+    assert [[cell for cell in row if cell.strip()] for row in rows] == [
+        ["coder-7", "$1.25", "2", "0", "26"], ["home-grown", "unknown", "0", "1", "201"],
+    ]  # fmt: skip
