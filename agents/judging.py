@@ -22,6 +22,7 @@ from tasks.events import Actor, record
 from tasks.models import Project, Submission
 
 RUNS_MAX = 3  # without an opinion, before nobody is asked any more
+LOST_MAX = 5  # whose host or shim went away; more of them are the agent's doing
 UNCOUNTED = frozenset({Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.PROVIDER})
 
 
@@ -133,10 +134,8 @@ def _start(opinion: Opinion, crew: Crew) -> int:
     earlier = list(opinion.runs.order_by("-pk"))
     if any(run.status != Run.Status.ENDED for run in earlier):
         return 0
-    failed = [run for run in earlier if run.outcome not in UNCOUNTED]
-    if len(failed) >= RUNS_MAX:
-        last = f"{failed[0].get_outcome_display()}. {failed[0].reason}".strip()
-        opinions.fail(opinion, f"{RUNS_MAX} runs ended without an opinion. The last one: {last}")
+    if why := _given_up(earlier):
+        opinions.fail(opinion, why)
         return 0
     if _rests(earlier):
         return 0
@@ -162,6 +161,19 @@ def _start(opinion: Opinion, crew: Crew) -> int:
     crew.busy[agent.pk] += 1
     record(task.project, "run_queued", task=task, data={"run": run.pk, "role": run.role}, note=agent.name)
     return 1
+
+
+def _given_up(earlier: list[Run]) -> str:
+    """Why nobody is asked any more after these runs, the newest first; empty while somebody may be."""
+    if earlier and earlier[0].stop_requested:
+        return "Its run was stopped."
+    failed = [run for run in earlier if run.outcome not in UNCOUNTED]
+    lost = [run for run in earlier if run.outcome == Run.Outcome.LOST]
+    for runs_without, most in ((failed, RUNS_MAX), (lost, LOST_MAX)):
+        if len(runs_without) >= most:
+            last = f"{runs_without[0].get_outcome_display()}. {runs_without[0].reason}".strip()
+            return f"{most} runs ended without an opinion. The last one: {last}"
+    return ""
 
 
 def _rests(earlier: list[Run]) -> bool:

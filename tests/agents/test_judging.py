@@ -256,6 +256,29 @@ def test_runs_without_an_opinion_are_given_up_after_three_but_never_counted_on_t
         assert "Alas." in opinion.reasons
 
 
+def test_runs_that_get_lost_again_and_again_are_given_up_too(ledger: Project, tom: User) -> None:
+    create_judge()
+    opinion = asked(disagreement(ledger), tom)
+    for _ in range(judging.LOST_MAX):
+        orchestrator.tick()
+        runs.end(Run.objects.live().get(opinion=opinion), Run.Outcome.LOST, reason="Its shim was killed.")
+    orchestrator.tick()
+    opinion.refresh_from_db()
+    assert (opinion.state, "Its shim was killed." in opinion.reasons) == ("failed", True)
+
+
+def test_whose_run_a_person_stops_is_not_asked_again_by_itself(ledger: Project, tom: User) -> None:
+    create_judge()
+    opinion = asked(disagreement(ledger), tom)
+    orchestrator.tick()
+    runs.ask_to_stop(Run.objects.get(opinion=opinion), actor=Actor.person(tom))
+    orchestrator.tick()
+    opinion.refresh_from_db()
+    assert (opinion.state, opinion.reasons) == ("failed", "Its run was stopped.")
+    assert Run.objects.filter(opinion=opinion).count() == 1
+    assert asked(opinion.conflict, tom).state == "asked"
+
+
 def test_after_a_failure_the_next_run_rests_a_while(ledger: Project, tom: User, settings: Any) -> None:
     settings.DURATIONS = settings.DURATIONS | {"backoff_first": 600, "backoff_max": 600}
     create_judge()
