@@ -69,7 +69,7 @@ def is_ready(run: Run) -> bool:
 def why_stop(run: Run) -> str:
     """Why the agent is to end its work now; empty while it may go on."""
     if run.stop_requested:
-        return run.reason or "Somebody asked this run to stop."
+        return "Somebody asked this run to stop."
     if run.task.version != run.task_version:
         return f"{run.task.ref} moved on; it is {run.task.status} now."
     if run.agent is None or not run.agent.is_active:
@@ -158,8 +158,7 @@ def reap() -> int:
 def _end_silent(run: Run) -> bool:
     """Its lease is over. Where it had been told to stop, that is how it ended."""
     if run.stop_requested:
-        outcome = Run.Outcome.COST if run.reason else Run.Outcome.STOPPED
-        return runs.end(run, outcome, reason=run.reason or "It was asked to stop.")
+        return runs.end(run, Run.Outcome.STOPPED, reason="It was asked to stop.")
     if run.task.version != run.task_version:
         return runs.end(run, Run.Outcome.STOPPED, reason="The task moved on while it worked.")
     if _is_past_wall(run):

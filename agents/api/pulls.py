@@ -179,6 +179,7 @@ class BeatView(PulledRunView):
     def _beaten(self, run: Run, log: str, usage: dict[str, Any]) -> dict[str, Any]:
         Run.objects.select_for_update().get(pk=run.pk)  # two beats at once write one after the other
         reason = pulling.beat(run, log=log, usage=usage)
+        run.refresh_from_db(fields=["status"])
         seconds = settings.DURATIONS["pull_lease"]
         return {
             "stop": bool(reason), "reason": reason, "ready": pulling.is_ready(run), "lease_seconds": seconds,

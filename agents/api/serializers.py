@@ -91,7 +91,7 @@ class CommentSerializer(serializers.Serializer[Any]):
     resolve = serializers.BooleanField(required=False, default=False)
 
 
-class OpinionSerializer(serializers.Serializer[Any]):
+class GiveOpinionSerializer(serializers.Serializer[Any]):
     """A judge says `verdict` and `reasons`; a mediator `proposal` and `trade_off`, or `none`."""
 
     verdict = serializers.CharField(

@@ -97,7 +97,7 @@ log = _view("log", handins.log, serializers.LogSerializer)
 blocked = _view("blocked", handins.blocked, serializers.BlockedSerializer)
 escalate = _view("escalate", handins.escalate, serializers.EscalateSerializer)
 comment = _view("comment", handins.comment, serializers.CommentSerializer)
-opinion = _view("opinion", handins.opinion, serializers.OpinionSerializer)
+opinion = _view("opinion", handins.opinion, serializers.GiveOpinionSerializer)
 
 
 class MeView(APIView):

@@ -266,7 +266,7 @@ def test_the_schema_has_no_warning() -> None:
 def test_the_schema_names_every_address() -> None:
     schema = yaml.safe_load(Client().get("/api/schema/").content)
     verbs = ["submit", "approve", "reject", "dispute", "log", "blocked", "comment", "status"]
-    verbs += ["rollback", "reapply", "revert"]
+    verbs += ["rollback", "reapply", "revert", "escalate", "opinion"]
     assert set(schema["paths"]) == {
         "/api/v1/me/",
         "/api/v1/tasks/",
@@ -276,6 +276,11 @@ def test_the_schema_names_every_address() -> None:
         "/api/v1/disputes/{ref}/",
         "/api/v1/disputes/{ref}/resolve/",
         "/api/v1/disputes/{ref}/synthesis/",
+        "/api/v1/disputes/{ref}/ask-judge/",
+        "/api/v1/disputes/{ref}/ask-mediator/",
+        "/api/v1/pull/claim/",
+        "/api/v1/pull/runs/{id}/",
+        *(f"/api/v1/pull/runs/{{id}}/{verb}/" for verb in ("beat", "base", "bundle", "release")),
     }
 
 
