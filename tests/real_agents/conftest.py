@@ -1,5 +1,7 @@
 """The stage of the real commands: a network without a way out, a model that pretends, one host."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,28 +13,23 @@ from pytest_django.live_server_helper import LiveServer
 from agents.runtime import processes
 from tests.end_to_end.loop import Loop, bare_remote
 from tests.real_agents import apart
-from tests.real_agents.commands import COMMANDS, DUMMY, path_with_commands
+from tests.real_agents.commands import COMMANDS, DUMMY, ROOT, path_with_commands
 from tests.real_agents.stub import ModelStub
 
-NOTE = "These tests could not leave the network (no rights to); they ran on the ordinary loopback."
+
+def pytest_report_header() -> str:
+    """Said where these tests are asked for by name, in a process of its own that leaves in our place."""
+    leave = "from tests.real_agents.apart import leave_the_network as leave; raise SystemExit(not leave())"
+    done = subprocess.run([sys.executable, "-c", leave], cwd=ROOT, check=False)
+    if done.returncode == 0:
+        return "network: each test has its own, without a way out"
+    return "network: no rights to leave it; the tests run on the ordinary loopback"
 
 
 @pytest.fixture
-def alone(request: pytest.FixtureRequest) -> bool:
+def alone() -> bool:
     """This test has a network of its own. Whether that was possible."""
-    done = apart.leave_the_network()
-    if not done:
-        request.config.stash.setdefault(NOTES, set()).add(NOTE)
-    return done
-
-
-NOTES = pytest.StashKey[set[str]]()
-
-
-@pytest.hookimpl
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    for note in sorted(config.stash.get(NOTES, set())):
-        terminalreporter.write_line(note)
+    return apart.leave_the_network()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.end_to_end.installation import wait_for
 from tests.real_agents.scripts import LAST_WORDS, SCRIPTS, nothing, work
 from tests.real_agents.stub import FAULTS, STREAM_FAULTS, ModelStub, closed_address
 from tests.real_agents.wires import WIRES, Wire, wire_named
@@ -157,6 +158,7 @@ def test_a_hanging_answer_ends_with_the_stub(fault: str) -> None:
     with ModelStub(fault=fault) as stub:
         connection = http.client.HTTPConnection(urlsplit(stub.url).netloc, timeout=30)
         connection.request("POST", PATHS["chat"], json.dumps(asking("chat")))
+        wait_for(stub.turns, "the request")
         if fault == "hang":
             assert connection.getresponse().read(6) == b"data: "
     connection.close()
