@@ -53,6 +53,7 @@ class Turn:
     why: str = ""
     is_wrong: bool = False  # nobody there could ever take it
     is_paused: bool = False  # all who could are in trouble with their accounts
+    is_elsewhere: bool = False  # only agents that claim their work themselves could take it
     escalates: bool = False  # its ladder is at its end
     is_decided: bool = False  # every review that is needed is in
     missing: tuple[str, ...] = ()  # the reviewers whose reviews are needed yet
@@ -240,7 +241,7 @@ class Roster:
         if found := next((choice for choice in mine if crew.is_free(choice.agent)), None):
             return Turn((found,))
         if not mine:
-            return Turn(why=f"{_names(choice.agent for choice in wanted)} to claim it")
+            return Turn(why=f"{_names(choice.agent for choice in wanted)} to claim it", is_elsewhere=True)
         if all(choice.agent.account in crew.pauses for choice in mine):
             tiers = {choice.agent.tier for choice in mine if choice.agent.tier}
             for agent in able:

@@ -262,5 +262,5 @@ def waiting_tasks(until: datetime) -> list[Task]:
     )
     rows = list(tasks)
     roster = choosing.Roster(choosing.Crew(now=until), rows)
-    turns = {task.pk: roster.turn_of(task) for task in rows}
-    return [task for task in rows if not (turns[task.pk].is_wrong or turns[task.pk].is_paused)]
+    turns = [(task, roster.turn_of(task)) for task in rows]
+    return [task for task, turn in turns if not (turn.is_wrong or turn.is_paused or turn.is_elsewhere)]

@@ -61,6 +61,7 @@ class RoundFacts:
     answers: Counter[str] = field(default_factory=Counter)
     conflicts: list[Any] = field(default_factory=list)
     is_current: bool = False
+    is_judged_yet: bool = False  # reviewers are still to say something
     landed: str = ""
 
     @property
@@ -99,6 +100,8 @@ class RoundFacts:
             return "Waits for a human", "turn"
         if self.live:
             return "Under way", "turn"
+        if self.is_judged_yet and self.reviews:
+            return "More reviews to come", "turn"
         if self.reviews:
             rejected = any(review.verdict == Review.Verdict.NEEDS_REVISION for review in self.reviews)
             return ("Rejected", "bad") if rejected else ("Approved", "good")
@@ -205,6 +208,7 @@ class TaskPage:
                 at(number).conflicts.append(conflict)
         if self.task.round in found:
             found[self.task.round].is_current = True
+            found[self.task.round].is_judged_yet = bool(self.to_come)
         return [found[number] for number in sorted(found, reverse=True)]
 
     def _reviews(self) -> list[tuple[int, ReviewFacts]]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents.choosing import Choice, Crew, Roster, Turn
 from agents.models import Agent, ProviderPause, Run
-from agents.orchestrator import tick
+from agents.orchestrator import tick, waiting_tasks
 from disputes import cases
 from disputes.models import Conflict
 from tasks.models import Project, Submission, Task
@@ -329,3 +329,13 @@ def test_many_tasks_cost_as_many_queries_as_a_few(ledger: Project) -> None:
         asked.append(len(queries))
     assert asked[0] == asked[1] <= 8
     assert Submission.objects.count() == 44
+
+
+def test_the_loop_waits_for_nobody_who_has_to_come_by_itself(ledger: Project) -> None:
+    create_agent("coder", name="elsewhere", provider="pull")
+    task = create_task(ledger)
+    assert waiting_tasks(timezone.now()) == []
+    create_agent("coder", name="here")
+    assert waiting_tasks(timezone.now()) == [task]
+    Agent.objects.filter(name="here").update(kind="test-architect")
+    assert waiting_tasks(timezone.now()) == []

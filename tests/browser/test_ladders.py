@@ -64,6 +64,7 @@ def test_a_task_shows_its_attempts_and_who_is_missing(
     expect(page.locator("#attempts tbody tr")).to_have_count(3)
     expect(page.locator("#rounds")).to_contain_text("They differ; the strictest verdict stands.")
     expect(page.locator("#rounds")).to_contain_text("Still to come: ben, cleo")
+    expect(page.locator("#round-2")).to_contain_text("More reviews to come")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     shoot(page, f"ladder-task-{look}", full_page=True)
 

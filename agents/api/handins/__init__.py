@@ -1,7 +1,7 @@
 """The verbs of hand-ins: a token, a live run of the right role, one transaction, rows.
 
-A final verb (submit, approve, reject, dispute, blocked, escalate, opinion) ends the run: its token is dead from
-then on. What is malformed is refused with line and reason, and the run goes on.
+A final verb (submit, approve, reject, dispute, blocked, escalate, opinion) ends the run: its token is dead
+from then on. What is malformed is refused with line and reason, and the run goes on.
 """
 
 from agents.api.handins.caller import PERSON_VERBS, RUN_VERBS, Caller, caller_of
