@@ -382,7 +382,7 @@ def agent(provider: str) -> Any:
 
 
 def test_the_providers_of_this_version_are_named() -> None:
-    assert set(PROVIDERS) == {"claude", "codex", "gemini", "opencode", "command", "replay"}
+    assert set(PROVIDERS) == {"claude", "codex", "gemini", "opencode", "command", "pull", "replay"}
 
 
 @pytest.mark.parametrize(("name", "kind"), [("command", CommandProvider), ("replay", ReplayProvider)])
@@ -390,7 +390,7 @@ def test_an_agent_has_the_provider_that_it_names(name: str, kind: type) -> None:
     assert type(provider_for(agent(name))) is kind
 
 
-@pytest.mark.parametrize("name", ["", "Command", "pull", "http"])
+@pytest.mark.parametrize("name", ["", "Command", "Pull", "http"])
 def test_a_provider_of_another_version_is_refused_by_name(name: str) -> None:
     with pytest.raises(ProviderError, match=f"^{name!r} is no provider of this version.$"):
         provider_for(agent(name))
