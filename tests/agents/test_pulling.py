@@ -18,7 +18,7 @@ from agents.runtime.host import Reconciler
 from disputes.models import Decision
 from tasks.events import SYSTEM
 from tasks.models import Bundle, Event, Submission, Task
-from tests.agents.world import World, commit, git, make_world  # noqa: F401  (a fixture)
+from tests.agents.world import World, at_once, commit, git, make_world  # noqa: F401  (a fixture)
 from tests.factories import create_agent, create_project, create_task, create_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -797,3 +797,15 @@ def test_a_malformed_agent_is_not_made(world: World, words: list[str], said: str
     with pytest.raises(CommandError, match=said):
         call_command("add_pull_agent", *words, "--role", "coder")
     assert not Token.objects.exists()
+
+
+def test_two_agents_that_ask_at_once_get_a_task_once(
+    world: World, coder: Puller, tmp_path: Path
+) -> None:
+    world.task()
+    (tmp_path / "third").mkdir()
+    other = Puller(create_agent("coder", name="other", provider="pull", settings={}), tmp_path / "third")
+    answers: list[int] = []
+    at_once(*(lambda one=one: answers.append(one.claim().status_code) for one in (coder, other)))
+    assert sorted(answers) == [201, 204]
+    assert Run.objects.count() == 1
