@@ -14,7 +14,6 @@ from tasks.models import Comment, Task
 from tasks.objections import BACK, FORWARD, Objection
 
 ACCEPTED, REJECTED = "accepted", "rejected"
-PARTING = "\n\n---\n\n"  # between the comments of one side
 POSITION_MAX = 60_000
 
 
@@ -199,7 +198,11 @@ def _break_off(task: Task, objection: Objection, *, too_often: bool = False) -> 
 
 
 def _position(comments: list[Comment]) -> str:
-    return PARTING.join(comment.body for comment in comments)[:POSITION_MAX]
+    """What one side said, word for word; numbered where it is more than one comment."""
+    if len(comments) == 1:
+        return comments[0].body
+    numbered = (f"{number}. {comment.body}" for number, comment in enumerate(comments, 1))
+    return "\n\n".join(numbered)[:POSITION_MAX]
 
 
 def settle(decision: Decision, *, actor: Actor) -> None:

@@ -269,8 +269,8 @@ def test_after_three_rounds_a_human_decides(task: Task) -> None:
         "Agents: dev-agent, test-architect, dev-agent, test-architect",
     ]  # fmt: skip
     assert (conflict.reviewer_label, conflict.coder_label) == ("dev-agent", "test-architect")
-    assert conflict.reviewer_position == f"{WRONG}\n\n---\n\nSection 4 speaks of cancellation, too."
-    assert conflict.coder_position == f"{RIGHT}\n\n---\n\nSection 4 was withdrawn."
+    assert conflict.reviewer_position == f"1. {WRONG}\n\n2. Section 4 speaks of cancellation, too."
+    assert conflict.coder_position == f"1. {RIGHT}\n\n2. Section 4 was withdrawn."
 
 
 def test_no_agent_may_claim_the_task_meanwhile(task: Task) -> None:
