@@ -26,6 +26,8 @@ AGAIN = [
     "tests/notifications/test_fanout.py",
     "tests/notifications/test_sending.py",
     "tests/agents/test_orchestrator.py",
+    "tests/agents/test_caps.py",
+    "tests/agents/test_costs.py",
     "tests/agents/test_objections.py",
     "tests/agents/test_pipeline.py",
     "tests/agents/test_board_page.py",
