@@ -577,10 +577,33 @@ def test_what_an_agent_did_not_do_counts(task: Task, outcome: str) -> None:
     assert len(runs.failed_in_a_row(task, "coder")) == 1
 
 
-@pytest.mark.parametrize("outcome", ["lost", "stopped", "handed_in"])
+@pytest.mark.parametrize("outcome", ["stopped", "handed_in"])
 def test_what_is_not_the_agents_fault_does_not_count(task: Task, outcome: str) -> None:
     fail(task, 10, outcome=outcome)
     assert (task.status, task.not_before) == ("in_progress", None)
+
+
+def test_a_run_that_was_lost_once_is_begun_again_at_once(task: Task) -> None:
+    assert not fail(task, outcome=Run.Outcome.LOST).is_counted
+    assert (task.status, task.not_before) == ("in_progress", None)
+
+
+def test_a_run_that_is_lost_each_time_rests_and_then_asks_a_human(task: Task) -> None:
+    fail(task, 5, outcome=Run.Outcome.LOST)
+    assert task.status == "in_progress"
+    assert task.not_before is not None
+    fail(task, outcome=Run.Outcome.LOST)
+    assert task.status == "disputed"
+    assert "6 runs of" in Conflict.objects.get().question
+    assert runs.failed_in_a_row(task, "coder") == []
+
+
+def test_a_loss_long_ago_makes_no_row_of_losses(task: Task) -> None:
+    fail(task, 3, outcome=Run.Outcome.LOST)
+    fail(task, outcome=Run.Outcome.STOPPED)
+    Task.objects.update(not_before=None)
+    fail(task, outcome=Run.Outcome.LOST)
+    assert task.not_before is None
 
 
 def test_a_verification_does_not_count(task: Task) -> None:
