@@ -799,9 +799,7 @@ def test_a_malformed_agent_is_not_made(world: World, words: list[str], said: str
     assert not Token.objects.exists()
 
 
-def test_two_agents_that_ask_at_once_get_a_task_once(
-    world: World, coder: Puller, tmp_path: Path
-) -> None:
+def test_two_agents_that_ask_at_once_get_a_task_once(world: World, coder: Puller, tmp_path: Path) -> None:
     world.task()
     (tmp_path / "third").mkdir()
     other = Puller(create_agent("coder", name="other", provider="pull", settings={}), tmp_path / "third")
