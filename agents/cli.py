@@ -56,6 +56,7 @@ DECISIONS = {
     "retry": "retry",
     "defer": "defer",
     "cancel": "cancel",
+    "raise": "raise_cap",
 }
 VERDICTS = ("ENFORCE", "DISMISS", "ESCALATE")
 ESCALATIONS = ("concurrency", "security", "performance", "architecture", "unknown")
@@ -1178,7 +1179,7 @@ def decision(text: str) -> str:
     try:
         return DECISIONS[text.lower()]
     except KeyError:
-        known = "reviewer, coder, compromise, custom, A, B, C, D, retry, defer, cancel"
+        known = "reviewer, coder, compromise, custom, A, B, C, D, retry, defer, cancel, raise"
         raise argparse.ArgumentTypeError(f"'{line(text)}' is none of {known}") from None
 
 
