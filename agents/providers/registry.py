@@ -24,7 +24,9 @@ PROVIDERS: dict[str, Provider] = {
     "pull": PullProvider(),
 }
 
-__all__ = ["PROVIDERS", "ProviderError", "provider_for"]
+CLIS = ("claude", "codex", "gemini", "opencode")  # they bring their own command
+
+__all__ = ["CLIS", "PROVIDERS", "ProviderError", "provider_for"]
 
 
 def provider_for(agent: "Agent") -> Provider:

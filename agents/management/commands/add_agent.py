@@ -7,12 +7,14 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from agents.models import Agent
+from agents.providers.registry import CLIS
 from tasks.models import Project
 
 
 class Command(BaseCommand):
     help = (
-        "Add an agent that is any command, for example: "
+        "Add an agent: a known command, for example: "
+        "add_agent my-coder --role coder --provider claude --model claude-sonnet-4-5; or any other: "
         "add_agent my-coder --role coder -- my-agent --file {prompt}. "
         "{prompt} is the path of the prompt, which is also on standard input; "
         "{clone} and {model} may stand there too."
@@ -21,19 +23,33 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
         parser.add_argument("--role", choices=Agent.Role.values, required=True)
-        parser.add_argument("--model", default="", help="shown on pages and put for {model}")
+        parser.add_argument(
+            "--provider", choices=["command", *CLIS], default="command",
+            help="the kind of command (default: any command, named after --)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--model", default="", help="shown on pages, told to the command, put for {model}"
+        )
         parser.add_argument("--project", action="append", default=[], help="only there (default: everywhere)")
         parser.add_argument("--slots", type=int, default=1, help="runs at a time (default: 1)")
         parser.add_argument(
             "--pass", dest="names", action="append", default=[], metavar="NAME",
             help="a variable of this host's environment that the agent needs to sign in",
         )  # fmt: skip
-        parser.add_argument("argv", nargs="+", help="the command, after --")
+        parser.add_argument(
+            "--key", default="", metavar="NAME",
+            help="the variable that holds the key, where the provider would look for another one",
+        )  # fmt: skip
+        parser.add_argument("argv", nargs="*", help="any command, after --")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        provider = options["provider"]
+        if provider != "command" and options["argv"]:
+            raise CommandError(f"{provider} knows its own command; leave out what follows --.")
+        said = {"argv": options["argv"], "pass": options["names"], "key": options["key"]}
         agent = Agent(
-            name=options["name"], role=options["role"], model=options["model"], slots=options["slots"],
-            settings={"argv": options["argv"]} | ({"pass": options["names"]} if options["names"] else {}),
+            name=options["name"], role=options["role"], provider=provider, model=options["model"],
+            slots=options["slots"], settings={name: value for name, value in said.items() if value},
         )  # fmt: skip
         try:
             agent.full_clean()
@@ -45,4 +61,7 @@ class Command(BaseCommand):
         agent.save()
         agent.projects.set(projects)
         where = ", ".join(project.slug for project in projects) or "every project"
-        self.stdout.write(f"{agent.name} is a {agent.role} on {where}: {' '.join(options['argv'])}")
+        what = " ".join(options["argv"]) or agent.get_provider_display()
+        self.stdout.write(f"{agent.name} is a {agent.role} on {where}: {what}")
+        if provider != "command":
+            self.stdout.write(f"Try it: manage.py check_agent {agent.name}")
