@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from agents import orchestrator
 from agents.models import Agent, ProviderPause, Run
-from agents.runtime import processes
+from agents.runtime import paths, processes
 from agents.runtime.host import Reconciler
 from tasks.models import Task
 from tests.end_to_end.installation import wait_for
@@ -27,7 +27,7 @@ from tests.real_agents.stub import ModelStub, closed_address
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 PATIENCE = 120.0
-SILENCE, WALL = 20.0, 40.0  # for what never ends by itself: longer than any command takes to begin
+SILENCE, WALL = 30.0, 60.0  # for what never ends by itself: longer than any command takes to begin
 HOUR = timedelta(hours=1)
 
 
@@ -93,7 +93,9 @@ def output_of(run: Run) -> str:
 
 
 def assert_nothing_lives(run: Run) -> None:
-    wait_for(lambda: not processes.marked("STEROIDS_RUN", str(run.pk)), "the end of all its processes")
+    """By its home, which no other run has; run numbers are the same in every installation."""
+    home = str(paths.run_folder(run.pk) / "home")
+    wait_for(lambda: not processes.marked("HOME", home), "the end of all its processes")
 
 
 @pytest.fixture(autouse=True)
