@@ -25,10 +25,10 @@ def test_any_command_is_an_agent(ledger: Project) -> None:
 
 
 def test_a_known_command_needs_only_its_name(ledger: Project) -> None:
-    words = ("--provider", "claude", "--model", "claude-sonnet-4-5", "--key", "TEAM_KEY")
+    words = ("--model", "claude-sonnet-4-5", "--key", "TEAM_KEY", "--", "claude")
     said = add("bo", "--role", "reviewer", *words)
     assert said.splitlines() == [
-        "bo is a reviewer on every project: Claude Code", "Try it: manage.py check_agent bo",
+        "bo is a reviewer on every project: claude", "Try it: manage.py check_agent bo",
     ]  # fmt: skip
     agent = Agent.objects.get()
     assert (agent.provider, agent.model) == ("claude", "claude-sonnet-4-5")
@@ -38,10 +38,9 @@ def test_a_known_command_needs_only_its_name(ledger: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ((), "needs argv"),
-        (("--provider", "codex", "--", "codex", "exec"), "knows its own command"),
-        (("--provider", "claude", "--key", "sk-not a name"), "key is the name of the variable"),
-        (("--provider", "claude", "--key", "SECRET_KEY"), "belongs to this program"),
+        (("--key", "sk-not a name", "--", "claude"), "key is the name of the variable"),
+        (("--key", "SECRET_KEY", "--", "claude"), "belongs to this program"),
+        (("--", "tool", "{secret}"), "unknown placeholder"),
         (("--project", "nowhere", "--", "sh"), "There is no project nowhere"),
     ],
 )

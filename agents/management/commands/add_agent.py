@@ -13,9 +13,9 @@ from tasks.models import Project
 
 class Command(BaseCommand):
     help = (
-        "Add an agent: a known command, for example: "
-        "add_agent my-coder --role coder --provider claude --model claude-sonnet-4-5; or any other: "
+        "Add an agent that is any command, for example: "
         "add_agent my-coder --role coder -- my-agent --file {prompt}. "
+        "Of claude, codex, gemini and opencode the name alone will do: the program knows how to start them. "
         "{prompt} is the path of the prompt, which is also on standard input; "
         "{clone} and {model} may stand there too."
     )
@@ -23,10 +23,6 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
         parser.add_argument("--role", choices=Agent.Role.values, required=True)
-        parser.add_argument(
-            "--provider", choices=["command", *CLIS], default="command",
-            help="the kind of command (default: any command, named after --)",
-        )  # fmt: skip
         parser.add_argument(
             "--model", default="", help="shown on pages, told to the command, put for {model}"
         )
@@ -38,18 +34,18 @@ class Command(BaseCommand):
         )  # fmt: skip
         parser.add_argument(
             "--key", default="", metavar="NAME",
-            help="the variable that holds the key, where the provider would look for another one",
+            help="the variable that holds the key of a known command, where it is not the usual one",
         )  # fmt: skip
-        parser.add_argument("argv", nargs="*", help="any command, after --")
+        parser.add_argument("argv", nargs="+", help="the command, after --")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        provider = options["provider"]
-        if provider != "command" and options["argv"]:
-            raise CommandError(f"{provider} knows its own command; leave out what follows --.")
-        said = {"argv": options["argv"], "pass": options["names"], "key": options["key"]}
+        argv = options["argv"]
+        is_known = len(argv) == 1 and argv[0] in CLIS
+        said = {"argv": [] if is_known else argv, "pass": options["names"], "key": options["key"]}
         agent = Agent(
-            name=options["name"], role=options["role"], provider=provider, model=options["model"],
-            slots=options["slots"], settings={name: value for name, value in said.items() if value},
+            name=options["name"], role=options["role"], model=options["model"], slots=options["slots"],
+            provider=argv[0] if is_known else Agent.Provider.COMMAND,
+            settings={name: value for name, value in said.items() if value},
         )  # fmt: skip
         try:
             agent.full_clean()
@@ -61,7 +57,6 @@ class Command(BaseCommand):
         agent.save()
         agent.projects.set(projects)
         where = ", ".join(project.slug for project in projects) or "every project"
-        what = " ".join(options["argv"]) or agent.get_provider_display()
-        self.stdout.write(f"{agent.name} is a {agent.role} on {where}: {what}")
-        if provider != "command":
+        self.stdout.write(f"{agent.name} is a {agent.role} on {where}: {' '.join(argv)}")
+        if is_known:
             self.stdout.write(f"Try it: manage.py check_agent {agent.name}")
