@@ -1,270 +1,23 @@
-"""A hand-in becomes rows: a review its findings, a response its answers, both their conflicts.
-
-The callers hold the transaction in which the task moves, so that rows and status cannot disagree.
-"""
+"""Reviews become findings and conflicts, and the last of a turn moves the task."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, Q
 
-from disputes import cases, flags, moot, rates, rearguing, stuck
+from disputes import cases, moot, stuck
 from disputes.followup import follow_up
-from disputes.models import Conflict, Decision
+from disputes.intake.due import newest_of_each
+from disputes.models import Conflict
 from disputes.protocol.gate import Outcome, Point, gate
-from disputes.protocol.options import Option
-from disputes.protocol.responses import Disagreement, ReadResponse
 from disputes.protocol.reviews import Found, ReadReview, Verdict, place
 from disputes.protocol.stuck import is_follow_up
 from disputes.settled import settled_findings
-from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor, record
-from tasks.models import Answer, Finding, Review, StaleTask, Submission, Task
+from tasks.models import Finding, Review, StaleTask, Submission, Task
 from tasks.states import Severity, Status, severity_rank
-
-# Work that was not taken has answered nothing.
-UNTAKEN = (Submission.State.LOST, Submission.State.RED)
-
-
-def last_reviews(task: Task) -> list[Review]:
-    """The newest review of what stands of the task's present stage, behind those of the same turn."""
-    of_task = Review.objects.standing().filter(submission__task=task).select_related("submission")
-    of_task = of_task.filter(submission__stage__in=["", task.stage])
-    last = of_task.order_by("-pk").first()
-    return newest_of_each(last.of_its_turn().select_related("submission")) if last else []
-
-
-def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
-    """Of each reviewer the last word, in the order in which they came."""
-    by_reviewer: dict[str, Review] = {}
-    for review in sorted(reviews, key=lambda each: each.pk):
-        by_reviewer.pop(review.by_agent, None)
-        by_reviewer[review.by_agent] = review
-    return list(by_reviewer.values())
-
-
-def findings_to_answer(task: Task) -> list[Finding]:
-    """What the next submission must answer: the last review's findings but the settled and ruled ones.
-
-    Follow-ups wait for another task (§24).
-    """
-    reviews = last_reviews(task)
-    if not reviews:
-        return []
-    asked = asked_findings(task)
-    conflicts = Conflict.objects.filter(
-        dispute__task=task, finding__isnull=False, kind=Conflict.Kind.DISAGREEMENT
-    )
-    undecided = conflicts.filter(status=Conflict.Status.OPEN)
-    underway = conflicts.filter(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
-    ruled = {*(undecided | underway).values_list("finding", flat=True), *settled_findings(task)}
-    later = task.submissions.standing().filter(round__gt=reviews[-1].submission.round)
-    taken = later.exclude(state__in=UNTAKEN)
-    handed_in = set(Answer.objects.filter(submission__in=taken).values_list("finding", flat=True)) - asked
-    findings = _merged(reviews)
-    besides = asked - ruled - {finding.origin.pk for finding in findings}
-    due = [finding for finding in findings if finding.origin.pk not in ruled | handed_in]
-    return [*newest_of(task, besides), *due]
-
-
-def _merged(reviews: list[Review]) -> list[Finding]:
-    """The points of these reviews but follow-ups; one that several raise is there once, as the gravest.
-
-    Each knows in `raised_by` who raised it.
-    """
-    rows = Finding.objects.filter(review__in=reviews, is_follow_up=False).select_related("first", "review")
-    points: dict[int, Finding] = {}
-    names: dict[int, list[str]] = {}
-    for finding in rows.order_by("review_id", "ordinal"):
-        names.setdefault(finding.origin.pk, []).append(finding.review.by_agent)
-        known = points.get(finding.origin.pk)
-        if known is None or _weight(finding) > _weight(known):
-            points[finding.origin.pk] = finding
-    for key, finding in points.items():
-        finding.raised_by = list(dict.fromkeys(names[key]))  # type: ignore[attr-defined]
-    return list(points.values())
-
-
-def _weight(finding: Finding) -> tuple[bool, int]:
-    return finding.mandatory, severity_rank(finding.severity)
-
-
-def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
-    """Points, named by the findings as first raised, as they were raised last."""
-    if not origins:
-        return []
-    raised = task.findings.standing().filter(Q(pk__in=origins) | Q(first__in=origins))
-    newest = {
-        finding.origin.pk: finding for finding in raised.select_related("first", "review").order_by("pk")
-    }
-    return list(newest.values())
-
-
-def asked_findings(task: Task) -> set[int]:
-    """Findings, as first raised, that a human told the coder to answer, and nothing taken since has."""
-    rulings = Decision.objects.standing().filter(
-        conflict__dispute__task=task, option__in=[*ASKING],
-        conflict__followed__in=[Conflict.Followed.WAITING, Conflict.Followed.APPLIED],
-    )  # fmt: skip
-    told: dict[int, datetime] = {}
-    for ruling in rulings.select_related("conflict__submission").order_by("pk"):
-        told |= dict.fromkeys(ASKING[Option(ruling.option)](ruling.conflict), ruling.at)
-    answers = (
-        Answer.objects.standing()
-        .filter(submission__task=task, finding__in=told)
-        .exclude(kind=Answer.Kind.SILENT)
-        .exclude(submission__state__in=UNTAKEN)
-    )
-    answered = {pk for pk, at in answers.values_list("finding", "submission__at") if at > told[pk]}
-    return told.keys() - answered
-
-
-def _of_card(hint: Conflict) -> set[int]:
-    return {hint.finding_id} if hint.finding_id else set()
-
-
-def _withdrawn(alert: Conflict) -> set[int]:
-    return {pk for pk in cases.withdrawn_by(alert).values_list("finding", flat=True) if pk}
-
-
-def _lacking(hands: Conflict) -> set[int]:
-    """What the coder could not do; a landing that is tried again, or a task that failed, lacks nothing."""
-    if hands.origin != Conflict.Origin.BLOCKED or hands.submission is None:
-        return set()
-    return set(stuck.lacks_what_it_takes(hands.submission))
-
-
-# What a ruling tells the coder to answer, findings as first raised.
-ASKING: dict[Option, Callable[[Conflict], set[int]]] = {
-    Option.ASK: _of_card,
-    Option.ASK_DISAGREE: _of_card,
-    Option.REDUCE: _withdrawn,
-    Option.RETRY: _lacking,
-}
-
-
-# --- Submissions ------------------------------------------------------------------------------------------
-
-
-def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
-    """The findings that the response names, by code. Raises Refused: unknown, unanswered or re-argued."""
-    known = {finding.code: finding for finding in task.findings.standing().select_related("first")}
-    due = findings_to_answer(task)
-    problems = [
-        {"line": answer.line, "reason": f"{answer.code} is not a finding of {task.ref}"}
-        for answer in response.answers
-        if answer.code not in known
-    ]
-    if problems:
-        codes = ", ".join(finding.code for finding in due) or "none is open"
-        raise Refused(
-            "unknown_finding", f"The response to {task.ref} names findings that do not exist.",
-            f"Open findings: {codes}.", status=422, details=problems,
-        )  # fmt: skip
-    rearguing.refuse_rearguing(task, response, known, settled_findings(task).values())
-    named = {known[answer.code].origin.pk for answer in response.answers}
-    asked = asked_findings(task)
-    silent = [
-        finding
-        for finding in due
-        if (finding.mandatory or finding.origin.pk in asked) and finding.origin.pk not in named
-    ]
-    if silent:
-        raise Refused(
-            "unanswered_findings",
-            f"The response to {task.ref} does not answer {', '.join(f.code for f in silent)}.",
-            "Give each finding a table row `| CODE | addressed | what was done |`, or a block "
-            "`## DISAGREE: CODE` with the concern quoted and a rationale.",
-            status=422,
-            details=[{"line": 0, "reason": f"{f.code} ({f.severity}): {f.title}"} for f in silent],
-        )
-    rates.demand_justification(task, response, due, known)
-    return known
-
-
-def take_submission(
-    submission: Submission, response: ReadResponse, known: dict[str, Finding], *, actor: Actor
-) -> None:
-    """Answers and conflicts of a response that `check_response` has passed."""
-    task = submission.task
-    given = {known[answer.code].origin.pk: answer for answer in response.answers}
-    for answer in given.values():
-        Answer.objects.create(
-            submission=submission, finding=known[answer.code].origin, kind=answer.kind,
-            text=answer.text, line=answer.line or None,
-        )  # fmt: skip
-    for finding in findings_to_answer(task):
-        if finding.origin.pk not in given:
-            Answer.objects.get_or_create(
-                submission=submission, finding=finding.origin, defaults={"kind": Answer.Kind.SILENT}
-            )
-    for block in response.disagreements:
-        finding = known[block.code]
-        if finding.mandatory and not _in_open_conflict(finding):
-            disagree(submission, finding, block, actor=actor)
-    rearguing.note_repeated(submission, known, settled_findings(task).values(), actor=actor)
-    flags.answered(submission, given, actor=actor)
-    rates.watch(submission, actor=actor)
-    for missing in [*stuck.lacks_what_it_takes(submission).values()][:1]:
-        cases.park(task, Conflict.Origin.BLOCKED, f"{missing.why.capitalize()}: {task.title}", actor=actor)
-
-
-def _in_open_conflict(finding: Finding) -> bool:
-    return Conflict.objects.filter(
-        finding=finding.origin, status=Conflict.Status.OPEN, kind=Conflict.Kind.DISAGREEMENT
-    ).exists()
-
-
-def disagree(submission: Submission, finding: Finding, block: Disagreement, *, actor: Actor) -> Conflict:
-    """A declined mandatory finding opens its conflict at once (ARB-5, MODELS 23)."""
-    return cases.open_conflict(
-        submission.task,
-        kind=Conflict.Kind.DISAGREEMENT,
-        origin=Conflict.Origin.DISAGREE,
-        opened_as="coder",
-        question=finding.title,
-        finding=finding.origin,
-        submission=submission,
-        severity=finding.severity,
-        actor=actor,
-        reviewer_position=position_of(finding),
-        reviewer_label=", ".join(raised_by(finding))[:120],
-        evidence=not_raised_by(finding),
-        coder_position=block.position,
-        coder_rationale=block.rationale,
-        coder_label=submission.by_agent,
-        alternative=block.alternative,
-    )
-
-
-def raised_by(finding: Finding) -> list[str]:
-    """Who raised the point at the same submission: it is one finding, whoever saw it (ARB-9)."""
-    same = Finding.objects.standing().filter(
-        Q(pk=finding.origin.pk) | Q(first=finding.origin.pk), review__submission=finding.review.submission_id
-    )
-    names = same.order_by("pk").values_list("review__by_agent", flat=True)
-    return list(dict.fromkeys(names)) or [finding.review.by_agent]
-
-
-def not_raised_by(finding: Finding) -> list[str]:
-    """What the other reviewers of that submission said of it, where they did not see the point."""
-    seen = raised_by(finding)
-    return [
-        f"{review.by_agent} reviewed the same commit and did not raise it: {review.get_verdict_display()}."
-        for review in newest_of_each(finding.review.of_its_turn())
-        if review.by_agent not in seen
-    ]
-
-
-def position_of(finding: Finding) -> str:
-    """What the reviewer asks for, in its own words."""
-    return finding.suggestion or finding.text or finding.title
-
-
-# --- Reviews ----------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -497,7 +250,6 @@ def _move(
 
 
 def _rank(severity: str) -> int:
-    from tasks.states import severity_rank
 
     return severity_rank(severity)
 

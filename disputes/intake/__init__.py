@@ -1,0 +1,33 @@
+"""A hand-in becomes rows: a review its findings, a response its answers, both their conflicts.
+
+The callers hold the transaction in which the task moves, so that rows and status cannot disagree.
+"""
+
+from disputes.intake.due import findings_to_answer, last_reviews, newest_of
+from disputes.intake.reviews import Taken, allot_code, conclude_reviews, take_review
+from disputes.intake.submissions import (
+    check_response,
+    disagree,
+    not_raised_by,
+    position_of,
+    raised_by,
+    take_submission,
+)
+from disputes.settled import settled_findings
+
+__all__ = [
+    "Taken",
+    "allot_code",
+    "check_response",
+    "conclude_reviews",
+    "disagree",
+    "findings_to_answer",
+    "last_reviews",
+    "newest_of",
+    "not_raised_by",
+    "position_of",
+    "raised_by",
+    "settled_findings",
+    "take_review",
+    "take_submission",
+]

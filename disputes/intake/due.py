@@ -1,0 +1,133 @@
+"""What the next submission of a task has to answer."""
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
+
+from django.db.models import Q
+
+from disputes import cases, stuck
+from disputes.models import Conflict, Decision
+from disputes.protocol.options import Option
+from disputes.settled import settled_findings
+from tasks.models import Answer, Finding, Review, Submission, Task
+from tasks.states import severity_rank
+
+# Work that was not taken has answered nothing.
+UNTAKEN = (Submission.State.LOST, Submission.State.RED)
+
+
+def last_reviews(task: Task) -> list[Review]:
+    """The newest review of what stands of the task's present stage, behind those of the same turn."""
+    of_task = Review.objects.standing().filter(submission__task=task).select_related("submission")
+    of_task = of_task.filter(submission__stage__in=["", task.stage])
+    last = of_task.order_by("-pk").first()
+    return newest_of_each(last.of_its_turn().select_related("submission")) if last else []
+
+
+def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
+    """Of each reviewer the last word, in the order in which they came."""
+    by_reviewer: dict[str, Review] = {}
+    for review in sorted(reviews, key=lambda each: each.pk):
+        by_reviewer.pop(review.by_agent, None)
+        by_reviewer[review.by_agent] = review
+    return list(by_reviewer.values())
+
+
+def findings_to_answer(task: Task) -> list[Finding]:
+    """What the next submission must answer: the last review's findings but the settled and ruled ones.
+
+    Follow-ups wait for another task (§24).
+    """
+    reviews = last_reviews(task)
+    if not reviews:
+        return []
+    asked = asked_findings(task)
+    conflicts = Conflict.objects.filter(
+        dispute__task=task, finding__isnull=False, kind=Conflict.Kind.DISAGREEMENT
+    )
+    undecided = conflicts.filter(status=Conflict.Status.OPEN)
+    underway = conflicts.filter(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
+    ruled = {*(undecided | underway).values_list("finding", flat=True), *settled_findings(task)}
+    later = task.submissions.standing().filter(round__gt=reviews[-1].submission.round)
+    taken = later.exclude(state__in=UNTAKEN)
+    handed_in = set(Answer.objects.filter(submission__in=taken).values_list("finding", flat=True)) - asked
+    findings = _merged(reviews)
+    besides = asked - ruled - {finding.origin.pk for finding in findings}
+    due = [finding for finding in findings if finding.origin.pk not in ruled | handed_in]
+    return [*newest_of(task, besides), *due]
+
+
+def _merged(reviews: list[Review]) -> list[Finding]:
+    """The points of these reviews but follow-ups; one that several raise is there once, as the gravest.
+
+    Each knows in `raised_by` who raised it.
+    """
+    rows = Finding.objects.filter(review__in=reviews, is_follow_up=False).select_related("first", "review")
+    points: dict[int, Finding] = {}
+    names: dict[int, list[str]] = {}
+    for finding in rows.order_by("review_id", "ordinal"):
+        names.setdefault(finding.origin.pk, []).append(finding.review.by_agent)
+        known = points.get(finding.origin.pk)
+        if known is None or _weight(finding) > _weight(known):
+            points[finding.origin.pk] = finding
+    for key, finding in points.items():
+        finding.raised_by = list(dict.fromkeys(names[key]))  # type: ignore[attr-defined]
+    return list(points.values())
+
+
+def _weight(finding: Finding) -> tuple[bool, int]:
+    return finding.mandatory, severity_rank(finding.severity)
+
+
+def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
+    """Points, named by the findings as first raised, as they were raised last."""
+    if not origins:
+        return []
+    raised = task.findings.standing().filter(Q(pk__in=origins) | Q(first__in=origins))
+    newest = {
+        finding.origin.pk: finding for finding in raised.select_related("first", "review").order_by("pk")
+    }
+    return list(newest.values())
+
+
+def asked_findings(task: Task) -> set[int]:
+    """Findings, as first raised, that a human told the coder to answer, and nothing taken since has."""
+    rulings = Decision.objects.standing().filter(
+        conflict__dispute__task=task, option__in=[*ASKING],
+        conflict__followed__in=[Conflict.Followed.WAITING, Conflict.Followed.APPLIED],
+    )  # fmt: skip
+    told: dict[int, datetime] = {}
+    for ruling in rulings.select_related("conflict__submission").order_by("pk"):
+        told |= dict.fromkeys(ASKING[Option(ruling.option)](ruling.conflict), ruling.at)
+    answers = (
+        Answer.objects.standing()
+        .filter(submission__task=task, finding__in=told)
+        .exclude(kind=Answer.Kind.SILENT)
+        .exclude(submission__state__in=UNTAKEN)
+    )
+    answered = {pk for pk, at in answers.values_list("finding", "submission__at") if at > told[pk]}
+    return told.keys() - answered
+
+
+def _of_card(hint: Conflict) -> set[int]:
+    return {hint.finding_id} if hint.finding_id else set()
+
+
+def _withdrawn(alert: Conflict) -> set[int]:
+    return {pk for pk in cases.withdrawn_by(alert).values_list("finding", flat=True) if pk}
+
+
+def _lacking(hands: Conflict) -> set[int]:
+    """What the coder could not do; a landing that is tried again, or a task that failed, lacks nothing."""
+    if hands.origin != Conflict.Origin.BLOCKED or hands.submission is None:
+        return set()
+    return set(stuck.lacks_what_it_takes(hands.submission))
+
+
+# What a ruling tells the coder to answer, findings as first raised.
+ASKING: dict[Option, Callable[[Conflict], set[int]]] = {
+    Option.ASK: _of_card,
+    Option.ASK_DISAGREE: _of_card,
+    Option.REDUCE: _withdrawn,
+    Option.RETRY: _lacking,
+}
