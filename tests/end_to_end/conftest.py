@@ -56,6 +56,5 @@ def loop(live_server: Any, settings: Any, tmp_path: Path) -> Iterator[Loop]:
     settings.HOME = tmp_path / "home"
     settings.API_URL = live_server.url
     yield Loop(settings.HOME, live_server.url)
-    for folder in (settings.HOME / "runs").glob("*/pid"):
-        if who := processes.read_identity(folder):
-            processes.end_all([who], 0.5)
+    for folder in (settings.HOME / "runs").glob("*"):
+        processes.end_all(processes.working_in(folder), 0.5)
