@@ -1075,7 +1075,7 @@ def show_task(args: argparse.Namespace, reply: Reply) -> str:
     lines = [f"{label(reply.get('ref'))}  {line(reply.get('title') or '')}".rstrip()]
     if reply.get("waiting"):
         lines.append(f"Waiting: {label(reply['waiting'])}")
-    lines += ["", *fields(reply, without=("ref", "title", "waiting", "findings", "body"))]
+    lines += ["", *fields(reply, without=("ref", "title", "stage", "waiting", "findings", "body"))]
     if findings := objects(reply.get("findings")):
         rows = ([item.get(key) for key in ("code", "severity", "title")] for item in findings)
         lines += ["", "Findings:", table(("CODE", "SEVERITY", "TITLE"), rows)]

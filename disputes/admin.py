@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from unfold.decorators import action, display
 
 from disputes.models import (
@@ -22,6 +23,7 @@ from disputes.models import (
     Duty,
     Flag,
     HeuristicScore,
+    Opinion,
     SavedView,
 )
 from disputes.protocol.scores import Score, heuristic_weight
@@ -161,6 +163,22 @@ class FlagAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     @display(description="heuristics")
     def seen(self, flag: Flag) -> str:
         return ", ".join(flag.heuristics)
+
+
+@admin.register(Opinion)
+class OpinionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """What judges and mediators were asked, and what they said."""
+
+    project_path = "conflict__dispute__project"
+    list_display = ("about", "kind", "verdict", "state", "by_agent", "by_vendor", "asked_at", "given_at")
+    list_filter = (ProjectFilter, "kind", "state", "verdict")
+    list_select_related = ("conflict__dispute__project",)
+    search_fields = ("conflict__question", "by_agent", "reasons")
+    ordering = ("-pk",)
+
+    @display(description="conflict", ordering="conflict")
+    def about(self, opinion: Opinion) -> str:
+        return Truncator(str(opinion.conflict)).chars(80)
 
 
 @admin.register(HeuristicScore)

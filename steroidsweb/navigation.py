@@ -51,6 +51,7 @@ GROUPS: list[dict[str, Any]] = [
             _item("Decisions", "done_all", "disputes_decision_changelist"),
             _item("Duty", "support_agent", "disputes_duty_changelist"),
             _item("Hints", "hearing", "disputes_flag_changelist"),
+            _item("Opinions", "balance", "disputes_opinion_changelist"),
             _item("Events", "history", "tasks_event_changelist"),
             _item("Prompts", "edit_note", "agents_prompttext_changelist"),
             _item("Agents", "groups", "agents_agent_changelist", SUPERUSER),

@@ -191,7 +191,11 @@ class Reconciler:
         folder = paths.run_folder(run.pk)
         shim = processes.read_identity(folder / "pid")
         left = starting.read_exit(run.pk)
-        if left is not None and (shim is None or processes.is_gone_within(shim, LAST_ACT)):
+        if left is not None and shim and processes.is_gone_within(shim, LAST_ACT):
+            left = starting.read_exit(run.pk)  # the shim's own last word, where another was forged before
+        elif shim:
+            left = None
+        if left is not None:
             if run.status == Run.Status.STARTING:
                 Run.objects.filter(pk=run.pk, fence=run.fence).update(status=Run.Status.RUNNING)
             self._guarded(run, lambda: results.finish(run, left))

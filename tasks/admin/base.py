@@ -63,8 +63,8 @@ def shortened(field: str, length: int = 80) -> Callable[[Any], str]:
 
 
 def preformatted(text: str) -> SafeString:
-    """Text in which line ends and columns matter: a diff, a log, a prompt."""
-    return format_html('<pre class="preformatted">{}</pre>', text) if text else SafeString("-")
+    """Text in which line ends and columns matter: a diff, a log, a prompt. Keys can scroll it."""
+    return format_html('<pre class="preformatted" tabindex="0">{}</pre>', text) if text else SafeString("-")
 
 
 class JSONText(forms.JSONField):

@@ -62,7 +62,7 @@ READ_ONLY = [
     "tasks.membership", "tasks.dependency", "tasks.submission", "tasks.bundle", "tasks.verification",
     "tasks.rollback", "tasks.checkpoint", "tasks.landing", "tasks.review", "tasks.finding", "tasks.answer",
     "tasks.event", "disputes.dispute", "disputes.conflict", "disputes.decision", "disputes.flag",
-    "disputes.heuristicscore", "agents.run", "agents.output", "tasks.idempotency",
+    "disputes.opinion", "disputes.heuristicscore", "agents.run", "agents.output", "tasks.idempotency",
 ]  # fmt: skip
 SYSTEM = [
     "agents.agent", "agents.host", "tasks.idempotency", "auth.user", "auth.group", "django_q.schedule",
@@ -83,8 +83,11 @@ def test_every_model_of_the_program_has_an_admin() -> None:
     labels = {model._meta.label for model in MODELS}
     for app in ("tasks", "disputes", "agents"):
         missing = {model._meta.label for model in apps.get_app_config(app).get_models()} - labels
-        # Told elsewhere: on the run's page, by the notifications, on the dispute's page, as insights.
-        elsewhere = {"agents.Prompt", "tasks.Notice", "disputes.Reminder", "disputes.Watch", "disputes.Tally"}
+        # Told elsewhere: on pages of runs and disputes, by notifications, as insights, as submissions.
+        elsewhere = {
+            "agents.Prompt", "tasks.Notice", "disputes.Reminder", "disputes.Watch", "disputes.Tally",
+            "agents.PullBundle",
+        }  # fmt: skip
         assert missing <= elsewhere
 
 

@@ -84,6 +84,14 @@ DEFAULTS: dict[str, Any] = {
     "model_ladder": {},
     "reviewers": "first",
     "other_vendor_reviews": False,
+    "mediator": False,
+    "run_cost_max": None,
+    "task_cost_max": None,
+    "day_cost_max": None,
+    "project_cost_max": None,
+    "run_tokens_max": None,
+    "task_tokens_max": None,
+    "day_tokens_max": None,
 }
 
 
