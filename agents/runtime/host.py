@@ -256,9 +256,10 @@ class Reconciler:
 
     def _bury(self, run: Run, why: str) -> None:
         """The shim died without a word: nothing of the run may live on, then it is lost or was handed in."""
-        left = processes.working_in(paths.run_folder(run.pk))
-        if not processes.end_all(left, settings.DURATIONS["grace"]):
-            return
+        folder = paths.run_folder(run.pk)
+        left = processes.working_in(folder)
+        if not processes.end_all(left, settings.DURATIONS["grace"]) or processes.working_in(folder):
+            return  # the next pass ends what was started meanwhile
         run.refresh_from_db()
         results.copy_rest(run)
         results.keep_first(run)

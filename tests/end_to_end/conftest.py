@@ -57,4 +57,5 @@ def loop(live_server: Any, settings: Any, tmp_path: Path) -> Iterator[Loop]:
     settings.API_URL = live_server.url
     yield Loop(settings.HOME, live_server.url)
     for folder in (settings.HOME / "runs").glob("*"):
-        processes.end_all(processes.working_in(folder), 0.5)
+        for _ in range(5):  # what is ended may just have started something
+            processes.end_all(processes.working_in(folder), 0.5)

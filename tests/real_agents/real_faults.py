@@ -189,8 +189,10 @@ def test_a_tool_that_never_ends_is_ended_with_all_its_children(
     an_agent(name, stub.url)
     run = first_end(task_in(small_project(remote)))
     assert len(stub.turns()) >= 1
-    # codex goes on after some seconds with the tool in the background, and ends by itself.
-    assert run.outcome == ("nothing" if name == "codex" else "silent"), output_of(run)
+    # codex goes on after some seconds with the tool in the background, and ends by itself; claude says every
+    # half minute that its tool is at work, and is not silent.
+    ends = {"codex": {"nothing"}, "claude": {"silent", "wall"}}.get(name, {"silent"})
+    assert run.outcome in ends, output_of(run)
     assert_nothing_lives(run)
 
 
