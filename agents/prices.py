@@ -13,6 +13,8 @@ from pathlib import Path
 
 import yaml
 
+from tasks.yaml_files import Fault, FaultyFile, compose
+
 OWN = Path(__file__).with_name("prices.yaml")
 SIZE_MAX = 256 * 1024
 MODELS_MAX = 2_000
@@ -50,14 +52,6 @@ class Price:
         """What these tokens cost, to a millionth of a dollar."""
         sums = tokens.read * self.input + tokens.cached * self.cached + tokens.written * self.output
         return min((sums / MILLION).quantize(SMALLEST, ROUND_HALF_UP), COST_MAX)
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong in a list, and in which line."""
-
-    line: int
-    message: str
 
 
 class BadPrices(ValueError):
@@ -110,19 +104,10 @@ def read(text: str, name: str = "prices.yaml") -> tuple[Price, ...]:
 
 
 def _root(text: str, name: str) -> yaml.Node | None:
-    if len(text) > SIZE_MAX:
-        raise BadPrices(name, [Fault(1, f"it has {len(text)} characters; {SIZE_MAX} are the most.")])
     try:
-        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise BadPrices(name, [Fault(line, "there is a character that YAML does not allow.")]) from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise BadPrices(name, [Fault(mark.line + 1 if mark else 1, f"no YAML: {error.problem}.")]) from error
-    except RecursionError as error:
-        raise BadPrices(name, [Fault(1, "it is nested too deeply.")]) from error
-    return node
+        return compose(text, SIZE_MAX)
+    except FaultyFile as error:
+        raise BadPrices(name, error.faults) from error
 
 
 def _prices(root: yaml.Node | None, faults: list[Fault]) -> Iterator[Price]:

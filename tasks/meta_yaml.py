@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from tasks.settings_file import Fault, FaultyFile
+from tasks.yaml_files import Fault, FaultyFile, compose
+from tasks.yaml_files import line_of as node_line
 
 SIZE_MAX = 1024 * 1024
 COMMENTS_MAX = 2000
@@ -129,23 +130,8 @@ def numbered(comments: Iterable[MetaComment]) -> tuple[MetaComment, ...]:
 
 def read_meta(text: str) -> Item:
     """The item in a file. Raises FaultyFile with everything that is wrong; then nothing is to be used."""
-    if len(text) > SIZE_MAX:
-        raise FaultyFile([Fault(1, f"the file has {len(text)} characters; {SIZE_MAX} are the most.")])
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise FaultyFile([Fault(line, "there is a character that YAML does not allow.")]) from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise FaultyFile([Fault(mark.line + 1 if mark else 1, f"no YAML: {error.problem}.")]) from error
-    except RecursionError as error:
-        raise FaultyFile([Fault(1, "no YAML for people: it is nested too deeply.")]) from error
+    node = compose(text, SIZE_MAX)
     return _Reader().item(node)
-
-
-def _line(node: yaml.Node) -> int:
-    return int(node.start_mark.line) + 1
 
 
 class _Reader:
@@ -155,7 +141,7 @@ class _Reader:
         self.faults: list[Fault] = []
 
     def fault(self, node: yaml.Node, message: str) -> None:
-        self.faults.append(Fault(_line(node), message))
+        self.faults.append(Fault(node_line(node), message))
 
     def item(self, node: yaml.Node | None) -> Item:
         values: dict[str, Any] = {}
@@ -206,7 +192,7 @@ class _Reader:
                 self.fault(entry, f"{comment.id} stands there twice.")
             elif comment:
                 found.append(comment)
-                lines[comment.id] = _line(entry)
+                lines[comment.id] = node_line(entry)
         return found, lines
 
     def comment(self, node: yaml.Node) -> MetaComment | None:

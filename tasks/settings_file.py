@@ -5,7 +5,7 @@ annotated form `{_description: ..., value: 7}`. All that is wrong is reported at
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -25,6 +25,8 @@ from tasks.settings_schema import (
     Whole,
 )
 from tasks.states import Severity
+from tasks.yaml_files import Fault, FaultyFile, compose
+from tasks.yaml_files import line_of as node_line
 
 SIZE_MAX = 256 * 1024
 PLACES = {entry.path or key: key for key, entry in SETTINGS.items()}
@@ -62,26 +64,6 @@ AGENT_KEYS: dict[str, Kind] = {
 }
 # How an agent is started; one of them.
 STARTS = ("command", "cassettes", "provider")
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is wrong, and where; lines count from 1."""
-
-    line: int
-    message: str
-
-
-class FaultyFile(ValueError):
-    """The file cannot be taken; `faults` says all that is wrong with it, by line."""
-
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
-        super().__init__("\n".join(f"line {fault.line}: {fault.message}" for fault in self.faults))
-
-    def lines(self, name: str) -> list[str]:
-        """One line of text for each fault; `name` is that of the file."""
-        return [f"{name}:{fault.line}: {fault.message}" for fault in self.faults]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +113,7 @@ class SettingsFile:
 def read_settings(text: str) -> SettingsFile:
     """What the YAML in `text` says. Raises FaultyFile; then nothing of it is to be used."""
     reader = _Reader()
-    root = _compose(text)
+    root = compose(text, SIZE_MAX)
     if root is not None:
         reader.section(root, "")
     reader.reconcile()
@@ -143,7 +125,7 @@ def read_settings(text: str) -> SettingsFile:
 def read_value(kind: Kind, text: str, key: str) -> Any:
     """One value in YAML, such as a ladder. Raises FaultyFile."""
     reader = _Reader()
-    node = _compose(text)
+    node = compose(text, SIZE_MAX)
     value = None if node is None else reader.plain(node, key)
     if not reader.faults:
         try:
@@ -151,26 +133,6 @@ def read_value(kind: Kind, text: str, key: str) -> Any:
         except SettingsError as error:
             reader.faults.append(Fault(reader.line_of(error.key, 1), str(error)))
     raise FaultyFile(reader.faults)
-
-
-def _compose(text: str) -> yaml.Node | None:
-    if len(text) > SIZE_MAX:
-        raise FaultyFile([Fault(1, f"the file has {len(text)} characters; {SIZE_MAX} are the most.")])
-    try:
-        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
-        return node
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise FaultyFile([Fault(line, "there is a character that YAML does not allow.")]) from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise FaultyFile([Fault(mark.line + 1 if mark else 1, f"no YAML: {error.problem}.")]) from error
-    except RecursionError as error:
-        raise FaultyFile([Fault(1, "no YAML for people: it is nested too deeply.")]) from error
-
-
-def _line(node: yaml.Node) -> int:
-    return int(node.start_mark.line) + 1
 
 
 def _is_annotated(node: yaml.Node) -> bool:
@@ -196,7 +158,7 @@ class _Reader:
         self.optional: dict[str, tuple[list[str], int]] = {}
 
     def fault(self, node: yaml.Node, message: str) -> None:
-        self.faults.append(Fault(_line(node), message))
+        self.faults.append(Fault(node_line(node), message))
 
     def line_of(self, key: str, otherwise: int) -> int:
         """The line of the key, or of the nearest one around it."""
@@ -242,14 +204,14 @@ class _Reader:
 
     def setting(self, key: str, path: str, name: yaml.Node, node: yaml.Node) -> None:
         kind = SETTINGS[key].kind
-        self.lines[key] = _line(name)
+        self.lines[key] = node_line(name)
         value, ok = self.value(kind, key, path, node)
         if not ok:
             return
         try:
             checked = kind.check(key, completed(key, value))
         except SettingsError as error:
-            self.faults.append(Fault(self.line_of(error.key, _line(name)), _in_file(error, key, path)))
+            self.faults.append(Fault(self.line_of(error.key, node_line(name)), _in_file(error, key, path)))
             return
         self.values[key] = value if isinstance(kind, PerSeverity) else kind.plain(checked)
 
@@ -275,13 +237,13 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             items = []
             for number, item in enumerate(node.value, 1):
-                self.lines[f"{key}.{number}"] = _line(item)
+                self.lines[f"{key}.{number}"] = node_line(item)
                 inside = f"{key}.{number}" if isinstance(item, yaml.MappingNode) else key
                 items.append(self.plain(item, inside, depth - 1))
             return items
         found = {}
         for word, name, value in self.entries(node, key):
-            self.lines[f"{key}.{word}"] = _line(name)
+            self.lines[f"{key}.{word}"] = node_line(name)
             found[word] = self.plain(value, f"{key}.{word}", depth - 1)
         return found
 
@@ -306,7 +268,7 @@ class _Reader:
         except SettingsError as error:
             self.fault(name, _in_file(error, key, path))
             return
-        self.optional[key] = (value, _line(name))
+        self.optional[key] = (value, node_line(name))
 
     def reconcile(self) -> None:
         """Mandatory and optional have nothing in common. CRITICAL, which the designs lack, goes with HIGH."""
@@ -335,10 +297,10 @@ class _Reader:
                 self.agents.append(entry)
 
     def agent(self, node: yaml.Node) -> AgentEntry:
-        entry = AgentEntry({}, _line(node))
+        entry = AgentEntry({}, node_line(node))
         before = len(self.faults)
         for word, name, value in self.entries(node, AGENTS):
-            entry.lines[word] = _line(name)
+            entry.lines[word] = node_line(name)
             if word not in AGENT_KEYS:
                 close = get_close_matches(word, AGENT_KEYS, 1)
                 hint = f" Did you mean {close[0]}?" if close else f" Known are {', '.join(AGENT_KEYS)}."

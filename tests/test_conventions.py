@@ -40,6 +40,7 @@ CORE = [
     *PURE,
     "tasks.settings_file",
     "tasks.meta_yaml",
+    "tasks.yaml_files",
     "tasks.settings_export",
     "agents.cli",
     "agents.prices",

@@ -1,11 +1,12 @@
 """Who calls: a run as itself, or an agent elsewhere that asks for work."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from agents.models import Agent, Run
 
 
-class _Machine:
+class _Machine(ABC):
     """No person: it has no right of one."""
 
     is_authenticated = True
@@ -19,8 +20,9 @@ class _Machine:
     def __str__(self) -> str:
         return self.get_username()
 
+    @abstractmethod
     def get_username(self) -> str:
-        raise NotImplementedError
+        """The name that people see."""
 
     def get_full_name(self) -> str:
         return self.get_username()

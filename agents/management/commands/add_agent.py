@@ -3,12 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
+from agents import adding
 from agents.models import Agent
 from agents.providers.registry import CLIS
-from tasks.models import Project
 
 
 class Command(BaseCommand):
@@ -47,16 +46,7 @@ class Command(BaseCommand):
             provider=argv[0] if is_known else Agent.Provider.COMMAND,
             settings={name: value for name, value in said.items() if value},
         )  # fmt: skip
-        try:
-            agent.full_clean()
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from error
-        projects = list(Project.objects.filter(slug__in=options["project"]))
-        if missing := set(options["project"]) - {project.slug for project in projects}:
-            raise CommandError(f"There is no project {', '.join(sorted(missing))}.")
-        agent.save()
-        agent.projects.set(projects)
-        where = ", ".join(project.slug for project in projects) or "every project"
+        where = adding.add(agent, options["project"])
         self.stdout.write(f"{agent.name} is a {agent.role} on {where}: {' '.join(argv)}")
         if is_known:
             self.stdout.write(f"Try it: manage.py check_agent {agent.name}")

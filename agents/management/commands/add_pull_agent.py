@@ -3,12 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db import transaction
 
+from agents import adding
 from agents.models import Agent, Token
-from tasks.models import Project
 
 
 class Command(BaseCommand):
@@ -35,18 +34,9 @@ class Command(BaseCommand):
             vendor=options["vendor"], watches=options["watches"], slots=options["slots"],
             provider=Agent.Provider.PULL,
         )  # fmt: skip
-        try:
-            agent.full_clean()
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from error
-        projects = list(Project.objects.filter(slug__in=options["project"]))
-        if missing := set(options["project"]) - {project.slug for project in projects}:
-            raise CommandError(f"There is no project {', '.join(sorted(missing))}.")
         with transaction.atomic():
-            agent.save()
-            agent.projects.set(projects)
+            where = adding.add(agent, options["project"])
             secret = Token.mint_for(agent, "made by add_pull_agent")[1]
-        where = ", ".join(project.slug for project in projects) or "every project"
         self.stdout.write(f"{agent.name} is a {agent.role} on {where} and claims its own work.")
         self.stdout.write("Its token, which is not shown again:")
         self.stdout.write(secret)

@@ -1,0 +1,48 @@
+"""Core: YAML that people write, read as nodes that know their lines; nothing of it is constructed here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import yaml
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong, and where; lines count from 1."""
+
+    line: int
+    message: str
+
+
+class FaultyFile(ValueError):
+    """The file cannot be taken; `faults` says all that is wrong with it, by line."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
+        super().__init__("\n".join(f"line {fault.line}: {fault.message}" for fault in self.faults))
+
+    def lines(self, name: str) -> list[str]:
+        """One line of text for each fault; `name` is that of the file."""
+        return [f"{name}:{fault.line}: {fault.message}" for fault in self.faults]
+
+
+def compose(text: str, limit: int) -> yaml.Node | None:
+    """The document's root; None where it is empty. `limit` counts characters. Raises FaultyFile."""
+    if len(text) > limit:
+        raise FaultyFile([Fault(1, f"the file has {len(text)} characters; {limit} are the most.")])
+    try:
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        return node
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise FaultyFile([Fault(line, "there is a character that YAML does not allow.")]) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise FaultyFile([Fault(mark.line + 1 if mark else 1, f"no YAML: {error.problem}.")]) from error
+    except RecursionError as error:
+        raise FaultyFile([Fault(1, "no YAML for people: it is nested too deeply.")]) from error
+
+
+def line_of(node: yaml.Node) -> int:
+    """The line on which the node begins, counted from 1."""
+    return int(node.start_mark.line) + 1
