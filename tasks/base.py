@@ -3,6 +3,7 @@
 A coder begins only where the branch is known to be fit: green, nothing to run, or accepted as it is.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
@@ -63,13 +64,19 @@ def try_again(project: Project, *, actor: Actor = SYSTEM, why: str = "") -> None
 
 
 def accept_as_it_is(project: Project, *, actor: Actor, reason: str = "") -> None:
-    """Only what is newly red counts from now on. Raises Refused: nothing_red, nothing_ran."""
+    """Only what is newly red counts from now on. Raises Refused: nothing_red, nothing_ran, not_comparable."""
     with transaction.atomic():
         row = Project.objects.get(pk=project.pk)
         if row.base_state == Base.BROKEN:
             raise Refused(
                 "nothing_ran", f"Nothing could be run on {row.target_branch}: {row.base_problem}",
                 "There is nothing to compare with. Mend what is missing, or edit the commands.",
+            )  # fmt: skip
+        if row.base_state == Base.RED and not is_comparable(row.base_red):
+            raise Refused(
+                "not_comparable", f"Nothing tells which tests are red: {row.base_problem}",
+                "Nobody could say later what is newly red. Edit the commands so that the tests run, or leave "
+                "out the one that is red.",
             )  # fmt: skip
         changed = Project.objects.filter(pk=project.pk, base_state=Base.RED).update(
             base_state=Base.ACCEPTED, base_known=row.base_red, base_at=timezone.now()
@@ -84,6 +91,11 @@ def accept_as_it_is(project: Project, *, actor: Actor, reason: str = "") -> None
             data={"sha": row.base_sha, **row.base_red},
         )  # fmt: skip
     project.refresh_from_db()
+
+
+def is_comparable(red: Mapping[str, Any]) -> bool:
+    """Whether a later run can be held against it: it tells by name or by number which tests are red."""
+    return bool(red.get("failed") or red.get("failed_count"))
 
 
 def find_commands(project: Project, *, actor: Actor) -> Task:
