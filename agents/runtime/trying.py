@@ -373,6 +373,13 @@ def _found_green(project: Project, trial: Trial) -> None:
 
 def _keep_commands(project: Project, trial: Trial) -> None:
     """Its commands become the project's, with limits by the time that they took here."""
+    if changes := _settings_of(project, trial):
+        configure(project, changes, actor=SYSTEM, is_tried=True)
+    Trial.objects.filter(pk=trial.pk).update(is_kept=True)
+
+
+def _settings_of(project: Project, trial: Trial) -> dict[str, Any]:
+    """What the project's settings would be with this trial's commands."""
     changes: dict[str, Any] = {}
     if trial.why == Trial.Why.SEARCH:
         changes = {
@@ -384,9 +391,7 @@ def _keep_commands(project: Project, trial: Trial) -> None:
         limit = max(LIMIT_MIN, ceil(LIMIT_FACTOR * took.get(name, 0)))
         if limit > getattr(config, f"{key}_timeout"):
             changes[f"{key}_timeout"] = float(limit)
-    if changes:
-        configure(project, changes, actor=SYSTEM, is_tried=True)
-    Trial.objects.filter(pk=trial.pk).update(is_kept=True)
+    return changes
 
 
 def _found_none(project: Project, tried: list[Trial]) -> None:
@@ -396,9 +401,8 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
     red = {
         "step": best.step, "exit_code": best.exit_code, "failed": best.failed,
         "failed_count": best.failed_count, "total": best.total, "broke_off": best.broke_off,
+        "settings": _settings_of(project, best),
     }  # fmt: skip
-    if state == Base.RED and best.step == commands.TESTS:
-        _keep_commands(project, best)
     compared = verdicts.compare_red(project, red) if state == Base.RED else None
     if compared and compared.is_no_worse:
         base.set_base(
