@@ -19,6 +19,8 @@ from tasks.models import Project, Task
 
 COMMAND_FILE_LIMIT = 256 * 1024
 PREPARE, BUILD, TESTS = "prepare", "build", "tests"
+PYTEST = re.compile(r"(?<![\w./-])py\.?test(?![\w.-])")
+ENVIRONMENT = "environment"
 AGAIN = "tests again"  # as the shim names the second try
 FIRST, SECOND = "1", "2"
 PYTHON_ITSELF = re.compile(r"\bpython[\d.]*")  # which asks for no pip by itself
@@ -85,10 +87,10 @@ def environment_steps(recipe: Recipe, run_folder: Path, environment: dict[str, s
         return []
     pip = needs_python(PYTHON_ITSELF.sub("", wanted))
     argv = [base_python(), "-m", "venv", *([] if pip else ["--without-pip"]), str(run_folder / "env")]
-    steps = [step("environment", argv, run_folder, environment)]
-    if "pytest" in wanted:
+    steps = [step(ENVIRONMENT, argv, run_folder, environment)]
+    if PYTEST.search(wanted):
         argv = [str(run_folder / "env" / "bin" / "python"), "-m", "pip", "install", "--quiet", "pytest"]
-        steps.append(step("environment: pytest", argv, run_folder, environment))
+        steps.append(step(f"{ENVIRONMENT}: pytest", argv, run_folder, environment))
     return steps
 
 

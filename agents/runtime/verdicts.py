@@ -76,6 +76,8 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     name = str(last.get("name", "")).removesuffix(" again") or "verification"
     code = last.get("code")
     fault = "" if tests.failed else faults.environment_fault(tail, code, reason)
+    if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
+        fault = problem_of(name, code, reason, tests)
     problem = fault or problem_of(name, code, reason, tests)
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
 
