@@ -34,6 +34,10 @@ PURE = [
         if path.stem != "__init__"
     ),
     "agents.runtime.detect",
+    "agents.reading.results",
+    "agents.reading.output",
+    "agents.reading.comparison",
+    "agents.reading.faults",
 ]
 # The core of what holds processes and git: the machine, but not Django.
 CORE = [
@@ -44,6 +48,8 @@ CORE = [
     "tasks.settings_export",
     "agents.cli",
     "agents.prices",
+    "agents.reading.reports",
+    "agents.reading.failures",
     *(
         f"agents.providers.{path.stem}"
         for path in sorted((ROOT / "agents/providers").glob("*.py"))
