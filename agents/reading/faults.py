@@ -19,7 +19,7 @@ THING_MAX = 80
 TIME = {"timeout", "wall", "silent"}
 KILLED = {137, -9}
 NOT_FOUND = 127
-OWN_SCRIPT = re.compile(r"\S/\S{0,200}: (?:not found|No such file or directory)")
+OWN_SCRIPT = re.compile(r"\S/\S{0,200}: (?:not found|No such file or directory|cannot execute)")
 
 PROGRAM = r"[A-Za-z0-9_][\w.+-]{0,60}"  # no path: a script that the repository lacks is the work's own fault
 IT = rf"[‘'\"`]?(?P<it>{PROGRAM})[’'\"`]?"
@@ -42,7 +42,7 @@ MISSING = _any(
     rf"exec: {IT}: executable file not found in \$PATH",
     rf"error: command {IT} failed: No such file or directory",
     rf"error: linker {IT} not found",
-    rf"^ERROR: Program {IT} not found or not executable",
+    rf"ERROR: Program {IT} not found or not executable",
     rf"^configure: error: (?:cannot find |no acceptable ){IT}",
 )
 
@@ -64,7 +64,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"Killed signal terminated program",
             r"\(signal: 9, SIGKILL",
             r"^(?:.{0,200}: line \d+: +\d+ )?Killed\b",
-            r"\bError 137$",
+            r"^g?make.*\] (?:Killed|Error 137)$",
         ),
     ),
     (
@@ -151,23 +151,6 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
         ),
     ),
     (
-        "The package registry does not have {it}.",
-        _any(
-            r"No matching distribution found for (?P<it>[^\n]{1,80})",
-            rf"Could not find a version that satisfies the requirement (?P<it>{NAME})",
-            r"Because (?P<it>[\w.-]{1,60}) was not found in the package registry",
-            rf"^npm (?:ERR!|error) 404 +'?(?P<it>{NAME})'? is not in (?:this|the npm) registry",
-            rf"^npm (?:ERR!|error) (?:code ETARGET|notarget No matching version found for (?P<it>{NAME}))",
-            r"ERR_PNPM_FETCH_404[^\n]{0,200}/(?P<it>[\w.%@-]{1,80})",
-            r"ERR_PNPM_NO_MATCHING_VERSION[^\n]{0,60} for (?P<it>[^\s]{1,80})",
-            r"Couldn't find package \"(?P<it>[^\"\n]{1,80})\"",
-            r"^error: no matching package (?:named|found)(?: `(?P<it>[\w-]{1,80})` found)?",
-            r"Could not find gem '(?P<it>[^'\n]{1,80})'",
-            r"Could not find artifact (?P<it>[^\s]{1,80})",
-            r"Could not find (?:a matching version of )?package (?P<it>[\w./-]{1,80})",
-        ),
-    ),
-    (
         "A package registry or another server could not be reached.",
         _any(
             r"Temporary failure in name resolution",
@@ -183,6 +166,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"^error: failed to (?:download|get `|fetch)",
             r"spurious network error",
             r"Could not transfer artifact",
+            r"Cannot access \S+ \(\S+\) in offline mode",
             r"UnknownHostException",
             r"Failed to connect to",
             r"TLS handshake timeout",
@@ -191,6 +175,23 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"Could not fetch specs from",
             r"error sending request for url",
             r"502 Bad Gateway|503 Service Unavailable",
+        ),
+    ),
+    (
+        "The package registry does not have {it}.",
+        _any(
+            r"No matching distribution found for (?P<it>[^\n]{1,80})",
+            rf"Could not find a version that satisfies the requirement (?P<it>{NAME})",
+            r"Because (?P<it>[\w.-]{1,60}) was not found in the package registry",
+            rf"^npm (?:ERR!|error) 404 +[A-Za-z ]{{0,40}}'(?P<it>{NAME})' (?:is not in|could not be)",
+            r"^npm (?:ERR!|error) notarget No matching version found for (?P<it>\S{1,80}?)\.?$",
+            r"ERR_PNPM_FETCH_404[^\n]{0,200}/(?P<it>[\w.%@-]{1,80})",
+            r"ERR_PNPM_NO_MATCHING_VERSION[^\n]{0,60} for (?P<it>[^\s]{1,80})",
+            r"Couldn't find package \"(?P<it>[^\"\n]{1,80})\"",
+            r"^error: no matching package (?:named|found)(?: `(?P<it>[\w-]{1,80})` found)?",
+            r"Could not find (?:a valid )?gem '(?P<it>[^'\n]{1,80})'",
+            r"Could not find artifact (?P<it>[^\s]{1,80})",
+            r"Could not find (?:a matching version of )?package (?P<it>[\w./-]{1,80})",
         ),
     ),
     (
@@ -263,4 +264,4 @@ def _last(patterns: tuple[re.Pattern[str], ...], end: str) -> re.Match[str] | No
 def _thing(match: re.Match[str]) -> str:
     """What a match names, short and on one line."""
     named = match.groupdict().get("it") or ""
-    return UNPRINTABLE.sub(" ", named).strip(" .'\"`")[:THING_MAX]
+    return UNPRINTABLE.sub(" ", named).strip(" .`")[:THING_MAX]

@@ -17,6 +17,7 @@ from agents.reading.results import COUNT_MAX, Tests, bounded, numbered, tidy
 TEXT_MAX = 1024 * 1024  # characters from the end
 LINE_MAX = 2_000
 LONG_LINE = re.compile(rf"([^\n]{{{LINE_MAX}}})[^\n]+")
+OVERWRITE = re.compile(r"\r\n?|\x1b\[1?G")  # back to the line's start
 CONTROL = re.compile(
     r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[()][A-Z0-9]|[\x1b\0]"
 )
@@ -40,7 +41,7 @@ class Runner:
     `told`: how many, as groups `bad` and `ran`, or as words with numbers, of which `red` and `ran` count.
     `scope`: a file or package that the names below it belong to (those above it, as a group of `told`).
     `heads`: headings of lists; names below one without the group `red` did not fail.
-    `broke`: it stopped before its end.
+    `done`: what stands behind the last count of a red run that came to its end. `broke`: it did not.
     """
 
     signs: tuple[str, ...]
@@ -53,6 +54,7 @@ class Runner:
     own: re.Pattern[str] | None = None
     scope: re.Pattern[str] | None = None
     heads: re.Pattern[str] | None = None
+    done: re.Pattern[str] | None = None
     broke: re.Pattern[str] | None = None
 
 
@@ -63,7 +65,10 @@ def _words(text: str) -> frozenset[str]:
 RUNNERS: dict[str, Runner] = {
     "pytest": Runner(
         signs=("test session starts", "short test summary info", "INTERNALERROR>", " in "),
-        failed=_line(r"^(?:FAILED|ERROR|SUBFAILED\S*) ((?=\S*[:/.])[^\s\[][^\[\n]*?(?:\[.*?\])?)(?: - .*)?$"),
+        failed=_line(
+            r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?((?:\[[^\]\n]*\])?(?: ?\([^()\n]*\))?))"
+            r" ((?=\S*[:/.])[^\s\[][^\[\n]*?(?:\[.*?\])?)(?: - .*)?$"
+        ),
         told=_line(
             r"^(?:=+ )?(?=\d{1,7} (?:failed|passed|skipped|deselected|xfailed|xpassed|warning|error|rerun)"
             r"|no tests ran).* in \d+(?:\.\d+)?s(?: \([\d:]+\))?(?: =+)?$"
@@ -138,7 +143,8 @@ RUNNERS: dict[str, Runner] = {
         failed=_line(r"^ *--- FAIL: (\S+)"),
         own=_line(r"^FAIL\t(\S+ \[(?:build|setup) failed\])$"),
         # A package has no count: one that failed has at least one failure.
-        told=_line(r"^(?:(?P<some>FAIL)|ok  )\t(?P<scope>\S+)\t.*$"),
+        told=_line(r"^(?:exit status \d+\n)?(?:(?P<some>FAIL)|ok  )\t(?P<scope>\S+)\t.*$"),
+        done=_line(r"^FAIL$|^exit status \d+$"),
         broke=_line(r"^(?:panic: |fatal error: |\*\*\* Test killed|signal: )"),
     ),
     "gotestsum": Runner(
@@ -158,6 +164,7 @@ RUNNERS: dict[str, Runner] = {
         scope=_line(
             r"^ +(?:Running (?:unittests )?(\S+) \((?:.*/)?(.+?)(?:-[0-9a-f]{16})?\)|Doc-tests (\S+))$"
         ),
+        done=_line(r"^error: \d+ targets? failed:$"),  # without --no-fail-fast it stops at the first binary
         broke=_line(r"^ +process didn't exit successfully: .*\(signal: "),
     ),
     "cargo nextest": Runner(
@@ -226,13 +233,16 @@ RUNNERS: dict[str, Runner] = {
     ),
     "maven": Runner(
         signs=("Tests run: ",),
-        failed=_line(r"^\[ERROR\] {2,3}([A-Za-z_$][\w.$]*(?:\[.*?\])?(?:->[\w.$]+)*)(?::\d+|[ :»]|$)"),
-        told=_line(r"^\[(?:ERROR|INFO|WARNING)\] Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+$"),
+        failed=_line(
+            r"^(?:\[ERROR\] +)?((?!Tests run:)\S.*?)(?: --)? +Time elapsed: .* <<< (?:FAILURE|ERROR)!$"
+        ),
+        told=_line(
+            r"^(?:\[[A-Z]+\] )?Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+(?:, Flakes: \d+)?$"
+        ),
         red=_words("failures errors"),
         ran=_words("tests_run"),
         words_come_first=True,
-        heads=_line(r"^\[[A-Z]+\] (?:(?P<red>Failures|Errors):|Tests run:.*|[A-Z].*) *$"),
-        broke=_line(r"^\[ERROR\] .*The forked VM terminated|^\[ERROR\] Crashed tests:"),
+        broke=_line(r"^(?:\[ERROR\] )?(?:.*The forked VM terminated|Crashed tests:)"),
     ),
     "gradle": Runner(
         signs=(" tests completed, ", " test completed, "),
@@ -273,38 +283,38 @@ RUNNERS: dict[str, Runner] = {
 }  # fmt: skip
 
 
-def read_output(text: str, root: str = "") -> Tests:
+def read_output(text: str, root: str = "", *, is_whole: bool = True) -> Tests:
     """The tests that failed, by their runners' printed lines; nothing but defaults where none is known.
 
     `text`: at most its last TEXT_MAX characters are read. `root`: a path that is another one in the next run,
-    such as the run's own folder; it is cut out of names.
+    such as the run's own folder; it is cut out of names. `is_whole`: False where the text is the end of a
+    longer one. What is lost may have named more failures, so it counts as broken off.
     """
+    is_cut = not is_whole or len(text) > TEXT_MAX
     text = plain(text)
-    sections = [section for runner in RUNNERS.values() for section in _sections(runner, text)]
+    sections = [section for runner in RUNNERS.values() for section in _read(runner, text)]
     sections += _prove(text) or _tap(text)
-    if not sections:
-        return Tests(broke_off=_broke_off(text))
     failed: list[str] = []
     unnamed = 0
     for section in sections:
         names = list(dict.fromkeys(name for name in (tidy(name, root) for name in section.names) if name))
         failed += names
         unnamed += max(0, (section.bad or 0) - len(names))
-    is_told = all(section.bad is not None for section in sections)
+    is_told = any(not each.broke_off for each in sections) and all(each.bad is not None for each in sections)
     ran = [section.ran for section in sections if section.ran is not None]
     found = numbered(failed)
     return Tests(
         bounded(found),
         min(sum(ran), COUNT_MAX) if ran else None,
         min(len(found) + unnamed, COUNT_MAX) if is_told else None,
-        broke_off=_broke_off(text) or any(section.broke_off for section in sections),
+        broke_off=is_cut or any(section.broke_off for section in sections),
     )
 
 
 def plain(text: str) -> str:
     """The end of the text as lines: no colours; what was written over is a line of its own."""
-    text = "\n" + text[-TEXT_MAX:].replace("\r\n", "\n").replace("\r", "\n") + "\n"
-    return LONG_LINE.sub(r"\1", CONTROL.sub("", text))
+    text = OVERWRITE.sub("\n", text[-TEXT_MAX:])
+    return LONG_LINE.sub(r"\1", "\n" + CONTROL.sub("", text) + "\n")
 
 
 @dataclass(slots=True)
@@ -317,22 +327,27 @@ class Section:
     broke_off: bool = False
 
 
-def _broke_off(text: str) -> bool:
-    return any(
-        runner.broke.search(text) is not None
-        for runner in RUNNERS.values()
-        if runner.broke and any(sign in text for sign in runner.signs)
-    )
-
-
-def _sections(runner: Runner, text: str) -> Iterator[Section]:
-    """What one runner says, one section for each of its counts, and one for names without a count."""
+def _read(runner: Runner, text: str) -> list[Section]:
+    """What one runner says; nothing where nothing in the text is its own."""
     if not any(sign in text for sign in runner.signs):
-        return
+        return []
+    events = _events(runner, text)
+    sections = list(_sections(runner, events))
+    broke_off = runner.broke is not None and runner.broke.search(text) is not None
+    if runner.done and any(section.names or section.bad for section in sections):
+        last = max((match.start() for kind, match in events if kind == "told"), default=0)
+        broke_off |= runner.done.search(text, last) is None
+    if broke_off:
+        sections.append(Section([], bad=0, broke_off=True))
+    return sections
+
+
+def _sections(runner: Runner, events: list[tuple[str, re.Match[str]]]) -> Iterator[Section]:
+    """One section for each of its counts, and one for names without a count."""
     section = Section([])
     own: dict[str, None] = {}
     scope, is_listed, is_open = "", True, False
-    for kind, match in _events(runner, text):
+    for kind, match in events:
         if kind == "scope":
             scope = " ".join(group for group in match.groups() if group)
         elif kind == "heads":

@@ -166,7 +166,7 @@ class Report:
         name = attributes.get("name", "")
         self._has_class = group not in SAYS_NOTHING
         if not self._has_class:
-            self._name = " > ".join([*self._suites, name])
+            self._name = " > ".join([suite for suite in self._suites if suite] + [name])
         else:
             self._name = name if group == name else f"{group} > {name}"
         # ctest: what could not be started is red for it.

@@ -27,7 +27,7 @@ class Tests:
 
     `failed`: sorted, unique, at most NAMES_MAX names. `total`: how many ran. `failed_count`: how many failed
     or broke with an error; larger than the number of names where some have none. None: nothing says so.
-    `broke_off`: the runner says that it stopped before all tests had run.
+    `broke_off`: not all tests ran, as the runner itself says, or a part of what it left is lost.
     """
 
     __test__ = False  # pytest would take a class of this name for tests
