@@ -44,7 +44,10 @@ class Use(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Requirements that belong together: `kind` is "extra", "group", "file" or "listed"; `where` names the place."""
+    """Requirements that belong together.
+
+    `kind` is "extra", "group", "file" or "listed"; `where` names the place to people.
+    """
 
     kind: str
     name: str
