@@ -49,6 +49,11 @@ CORE = [
         for path in sorted((ROOT / "agents/providers").glob("*.py"))
         if path.stem != "__init__"
     ),
+    *(
+        f"agents.recipes.{path.stem}"
+        for path in sorted((ROOT / "agents/recipes").glob("*.py"))
+        if path.stem != "__init__"
+    ),
     "agents.runtime.shim",
     "agents.runtime.processes",
     "agents.runtime.git",

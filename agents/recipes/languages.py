@@ -185,12 +185,15 @@ def php(tree: Tree) -> Iterator[Candidate]:
         if command and install:
             yield Candidate(rank, "php", Recipe(install, "", command, f"composer.json, {said}"))
     if runner in ("", "vendor/bin/phpunit", "vendor/bin/simple-phpunit"):
-        folder = tests[0].split("/")[0]
         configured = tree.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")
-        command = "phpunit" if configured else words("phpunit", folder)
-        # Without composer its map of classes is missing, which this one command makes from what is there.
-        dump = "composer dump-autoload" if install else ""
-        yield Candidate(Rank.WIDER, "php", Recipe(dump, "", command, "phpunit of the host"))
+        arguments = [] if configured else [tests[0].split("/")[0]]
+        if install and "bootstrap=" not in tree.text(configured):
+            arguments[:0] = ["--bootstrap", "vendor/autoload.php"]
+        # Composer makes its map of classes also where it can fetch nothing.
+        dump = "composer dump-autoload --dev" if install else ""
+        yield Candidate(
+            Rank.WIDER, "php", Recipe(dump, "", words("phpunit", *arguments), "phpunit of the host")
+        )
 
 
 def perl(tree: Tree) -> Iterator[Candidate]:

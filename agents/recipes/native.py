@@ -19,7 +19,7 @@ TEST_FOLDERS = ("tests", "test", "t", "testsuite", "unittests")
 # What git checks out is all of one age; make would run the tools again that made these from their sources.
 AGES = (
     r"find . -name aclocal.m4 -exec touch {} + && find . \( -name configure -o -name 'config*.h.in'"
-    r" -o -name 'config.hin' -o -name Makefile.in \) -exec touch {} +"
+    r" -o -name 'config.hin' -o -name Makefile.in -o -name '*.info' -o -name '*.[1-8]' \) -exec touch {} +"
 )
 PARALLEL = '"$(nproc)"'
 
@@ -82,9 +82,9 @@ def _cmake(tree: Tree) -> Iterator[Candidate]:
 TEST_WORDS = {"TEST", "TESTS", "TESTING", "UNITTEST", "UNITTESTS"}
 OTHER_WORDS = {
     "BENCHMARK", "BENCHMARKS", "COVERAGE", "CUDA", "DISABLE", "EXAMPLES", "EXCLUDE", "EXTERNAL", "FETCH",
-    "FUZZ", "FUZZER", "FUZZERS", "FUZZING", "INSTALL", "MEMCHECK", "NETWORK", "NO", "ONLINE", "PERF", "PERFORMANCE",
-    "PYTHON", "REMOTE", "SANITIZER", "SKIP", "STATIC", "STRICT", "SYSTEM", "TIDY", "VALGRIND", "WERROR",
-    "WITHOUT",
+    "FUZZ", "FUZZER", "FUZZERS", "FUZZING", "INSTALL", "MEMCHECK", "NETWORK", "NO", "ONLINE", "PERF",
+    "PERFORMANCE", "PYTHON", "REMOTE", "SANITIZER", "SKIP", "STATIC", "STRICT", "SYSTEM", "TIDY", "VALGRIND",
+    "WERROR", "WITHOUT",
 }  # fmt: skip
 
 

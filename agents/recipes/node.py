@@ -104,7 +104,7 @@ def manager_of(tree: Tree) -> Manager:
 def _pnpm(lock: str) -> str:
     found = re.search(r"lockfileVersion:\s*'?(\d+)\.(\d+)", lock)
     major = int(found[1]) if found else 9
-    return {5: "7", 6: "8"}.get(major, "9" if major <= 9 else "10")
+    return {5: "7", 6: "8"}.get(major, "10")
 
 
 def _yarn(tree: Tree, version: str, source: str) -> Manager:
@@ -157,18 +157,25 @@ def _tells(script: str) -> bool:
 
 def _narrower(scripts: dict[str, str], name: str) -> Iterator[tuple[Rank, str, str]]:
     """The parts of a script that run tests, where it also looks at style or types."""
-    parts = [part.strip() for part in scripts[name].split("&&")]
-    runners = [part for part in (_opened(part, scripts) for part in parts) if RUNNERS.fullmatch(part)]
+    parts = [below for part in scripts[name].split("&&") for below in _opened(part.strip(), scripts)]
+    runners = [part for part in parts if RUNNERS.fullmatch(part)]
     if 0 < len(runners) < len(parts):
         # npx has the package's own programs on its path, as a script has.
-        chosen = " && ".join(part if part.startswith("npx ") else f"npx {part}" for part in runners)
-        yield Rank.WIDER, chosen.replace("npx node ", "node "), f"script {name}, its tests alone"
+        chosen = [part if part.startswith(("npx ", "node ")) else f"npx {part}" for part in runners]
+        yield Rank.WIDER, " && ".join(chosen), f"script {name}, its tests alone"
 
 
-def _opened(part: str, scripts: dict[str, str]) -> str:
-    """What a part does, where it only calls another script."""
-    called = re.fullmatch(r"(?:npm|pnpm|yarn)(?:\s+run)?(?:\s+-s|\s+--silent)?\s+([\w:-]+)", part)
-    return scripts.get(called[1], part).strip() if called else part
+def _opened(part: str, scripts: dict[str, str]) -> list[str]:
+    """What a part does, where it only calls other scripts: by name, or all that begin alike."""
+    called = re.fullmatch(
+        r"(?:(?:npm|pnpm|yarn)(?:\s+run)?|run-[sp]|npm-run-all2?)(?:\s+-\S+)*\s+['\"]?(/\^)?([\w:-]+)([*/]*)['\"]?",
+        part,
+    )
+    if not called:
+        return [part]
+    if called[1] or called[3]:
+        return [text.strip() for name, text in scripts.items() if name.startswith(called[2])]
+    return [scripts.get(called[2], part).strip()]
 
 
 def _workspaces(tree: Tree, package: dict[str, object]) -> int:
@@ -210,7 +217,7 @@ def _without_tests(
         return
     needed = table(package.get("dependencies")) or table(package.get("peerDependencies"))
     prepare = "npm install --no-audit --no-fund --omit=dev --ignore-scripts" if needed else ""
-    load = words("node", "-e", f"import('./{entry}')")
+    load = words("node", "-e", f'import("./{entry}")')
     yield Candidate(Rank.BUILD, KIND, Recipe(prepare, words("node", "--check", entry), load, source))
     yield Candidate(Rank.BUILD, KIND, Recipe("", words("node", "--check", entry), "", source))
 
