@@ -166,10 +166,14 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
          ("", CMAKE.format(" -DA_BUILD_TESTS=ON"), CTEST)),
         ({"CMakeLists.txt": "project(a)", "tests/CMakeLists.txt": "add_test(a b)", "package.json": "{}"},
          ("", CMAKE.format(""), CTEST)),
+        ({"CMakeLists.txt": "enable_testing()", "cmake/a.cmake": "option(BUILD_TESTS \"x\" OFF)"},
+         ("", CMAKE.format(" -DBUILD_TESTS=ON"), CTEST)),
         ({"CMakeLists.txt": "project(a)"}, ("", CMAKE.format(""), "")),
         ({"meson.build": "project('a', 'c')\ntest('a', exe)"},
          ("", "meson setup build && meson compile -C build", "meson test -C build --print-errorlogs")),
-        ({"configure.ac": "", "Makefile.am": "", "autogen.sh": "#!/bin/sh"},
+        ({"configure.ac": "", "Makefile.am": "SUBDIRS = src", "autogen.sh": "#!/bin/sh"},
+         ("", "NOCONFIGURE=1 sh ./autogen.sh && sh ./configure && make -j\"$(nproc)\"", "")),
+        ({"configure.ac": "", "Makefile.am": "TESTS = a", "autogen.sh": "#!/bin/sh"},
          ("", "NOCONFIGURE=1 sh ./autogen.sh && sh ./configure && make -j\"$(nproc)\"", "make check")),
         ({"Cargo.toml": "[workspace]", "Cargo.lock": "", "src/lib.rs": "#[test]\nfn a() {}"},
          ("cargo fetch --locked", "cargo build --workspace --locked", "cargo test --workspace --locked")),
@@ -191,6 +195,8 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
     ]  # fmt: skip
     for texts, commands in table:
         assert first(texts) == commands, texts
+    rules = "x:\n\tdh_auto_configure -- -DA=ON \\\n\t\t-DLIB=$(X) '-DB=;id'\n"
+    assert " -DA=ON &&" in of({"CMakeLists.txt": "enable_testing()", "debian/rules": rules})[1].build
     assert of({"go.mod": "module a", "a_test.go": ""})[0].tools == ("go",)
     assert of({"CMakeLists.txt": "enable_testing()"})[0].tools == ("cmake", "cc", "ctest")
 
