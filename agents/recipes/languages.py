@@ -146,6 +146,17 @@ def ruby(tree: Tree) -> Iterator[Candidate]:
         )
 
 
+FEW = 10
+
+
+def _tests_something(text: str) -> bool:
+    abstract = re.search(r"(?m)^abstract class\b", text)
+    return (
+        not abstract
+        and re.search(r"(?i)function\s+test|@test\b|#\[Test\b|--TEST--|\bit\(|\btest\(", text) is not None
+    )
+
+
 PHP_RUNNERS = {
     "phpunit/phpunit": "vendor/bin/phpunit",
     "pestphp/pest": "vendor/bin/pest",
@@ -162,6 +173,8 @@ def php(tree: Tree) -> Iterator[Candidate]:
     needed = {**table(composer.get("require")), **table(composer.get("require-dev"))}
     install = "composer install --no-interaction --no-progress" if "composer.json" in tree else ""
     tests = tree.matching(r"(.*/)?[^/]*Test\.php|(.*/)?[Tt]ests?/.*\.phpt?", own=True)
+    if len(tests) <= FEW:  # which may all be there for others to build theirs on
+        tests = [path for path in tests if _tests_something(tree.text(path))]
     if not tests:
         yield Candidate(
             Rank.BUILD,

@@ -76,11 +76,21 @@ HINTS = {
     "task": "Task's own packages, or the npm package @go-task/cli",
     "zig": "the PyPI package ziglang, or Zig's own archive",
 }
-BRINGS = {"cmake": ("cc",), "meson": ("ninja", "cc")}  # what a program calls without being told to
+# What a program calls without being told to; those that lie in a repository by their usual names.
+BRINGS = {
+    "cmake": ("cc",),
+    "meson": ("ninja", "cc"),
+    "./configure": ("cc",),
+    "./autogen.sh": ("autoreconf",),
+    "./bootstrap": ("autoreconf",),
+    "./mvnw": ("java",),
+    "./gradlew": ("java",),
+}
 COMMAND = re.compile(
-    r"(?:^|&&|\|\||[;|(\n]|\b(?:exec|env|xargs(?:\s-\S+)*|sh|bash)\s)\s*"  # where a command begins
-    r"(?:export\s+[^&;|\n]*&&\s*)?(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s+)*"  # variables
-    r"([\w./+@-]+)"
+    r"(?:^|&&|\|\||[;|(\n]|(?<!bundle )\b(?:exec|env|xargs(?:\s-\S+)*|sh|bash)\s)\s*"  # where a command begins
+    r"(?:export\s+[^&;|\n]*&&\s*)?"
+    r"(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s+)*"  # variables
+    r"(?=([\w./+@-]+))"
 )
 
 
@@ -97,8 +107,7 @@ def programs(*commands: str) -> tuple[str, ...]:
     found: list[str] = []
     for command in commands:
         for name in COMMAND.findall(command):
-            if name in HINTS:
-                found += [name, *BRINGS.get(name, ())]
+            found += [*([name] if name in HINTS else []), *BRINGS.get(name, ())]
     return tuple(dict.fromkeys(found))
 
 

@@ -185,7 +185,7 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
          ("", "sh ./mvnw --batch-mode -DskipTests test-compile", "sh ./mvnw --batch-mode test")),
         ({"Gemfile": "", "Rakefile": "Rake::TestTask.new", "test/test_a.rb": ""},
          ("BUNDLE_PATH=.bundle/gems bundle install", "", "BUNDLE_PATH=.bundle/gems bundle exec rake test")),
-        ({"composer.json": '{"require-dev": {"phpunit/phpunit": "9"}}', "tests/ATest.php": ""},
+        ({"composer.json": '{"require-dev": {"phpunit/phpunit": "9"}}', "tests/ATest.php": "function testA"},
          ("composer install --no-interaction --no-progress", "", "vendor/bin/phpunit")),
         ({"Makefile.PL": "", "t/a.t": ""},
          ("", "PERL_MM_USE_DEFAULT=1 PERL_USE_UNSAFE_INC=1 perl Makefile.PL && make",
@@ -199,6 +199,11 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
     assert " -DA=ON &&" in of({"CMakeLists.txt": "enable_testing()", "debian/rules": rules})[1].build
     assert of({"go.mod": "module a", "a_test.go": ""})[0].tools == ("go",)
     assert of({"CMakeLists.txt": "enable_testing()"})[0].tools == ("cmake", "cc", "ctest")
+    assert of({"composer.json": "{}"})[0].tools == ("php",)  # called by xargs
+    assert of({"Gemfile": "", "Rakefile": "RakeTask.new", "spec/a_spec.rb": ""})[0].tools == ("bundle",)
+    assert of({"build.gradle": "", "gradlew": "", "gradle/wrapper/gradle-wrapper.jar": ""})[0].tools == (
+        "java",
+    )
 
 
 def test_the_language_with_most_of_the_code_comes_first_and_a_small_part_does_not_count() -> None:
