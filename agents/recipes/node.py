@@ -24,6 +24,7 @@ NO_TEST = re.compile(
     r"no tests? (specified|yet|defined|available)|^\s*(true|:|exit 0|echo\b[^&|;]*)\s*$", re.I
 )
 WATCHES = re.compile(r"react-scripts\s+test|\bng\s+test\b|(^|\s)vitest(\s*$|\s+(?!run)\w)|--watch\b")
+BUILT = re.compile(r"(dist|build|lib|out|cjs|esm)/")
 # Runners that a project may declare without a script that calls them.
 DECLARED = {
     "vitest": "npx vitest run", "jest": "npx jest", "mocha": "npx mocha", "ava": "npx ava", "tap": "npx tap",
@@ -210,16 +211,18 @@ def _without_tests(
 ) -> Iterator[Candidate]:
     """A build where there is one; else the package's entry is loaded with what it needs at run time."""
     source = f"package.json{manager.source}, no tests found"
-    if build:
-        yield Candidate(Rank.BUILD, KIND, Recipe(manager.exact, build, "", source))
     entry = _entry(tree, package)
-    if not entry:
-        return
-    needed = table(package.get("dependencies")) or table(package.get("peerDependencies"))
-    prepare = "npm install --no-audit --no-fund --omit=dev --ignore-scripts" if needed else ""
-    load = words("node", "-e", f'import("./{entry}")')
-    yield Candidate(Rank.BUILD, KIND, Recipe(prepare, words("node", "--check", entry), load, source))
-    yield Candidate(Rank.BUILD, KIND, Recipe("", words("node", "--check", entry), "", source))
+    found = [Recipe(manager.exact, build, "", source)] if build else []
+    if entry:
+        needed = table(package.get("dependencies")) or table(package.get("peerDependencies"))
+        prepare = "npm install --no-audit --no-fund --omit=dev --ignore-scripts" if needed else ""
+        check = words("node", "--check", entry)
+        loaded = Recipe(prepare, check, words("node", "-e", f'import("./{entry}")'), source)
+        # What is in the folder for built files has been built by who published it.
+        found.insert(0 if BUILT.match(entry) else len(found), loaded)
+        found.append(Recipe("", check, "", source))
+    for recipe in found:
+        yield Candidate(Rank.BUILD, KIND, recipe)
 
 
 def _entry(tree: Tree, package: dict[str, object]) -> str:

@@ -87,9 +87,10 @@ BRINGS = {
     "./gradlew": ("java",),
 }
 COMMAND = re.compile(
-    r"(?:^|&&|\|\||[;|(\n]|(?<!bundle )\b(?:exec|env|xargs(?:\s-\S+)*|sh|bash)\s)\s*"  # where a command begins
+    # Where a command begins, what it exports, the variables before it.
+    r"(?:^|&&|\|\||[;|(\n]|(?<!bundle )\b(?:exec|env|xargs(?:\s-\S+)*|sh|bash)\s)\s*"
     r"(?:export\s+[^&;|\n]*&&\s*)?"
-    r"(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s+)*"  # variables
+    r"(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s+)*"
     r"(?=([\w./+@-]+))"
 )
 
@@ -166,5 +167,8 @@ def tool_not_found(output: str, exit_code: int | None) -> str:
     last = max(found, key=lambda match: match.start()).groupdict()
     if last.get("c") or last.get("cc"):
         return "c++" if last.get("c") == "CXX" else "cc"
-    name = basename(last.get("name") or "make")
+    path = last.get("name") or "make"
+    if "/" in path and not path.startswith(("/usr/", "/bin/", "/sbin/", "/opt/")):
+        return ""  # a file that the repository lacks
+    name = basename(path)
     return {"Ninja": "ninja"}.get(name, name) if re.fullmatch(r"[\w.+@-]{1,64}", name) else ""

@@ -144,6 +144,11 @@ def test_node_without_tests_loads_its_entry() -> None:
         "node --check lib/a.js",
         "node -e 'import(\"./lib/a.js\")'",
     )
+    # What was published is built already.
+    built = '{"main": "dist/a.js", "scripts": {"build": "tsc"}}'
+    assert [one.test for one in of({"package.json": built, "dist/a.js": ""})][:1] == [
+        "node -e 'import(\"./dist/a.js\")'"
+    ]
     # A published tarball names its runner of tests, but has none of them.
     lost = '{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "1"}, "dependencies": {"a": "1"}}'
     assert first({"package.json": lost, "index.js": ""})[0].startswith(
@@ -444,7 +449,8 @@ def test_output_tells_which_program_could_not_be_found() -> None:
         ("CMake Error: No CMAKE_CXX_COMPILER could be found.\n", 1, "c++"),
         ("configure: error: no acceptable C compiler found in $PATH\n", 77, "cc"),
         ("autoreconf: Can't exec \"autopoint\": No such file or directory\n", 1, "autopoint"),
-        # Nothing was missing, or it did not matter.
+        # Nothing was missing, or it did not matter, or it is the repository's own.
+        ("sh: 1: ./scripts/build.sh: not found\nnpm error code 127\n", 127, ""),
         ("sh: 1: go: not found\n", 0, ""),
         ("sh: 1: go: not found\n3 tests failed\n", 1, ""),
         ("FAILED test_a - assert 1 == 2\n", 1, ""),
