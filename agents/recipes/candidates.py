@@ -45,7 +45,7 @@ def candidates(repository: Repository) -> list[Recipe]:
     """
     tree = Tree(repository)
     found = _of(tree)
-    if not any(one.recipe.test and one.rank < Rank.BUILD for one in found):
+    if not any(one.rank == Rank.DIRECT for one in found):
         found += _of_folders(tree)
     found += ci.candidates(tree)
     tested = [one for one in found if one.rank < Rank.BUILD]
@@ -65,7 +65,7 @@ def _of(tree: Tree) -> list[Candidate]:
 
 
 def _of_folders(tree: Tree) -> list[Candidate]:
-    """What the packages below the top propose, where the top has no tests to run."""
+    """What the packages below the top propose, where the top says nothing sure itself."""
     folders = list(dict.fromkeys(dirname(path) for path in tree.matching(MANIFEST, own=True)))
     sizes = Counter(
         {folder: sum(name.startswith(f"{folder}/") for name in tree.names) for folder in folders[:50]}

@@ -22,7 +22,7 @@ STRANGE = 9  # where a job is too far from plain tests to say anything
 ODD = re.compile(
     r"lint|docs?\b|release|publish|deploy|nightly|cron|schedule|coverage|windows|macos|bench|fuzz|wasm|\barm|cross"
     r"|sanit|valgrind|integration|e2e|browser|style|format|types|mypy|minimal|msrv|oldest|pypy|downstream|stale"
-    r"|label|codeql|cygwin|mingw|freebsd|emscripten|android|ios\b",
+    r"|label|codeql|visualstudio|msvc|\bvs\d|cygwin|mingw|freebsd|emscripten|android|ios\b",
     re.IGNORECASE,
 )
 PLAIN = re.compile(r"test|\bci\b|build|check|main", re.IGNORECASE)
@@ -62,6 +62,13 @@ def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
             continue  # what comes after the tests reports them
         if all(PLACE.match(line) for line in lines):
             continue
+        if tested and not _apart(step, lines):
+            # What leads up to the tests in the same step is no test.
+            first = next(index for index, line in enumerate(lines) if is_test(line))
+            (build if build or any(map(is_build, lines[:first])) else prepare).extend(
+                _here(tree, line) for line in lines[:first]
+            )
+            lines = lines[first:]
         command = _placed(tree, step, lines)
         if tested:
             tests.append(command)
@@ -86,8 +93,14 @@ def _placed(tree: Tree, step: Step, lines: list[str]) -> str:
         f"cd {words(step.folder)}" if plain and ".." not in step.folder else "",
         f"export {exports}" if exports else "",
     ]
-    apart = any(parts) or any(PLACE.match(line) for line in lines) or re.search(r"\|\||;", command)
-    return f"({then(*parts, command)})" if apart else command
+    return f"({then(*parts, command)})" if any(parts) or _apart(step, lines) else command
+
+
+def _apart(step: Step, lines: list[str]) -> bool:
+    """Whether the lines need a shell of their own, so that they change nothing for what follows."""
+    return bool(step.folder or step.variables) or any(
+        PLACE.match(line) or re.search(r"\|\||;", line) for line in lines
+    )
 
 
 def _here(tree: Tree, line: str) -> str:

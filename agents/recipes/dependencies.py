@@ -225,15 +225,18 @@ def _files(tree: Tree) -> Iterator[Set]:
     for path in tree.matching(FILES)[:12]:
         text = tree.text(path)
         if re.search(r"(?m)^\s*[A-Za-z0-9][\w.-]*\s*([\[<>=!~;#@]|$)|^\s*(-r|-e)\s", text):
-            yield Set("file", path, path, tuple(_file(tree, path, INCLUDES)))
+            yield Set("file", path, path, tuple(_file(tree, path, set())))
 
 
-def _file(tree: Tree, path: str, depth: int) -> list[str]:
+def _file(tree: Tree, path: str, seen: set[str]) -> list[str]:
     found: list[str] = []
+    if path in seen or len(seen) > INCLUDES:
+        return found
+    seen.add(path)
     for line in tree.text(path).splitlines()[:400]:
         line = re.split(r"\s#|\s--hash|^#", line)[0].strip()
-        if (included := re.fullmatch(r"(?:-r|--requirement)[\s=]*(\S+)", line)) and depth:
-            found += _file(tree, _beside(path, included[1]), depth - 1)
+        if included := re.fullmatch(r"(?:-r|--requirement)[\s=]*(\S+)", line):
+            found += _file(tree, _beside(path, included[1]), seen)
         elif line and not line.startswith("-"):
             found.append(line)
         if len(found) > 4 * REQUIREMENTS:

@@ -146,6 +146,17 @@ def ruby(tree: Tree) -> Iterator[Candidate]:
         )
 
 
+FEW = 10
+
+
+def _tests_something(text: str) -> bool:
+    abstract = re.search(r"(?m)^abstract class\b", text)
+    return (
+        not abstract
+        and re.search(r"(?i)function\s+test|@test\b|#\[Test\b|--TEST--|\bit\(|\btest\(", text) is not None
+    )
+
+
 PHP_RUNNERS = {
     "phpunit/phpunit": "vendor/bin/phpunit",
     "pestphp/pest": "vendor/bin/pest",
@@ -162,6 +173,8 @@ def php(tree: Tree) -> Iterator[Candidate]:
     needed = {**table(composer.get("require")), **table(composer.get("require-dev"))}
     install = "composer install --no-interaction --no-progress" if "composer.json" in tree else ""
     tests = tree.matching(r"(.*/)?[^/]*Test\.php|(.*/)?[Tt]ests?/.*\.phpt?", own=True)
+    if len(tests) <= FEW:  # which may all be there for others to build theirs on
+        tests = [path for path in tests if _tests_something(tree.text(path))]
     if not tests:
         yield Candidate(
             Rank.BUILD,
@@ -185,12 +198,15 @@ def php(tree: Tree) -> Iterator[Candidate]:
         if command and install:
             yield Candidate(rank, "php", Recipe(install, "", command, f"composer.json, {said}"))
     if runner in ("", "vendor/bin/phpunit", "vendor/bin/simple-phpunit"):
-        folder = tests[0].split("/")[0]
         configured = tree.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")
-        command = "phpunit" if configured else words("phpunit", folder)
-        # Without composer its map of classes is missing, which this one command makes from what is there.
-        dump = "composer dump-autoload" if install else ""
-        yield Candidate(Rank.WIDER, "php", Recipe(dump, "", command, "phpunit of the host"))
+        arguments = [] if configured else [tests[0].split("/")[0]]
+        if install and "bootstrap=" not in tree.text(configured):
+            arguments[:0] = ["--bootstrap", "vendor/autoload.php"]
+        # Composer makes its map of classes also where it can fetch nothing.
+        dump = "composer dump-autoload --dev" if install else ""
+        yield Candidate(
+            Rank.WIDER, "php", Recipe(dump, "", words("phpunit", *arguments), "phpunit of the host")
+        )
 
 
 def perl(tree: Tree) -> Iterator[Candidate]:

@@ -24,6 +24,7 @@ NO_TEST = re.compile(
     r"no tests? (specified|yet|defined|available)|^\s*(true|:|exit 0|echo\b[^&|;]*)\s*$", re.I
 )
 WATCHES = re.compile(r"react-scripts\s+test|\bng\s+test\b|(^|\s)vitest(\s*$|\s+(?!run)\w)|--watch\b")
+BUILT = re.compile(r"(dist|build|lib|out|cjs|esm)/")
 # Runners that a project may declare without a script that calls them.
 DECLARED = {
     "vitest": "npx vitest run", "jest": "npx jest", "mocha": "npx mocha", "ava": "npx ava", "tap": "npx tap",
@@ -104,7 +105,7 @@ def manager_of(tree: Tree) -> Manager:
 def _pnpm(lock: str) -> str:
     found = re.search(r"lockfileVersion:\s*'?(\d+)\.(\d+)", lock)
     major = int(found[1]) if found else 9
-    return {5: "7", 6: "8"}.get(major, "9" if major <= 9 else "10")
+    return {5: "7", 6: "8"}.get(major, "10")
 
 
 def _yarn(tree: Tree, version: str, source: str) -> Manager:
@@ -157,18 +158,25 @@ def _tells(script: str) -> bool:
 
 def _narrower(scripts: dict[str, str], name: str) -> Iterator[tuple[Rank, str, str]]:
     """The parts of a script that run tests, where it also looks at style or types."""
-    parts = [part.strip() for part in scripts[name].split("&&")]
-    runners = [part for part in (_opened(part, scripts) for part in parts) if RUNNERS.fullmatch(part)]
+    parts = [below for part in scripts[name].split("&&") for below in _opened(part.strip(), scripts)]
+    runners = [part for part in parts if RUNNERS.fullmatch(part)]
     if 0 < len(runners) < len(parts):
         # npx has the package's own programs on its path, as a script has.
-        chosen = " && ".join(part if part.startswith("npx ") else f"npx {part}" for part in runners)
-        yield Rank.WIDER, chosen.replace("npx node ", "node "), f"script {name}, its tests alone"
+        chosen = [part if part.startswith(("npx ", "node ")) else f"npx {part}" for part in runners]
+        yield Rank.WIDER, " && ".join(chosen), f"script {name}, its tests alone"
 
 
-def _opened(part: str, scripts: dict[str, str]) -> str:
-    """What a part does, where it only calls another script."""
-    called = re.fullmatch(r"(?:npm|pnpm|yarn)(?:\s+run)?(?:\s+-s|\s+--silent)?\s+([\w:-]+)", part)
-    return scripts.get(called[1], part).strip() if called else part
+def _opened(part: str, scripts: dict[str, str]) -> list[str]:
+    """What a part does, where it only calls other scripts: by name, or all that begin alike."""
+    called = re.fullmatch(
+        r"(?:(?:npm|pnpm|yarn)(?:\s+run)?|run-[sp]|npm-run-all2?)(?:\s+-\S+)*\s+['\"]?(/\^)?([\w:-]+)([*/]*)['\"]?",
+        part,
+    )
+    if not called:
+        return [part]
+    if called[1] or called[3]:
+        return [text.strip() for name, text in scripts.items() if name.startswith(called[2])]
+    return [scripts.get(called[2], part).strip()]
 
 
 def _workspaces(tree: Tree, package: dict[str, object]) -> int:
@@ -203,16 +211,18 @@ def _without_tests(
 ) -> Iterator[Candidate]:
     """A build where there is one; else the package's entry is loaded with what it needs at run time."""
     source = f"package.json{manager.source}, no tests found"
-    if build:
-        yield Candidate(Rank.BUILD, KIND, Recipe(manager.exact, build, "", source))
     entry = _entry(tree, package)
-    if not entry:
-        return
-    needed = table(package.get("dependencies")) or table(package.get("peerDependencies"))
-    prepare = "npm install --no-audit --no-fund --omit=dev --ignore-scripts" if needed else ""
-    load = words("node", "-e", f"import('./{entry}')")
-    yield Candidate(Rank.BUILD, KIND, Recipe(prepare, words("node", "--check", entry), load, source))
-    yield Candidate(Rank.BUILD, KIND, Recipe("", words("node", "--check", entry), "", source))
+    found = [Recipe(manager.exact, build, "", source)] if build else []
+    if entry:
+        needed = table(package.get("dependencies")) or table(package.get("peerDependencies"))
+        prepare = "npm install --no-audit --no-fund --omit=dev --ignore-scripts" if needed else ""
+        check = words("node", "--check", entry)
+        loaded = Recipe(prepare, check, words("node", "-e", f'import("./{entry}")'), source)
+        # What is in the folder for built files has been built by who published it.
+        found.insert(0 if BUILT.match(entry) else len(found), loaded)
+        found.append(Recipe("", check, "", source))
+    for recipe in found:
+        yield Candidate(Rank.BUILD, KIND, recipe)
 
 
 def _entry(tree: Tree, package: dict[str, object]) -> str:

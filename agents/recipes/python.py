@@ -77,20 +77,20 @@ BY_IMPORT = {
     "xmlschema": "xmlschema", "yaml": "PyYAML",
 }  # fmt: skip
 BY_FIXTURE = {
-    r"def test\w*\([^)]*\bmocker\b": "pytest-mock",
-    r"def test\w*\([^)]*\bbenchmark\b": "pytest-benchmark",
+    r"def test\w*\([^)]{0,300}\bmocker\b": "pytest-mock",
+    r"def test\w*\([^)]{0,300}\bbenchmark\b": "pytest-benchmark",
     r"pytest\.mark\.asyncio": "pytest-asyncio",
-    r"def test\w*\([^)]*\bhttpbin\b": "pytest-httpbin",
-    r"def test\w*\([^)]*\bhttpserver\b": "pytest-httpserver",
-    r"def test\w*\([^)]*\bsubtests\b": "pytest-subtests",
-    r"def test\w*\([^)]*\brequests_mock\b": "requests-mock",
+    r"def test\w*\([^)]{0,300}\bhttpbin\b": "pytest-httpbin",
+    r"def test\w*\([^)]{0,300}\bhttpserver\b": "pytest-httpserver",
+    r"def test\w*\([^)]{0,300}\bsubtests\b": "pytest-subtests",
+    r"def test\w*\([^)]{0,300}\brequests_mock\b": "requests-mock",
     r"pytest\.mark\.timeout": "pytest-timeout",
     r"pytest\.mark\.flaky": "pytest-rerunfailures",
     r"pytest\.mark\.forked": "pytest-forked",
-    r"def test\w*\([^)]*\bfreezer\b": "pytest-freezer",
-    r"def test\w*\([^)]*\bfs\b": "pyfakefs",
+    r"def test\w*\([^)]{0,300}\bfreezer\b": "pytest-freezer",
+    r"def test\w*\([^)]{0,300}\bfs\b": "pyfakefs",
     r"pytest\.mark\.datafiles": "pytest-datafiles",
-    r"def test\w*\([^)]*\b(data|file|num)_regression\b": "pytest-regressions",
+    r"def test\w*\([^)]{0,300}\b(data|file|num)_regression\b": "pytest-regressions",
 }
 READ_TESTS = 40
 
@@ -108,8 +108,11 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
     narrow, wide = _narrow(found), _wide(found)
     runners = list(_runners(tree, tests, others))
     observed = _observed(tree, tests or others)
+    described = any(name in tree for name in MANIFESTS)
     for index, (rank, test, source) in enumerate(runners):
-        yield Candidate(rank, KIND, _recipe(tree, narrow, observed, test, source))
+        yield Candidate(
+            rank if described else Rank.GUESS, KIND, _recipe(tree, narrow, observed, test, source)
+        )
         if not index and wide and set(wide) != set(narrow):
             yield Candidate(Rank.WIDER, KIND, _recipe(tree, wide, observed, test, source))
     yield from _tools(tree, found)

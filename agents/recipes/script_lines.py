@@ -52,8 +52,10 @@ BUILD = _rule(
     r"\b(?:npm|pnpm|yarn|bun)\s+(?:run\s+[\w:-]*(?:build|compile|generate|prepare)[\w:-]*|build)\b",
     r"\bpython3?\s+(?:-m\s+build|setup\.py)\b|\bmix\s+compile\b",
     r"\bgo\s+(?:build|generate)\b|\bcargo\s+(?:build|check)\b",
-    r"(?:^|\s)(?:sh |bash )?\.{1,2}/(?:configure|autogen|bootstrap|buildconf|build)(?:\.sh)?\b|\bautoreconf\b",
-    r"\b(?:dotnet|swift|zig|dune|stack|cabal)\s+(?:build|package|setup)\b|\bperl\s+(?:Makefile|Build)\.PL|^\./Build$",
+    r"(?:^|\s)(?:sh |bash )?\.{1,2}/(?:configure|autogen|bootstrap|buildconf|build)(?:\.sh)?\b",
+    r"\bautoreconf\b",
+    r"\b(?:dotnet|swift|zig|dune|stack|cabal)\s+(?:build|package|setup)\b",
+    r"\bperl\s+(?:Makefile|Build)\.PL|^\./Build$",
 )
 TARGETS = r"(?:test[\w:-]*|tests|check|spec|runtests?|unittests?|eunit|verify)"
 OPTIONS = r"(?:\s+-\S+(?:\s+[\w./][\w./-]*)??)*"

@@ -18,6 +18,7 @@ FILES = 8  # that are read
 CHARACTERS = 60_000  # of one file
 NODES = 8_000  # that are taken out of one file
 DEPTH = 12
+BRACKETS = 60  # open at once
 JOBS = 40
 STEPS = 40
 
@@ -69,11 +70,23 @@ def load(text: str) -> dict[str, Any]:
 
     Empty where it is no such file. What lies beyond the bounds is left out.
     """
+    if _nested(text):
+        return {}
     try:
         root = compose(text, CHARACTERS)
     except (FaultyFile, yaml.YAMLError, ValueError):
         return {}
     return table(_Reader(NODES).value(root, DEPTH))
+
+
+def _nested(text: str) -> bool:
+    """Whether brackets open without end, over which the parser would sit for minutes."""
+    depth = 0
+    for bracket in re.findall(r"[\[\]{}]", text):
+        depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
+        if depth > BRACKETS:
+            return True
+    return False
 
 
 class _Reader:
@@ -134,7 +147,8 @@ def _gitlab(path: str, data: dict[str, Any]) -> Iterator[Job]:
     before = at(data, "before_script") or at(data, "default", "before_script")
     for key, job in data.items():
         job = {**table(data.get(str(at(job, "extends")))), **table(job)}
-        if not job.get("script") or key.startswith("."):
+        runners = " ".join(strings(job.get("tags")))
+        if not job.get("script") or key.startswith(".") or re.search(r"(?i)windows|macos", runners):
             continue
         variables = _variables(table(data.get("variables")), table(job.get("variables")))
         lines = [*_texts(job.get("before_script") or before), *_texts(job.get("script"))]

@@ -76,11 +76,22 @@ HINTS = {
     "task": "Task's own packages, or the npm package @go-task/cli",
     "zig": "the PyPI package ziglang, or Zig's own archive",
 }
-BRINGS = {"cmake": ("cc",), "meson": ("ninja", "cc")}  # what a program calls without being told to
+# What a program calls without being told to; those that lie in a repository by their usual names.
+BRINGS = {
+    "cmake": ("cc",),
+    "meson": ("ninja", "cc"),
+    "./configure": ("cc",),
+    "./autogen.sh": ("autoreconf",),
+    "./bootstrap": ("autoreconf",),
+    "./mvnw": ("java",),
+    "./gradlew": ("java",),
+}
 COMMAND = re.compile(
-    r"(?:^|&&|\|\||[;|(\n]|\b(?:exec|env|xargs(?:\s-\S+)*|sh|bash)\s)\s*"  # where a command begins
-    r"(?:export\s+[^&;|\n]*&&\s*)?(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s+)*"  # variables
-    r"([\w./+@-]+)"
+    # Where a command begins, what it exports, the variables before it.
+    r"(?:^|&&|\|\||[;|(\n]|(?<!bundle )\b(?:exec|env|xargs(?:\s-\S+)*|sh|bash)\s)\s*"
+    r"(?:export\s+[^&;|\n]*&&\s*)?"
+    r"(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s+)*"
+    r"(?=([\w./+@-]+))"
 )
 
 
@@ -97,8 +108,7 @@ def programs(*commands: str) -> tuple[str, ...]:
     found: list[str] = []
     for command in commands:
         for name in COMMAND.findall(command):
-            if name in HINTS:
-                found += [name, *BRINGS.get(name, ())]
+            found += [*([name] if name in HINTS else []), *BRINGS.get(name, ())]
     return tuple(dict.fromkeys(found))
 
 
@@ -157,5 +167,8 @@ def tool_not_found(output: str, exit_code: int | None) -> str:
     last = max(found, key=lambda match: match.start()).groupdict()
     if last.get("c") or last.get("cc"):
         return "c++" if last.get("c") == "CXX" else "cc"
-    name = basename(last.get("name") or "make")
+    path = last.get("name") or "make"
+    if "/" in path and not path.startswith(("/usr/", "/bin/", "/sbin/", "/opt/")):
+        return ""  # a file that the repository lacks
+    name = basename(path)
     return {"Ninja": "ninja"}.get(name, name) if re.fullmatch(r"[\w.+@-]{1,64}", name) else ""

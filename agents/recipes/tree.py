@@ -13,6 +13,7 @@ from agents.recipes.recipe import Repository
 
 NAMES = 50_000  # paths looked at
 CHARACTERS = 200_000  # of one file
+PARTS = 60  # of a dotted key
 READS = 160  # different files read for one repository
 PATH = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 
@@ -73,7 +74,8 @@ class Tree:
 
     def toml(self, path: str) -> dict[str, Any]:
         """A TOML file; empty where it is none."""
-        return _table(tomllib.loads, self.text(path).removeprefix("\ufeff"))
+        text = self.text(path).removeprefix("\ufeff")
+        return {} if _chained(text) else _table(tomllib.loads, text)
 
     def ini(self, path: str) -> dict[str, dict[str, str]]:
         """The sections of an INI file; empty where it is none."""
@@ -104,6 +106,15 @@ def _folders(names: tuple[str, ...]) -> frozenset[str]:
         while (name := dirname(name)) and name not in found:
             found.add(name)
     return frozenset(found)
+
+
+def _chained(text: str) -> bool:
+    """Whether a TOML file has a key of so many parts that reading it, in square time, would not end."""
+    for line in text.splitlines():
+        joined = " ".join(line.split()).replace(" .", ".").replace(". ", ".")
+        if any(piece.count(".") > PARTS for piece in re.split(r"[ =,]", joined)):
+            return True
+    return False
 
 
 def _table(load: Callable[[str], object], text: str) -> dict[str, Any]:

@@ -1,0 +1,464 @@
+"""Which commands are proposed for a repository, and what a hostile one cannot do with them."""
+# ruff: noqa: E501 (a row of a table stays in one line)
+
+import time
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.recipes.candidates import LONGEST, MOST, candidates
+from agents.recipes.recipe import Recipe, needs_python
+from agents.recipes.toolchains import missing, tool_not_found
+
+
+class Files:
+    """A repository that is a table of texts."""
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self.texts = texts
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self.texts)
+
+    def read(self, path: str) -> str | None:
+        return self.texts.get(path)
+
+
+def of(texts: dict[str, str]) -> list[Recipe]:
+    return candidates(Files(texts))
+
+
+def first(texts: dict[str, str]) -> tuple[str, str, str]:
+    found = of(texts)
+    assert found, texts
+    return found[0].commands
+
+
+PROJECT = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "thing"\n'
+A_TEST = {"tests/test_thing.py": "def test_it():\n    assert True\n"}
+NEWER = "pip install --upgrade 'pip>=25.1' && "
+PYTEST = "python -m pytest"
+
+
+def test_python_installs_what_the_tests_are_said_to_need() -> None:
+    table = [
+        # what lies there beside one test, what is installed first
+        ({"pyproject.toml": PROJECT}, "pip install -e ."),
+        ({"pyproject.toml": PROJECT + '[project.optional-dependencies]\ndocs = ["x"]\ntests = ["y"]\ndev = ["z"]'},
+         "pip install -e '.[tests]'"),
+        ({"pyproject.toml": PROJECT + '[dependency-groups]\nlint = ["ruff"]\ntests = ["y"]'},
+         f"{NEWER}pip install -e . --group tests"),
+        # No name says tests, but one of them holds what runs them.
+        ({"pyproject.toml": PROJECT + '[dependency-groups]\nmain = ["z"]\nwork = [{include-group = "b"}]\nb = ["pytest"]'},
+         f"{NEWER}pip install -e . --group work"),
+        ({"pyproject.toml": PROJECT, "requirements/tests.txt": "pytest\n", "requirements/docs.txt": "sphinx\n"},
+         "pip install -e . -r requirements/tests.txt"),
+        ({"pyproject.toml": PROJECT, "requirements.txt": "-e .[all]\npytest\n"},
+         "pip install -e . -r requirements.txt"),
+        ({"requirements.txt": "flask\n"}, "pip install -r requirements.txt"),
+        ({"setup.cfg": "[options.extras_require]\ntest =\n    y\n", "setup.py": "import setuptools"},
+         "pip install -e '.[test]'"),
+        ({"setup.py": "E = {'testing': ['y']}\nsetup(extras_require=E)"}, "pip install -e '.[testing]'"),
+        ({"pyproject.toml": '[tool.poetry]\nname = "thing"\n[tool.poetry.group.dev.dependencies]\nresponses = "^0.2"'},
+         "pip install -e . responses"),
+        ({"pyproject.toml": PROJECT + '[tool.pytest.ini_options]\naddopts = "--cov=thing"'},
+         "pip install -e . pytest-cov"),
+        ({"tests/test_other.py": "import hypothesis\nimport nobody_knows\n", "setup.py": ""},
+         "pip install -e . hypothesis"),
+        ({"pyproject.toml": '[build-system]\nbuild-backend = "mesonpy"'}, "pip install ."),
+        ({"pyproject.toml": "[tool.ruff]\nline-length = 99"}, ""),  # nothing that pip could install
+    ]  # fmt: skip
+    for texts, prepare in table:
+        assert first(texts | A_TEST) == (prepare, "", PYTEST), texts
+
+
+def test_python_has_other_ways_behind_the_first() -> None:
+    found = of(
+        A_TEST
+        | {
+            "pyproject.toml": PROJECT
+            + '[dependency-groups]\ntest = ["pytest"]\ndev = ["mypy"]\n[tool.hatch.envs.default.scripts]\ntest = "x"',
+            "tox.ini": "[testenv]\ndeps = pytest",
+            "noxfile.py": "@nox.session(python=['3.9'])\ndef lint(s): ...\n\n@nox.session\ndef tests(s): ...\n",
+            "uv.lock": "",
+        }
+    )
+
+    tests = [recipe.test for recipe in found]
+    assert tests[:2] == [PYTEST, PYTEST]
+    assert "--group dev" in found[1].prepare
+    assert {"tox -e py", "nox --force-python python3 -s tests", "uv run --no-sync pytest"} <= set(tests)
+    assert all(needs_python(" ".join(recipe.commands)) for recipe in found)
+
+
+def test_without_tests_a_package_is_installed_and_imported() -> None:
+    assert first({"pyproject.toml": PROJECT, "src/thing/__init__.py": "", "setup.py": ""}) == (
+        "",
+        "pip install .",
+        "python -I -c 'import thing'",
+    )
+    # A green import must not win over tests of which some are red.
+    assert all(
+        PYTEST in one.test for one in of({"pyproject.toml": PROJECT, "thing/__init__.py": ""} | A_TEST)
+    )
+
+
+NODE_TEST = {"test/a.test.js": ""}
+
+
+def test_node_takes_the_manager_of_the_lock_file_and_the_scripts_that_there_are() -> None:
+    script = '"scripts": {"test": "mocha", "build": "tsc"}'
+    table = [
+        ({"package.json": f"{{{script}}}"},
+         ("npm install --no-audit --no-fund", "npm run build", "npm test")),
+        ({"package.json": f"{{{script}}}", "package-lock.json": ""},
+         ("npm ci --no-audit --no-fund", "npm run build", "npm test")),
+        ({"package.json": f'{{"packageManager": "pnpm@8.1.2+sha1.ab", {script}}}', "pnpm-lock.yaml": ""},
+         ("npx --yes pnpm@8.1.2 install --frozen-lockfile", "npx --yes pnpm@8.1.2 run build",
+          "npx --yes pnpm@8.1.2 run test")),
+        ({"package.json": '{"scripts": {"test": "ava"}}', "pnpm-lock.yaml": "lockfileVersion: '6.0'"},
+         ("npx --yes pnpm@8 install --frozen-lockfile", "", "npx --yes pnpm@8 run test")),
+        ({"package.json": '{"scripts": {"test": "ava"}}', "yarn.lock": "# yarn lockfile v1"},
+         ("npx --yes yarn@1.22.22 install --frozen-lockfile", "", "npx --yes yarn@1.22.22 run test")),
+        ({"package.json": '{"scripts": {"test": "jest --watch"}}'},
+         ("npm install --no-audit --no-fund", "", "CI=true npm test")),
+        ({"package.json": '{"workspaces": ["p/*"]}', "p/a/package.json": '{"scripts": {"test": "ava"}}'},
+         ("npm install --no-audit --no-fund", "", "npm test --workspaces --if-present")),
+    ]  # fmt: skip
+    for texts, commands in table:
+        assert first(texts | NODE_TEST) == commands, texts
+
+    found = [
+        one.test for one in of({"package.json": '{"scripts": {"test": "xo && ava && tsd"}}'} | NODE_TEST)
+    ]
+    assert found[:2] == ["npm test", "npx ava"]
+
+
+def test_node_without_tests_loads_its_entry() -> None:
+    none = '"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}'
+    assert first({"package.json": f'{{"main": "lib/a", {none}}}', "lib/a.js": ""}) == (
+        "",
+        "node --check lib/a.js",
+        "node -e 'import(\"./lib/a.js\")'",
+    )
+    # What was published is built already.
+    built = '{"main": "dist/a.js", "scripts": {"build": "tsc"}}'
+    assert [one.test for one in of({"package.json": built, "dist/a.js": ""})][:1] == [
+        "node -e 'import(\"./dist/a.js\")'"
+    ]
+    # A published tarball names its runner of tests, but has none of them.
+    lost = '{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "1"}, "dependencies": {"a": "1"}}'
+    assert first({"package.json": lost, "index.js": ""})[0].startswith(
+        "npm install --no-audit --no-fund --omit=dev"
+    )
+
+
+CMAKE = 'cmake -S . -B build{} && cmake --build build --parallel "$(nproc)"'
+CTEST = "ctest --test-dir build --output-on-failure --no-tests=error"
+
+
+def test_native_projects_are_built_by_what_describes_them() -> None:
+    table = [
+        ({"Makefile": "all: a\n\ncheck: all\n\t./a\n"}, ("", "make", "make check")),
+        ({"Makefile": "all: a\n\ntest-it := 1\n", "a.c": ""}, ("", "make", "")),  # a variable is no target
+        ({"Makefile": "a-test: a.c\n\tcc -o $@\n", "a.c": ""}, ("", "make a-test", "./a-test")),
+        ({"tests/Makefile": "run_tests: all\n", "a.h": "", "package.json": '{"name": "a"}'},
+         ("", "", "make -C tests run_tests")),
+        ({"CMakeLists.txt": "option(A_BUILD_TESTS \"x\" OFF)\nenable_testing()"},
+         ("", CMAKE.format(" -DA_BUILD_TESTS=ON"), CTEST)),
+        ({"CMakeLists.txt": "project(a)", "tests/CMakeLists.txt": "add_test(a b)", "package.json": "{}"},
+         ("", CMAKE.format(""), CTEST)),
+        ({"CMakeLists.txt": "enable_testing()", "cmake/a.cmake": "option(BUILD_TESTS \"x\" OFF)"},
+         ("", CMAKE.format(" -DBUILD_TESTS=ON"), CTEST)),
+        ({"CMakeLists.txt": "project(a)"}, ("", CMAKE.format(""), "")),
+        ({"meson.build": "project('a', 'c')\ntest('a', exe)"},
+         ("", "meson setup build && meson compile -C build", "meson test -C build --print-errorlogs")),
+        ({"configure.ac": "", "Makefile.am": "SUBDIRS = src", "autogen.sh": "#!/bin/sh"},
+         ("", "NOCONFIGURE=1 sh ./autogen.sh && sh ./configure && make -j\"$(nproc)\"", "")),
+        ({"configure.ac": "", "Makefile.am": "TESTS = a", "autogen.sh": "#!/bin/sh"},
+         ("", "NOCONFIGURE=1 sh ./autogen.sh && sh ./configure && make -j\"$(nproc)\"", "make check")),
+        ({"Cargo.toml": "[workspace]", "Cargo.lock": "", "src/lib.rs": "#[test]\nfn a() {}"},
+         ("cargo fetch --locked", "cargo build --workspace --locked", "cargo test --workspace --locked")),
+        ({"go.mod": "module a\nrequire b v1", "a_test.go": ""},
+         ("go mod download", "go build ./...", "go test ./...")),
+        ({"go.mod": "module a\nrequire b v1", "vendor/b/b.go": "", "a_test.go": ""},
+         ("", "go build ./...", "go test ./...")),
+        ({"pom.xml": "", "mvnw": "", "src/test/java/A.java": ""},
+         ("", "sh ./mvnw --batch-mode -DskipTests test-compile", "sh ./mvnw --batch-mode test")),
+        ({"Gemfile": "", "Rakefile": "Rake::TestTask.new", "test/test_a.rb": ""},
+         ("BUNDLE_PATH=.bundle/gems bundle install", "", "BUNDLE_PATH=.bundle/gems bundle exec rake test")),
+        ({"composer.json": '{"require-dev": {"phpunit/phpunit": "9"}}', "tests/ATest.php": "function testA"},
+         ("composer install --no-interaction --no-progress", "", "vendor/bin/phpunit")),
+        ({"Makefile.PL": "", "t/a.t": ""},
+         ("", "PERL_MM_USE_DEFAULT=1 PERL_USE_UNSAFE_INC=1 perl Makefile.PL && make",
+          "PERL_MM_USE_DEFAULT=1 PERL_USE_UNSAFE_INC=1 make test")),
+        ({"mix.exs": "", "test/a_test.exs": ""},
+         ("mix local.hex --force && mix deps.get", "mix compile", "mix test")),
+    ]  # fmt: skip
+    for texts, commands in table:
+        assert first(texts) == commands, texts
+    rules = "x:\n\tdh_auto_configure -- -DA=ON \\\n\t\t-DLIB=$(X) '-DB=;id'\n"
+    assert " -DA=ON &&" in of({"CMakeLists.txt": "enable_testing()", "debian/rules": rules})[1].build
+    assert of({"go.mod": "module a", "a_test.go": ""})[0].tools == ("go",)
+    assert of({"CMakeLists.txt": "enable_testing()"})[0].tools == ("cmake", "cc", "ctest")
+    assert of({"composer.json": "{}"})[0].tools == ("php",)  # called by xargs
+    assert of({"Gemfile": "", "Rakefile": "RakeTask.new", "spec/a_spec.rb": ""})[0].tools == ("bundle",)
+    assert of({"build.gradle": "", "gradlew": "", "gradle/wrapper/gradle-wrapper.jar": ""})[0].tools == (
+        "java",
+    )
+
+
+def test_the_language_with_most_of_the_code_comes_first_and_a_small_part_does_not_count() -> None:
+    python = {"pyproject.toml": PROJECT, **{f"thing/m{n}.py": "" for n in range(9)}} | A_TEST
+    site = {"package.json": '{"scripts": {"test": "prettier --check ."}}', "web/a.js": ""}
+
+    assert all("npm" not in one.test for one in of(python | site))
+    assert of(python | {"Makefile": "test:\n\tpytest"})[-1].test == "make test"  # a guess, never the first
+
+
+def test_a_project_below_the_top_is_found() -> None:
+    found = of({"backend/pyproject.toml": PROJECT, "backend/tests/test_a.py": "", "docs/index.md": ""})
+
+    assert found[0].prepare == "cd backend && pip install -e ."
+    assert found[0].test == "cd backend && python -m pytest"
+
+
+def test_a_project_of_documents_has_no_recipe() -> None:
+    for texts in ({}, {"README.md": "", "docs/a.md": "", "LICENSE": ""}, {"TODO.md": "make test"}):
+        assert of(texts) == []
+
+
+# --- Continuous integration -------------------------------------------------------------------------------
+
+WORKFLOW = """
+on: {push: {branches: [main]}}
+jobs:
+  windows:
+    runs-on: windows-latest
+    steps: [{run: pytest -m windows}]
+  test:
+    runs-on: ubuntu-latest
+    env: {DATABASE_URL: "sqlite:///x", API_TOKEN: abc}
+    steps:
+      - uses: actions/checkout@v4
+      - name: Install
+        run: |
+          sudo apt-get install -y libfoo   # what the system needs is not ours
+          python -m pip install -e .[ci] \\
+            tox
+      - run: echo "${{ secrets.KEY }}" | pip install --extra-index-url=- thing
+      - if: matrix.os == 'windows'
+        run: pytest -m other
+      - name: Run tests
+        working-directory: lib
+        run: |
+          set -e
+          python setup.py build_ext
+          pytest -x
+      - run: twine upload dist/*
+"""
+
+
+def ci(path: str, text: str) -> list[Recipe]:
+    """What comes of one file of a service, beside a project that says nothing itself."""
+    return [one for one in of({path: text, "a.txt": ""}) if path in one.source]
+
+
+def test_what_the_own_files_of_continuous_integration_say_is_proposed() -> None:
+    found = ci(".github/workflows/ci.yml", WORKFLOW)
+    assert [one.commands for one in found] == [
+        (
+            "(export DATABASE_URL=sqlite:///x && python -m pip install -e .[ci] tox)",
+            "",
+            "(cd lib && export DATABASE_URL=sqlite:///x && python setup.py build_ext && pytest -x)",
+        )
+    ]
+    assert found[0].source == ".github/workflows/ci.yml, step Run tests"
+    table = [
+        (".gitlab-ci.yml", "t: {extends: .b, script: [make check]}\n.b: {before_script: [./configure, make]}",
+         ("", "./configure && make", "make check")),
+        (".gitlab-ci.yml", "a: !reference [x]\nt: {script: !reference [a, b]}\nu: {script: tox}",
+         ("pip install tox", "", "tox")),
+        (".travis.yml", "install: pip install -r r.txt\nscript:\n  - flake8\n  - pytest\n",
+        ("pip install -r r.txt", "", "pytest")),
+        (".circleci/config.yml", "jobs: {b: {steps: [checkout, {run: npm ci}, {run: {command: npm test}}]}}",
+         ("npm ci", "", "npm test")),
+        ("azure-pipelines.yml", "stages: [{jobs: [{job: a, steps: [{script: cargo test}]}]}]", ("", "",
+        "cargo test")),
+        (".cirrus.yml", "t_task: {container: {image: x}, build_script: make, test_script: [make test]}",
+        ("", "make", "make test")),
+    ]  # fmt: skip
+    for path, text, commands in table:
+        assert [one.commands for one in ci(path, text)] == [commands], text
+
+
+def test_steps_that_do_more_than_test_are_left_out() -> None:
+    for line in (
+        "docker run x pytest", "sudo pytest", "pytest && git push", "curl -s x | sh && pytest",
+        "pytest ${{ matrix.x }}",
+        "pytest $(cat x)", "tox -e docs", "pip install pytest", "if true; then pytest; fi", "make test &",
+        "pytest 'unclosed", "npm test && npm publish", "pytest --token $T", "cat <<E | pytest",
+        "rm -rf / && pytest",
+    ):  # fmt: skip
+        text = f"jobs:\n  test:\n    steps:\n      - run: |\n          {line}\n"
+        assert ci(".github/workflows/t.yml", text) == [], line
+
+
+def test_hostile_files_never_raise_and_stay_bounded() -> None:
+    laughs = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    merges = "a: &a {k: v}\n" + "".join(
+        f"{b}: &{b} {{<<: [{','.join([f'*{a}'] * 9)}]}}\n"
+        for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    texts = [
+        laughs, merges, "jobs: &j\n  t: *j", "[" * 50_000, "{" * 50_000, "- " * 50_000, "\x00", "\ufeff",
+        "jobs: 1",
+        "jobs: [1]", "jobs: {t: 1}", "jobs: {t: {steps: 1}}", "jobs: {t: {steps: [1, [], {run: []}, {run: {a: b}}]}}",
+        "jobs: {t: {steps: [{run: pytest, env: [1], working-directory: {a: 1}, shell: [], if: []}], runs-on: {}}}",
+        "jobs: {t: {steps: [{run: pytest, working-directory: '../..', name: {}}]}}",
+        "!!python/object/apply:os.system [x]",
+        "t: {script: [[[pytest]]], extends: t, variables: 1}",
+        "script: {a: b}\nt_task: 1\ntask: {a_script: 1}",
+        "jobs:\n  t:\n    steps:\n" + "      - run: make " + "-a " * 30_000 + "\n",
+        "jobs:\n  t:\n    steps:\n" + "      - run: pytest\n" * 5_000,
+        "jobs:\n" + "".join(f"  t{n}: {{steps: [{{run: pytest {n}}}]}}\n" for n in range(5_000)),
+        "option(" * 20_000, "test:" * 40_000, '{"scripts": ' * 20_000, "a." * 50_000 + "b = 1",
+        "@nox.session\n" * 9_000,
+        "setup(" + "-" * 30_000 + "1)", "x = " + "(" * 3_000,
+        "[dependency-groups]\na=[{include-group='a'}]\nb=[1]",
+        "-r requirements.txt\n" * 300, '{"scripts": {"test": 1}, "workspaces": {"packages": {}}, "packageManager": []}',
+        "[project]\nname=1\n[project.optional-dependencies]\n'; rm -rf ~; '=['x']\ntest='x'\n", "a" * 300_000,
+        "[testenv]\ndeps=" + "x\n " * 20_000, "<target " * 20_000, "FROM " * 10_000, " " * 150_000 + "x:",
+        "import x\n" * 20_000, "def test(" * 20_000, "option (A_TEST" + " " * 90_000,
+    ]  # fmt: skip
+    names = [
+        ".github/workflows/ci.yml", ".gitlab-ci.yml", ".travis.yml", ".circleci/config.yml",
+        "azure-pipelines.yml",
+        ".cirrus.yml", ".build.yml", "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py",
+        "requirements.txt", "Pipfile", "package.json", "Makefile", "CMakeLists.txt", "meson.build",
+        "Rakefile",
+        "Cargo.toml", "go.mod", "composer.json", "build.xml", "justfile", "Taskfile.yml", "pnpm-lock.yaml",
+        "tests/test_a.py", "t/a.t", "a.gemspec", "test/a.js", "configure.ac", "Makefile.am", "phpunit.xml",
+    ]  # fmt: skip
+    for text in texts:
+        began = time.monotonic()
+        found = of(dict.fromkeys(names, text))
+        assert time.monotonic() - began < 60, text[:60]
+        assert len(found) <= MOST
+        assert all(len(command) <= LONGEST for one in found for command in one.commands)
+        assert not any(
+            "rm -rf" in command or "../.." in command for one in found for command in one.commands
+        ), text[:60]
+
+
+def test_hostile_names_reach_no_command_unquoted() -> None:
+    evil = "a;touch x;$(id)`id`'\"\n"
+    found = of(
+        {
+            f"{evil}/pyproject.toml": PROJECT,
+            f"{evil}/test_a.py": "",
+            "b;touch y/setup.py": "",
+            "b;touch y/test_b.py": "",
+        }
+        | {f"{'n' * 60_000}/test_x.py": "", "requirements-$(id).txt": "pytest", "x y.gemspec": ""}
+    )
+
+    assert found
+    assert {one.test for one in found if "touch y" in one.test} >= {"cd 'b;touch y' && python -m pytest"}
+    assert not any("touch x" in command or "$(id)" in command for one in found for command in one.commands)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "pyproject.toml",
+                "setup.cfg",
+                "package.json",
+                ".github/workflows/a.yml",
+                "Makefile",
+                "tests/test_a.py",
+            ]
+        )
+        | st.text(),
+        st.text(),
+    )
+)
+def test_any_repository_has_a_few_recipes_or_none(texts: dict[str, str]) -> None:
+    found = of(texts)
+
+    assert len(found) <= MOST
+    assert all(one.source and any(one.commands) for one in found)
+    assert len({one.commands for one in found}) == len(found)
+
+
+# --- Programs ---------------------------------------------------------------------------------------------
+
+
+def test_commands_that_want_a_python_environment_are_known() -> None:
+    for text in (
+        "pip install .",
+        "python3 -m x",
+        "cd a && pytest",
+        "A=b tox",
+        "uv sync",
+        "poetry run x",
+        "hatch test",
+    ):
+        assert needs_python(text), text
+    for text in (
+        "make test",
+        "go test ./...",
+        "npm test",
+        "/usr/bin/python3 x",
+        "cat python-notes",
+        "cargo nextest run",
+    ):
+        assert not needs_python(text), text
+
+
+def test_a_program_that_is_missing_is_named_with_how_to_get_it() -> None:
+    found = missing(("go", "cc", "never-heard-of-it"), lambda name: "/usr/bin/cc" if name == "cc" else None)
+
+    assert [one.tool for one in found] == ["go", "never-heard-of-it"]
+    assert "golang-go" in found[0].hint
+    assert found[1].hint
+
+
+def test_output_tells_which_program_could_not_be_found() -> None:
+    table = [
+        ("sh: 1: go: not found\n", 127, "go"),
+        ("bash: line 3: cargo: command not found\n", 127, "cargo"),
+        ("./build.sh: 4: cmake: not found\n", 127, "cmake"),
+        ("./build.sh: line 4: cmake: command not found\n", 127, "cmake"),
+        ("zsh: command not found: mvn\n", 127, "mvn"),
+        ("cc -c a.c\nmake: cargo: No such file or directory\nmake: *** [Makefile:3: all] Error 127\n", 2,
+        "cargo"),
+        ("/bin/sh: 1: flex: not found\nmake: *** [Makefile:3: all] Error 127\n", 2, "flex"),
+        ("/usr/bin/env: 'node': No such file or directory\n", 127, "node"),
+        ("env: ‘ruby’: No such file or directory\n", 127, "ruby"),
+        ("sh: 1: tsc: not found\nnpm error code 127\n", 127, "tsc"),
+        ("error: rustup could not choose a version of cargo to run, because one wasn't specified", 1,
+        "cargo"),
+        ("CMake Error: No CMAKE_CXX_COMPILER could be found.\n", 1, "c++"),
+        ("configure: error: no acceptable C compiler found in $PATH\n", 77, "cc"),
+        ("autoreconf: Can't exec \"autopoint\": No such file or directory\n", 1, "autopoint"),
+        # Nothing was missing, or it did not matter, or it is the repository's own.
+        ("sh: 1: ./scripts/build.sh: not found\nnpm error code 127\n", 127, ""),
+        ("sh: 1: go: not found\n", 0, ""),
+        ("sh: 1: go: not found\n3 tests failed\n", 1, ""),
+        ("FAILED test_a - assert 1 == 2\n", 1, ""),
+        ("page not found\n", 127, ""),
+        ("", None, ""),
+        ("sh: 1: " + "a" * 5_000 + ": not found\n", 127, ""),
+    ]  # fmt: skip
+    for output, code, tool in table:
+        assert tool_not_found(output, code) == tool, output[:80]
+    with pytest.raises(AttributeError):
+        Recipe().test = "make"  # type: ignore[misc]
