@@ -54,6 +54,84 @@ def test_it_fetches_the_head_of_the_target(remote: Remote, mirror: Mirror) -> No
     assert mirror.is_ancestor(remote.first, later)
 
 
+def old_history(remote: Remote) -> dict[str, str]:
+    """A branch for each fault that old importers left in histories, made as they made it: byte by byte."""
+    tree = git(remote.path, "rev-parse", "main^{tree}")
+    readme = bytes.fromhex(git(remote.path, "rev-parse", "main:README.md"))
+    docs = bytes.fromhex(git(remote.path, "rev-parse", "main:docs"))
+    padded = b"100644 README.md\0" + readme + b"040000 docs\0" + docs
+    written = subprocess.run(
+        ["git", "-C", str(remote.path), "hash-object", "-t", "tree", "-w", "--literally", "--stdin"],
+        input=padded, capture_output=True, check=True,
+    )  # fmt: skip
+    who, date = "Ada <ada@example.org>", "1190000000 +0000"
+    authors = {
+        "badTimezone": f"{who} 1190000000 +051800",
+        "badDate": f"{who} yesterday",
+        "badDateOverflow": f"{who} 99999999999999999999 +0000",
+        "zeroPaddedDate": f"{who} 01190000000 +0000",
+        "missingSpaceBeforeDate": "Ada <ada@example.org>1190000000 +0000",
+        "missingEmail": f"Ada {date}",
+        "missingSpaceBeforeEmail": f"Ada<ada@example.org> {date}",
+        "badEmail": f"Ada <ada@example.org {date}",
+        "badName": f"Ada> <ada@example.org> {date}",
+        "missingNameBeforeEmail": f"<ada@example.org> {date}",
+        "multipleAuthors": f"{who} {date}\nauthor Eve <eve@example.org> {date}",
+        "zeroPaddedFilemode": f"{who} {date}",
+    }
+    for kind, author in authors.items():
+        of = written.stdout.decode().strip() if kind == "zeroPaddedFilemode" else tree
+        text = f"tree {of}\nauthor {author}\ncommitter {who} {date}\n\nAn old import\n"
+        sha = git(
+            remote.path, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text
+        )  # fmt: skip
+        git(remote.path, "update-ref", f"refs/heads/{kind}", sha)
+    return authors
+
+
+def test_a_history_with_the_harmless_faults_of_old_tools_is_taken(remote: Remote, tmp_path: Path) -> None:
+    """Real histories have these, and nobody can mend them."""
+    kinds = old_history(remote)
+    assert set(kinds) == set(plain.FORGIVEN)
+    for kind in kinds:
+        with pytest.raises(AssertionError, match=kind):  # the fault is there, by git's own word
+            git(remote.path, "-c", f"fsck.{kind}=error", "fsck", "--no-dangling", "--strict", kind)
+        mirror = Mirror(tmp_path / f"{kind}.git", str(remote.path), kind, Network())
+        head = mirror.fetch_target()
+        mirror.checkout(tmp_path / kind, head)
+        assert (tmp_path / kind / "README.md").read_text() == "A ledger.\n"
+        sha = commit(tmp_path / kind, {"new.py": "new\n"})
+        mirror.take(tmp_path / kind, sha, "refs/steroids/submissions/1")
+        mirror.push(sha)
+        assert remote.head(kind) == sha
+
+
+def test_a_history_that_could_lead_git_astray_is_refused(remote: Remote, tmp_path: Path) -> None:
+    tree = git(remote.path, "rev-parse", "main^{tree}")
+    blob = git(remote.path, "rev-parse", "main:README.md")
+    option = git(
+        remote.path, "hash-object", "-w", "--stdin", stdin='[submodule "x"]\n\tpath = x\n\turl = -x\n'
+    )
+    astray = git(
+        remote.path, "hash-object", "-w", "--stdin", stdin='[submodule "../x"]\n\tpath = x\n\turl = /x\n'
+    )
+    refused = {
+        "hasDotgit": f"100644 blob {blob}\t.GIT\n",
+        "hasDotdot": f"040000 tree {tree}\t..\n",
+        "nullSha1": f"160000 commit {'0' * 40}\tx\n",
+        "gitmodulesUrl": f"100644 blob {option}\t.gitmodules\n",
+        "gitmodulesName": f"100644 blob {astray}\t.gitmodules\n",
+        "gitmodulesSymlink": f"120000 blob {blob}\t.gitmodules\n",
+    }
+    for kind, listing in refused.items():
+        made = git(remote.path, "mktree", "--missing", stdin=listing)
+        sha = git(remote.path, "commit-tree", made, "-m", "astray")
+        git(remote.path, "update-ref", f"refs/heads/{kind}", sha)
+        mirror = Mirror(tmp_path / f"{kind}.git", str(remote.path), kind, Network())
+        with pytest.raises(Unreachable, match=kind):
+            mirror.fetch_target()
+
+
 def test_it_follows_a_target_that_somebody_forced_back(remote: Remote, mirror: Mirror) -> None:
     remote.push({"more.py": "more\n"})
     mirror.fetch_target()
