@@ -25,6 +25,7 @@ PURE = [
     "tasks.states",
     "tasks.policy",
     "tasks.ladder",
+    "tasks.repository_urls",
     "tasks.settings_schema",
     "tasks.stages",
     "tasks.todo",

@@ -68,20 +68,22 @@ def keep(submission: Submission, run: Run) -> None:
         _send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
     since = _since_last_round(submission, mirror)
-    data = mirror.bundle(ref_of(submission), fork) if fork != submission.sha else b""
+    data = mirror.bundle(ref_of(submission), fork, BUNDLE_MAX) if fork != submission.sha else None
+    diff = mirror.diff(fork, submission.sha, limit=DIFF_MAX).replace("\0", "")
+    patch_id = mirror.patch_id(fork, submission.sha)
     with transaction.atomic():
         kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(
             state=Submission.State.KEPT,
-            diff=mirror.diff(fork, submission.sha)[:DIFF_MAX].replace("\0", ""),
+            diff=diff,
             diff_stat={
                 "files": [list(row) for row in stat[:500]],
                 "since_base": [path for path, _, _ in changed[:500]],
                 "fork": fork,
             },
             since_last_round=since,
-            patch_id=mirror.patch_id(fork, submission.sha),
+            patch_id=patch_id,
         )
-        if kept and 0 < len(data) <= BUNDLE_MAX:
+        if kept and data:
             Bundle.objects.update_or_create(submission=submission, defaults={"data": data})
         elif kept:  # what an agent elsewhere brought is not ours
             Bundle.objects.filter(submission=submission).delete()
@@ -103,7 +105,7 @@ def _since_last_round(submission: Submission, mirror: Mirror) -> str:
     )
     if before is None or not mirror.has(before.sha):
         return ""
-    return mirror.diff(before.sha, submission.sha, context=0)[:CHANGES_MAX].replace("\0", "")
+    return mirror.diff(before.sha, submission.sha, context=0, limit=CHANGES_MAX).replace("\0", "")
 
 
 def _is_refused(path: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from agents import runs
 from agents.models import Run
 from agents.runtime import keeping, paths
-from agents.runtime.git import GitError
+from agents.runtime.git import CUT, GitError
 from tasks.models import Bundle, Event, Submission
 from tests.agents.world import World, git, make_world, write  # noqa: F401
 from tests.factories import create_finding, create_review, sha
@@ -82,7 +82,9 @@ def test_commits_that_are_too_large_are_not_put_into_the_database(
 
 def test_only_the_beginning_of_a_large_change_is_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "DIFF_MAX", 50)
-    assert len(world.kept({"new.py": "one\n" * 100}).diff) == 50
+    diff = world.kept({"new.py": "one\n" * 100}).diff
+    assert len(diff.encode()) <= 50 + len(CUT)
+    assert diff.endswith(CUT)
 
 
 def test_keeping_twice_is_keeping_once(world: World) -> None:
