@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils.text import slugify
@@ -13,6 +14,7 @@ from agents.runtime.commands import commands_of
 from agents.runtime.git import GitError
 from tasks.events import SYSTEM, record
 from tasks.models import Membership, Project, Section
+from tasks.models.project import validate_repository
 
 
 class Command(BaseCommand):
@@ -33,6 +35,10 @@ class Command(BaseCommand):
             raise CommandError(f"{slug!r} is no short name; small letters, digits and hyphens are.")
         if Project.objects.filter(slug=slug).exists():
             raise CommandError(f"There is a project {slug} already.")
+        try:
+            validate_repository(options["repository"])
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
         users = get_user_model().objects
         members = list(users.filter(is_superuser=True))
         for name in options["member"]:
