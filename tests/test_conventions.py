@@ -53,6 +53,7 @@ CORE = [
     "agents.runtime.shim",
     "agents.runtime.processes",
     "agents.runtime.git",
+    "agents.runtime.submodules",
 ]
 # Runs where the project's packages are not: on an agent's PATH, and as `python -I -S`.
 STANDARD_LIBRARY = ["agents.cli", "agents.runtime.shim", "agents.runtime.processes"]

@@ -602,6 +602,13 @@ class Mirror:
         )  # fmt: skip
         return text(folder, "rev-parse", "HEAD")
 
+    def _links(self, environment: dict[str, str]) -> Iterator[str]:
+        """The places of submodules in that index. Files that lie there are not the repository's own."""
+        listed = run(self.path, "ls-files", "--stage", "-z", environment=environment).stdout
+        for entry in listed.split(b"\0"):
+            if entry.startswith(b"160000 "):
+                yield os.fsdecode(entry.partition(b"\t")[2])
+
     def commit_tree_of(self, folder: Path, parent: str, message: str) -> str | None:
         """A commit of everything in an agent's work tree, made with an index and a git folder of our own.
 
@@ -611,7 +618,7 @@ class Mirror:
         environment = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder), "GIT_DIR": str(self.path)}
         try:
             run(self.path, "read-tree", parent, environment=environment)
-            left_out = [*_repositories_in(folder), *_too_large_in(folder)]
+            left_out = [*self._links(environment), *_repositories_in(folder), *_too_large_in(folder)]
             paths = "\0".join([".", *(f":(exclude,top,literal){path}" for path in left_out)])
             run(
                 folder, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul",

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from agents import judging, prompts
 from agents.models import Prompt, Run, new_token, token_hash
-from agents.runtime import commands, door, launching, paths, processes
+from agents.runtime import commands, door, launching, paths, processes, submodules
 from agents.runtime.git import Mirror
 from agents.runtime.keeping import bring_here
 from disputes import rulings
@@ -83,6 +83,9 @@ def prepare(run: Run) -> None:
     base = fetch_base(run, mirror)
     branch = f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else ""
     mirror.checkout(folder / "clone", base, branch)
+    missing = submodules.check_out(mirror, folder / "clone", base, closed=Path(settings.HOME))
+    if missing:  # a project may do without; who reads the log of a red verification learns it
+        processes.write_whole(folder / "output.log", "".join(f"{each}\n" for each in missing).encode())
     known = commands.commands_of(run.project, mirror, base)
     environment = commands.own_environment(run.project, folder, run.role)
     Run.objects.filter(pk=run.pk).update(base_sha=base)

@@ -217,7 +217,14 @@ KEEPERS = [  # they turn against what holds them; all of one user, as without a 
         "silent", "silent",
     ),
     Creature(
-        "removes its run's folder", "note(); shutil.rmtree(RUN); time.sleep(600)", "lost",
+        "removes its run's folder",
+        """
+        note()
+        while RUN.exists():  # somebody may write a file there meanwhile
+            shutil.rmtree(RUN, ignore_errors=True)
+        time.sleep(600)
+        """,
+        "lost",
         is_counted=False, is_saved=None,
     ),
 ]  # fmt: skip
