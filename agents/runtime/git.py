@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from disputes.protocol.diffs import CUT
 from tasks.repository_urls import redact
 
 SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
@@ -56,7 +57,6 @@ OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is n
 WORDS_MAX = 16 * 1024  # of its last words
 LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
 DIFF_MAX = 4 * 1024 * 1024  # of one diff
-CUT = "\\ The rest is not shown: the change is too large.\n"  # a line that is no part of any file
 TAGS_MAX = 5000
 TAGS_EVERY = 3600.0  # seconds after which tags are looked at again, though the branch has not moved
 TAG = re.compile(
