@@ -1,6 +1,7 @@
 """Trying an agent: its command once, with a tiny prompt in an empty clone, and a sentence about it."""
 
 import contextlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -156,7 +157,7 @@ def _played(agent: Agent, folder: Path, reader: Reader) -> dict[str, Any]:
 
 def _feed(reader: Reader, folder: Path, read: int) -> int:
     """Give the reader what is new in the log. How many bytes were read in all."""
-    with contextlib.suppress(OSError), (folder / "output.log").open("rb") as file:
+    with contextlib.suppress(OSError), processes.open_regular(folder / "output.log") as file:
         file.seek(read)
         while chunk := file.read(1024 * 1024):
             reader.feed(chunk)
@@ -167,8 +168,8 @@ def _feed(reader: Reader, folder: Path, read: int) -> int:
 def _tail(path: Path) -> bytes:
     """The last bytes of a log."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - results.TAIL))
+        with processes.open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - results.TAIL))
             return file.read(results.TAIL)
     except OSError:
         return b""

@@ -5,7 +5,6 @@ again; the figures in its row never go down meanwhile, so neither that nor a for
 """
 
 import contextlib
-import os
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -115,7 +114,7 @@ def _log_of(run: Run) -> Path:
 def _read(run: Run, meter: Meter, limit: int) -> int:
     """Feed the reader what is new, up to the limit. How many bytes it was."""
     try:
-        with _log_of(run).open("rb") as file:
+        with processes.open_regular(_log_of(run)) as file:
             file.seek(meter.offset)
             chunk = file.read(limit)
     except OSError:
@@ -128,8 +127,8 @@ def _read(run: Run, meter: Meter, limit: int) -> int:
 
 def forget(live: set[int]) -> None:
     """Drop the meters of runs that are no longer held."""
-    for pk in set(_meters) - live:
-        del _meters[pk]
+    for pk in set(_meters) - live:  # a thread that ends a run drops its meter as well
+        _meters.pop(pk, None)
 
 
 # --- Keeping ----------------------------------------------------------------------------------------------
@@ -199,10 +198,8 @@ def _stop(run: Run, line: str, word: str) -> None:
     mark = paths.run_folder(run.pk) / "stop"
     if mark.exists():
         return
-    new = mark.with_name("stop.new")
     with contextlib.suppress(OSError):
-        new.write_text(word)
-        os.replace(new, mark)
+        processes.write_whole(mark, word.encode())
 
 
 # --- Runs that are claimed --------------------------------------------------------------------------------

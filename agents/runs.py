@@ -136,6 +136,12 @@ def _count(run: Run, task: Task, reason: str) -> None:
         return
 
 
+def end_token(run: Run) -> None:
+    """Nothing more is taken from the run: its process is over, though what it left is still being read."""
+    if run.token_hash:
+        Run.objects.filter(pk=run.pk, fence=run.fence).update(token_hash=None)
+
+
 def rest(task: Task, seconds: float) -> None:
     """Leave the task alone for a while, without counting anything."""
     Task.objects.filter(pk=task.pk).update(not_before=timezone.now() + timedelta(seconds=seconds))

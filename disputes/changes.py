@@ -3,7 +3,7 @@
 from disputes.protocol.diffs import Changes, read_diff
 from tasks.models import Submission
 
-CUT_AT = 256 * 1024  # where the host cuts what changed since the last round
+CUT_AT = 256 * 1024  # where hosts once cut what changed since the last round, and did not say so
 
 
 def round_before(submission: Submission) -> Submission | None:

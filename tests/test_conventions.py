@@ -25,6 +25,7 @@ PURE = [
     "tasks.states",
     "tasks.policy",
     "tasks.ladder",
+    "tasks.repository_urls",
     "tasks.settings_schema",
     "tasks.stages",
     "tasks.todo",
@@ -52,6 +53,7 @@ CORE = [
     "agents.runtime.shim",
     "agents.runtime.processes",
     "agents.runtime.git",
+    "agents.runtime.submodules",
 ]
 # Runs where the project's packages are not: on an agent's PATH, and as `python -I -S`.
 STANDARD_LIBRARY = ["agents.cli", "agents.runtime.shim", "agents.runtime.processes"]

@@ -26,6 +26,7 @@ from tasks import idempotency
 from tasks.errors import Refused
 from tasks.events import record
 from tasks.models import Project
+from tasks.repository_urls import redact
 
 NOTHING_SECONDS = 10  # between two questions for work where there is none
 READY_SECONDS = 1
@@ -157,7 +158,7 @@ def without_password(url: str) -> str:
     """The address without what signs in there: that is the host's and not the agent's."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or "@" not in parts.netloc:
-        return url
+        return redact(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 

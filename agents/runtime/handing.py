@@ -36,10 +36,10 @@ def _bundle_of(run: Run, mirror: Mirror, base: str) -> bytes | None:
         return None
     name = pulling.base_ref(run.pk)
     mirror.keep(base, name)
-    data = mirror.bundle(name, mirror.merge_base(mirror.target_ref, base))
-    if len(data) > pulling.BUNDLE_MAX:
+    data = mirror.bundle(name, mirror.merge_base(mirror.target_ref, base), pulling.BUNDLE_MAX)
+    if data is None:
         raise starting.CannotStart(
-            f"The commits up to {base[:12]} are {len(data)} bytes; an agent elsewhere is sent at most "
-            f"{pulling.BUNDLE_MAX}. Let an agent of a host take this task."
+            f"The commits up to {base[:12]} are more than the {pulling.BUNDLE_MAX} bytes that an agent "
+            "elsewhere is sent. Let an agent of a host take this task."
         )
     return data

@@ -6,20 +6,22 @@ over after a crash adopts what still lives.
 """
 
 import contextlib
+import errno
 import fcntl
-import json
 import logging
 import os
+import re
 import signal
 import socket
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -40,16 +42,25 @@ from agents.runtime import (
     starting,
     trying,
 )
-from agents.runtime.git import GitError, Unreachable
+from agents.runtime.git import GitError, Interrupted, Unreachable, allow_calls, end_calls
 from agents.runtime.unreachable import trouble
 from disputes import stuck
 from steroidsweb import __version__
 from tasks.models import Landing, Project, Review, StaleTask, Submission
+from tasks.repository_urls import redact
 
 log = logging.getLogger(__name__)
 
 SLOW_THREADS = 4
 LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
+STOP_PATIENCE = 2.0  # seconds that git's calls to remotes have when the host stops
+FAILED_TURNS_MAX = 6  # then a run that cannot be read or ended is lost
+# The host's own trouble, and no run's: it is tried again for as long as it lasts.
+NOT_THE_RUNS = (Unreachable, OperationalError, InterfaceError)
+NOT_THE_RUNS_EITHER = {
+    errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EROFS,
+}  # fmt: skip
+RUN_FOLDER = re.compile(r"[1-9][0-9]{0,17}")
 PULLED_AT_ONCE = 4  # runs of agents elsewhere that are made ready in one turn of the loop
 
 
@@ -71,6 +82,9 @@ class Reconciler:
         self._taken = False
         self._beaten = 0.0
         self._copied: dict[int, float] = {}
+        self._closing: dict[int, float] = {}
+        self._failed: dict[str, tuple[int, float]] = {}
+        self._over = threading.Event()
 
     def __enter__(self) -> "Reconciler":
         if not self._taken:
@@ -95,10 +109,20 @@ class Reconciler:
         self._stack.callback(lambda: path.unlink(missing_ok=True))
         self.row = self._register()
         self._taken = True
+        if self._pool:
+            self._beat()
+            self._beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
+            self._beating.start()
 
     def __exit__(self, *error: object) -> None:
         if self._pool:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            wait([future for future in self._slow.values() if not future.cancelled()], STOP_PATIENCE)
+            end_calls()
+            self._pool.shutdown(wait=True)
+            allow_calls()
+            self._over.set()
+            self._beating.join()
         self._stack.close()
 
     def _register(self) -> HostRow:
@@ -138,12 +162,13 @@ class Reconciler:
 
     def step(self) -> bool:
         """One pass over everything. Whether anything is under way on this host."""
-        self._beat()
+        self._look_around()
+        self._forget_done()
         self._keep_submissions()
         held = self.held()
         metering.forget({run.pk for run in held})
         for run in held:
-            self._reconcile(run)
+            self._guarded(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
         self._fill_excerpts()
         trying.advance(self.row, self._do)
         self._claim(len([run for run in held if run.status in Run.HELD]))
@@ -154,38 +179,53 @@ class Reconciler:
 
     # --- Leases -----------------------------------------------------------------------------------------
 
-    def _beat(self) -> None:
-        """Prolong the leases of this host's runs, and tell each shim that somebody still looks."""
+    def _look_around(self) -> None:
+        """Once a beat: prolong leases, where no thread of our own does, and look for what is not ours."""
         now = processes.boottime()
         if now - self._beaten < settings.DURATIONS["beat"]:
             return
         self._beaten = now
+        if self._pool is None:
+            self._beat()
+        self.row.refresh_from_db()
+        self._end_strangers(set(Run.objects.on_host().filter(host=self.row).values_list("pk", flat=True)))
+
+    def _keep_beating(self) -> None:
+        """Leases are prolonged however long a turn of the loop takes."""
+        while not self._over.wait(settings.DURATIONS["beat"]):
+            _logged("A beat", self._beat)
+            close_old_connections()
+        connections.close_all()
+
+    def _beat(self) -> None:
+        """Prolong the leases of this host's runs, and tell each shim that somebody still looks."""
         lease = timedelta(seconds=settings.DURATIONS["lease"])
         HostRow.objects.filter(pk=self.row.pk).update(seen_at=Now())
-        self.row.refresh_from_db()
         mine = Run.objects.on_host().filter(host=self.row)
         mine.update(lease_until=Now() + lease)
         alive = list(mine.values_list("pk", flat=True))
         for pk in alive:
-            starting.renew_lease_file(pk)
+            with contextlib.suppress(OSError):  # who spoils the lease in its folder is ended by its shim
+                starting.renew_lease_file(pk)
         trying.beat(self.row)
         if alive:
             door.touch()
-        self._end_strangers(set(alive))
 
     def _end_strangers(self, mine: set[int]) -> None:
         """Folders of runs that are no longer ours: their shim is told to stop, then they go."""
         root = Path(settings.HOME) / "runs"
         for folder in root.iterdir() if root.exists() else []:
-            if not folder.name.isdigit() or int(folder.name) in mine or f"run-{folder.name}" in self._slow:
-                continue
-            if not (folder / "job.json").exists():
-                continue
-            shim = processes.read_identity(folder / "pid")
-            if shim and processes.is_alive(shim):
-                (folder / "stop").touch()
-            elif not self._still_needed(int(folder.name)):
-                results.remove_folder(Run(pk=int(folder.name)))
+            if RUN_FOLDER.fullmatch(folder.name) and int(folder.name) not in mine:
+                _logged(f"Looking into {folder}", lambda folder=folder: self._end_stranger(folder))
+
+    def _end_stranger(self, folder: Path) -> None:
+        if f"run-{folder.name}" in self._slow or not (folder / "job.json").exists():
+            return
+        shim = processes.read_identity(folder / "pid")
+        if shim and processes.is_alive(shim):
+            _stop(folder)
+        elif not self._still_needed(int(folder.name)):
+            results.remove_folder(Run(pk=int(folder.name)))
 
     def _still_needed(self, run_pk: int) -> bool:
         """Live somewhere, or it handed in what nobody has fetched yet."""
@@ -211,7 +251,7 @@ class Reconciler:
         if left is not None:
             if run.status == Run.Status.STARTING:
                 Run.objects.filter(pk=run.pk, fence=run.fence).update(status=Run.Status.RUNNING)
-            self._guarded(run, lambda: results.finish(run, left))
+            self._end(run, lambda: results.finish(run, left))
             return
         if shim and processes.is_alive(shim):
             if run.status == Run.Status.STARTING:
@@ -221,9 +261,14 @@ class Reconciler:
             self._keep_going(run, shim)
             self._look_after(run, folder)
         elif shim:
-            self._bury(run, "Its shim was killed.")
+            self._end(run, lambda: self._bury(run, "Its shim was killed."))
         elif self._never_started(run):
-            self._bury(run, "It never started, or its folder is damaged.")
+            self._end(run, lambda: self._bury(run, "It never started, or its folder is damaged."))
+
+    def _end(self, run: Run, work: Callable[[], None]) -> None:
+        """Read what is left and end the run. That may take a while; its token is over at once."""
+        runs.end_token(run)
+        self._do(f"run-{run.pk}", lambda: self._guarded(f"end-{run.pk}", run, work, self._lose))
 
     def _never_started(self, run: Run) -> bool:
         since = run.started_at or run.queued_at
@@ -241,8 +286,8 @@ class Reconciler:
         """A live run: stop it when its time is over, copy its log now and then."""
         closing = run.status == Run.Status.CLOSING
         overtaken = not closing and judging.is_overtaken(run)
-        if run.stop_requested or overtaken or (closing and self._closing_is_over(folder)):
-            (folder / "stop").touch()
+        if run.stop_requested or overtaken or (closing and self._closing_is_over(run, folder)):
+            _stop(folder)
         metering.look(run)
         self._renew_address(folder)
         now = processes.boottime()
@@ -250,21 +295,27 @@ class Reconciler:
             self._copied[run.pk] = now
             results.copy_output(run)
 
-    def _closing_is_over(self, folder: Path) -> bool:
-        """The hand-in was some seconds ago; the file's age says how many, whoever looks."""
+    def _closing_is_over(self, run: Run, folder: Path) -> bool:
+        """The hand-in was some seconds ago, by what this process saw or a file that an earlier one left."""
+        now, longest = processes.boottime(), settings.DURATIONS["closing"]
         mark = folder / "closing"
-        now = processes.boottime()
-        if not mark.exists():
-            mark.write_text(f"{now:.3f}")
-        return now - float(mark.read_text()) > settings.DURATIONS["closing"]
+        if now - self._closing.setdefault(run.pk, now) > longest:
+            return True
+        try:
+            return not 0 <= now - processes.read_number(mark) <= longest
+        except FileNotFoundError:
+            processes.write_whole(mark, f"{now:.3f}".encode())
+            return False
+        except (OSError, ValueError):  # only its agent can have spoiled that
+            return True
 
     def _renew_address(self, folder: Path) -> None:
         """The web server may come back elsewhere after a crash; the agent reads its address at each call."""
         context = folder / "context.json"
         with contextlib.suppress(OSError, ValueError, door.NoDoor):
-            data = json.loads(context.read_text())
+            data = processes.read_json(context)
             url = door.address()
-            if data["url"] != url:
+            if isinstance(data, dict) and data.get("url") != url:
                 processes.write_json(context, data | {"url": url})
 
     def _bury(self, run: Run, why: str) -> None:
@@ -309,9 +360,12 @@ class Reconciler:
                 handing.prepare(run)
             else:
                 starting.start(run)
+        except Interrupted:
+            runs.end(run, Run.Outcome.STOPPED, reason="This host stopped before it began.")
+            results.remove_folder(run)
         except Unreachable as error:
             runs.end(run, Run.Outcome.STOPPED, reason=f"The repository cannot be reached. {error}")
-            trouble(run.project, f"{run.project.repo_url} cannot be reached: {error}")
+            trouble(run.project, f"{redact(run.project.repo_url)} cannot be reached: {error}")
             results.remove_folder(run)
         except NotSignedIn as error:
             ends.not_signed_in(run, error)
@@ -336,7 +390,14 @@ class Reconciler:
         whose = Q(run__host=self.row) | Q(run__is_pulled=True)
         received = Submission.objects.filter(whose, state=Submission.State.RECEIVED)
         for submission in received.select_related("task__project", "task__section", "run__task__project"):
-            self._guarded(submission.run, lambda s=submission: keeping.keep(s, s.run))
+            self._do(f"run-{submission.run.pk}", lambda s=submission: self._keep(s))
+
+    def _keep(self, submission: Submission) -> None:
+        def give_up(run: Run, why: str) -> None:
+            keeping.send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {why}")
+
+        run = submission.run
+        self._guarded(f"keep-{run.pk}", run, lambda: keeping.keep(submission, run), give_up)
 
     def _fill_excerpts(self) -> None:
         """The code at each new finding's place, for pages."""
@@ -344,11 +405,14 @@ class Reconciler:
         fresh = Review.objects.filter(whose, findings__excerpt_start__isnull=True)
         recent = timezone.now() - timedelta(minutes=10)
         for review in fresh.exclude(findings__path="").filter(at__gt=recent).distinct():
-            findings = list(review.findings.filter(excerpt_start__isnull=True))
-            with contextlib.suppress(GitError):
-                mirror = paths.mirror(review.submission.task.project)
-                keeping.add_excerpts(findings, mirror, review.submission.sha)
-                stuck.look_again(review)
+            self._do(f"excerpts-{review.pk}", lambda review=review: self._fill_excerpts_of(review))
+
+    def _fill_excerpts_of(self, review: Review) -> None:
+        findings = list(review.findings.filter(excerpt_start__isnull=True))
+        with contextlib.suppress(GitError):
+            mirror = paths.mirror(review.submission.task.project)
+            keeping.add_excerpts(findings, mirror, review.submission.sha)
+            stuck.look_again(review)
 
     # --- Slow things ------------------------------------------------------------------------------------
 
@@ -359,25 +423,67 @@ class Reconciler:
         if self._pool is None:
             _logged(key, work)
             return
-        self._slow[key] = self._pool.submit(self._in_thread, key, work)
+        self._slow[key] = future = self._pool.submit(self._in_thread, key, work)
+        future.add_done_callback(lambda _: ring_self())
 
     def _in_thread(self, key: str, work: Callable[[], None]) -> None:
         try:
             _logged(key, work)
         finally:
             close_old_connections()
-            ring_self()
 
     def _forget_done(self) -> None:
         self._slow = {key: future for key, future in self._slow.items() if not future.done()}
 
-    def _guarded(self, run: Run, work: Callable[[], Any]) -> None:
-        """One poisoned run must not stop the loop: it rests, and the log says why."""
+    def _guarded(
+        self, key: str, run: Run, work: Callable[[], Any], give_up: Callable[[Run, str], None]
+    ) -> None:
+        """One poisoned run must not stop the loop: it rests, and the log says why.
+
+        It is tried again, later each time, and in the end given up, so that its seat is free.
+        """
+        failed, not_before = self._failed.get(key, (0, 0.0))
+        if processes.boottime() < not_before:
+            return
         try:
             work()
-        except Exception:
+        except Exception as error:
             log.exception("Run %s could not be read; it is tried again.", run.pk)
+            if not _is_of_host(error):
+                failed += 1
+            if failed >= FAILED_TURNS_MAX or (failed and self._is_overdue(run)):
+                why = results.clean(f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
+                _logged(f"Giving up run {run.pk}", lambda: give_up(run, why))
+                self._failed.pop(key, None)
+                return
+            later = settings.DURATIONS["loop"] * 2**failed
+            self._failed[key] = failed, processes.boottime() + later
             runs.rest(run.task, settings.DURATIONS["backoff_first"])
+        else:
+            self._failed.pop(key, None)
+
+    def _lose(self, run: Run, why: str) -> None:
+        """What is left of the run cannot be read, time and again."""
+        log.error("Run %s is given up: %s", run.pk, why)
+        runs.end(run, Run.Outcome.LOST, reason=f"What it left could not be read. {why}")
+        if not self._still_needed(run.pk):
+            results.remove_folder(run)
+
+    def _is_overdue(self, run: Run) -> bool:
+        """Longer under way than any run may be: whoever counts its failures may have begun anew each time."""
+        since = run.started_at or run.queued_at
+        longest = 2 * (settings.DURATIONS["wall"] + settings.DURATIONS["orphan"])
+        return (timezone.now() - since).total_seconds() > longest
+
+
+def _is_of_host(error: Exception) -> bool:
+    return isinstance(error, NOT_THE_RUNS) or getattr(error, "errno", None) in NOT_THE_RUNS_EITHER
+
+
+def _stop(folder: Path) -> None:
+    """Tell the shim of this folder to end its run; a word that says why stays."""
+    if not os.path.lexists(folder / "stop"):
+        processes.write_whole(folder / "stop", b"")
 
 
 def _logged(key: str, work: Callable[[], None]) -> None:

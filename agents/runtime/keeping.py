@@ -2,14 +2,16 @@
 mirror, with its diff and its bundle.
 """
 
+import contextlib
 import logging
+from pathlib import Path
 
 from django.db import transaction
 
 from agents import runs
 from agents.models import Run
-from agents.runtime import paths, pulled
-from agents.runtime.git import GitError, Mirror, Unreachable
+from agents.runtime import paths, processes, pulled
+from agents.runtime.git import SHA, GitError, Mirror, Unreachable
 from disputes import moot, silences
 from tasks.events import record
 from tasks.models import Bundle, Finding, Submission, Task
@@ -20,6 +22,7 @@ DIFF_MAX = 1024 * 1024
 CHANGES_MAX = 256 * 1024
 BUNDLE_MAX = 8 * 1024 * 1024
 EXCERPT_LINES = 7
+REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a commit's name and a line end; 5,000 tags and more
 # Records that the program writes itself; an agent that edits them would tick its own boxes.
 REFUSED_PATHS = ("dispute.md", "decisions.md", "TODO.md")
 REFUSED_FOLDERS = (".steroids/",)
@@ -65,23 +68,25 @@ def keep(submission: Submission, run: Run) -> None:
     except Unreachable:  # the next turn of the loop, here or on another host, tries again
         raise
     except GitError as error:
-        _send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
+        send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
     since = _since_last_round(submission, mirror)
-    data = mirror.bundle(ref_of(submission), fork) if fork != submission.sha else b""
+    data = mirror.bundle(ref_of(submission), fork, BUNDLE_MAX) if fork != submission.sha else None
+    diff = mirror.diff(fork, submission.sha, limit=DIFF_MAX).replace("\0", "")
+    patch_id = mirror.patch_id(fork, submission.sha)
     with transaction.atomic():
         kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(
             state=Submission.State.KEPT,
-            diff=mirror.diff(fork, submission.sha)[:DIFF_MAX].replace("\0", ""),
+            diff=diff,
             diff_stat={
                 "files": [list(row) for row in stat[:500]],
                 "since_base": [path for path, _, _ in changed[:500]],
                 "fork": fork,
             },
             since_last_round=since,
-            patch_id=mirror.patch_id(fork, submission.sha),
+            patch_id=patch_id,
         )
-        if kept and 0 < len(data) <= BUNDLE_MAX:
+        if kept and data:
             Bundle.objects.update_or_create(submission=submission, defaults={"data": data})
         elif kept:  # what an agent elsewhere brought is not ours
             Bundle.objects.filter(submission=submission).delete()
@@ -103,14 +108,15 @@ def _since_last_round(submission: Submission, mirror: Mirror) -> str:
     )
     if before is None or not mirror.has(before.sha):
         return ""
-    return mirror.diff(before.sha, submission.sha, context=0)[:CHANGES_MAX].replace("\0", "")
+    return mirror.diff(before.sha, submission.sha, context=0, limit=CHANGES_MAX).replace("\0", "")
 
 
 def _is_refused(path: str) -> bool:
     return path in REFUSED_PATHS or path.startswith(REFUSED_FOLDERS)
 
 
-def _send_back(submission: Submission, problem: str) -> None:
+def send_back(submission: Submission, problem: str) -> None:
+    """Nobody can take what was handed in; its coder hears why, or a human after too many."""
     with transaction.atomic():
         received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
         if not received.update(state=Submission.State.LOST, problem=problem[:500]):
@@ -122,11 +128,13 @@ def _send_back(submission: Submission, problem: str) -> None:
 def salvage(run: Run) -> str:
     """Save what a run left behind without handing in. The commit, or empty where there is nothing."""
     clone = paths.clone_of(run)
-    if run.role != Run.Role.CODER or not run.base_sha or not (clone / ".git").exists():
+    if run.role != Run.Role.CODER or not run.base_sha:
         return ""
     mirror = paths.mirror(run.project)
     ref = f"refs/steroids/salvage/{run.task_id}"
     try:
+        if not (clone / ".git").exists():
+            return ""
         head = _head_of(clone, run)
         mirror.take(clone, head, ref)
         if not mirror.is_ancestor(run.base_sha, head):
@@ -136,16 +144,28 @@ def salvage(run: Run) -> str:
     except (GitError, OSError) as error:
         log.warning("Nothing salvaged of run %s: %s", run.pk, error)
         return ""
+    except Exception:  # whatever an agent left there, its run ends
+        log.exception("Nothing salvaged of run %s.", run.pk)
+        return ""
     return "" if saved == run.base_sha else saved
 
 
-def _head_of(clone: object, run: Run) -> str:
-    """The commit of the run's branch, read from the clone's files without running git in it."""
-    from pathlib import Path
+def _head_of(clone: Path, run: Run) -> str:
+    """The commit of the run's branch, read from the clone's files without running git in it.
 
-    folder = Path(str(clone)) / ".git"
-    branch = folder / "refs" / "heads" / "steroids" / run.task.ref
-    return branch.read_text().strip() if branch.is_file() and not branch.is_symlink() else run.base_sha
+    Where these are not as git writes them it is the commit that the run began at.
+    """
+    name = f"refs/heads/steroids/{run.task.ref}"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        sha = processes.read_small(clone / ".git" / name, REF_MAX).decode("ascii").strip()
+        return sha if SHA.match(sha) else run.base_sha
+    with contextlib.suppress(OSError):  # `git gc` in the clone moves it there
+        packed = processes.read_small(clone / ".git" / "packed-refs", PACKED_REFS_MAX)
+        for line in packed.decode("utf-8", "replace").split("\n"):
+            sha, _, ref = line.partition(" ")
+            if ref == name and SHA.match(sha):
+                return sha
+    return run.base_sha
 
 
 def add_excerpts(findings: list[Finding], mirror: Mirror, sha: str) -> None:

@@ -15,7 +15,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from agents.runtime import commands, heads, paths
-from agents.runtime.git import GitError, Mirror, Unreachable
+from agents.runtime.git import GitError, Interrupted, Mirror, Unreachable
 from agents.runtime.keeping import bring_here
 from disputes import cases
 from disputes.models import Conflict, Decision
@@ -68,6 +68,8 @@ def advance(landing: Landing, host: str) -> None:
         return
     try:
         _advance(landing)
+    except Interrupted:
+        _release(landing)
     except Unreachable as error:
         attempts = landing.attempts + 1
         wait = min(

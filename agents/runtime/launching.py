@@ -10,7 +10,7 @@ from django.conf import settings
 from agents.models import Agent
 from agents.providers.base import Launch
 from agents.providers.registry import provider_for
-from agents.runtime import commands
+from agents.runtime import commands, processes
 
 CLI = Path(__file__).resolve().parent.parent / "cli.py"
 
@@ -68,6 +68,4 @@ def write_files(home: Path, files: dict[str, str]) -> None:
 
 def write_private(path: Path, text: str) -> None:
     """A file for its owner alone."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
+    processes.write_whole(path, text.encode())

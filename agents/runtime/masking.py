@@ -2,9 +2,10 @@
 
 import os
 import re
-import stat
 from pathlib import Path
 from typing import Any
+
+from agents.runtime import processes
 
 TOKEN = re.compile(rb"stx_[A-Za-z0-9_-]{20,}")
 
@@ -20,16 +21,12 @@ def read(path: Path, begin: Any, end: Any, most: int) -> bytes:
     The offsets are believed no further than the file reaches: a run may have forged them.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with processes.open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            last = min(end, size) if isinstance(end, int) and end > 0 else size
+            first = begin if isinstance(begin, int) and 0 <= begin <= last else 0
+            first = max(first, last - most)
+            file.seek(first)
+            return file.read(last - first)
     except OSError:
         return b""
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return b""
-        last = min(end, status.st_size) if isinstance(end, int) and end > 0 else status.st_size
-        first = begin if isinstance(begin, int) and 0 <= begin <= last else 0
-        first = max(first, last - most)
-        return os.pread(descriptor, last - first, first)
-    finally:
-        os.close(descriptor)

@@ -1,16 +1,24 @@
-"""Core: telling processes apart. A pid alone may belong to a stranger tomorrow.
+"""Core: telling processes apart, and the small files by which they tell each other how they go.
+
+A pid alone may belong to a stranger tomorrow. A run's folder may hold anything: its agent writes there too.
 
 Standard library only: the shim, which holds an agent, imports this with `python -I -S`.
 """
 
 import contextlib
+import errno
 import json
 import os
 import signal
+import stat
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
+
+PID_MAX = 2**31
+SMALL_MAX = 256 * 1024  # bytes of a file that is read whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +71,63 @@ def is_alive(who: Identity) -> bool:
     )
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file that somebody else may have put there: only a regular one, no link, and without waiting.
+
+    Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_small(path: Path, most: int = SMALL_MAX) -> bytes:
+    """What is in such a file. Raises OSError, also where it is larger than `most` bytes."""
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, "is too large", str(path))
+    return data
+
+
+def read_number(path: Path) -> float:
+    """The number in such a file. Raises OSError and ValueError."""
+    return float(read_small(path, 64))
+
+
+def read_json(path: Path) -> Any:
+    """The JSON in such a file. Raises OSError and ValueError."""
+    try:
+        return json.loads(read_small(path))
+    except RecursionError as error:
+        raise ValueError("is nested too deeply") from error
+
+
+def write_whole(path: Path, data: bytes, mode: int = 0o600, *, onto_disk: bool = False) -> None:
+    """Write a file whole or not at all, in place of whatever lies there. Raises OSError."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(8).hex()}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            if onto_disk:
+                file.flush()
+                os.fsync(file.fileno())
+        try:
+            temporary.replace(path)
+        except IsADirectoryError:
+            path.rename(temporary.with_suffix(".was"))
+            temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def write_json(path: Path, data: object, mode: int = 0o600) -> None:
-    """Write a file whole or not at all, and onto the disk."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump(data, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    """Write a file whole or not at all, and onto the disk. Raises OSError."""
+    write_whole(path, json.dumps(data).encode(), mode, onto_disk=True)
 
 
 def write_identity(path: Path, who: Identity) -> None:
@@ -81,10 +137,11 @@ def write_identity(path: Path, who: Identity) -> None:
 def read_identity(path: Path) -> Identity | None:
     """The process that the file names; None where there is no such file or it is damaged."""
     try:
-        data = json.loads(path.read_text())
-        return Identity(str(data["boot_id"]), int(data["pid"]), int(data["start"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        data = read_json(path)
+        who = Identity(str(data["boot_id"]), int(data["pid"]), int(data["start"]))
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
+    return who if 0 < who.pid < PID_MAX else None
 
 
 def marked(variable: str, value: str) -> list[Identity]:

@@ -1,7 +1,10 @@
 """Reading what a run left: its log into rows, a verification's result, its outcome."""
 
 import contextlib
+import os
 import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
@@ -10,7 +13,7 @@ from django.utils import timezone
 from agents import judging, metering, pauses, retrying, runs
 from agents.models import Output, Run
 from agents.providers.reports import Report
-from agents.runtime import ends, keeping, paths, verifying
+from agents.runtime import ends, keeping, paths, processes, verifying
 from agents.runtime.masking import clean
 from tasks.models import Submission
 
@@ -39,22 +42,25 @@ def copy_output(run: Run) -> None:
     rows = list(run.outputs.order_by("seq").values_list("seq", flat=True))
     mark = paths.run_folder(run.pk) / "copied"
     with contextlib.suppress(OSError, ValueError):
-        copied = int(mark.read_text())
+        copied = max(int(processes.read_small(mark)), 0)
     try:
         size = path.stat().st_size
     except OSError:
         return
     if size <= copied or len(rows) >= OUTPUT_ROWS_MAX:
         return
-    with path.open("rb") as file:
-        file.seek(copied)
-        raw = file.read(CHUNK)
+    try:
+        with processes.open_regular(path) as file:
+            file.seek(copied)
+            raw = file.read(CHUNK)
+    except OSError:  # its agent put something else in the log's place
+        return
     cut = raw.rfind(b"\n") + 1
     raw = raw[:cut] if cut else raw
     with transaction.atomic():
         Output.objects.create(run=run, seq=len(rows), text=clean(raw))
         Run.objects.filter(pk=run.pk).update(last_output_at=timezone.now())
-    mark.write_text(str(copied + len(raw)))
+    processes.write_whole(mark, str(copied + len(raw)).encode())
 
 
 def copy_rest(run: Run) -> None:
@@ -63,7 +69,7 @@ def copy_rest(run: Run) -> None:
         copy_output(run)
     path = paths.run_folder(run.pk) / "output.log"
     with contextlib.suppress(OSError, ValueError):
-        copied = int((path.with_name("copied")).read_text())
+        copied = int(processes.read_small(path.with_name("copied")))
         missing = path.stat().st_size - copied
         if missing > 0:
             text = f"\n[{max(missing - TAIL, 0)} bytes left out]\n" + clean(tail_of(run))
@@ -74,8 +80,8 @@ def tail_of(run: Run) -> bytes:
     """The last bytes of the log."""
     path = paths.run_folder(run.pk) / "output.log"
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - TAIL))
+        with processes.open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
             return file.read(TAIL)
     except OSError:
         return b""
@@ -147,7 +153,16 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
 def remove_folder(run: Run) -> None:
     """The clone goes; the log and the exit stay for whoever looks on the host."""
     folder = paths.run_folder(run.pk)
-    for name in ("clone", "home", "tmp", "env", "bin"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("context.json", "job.json", "lease"):
-        (folder / name).unlink(missing_ok=True)
+    for name in ("clone", "home", "tmp", "env", "bin", "context.json", "job.json", "lease"):
+        _remove(folder / name)
+
+
+def _remove(path: Path) -> None:
+    """Remove what lies there, whatever an agent made of it. What cannot be removed stays."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+        except RecursionError:  # folders in folders without end
+            subprocess.run(["rm", "-rf", "--", str(path)], check=False, timeout=600)

@@ -159,7 +159,7 @@ class Shim:
     def must_end(self, now: float, deadline: float, changed: float, size: int) -> str:
         """Why the step must end now. The lease comes first: a machine that slept must not go on working."""
         try:
-            leased = float((self.folder / "lease").read_text())
+            leased = processes.read_number(self.folder / "lease")
         except (OSError, ValueError):
             leased = 0.0
         if processes.boottime() - leased > self.limits["orphan"]:
@@ -177,10 +177,10 @@ class Shim:
     def stop_reason(self) -> str:
         """Why the host wants it ended, from the file `stop`: a cap, a hopeless retry, or nothing special."""
         try:
-            word = (self.folder / "stop").read_bytes()
+            word = processes.read_small(self.folder / "stop")
             return {b"cost": "cost", b"provider": "provider"}.get(word, "stopped")
         except OSError:
-            return "stopped" if (self.folder / "stop").exists() else ""
+            return "stopped" if os.path.lexists(self.folder / "stop") else ""
 
     def end(self, child: subprocess.Popen[bytes]) -> None:
         """Nothing of the step lives on: TERM to its group, a moment, KILL to everything below the shim."""

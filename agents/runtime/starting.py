@@ -1,6 +1,5 @@
 """Starting a run on this host: clone, prompt, token, shim."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -14,12 +13,13 @@ from django.utils import timezone
 
 from agents import judging, prompts
 from agents.models import Prompt, Run, new_token, token_hash
-from agents.runtime import commands, door, heads, launching, paths, processes
+from agents.runtime import commands, door, heads, launching, paths, processes, submodules
 from agents.runtime.git import Mirror
 from agents.runtime.keeping import bring_here
 from disputes import rulings
 from tasks.models import StaleTask, Submission, Task
 
+SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
 SHIM = Path(__file__).with_name("shim.py")
 
 
@@ -82,6 +82,13 @@ def check_base(run: Run, mirror: Mirror, base: str) -> None:
         raise BaseNotFit(f"{mirror.branch} is at {head[:12]} now, which is tried first.")
 
 
+def check_out_submodules(mirror: Mirror, folder: Path, sha: str) -> None:
+    """Put them into the folder's clone. A project may do without: what is missing begins the log."""
+    missing = submodules.check_out(mirror, folder / "clone", sha, closed=Path(settings.HOME))
+    if missing:
+        processes.write_whole(folder / "output.log", "".join(f"{each}\n" for each in missing).encode())
+
+
 def prepare(run: Run) -> None:
     """Make the run's folder: clone, commands, and what the agent is told.
 
@@ -96,6 +103,7 @@ def prepare(run: Run) -> None:
     check_base(run, mirror, base)
     branch = f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else ""
     mirror.checkout(folder / "clone", base, branch)
+    check_out_submodules(mirror, folder, base)
     known = commands.commands_of(run.project, mirror, base, run.task)
     environment = commands.own_environment(run.project, folder, run.role)
     Run.objects.filter(pk=run.pk).update(base_sha=base)
@@ -215,12 +223,8 @@ def renew_lease_file(run_pk: int) -> None:
 
 def renew_lease(folder: Path) -> None:
     """The shim reads this before anything else; its own clock decides."""
-    path = folder / "lease"
-    if not folder.exists():
-        return
-    temporary = path.with_suffix(".new")
-    temporary.write_text(f"{processes.boottime():.3f}")
-    temporary.replace(path)
+    if folder.exists():
+        processes.write_whole(folder / "lease", f"{processes.boottime():.3f}".encode())
 
 
 def read_exit(run_pk: int) -> dict[str, Any] | None:
@@ -231,7 +235,27 @@ def read_exit(run_pk: int) -> dict[str, Any] | None:
 def exit_of(folder: Path) -> dict[str, Any] | None:
     """What the shim wrote as its last act; None where it has not."""
     try:
-        data = json.loads((folder / "exit.json").read_text())
+        data = processes.read_json(folder / "exit.json")
     except (OSError, ValueError):
         return None
-    return data if isinstance(data, dict) else None
+    return data if _is_exit(data) else None
+
+
+def _is_exit(data: Any) -> bool:
+    """Whether it is what a shim writes; the run's own agent could write there as well."""
+    if not isinstance(data, dict) or not _is_word(data.get("reason")):
+        return False
+    steps = data.get("steps")
+    return isinstance(steps, list) and all(_is_ended_step(step) for step in steps)
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= WORD_MAX and (not value or value.isprintable())
+
+
+def _is_ended_step(step: Any) -> bool:
+    if not isinstance(step, dict) or not _is_word(step.get("name")):
+        return False
+    code, seconds = step.get("code"), step.get("seconds")
+    is_number = isinstance(seconds, int | float) and 0 <= seconds <= SECONDS_MAX
+    return is_number and (code is None or (isinstance(code, int) and abs(code) <= CODE_MAX))

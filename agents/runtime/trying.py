@@ -25,7 +25,7 @@ from agents.recipes import own_file, toolchains
 from agents.recipes.candidates import candidates
 from agents.recipes.recipe import Recipe
 from agents.runtime import commands, masking, paths, processes, starting, verdicts
-from agents.runtime.git import GitError, Mirror, Unreachable
+from agents.runtime.git import GitError, Interrupted, Mirror, Unreachable
 from agents.runtime.unreachable import trouble
 from agents.runtime.verdicts import Verdict
 from disputes import alerts
@@ -33,6 +33,7 @@ from tasks import base
 from tasks.configuring import configure
 from tasks.events import SYSTEM
 from tasks.models import Project, Verification
+from tasks.repository_urls import redact
 
 log = logging.getLogger(__name__)
 
@@ -115,8 +116,10 @@ def _begin(project: Project) -> None:
         recipes, why = _recipes(project, mirror, sha)
     except GitError as error:
         Project.objects.filter(pk=project.pk, base_state=Base.TRYING).update(base_state=Base.UNKNOWN)
+        if isinstance(error, Interrupted):
+            return
         reached = "cannot be used" if not isinstance(error, Unreachable) else "cannot be reached"
-        trouble(project, f"{project.repo_url} {reached}: {error}")
+        trouble(project, f"{redact(project.repo_url)} {reached}: {error}")
         return
     except BaseException:
         Project.objects.filter(pk=project.pk, base_state=Base.TRYING).update(base_state=Base.UNKNOWN)
@@ -207,6 +210,10 @@ def _start(trial: Trial) -> None:
         if not mirror.has(trial.sha):
             mirror.fetch_target()
         mirror.checkout(folder / "clone", trial.sha)
+        starting.check_out_submodules(mirror, folder, trial.sha)
+    except Interrupted:
+        _put_back(trial)
+        return
     except GitError as error:
         _end(trial, Trial.Outcome.BROKEN, problem=str(error), step="checkout")
         return

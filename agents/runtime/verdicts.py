@@ -16,6 +16,7 @@ from tasks.models import Project
 NAMED = 3  # tests that a sentence names
 OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
 TAIL = 64 * 1024
+MISSING_MAX = 300
 # Where build tools leave JUnit XML by themselves, below the checkout.
 LEFT_BEHIND = (
     "target/surefire-reports", "build/test-results/test", "target/nextest/default", "target/nextest/ci",
@@ -78,7 +79,9 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     fault = "" if tests.failed else faults.environment_fault(tail, code, reason)
     if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
         fault = problem_of(name, code, reason, tests)
-    problem = fault or problem_of(name, code, reason, tests)
+    problem = " ".join(
+        filter(None, [fault or problem_of(name, code, reason, tests), _missing(folder, steps)])
+    )
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
 
 
@@ -138,5 +141,19 @@ def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:
 
 def _slice(folder: Path, step: dict[str, Any], most: int) -> bytes:
     """The end of what one step printed."""
-    begin, end = step.get("log", (0, None))
+    begin, end = _span(step)
     return masking.read(folder / "output.log", begin, end, most)
+
+
+def _span(step: dict[str, Any]) -> tuple[Any, Any]:
+    """Where the step's output lies in the log, as far as its exit tells."""
+    span = step.get("log")
+    return (span[0], span[1]) if isinstance(span, list) and len(span) == 2 else (0, None)
+
+
+def _missing(folder: Path, steps: list[dict[str, Any]]) -> str:
+    """What could not be checked out, submodules: it stands in the log before the first step."""
+    end = _span(steps[0])[0] if steps else 0
+    if not isinstance(end, int) or end <= 0:
+        return ""
+    return " ".join(masking.clean(masking.read(folder / "output.log", 0, end, MISSING_MAX)).split())

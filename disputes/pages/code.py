@@ -13,7 +13,7 @@ from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
 from disputes.pages.words import visible
-from disputes.protocol.diffs import unquoted_path
+from disputes.protocol.diffs import ends_early, unquoted_path
 
 CONTEXT = 7
 REMOVED_MAX = 12
@@ -120,7 +120,7 @@ def parse_diff(text: str, max_lines: int = 4000) -> Diff:
             file.hunks.append(Hunk(line))
         elif file:
             _read_header(file, line)
-    return Diff(files, is_cut=len(lines) > max_lines)
+    return Diff(files, is_cut=len(lines) > max_lines or ends_early(text))
 
 
 def _read_header(file: FileDiff, line: str) -> None:

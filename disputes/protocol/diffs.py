@@ -8,6 +8,7 @@ from disputes.protocol.locations import same_file
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _ESCAPE = re.compile(rb'\\([0-7]{3}|["\\abtnvfr])')
 _CONTROL = dict(zip(b"abtnvfr", b"\a\b\t\n\v\f\r", strict=True))
+CUT = "\\ The rest is not shown: the change is too large.\n"  # the last line of what a host cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +82,16 @@ class Changes:
         return next(by_name, None)
 
 
+def ends_early(text: str) -> bool:
+    """Whether a host cut it. A line of a changed file begins with its sign and can't say so."""
+    return f"\n{text}".endswith(f"\n{CUT}")
+
+
 def read_diff(text: str, *, is_cut: bool = False) -> Changes:
     """The changes in what `git diff` printed. A malformed or cut end is passed over, and noted as a cut."""
     reader = _Reader()
-    lines = text.split("\n")
+    is_cut |= ends_early(text)
+    lines = (text.removesuffix(CUT) if is_cut else text).split("\n")
     index = 0
     while index < len(lines):
         match = _HUNK.match(lines[index]) if reader.file else None

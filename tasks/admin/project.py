@@ -26,6 +26,7 @@ from tasks.dependencies import recount
 from tasks.events import Actor
 from tasks.models import Membership, Project, Section, Task
 from tasks.policy import SETTINGS, ProjectSettings
+from tasks.repository_urls import redact
 from tasks.states import Status
 
 LANDED = Q(tasks__landed_at__isnull=False)
@@ -64,7 +65,7 @@ class ProjectAdmin(ProjectScopedAdmin):
     project_path = "pk"
     list_display = ("name", "slug", "status_label", landed_of_all, "target_branch", "max_parallel")
     list_filter = ("status",)
-    search_fields = ("name", "slug", "repo_url")
+    search_fields = ("name", "slug")
     ordering = ("name", "pk")  # said here as well: counting its tasks makes Django drop the table's own
     prepopulated_fields = {"slug": ("name",)}
     inlines = (MembershipInline,)
@@ -93,13 +94,19 @@ class ProjectAdmin(ProjectScopedAdmin):
         always = ("trouble_now", "settings_now")
         if obj and obj.status == Project.Status.FINISHED:  # ended and taken up again on a page of its own
             always = (*always, "status")
-        return always if self.has_add_permission(request) else (*always, "slug", "repo_url")
+        return always if self.has_add_permission(request) else (*always, "slug", "repository")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Who may change the project gets a field for each setting, the others a table of them."""
         may_change = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         settings = SETTING_FIELDSETS if may_change else (("Settings", {"fields": ("settings_now",)}),)
-        return (*self.fieldsets, *settings)
+        address = "repo_url" if self.has_add_permission(request) else "repository"
+        names, _, work = self.fieldsets
+        return (names, ("Repository", {"fields": ((address, "target_branch"),)}), work, *settings)
+
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        """Whoever may search an address may guess what is masked in it."""
+        return (*self.search_fields, "repo_url") if self.has_add_permission(request) else self.search_fields
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
         project = self.get_object(request, unquote(object_id))
@@ -148,6 +155,11 @@ class ProjectAdmin(ProjectScopedAdmin):
     @action(description="decisions.md", url_path="decisions-record")
     def decisions_file(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect("project-decisions.md", self.get_object(request, object_id).slug)
+
+    @display(description="repository")
+    def repository(self, project: Project) -> str:
+        """Without a password: older projects may hold one in their address."""
+        return redact(project.repo_url)
 
     @display(description="trouble")
     def trouble_now(self, project: Project) -> str:

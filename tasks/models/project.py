@@ -1,3 +1,4 @@
+from collections.abc import Collection
 from typing import Any
 
 from django.conf import settings
@@ -6,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from tasks.policy import ProjectSettings, SettingsError
+from tasks.repository_urls import has_password
 
 
 def validate_slug(slug: str) -> None:
@@ -20,6 +22,15 @@ def validate_settings(data: Any) -> None:
         ProjectSettings.from_json(data)
     except (SettingsError, TypeError) as error:
         raise ValidationError(str(error)) from error
+
+
+def validate_repository(url: str) -> None:
+    """Members read the address, and events keep it for ever."""
+    if has_password(url):
+        raise ValidationError(
+            "The address holds a password or a token, which every member would see. Leave it out and put the "
+            "line https://USER:PASSWORD@HOST into the file git-credentials in the data folder, mode 0600."
+        )
 
 
 # How a project may end (§11).
@@ -121,6 +132,14 @@ class Project(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean_fields(self, exclude: Collection[str] | None = None) -> None:
+        super().clean_fields(exclude=exclude)
+        if "repo_url" not in (exclude or ()):
+            try:
+                validate_repository(self.repo_url)
+            except ValidationError as error:
+                raise ValidationError({"repo_url": error.messages}) from error
 
     @property
     def config(self) -> ProjectSettings:

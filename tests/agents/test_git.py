@@ -3,9 +3,11 @@
 import contextlib
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,12 @@ import pytest
 
 from agents.runtime import git as plain
 from agents.runtime import processes
-from agents.runtime.git import GitError, Mirror, Network, Unreachable, check_branch
+from agents.runtime.git import GitError, Interrupted, Mirror, Network, Unreachable, check_branch
+from tasks.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
 
 MARK = "STEROIDS_GIT_TEST"
+MIB = 1024 * 1024
 
 
 @pytest.fixture
@@ -54,6 +58,84 @@ def test_it_fetches_the_head_of_the_target(remote: Remote, mirror: Mirror) -> No
     assert mirror.is_ancestor(remote.first, later)
 
 
+def old_history(remote: Remote) -> dict[str, str]:
+    """A branch for each fault that old importers left in histories, made as they made it: byte by byte."""
+    tree = git(remote.path, "rev-parse", "main^{tree}")
+    readme = bytes.fromhex(git(remote.path, "rev-parse", "main:README.md"))
+    docs = bytes.fromhex(git(remote.path, "rev-parse", "main:docs"))
+    padded = b"100644 README.md\0" + readme + b"040000 docs\0" + docs
+    written = subprocess.run(
+        ["git", "-C", str(remote.path), "hash-object", "-t", "tree", "-w", "--literally", "--stdin"],
+        input=padded, capture_output=True, check=True,
+    )  # fmt: skip
+    who, date = "Ada <ada@example.org>", "1190000000 +0000"
+    authors = {
+        "badTimezone": f"{who} 1190000000 +051800",
+        "badDate": f"{who} yesterday",
+        "badDateOverflow": f"{who} 99999999999999999999 +0000",
+        "zeroPaddedDate": f"{who} 01190000000 +0000",
+        "missingSpaceBeforeDate": "Ada <ada@example.org>1190000000 +0000",
+        "missingEmail": f"Ada {date}",
+        "missingSpaceBeforeEmail": f"Ada<ada@example.org> {date}",
+        "badEmail": f"Ada <ada@example.org {date}",
+        "badName": f"Ada> <ada@example.org> {date}",
+        "missingNameBeforeEmail": f"<ada@example.org> {date}",
+        "multipleAuthors": f"{who} {date}\nauthor Eve <eve@example.org> {date}",
+        "zeroPaddedFilemode": f"{who} {date}",
+    }
+    for kind, author in authors.items():
+        of = written.stdout.decode().strip() if kind == "zeroPaddedFilemode" else tree
+        text = f"tree {of}\nauthor {author}\ncommitter {who} {date}\n\nAn old import\n"
+        sha = git(
+            remote.path, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text
+        )  # fmt: skip
+        git(remote.path, "update-ref", f"refs/heads/{kind}", sha)
+    return authors
+
+
+def test_a_history_with_the_harmless_faults_of_old_tools_is_taken(remote: Remote, tmp_path: Path) -> None:
+    """Real histories have these, and nobody can mend them."""
+    kinds = old_history(remote)
+    assert set(kinds) == set(plain.FORGIVEN)
+    for kind in kinds:
+        with pytest.raises(AssertionError, match=kind):  # the fault is there, by git's own word
+            git(remote.path, "-c", f"fsck.{kind}=error", "fsck", "--no-dangling", "--strict", kind)
+        mirror = Mirror(tmp_path / f"{kind}.git", str(remote.path), kind, Network())
+        head = mirror.fetch_target()
+        mirror.checkout(tmp_path / kind, head)
+        assert (tmp_path / kind / "README.md").read_text() == "A ledger.\n"
+        sha = commit(tmp_path / kind, {"new.py": "new\n"})
+        mirror.take(tmp_path / kind, sha, "refs/steroids/submissions/1")
+        mirror.push(sha)
+        assert remote.head(kind) == sha
+
+
+def test_a_history_that_could_lead_git_astray_is_refused(remote: Remote, tmp_path: Path) -> None:
+    tree = git(remote.path, "rev-parse", "main^{tree}")
+    blob = git(remote.path, "rev-parse", "main:README.md")
+    option = git(
+        remote.path, "hash-object", "-w", "--stdin", stdin='[submodule "x"]\n\tpath = x\n\turl = -x\n'
+    )
+    astray = git(
+        remote.path, "hash-object", "-w", "--stdin", stdin='[submodule "../x"]\n\tpath = x\n\turl = /x\n'
+    )
+    refused = {
+        "hasDotgit": f"100644 blob {blob}\t.GIT\n",
+        "hasDotdot": f"040000 tree {tree}\t..\n",
+        "nullSha1": f"160000 commit {'0' * 40}\tx\n",
+        "gitmodulesUrl": f"100644 blob {option}\t.gitmodules\n",
+        "gitmodulesName": f"100644 blob {astray}\t.gitmodules\n",
+        "gitmodulesSymlink": f"120000 blob {blob}\t.gitmodules\n",
+    }
+    for kind, listing in refused.items():
+        made = git(remote.path, "mktree", "--missing", stdin=listing)
+        sha = git(remote.path, "commit-tree", made, "-m", "astray")
+        git(remote.path, "update-ref", f"refs/heads/{kind}", sha)
+        mirror = Mirror(tmp_path / f"{kind}.git", str(remote.path), kind, Network())
+        with pytest.raises(Unreachable, match=kind):
+            mirror.fetch_target()
+
+
 def test_it_follows_a_target_that_somebody_forced_back(remote: Remote, mirror: Mirror) -> None:
     remote.push({"more.py": "more\n"})
     mirror.fetch_target()
@@ -61,11 +143,97 @@ def test_it_follows_a_target_that_somebody_forced_back(remote: Remote, mirror: M
     assert mirror.fetch_target() == remote.first
 
 
-def test_it_fetches_no_tag_and_no_other_branch(remote: Remote, mirror: Mirror) -> None:
-    git(remote.path, "tag", "v1", remote.first)
+def test_it_fetches_no_other_branch_and_no_tag_of_one(remote: Remote, mirror: Mirror) -> None:
     git(remote.path, "branch", "other", remote.first)
+    elsewhere = git(remote.path, "commit-tree", "main^{tree}", "-m", "Elsewhere")
+    git(remote.path, "tag", "--annotate", "--message", "Elsewhere", "v9", elsewhere)
     mirror.fetch_target()
     assert git(mirror.path, "for-each-ref", "--format=%(refname)") == "refs/steroids/target/main"
+    assert list(mirror.tags()) == []
+
+
+def test_a_clone_knows_the_tags_of_its_history(remote: Remote, mirror: Mirror, tmp_path: Path) -> None:
+    """Tools read the version of what they build from them: git describe, setuptools_scm."""
+    git(remote.path, "tag", "--annotate", "--message", "One", "v1.0", remote.first)
+    head = remote.push({"more.py": "more\n"})
+    git(remote.path, "tag", "light", head)
+    mirror.fetch_target()
+    clone = clone_of(mirror, head)
+    assert git(clone, "describe") == f"v1.0-1-g{head[:7]}"
+    assert git(clone, "describe", "--tags") == "light"
+    assert git(clone, "status", "--porcelain") == ""
+    assert git(clone, "fsck", "--strict") == ""
+    sha = commit(clone, {"a.py": "a\n"})
+    mirror.take(clone, sha, "refs/steroids/submissions/1")
+    mirror.push(sha)
+    git(remote.path, "tag", "--delete", "light")
+    git(remote.path, "tag", "--force", "--annotate", "--message", "Moved", "v1.0", sha)
+    assert mirror.fetch_target() == sha
+    assert git(clone_of(mirror, sha, "later"), "describe", "--tags") == "v1.0"
+    assert [name for name, _ in mirror.tags()] == ["refs/tags/v1.0"]
+
+
+def test_tags_are_asked_for_when_the_branch_has_moved_or_after_a_while(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.fetch_target()
+    git(remote.path, "tag", "v1", remote.first)
+    mirror.fetch_target()
+    assert list(mirror.tags()) == []
+    monkeypatch.setattr(plain, "TAGS_EVERY", -1.0)
+    mirror.fetch_target()
+    assert list(mirror.tags()) == [("refs/tags/v1", remote.first)]
+    monkeypatch.setattr(plain, "LISTED_MAX", 10)  # the remote lists more than anybody reads
+    mirror.fetch_target()
+    assert list(mirror.tags()) == []
+
+
+def test_tags_of_a_hostile_remote_change_nothing_but_names(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain, "TAGS_MAX", 3)
+    head = remote.push({"more.py": "more\n"})
+    broken = f"object {head}\ntype commit\ntag broken\ntagger Ada <ada@example.org> yesterday\n\nx\n"
+    broken = git(remote.path, "hash-object", "-t", "tag", "-w", "--literally", "--stdin", stdin=broken)
+    nulled = f"object {head}\ntype commit\n\nx\n"
+    nulled = git(remote.path, "hash-object", "-t", "tag", "-w", "--literally", "--stdin", stdin=nulled)
+    names = {
+        "refs/tags/v1.9": head, "refs/tags/v1.10": broken, "refs/tags/v1.8": head, "refs/tags/v1.7": head,
+        "refs/tags/a/-x": head, "refs/tags/--upload-pack=x": head, "refs/tags/HEAD": head,
+        "refs/tags/steroids/ledger-1": head, "refs/tags/refs/steroids/target/main": remote.first,
+        "refs/tags/.hidden": head, "refs/tags/a..b": head, "refs/tags/x.lock": head,
+        "refs/tags/\u202ev": head,
+        "refs/tags/nulled": nulled, "refs/tags/tree": git(remote.path, "rev-parse", "main^{tree}"),
+    }  # fmt: skip
+    (remote.path / "packed-refs").write_text("".join(f"{sha} {name}\n" for name, sha in names.items()))
+    assert mirror.fetch_target() == head
+    assert [name for name, _ in mirror.tags()] == ["refs/tags/v1.8", "refs/tags/v1.9", "refs/tags/v1.10"]
+    assert git(clone_of(mirror, head), "rev-parse", "--abbrev-ref", "HEAD") == "steroids/ledger-1"
+
+
+# --- Its default branch -----------------------------------------------------------------------------------
+
+
+def test_the_remote_says_which_branch_is_its_default(remote: Remote, tmp_path: Path) -> None:
+    url, network = str(remote.path), Network()
+    assert plain.default_branch(url, network) == "main"
+    git(remote.path, "branch", "develop/next", "main")
+    git(remote.path, "branch", "x/HEAD", "main")
+    git(remote.path, "symbolic-ref", "HEAD", "refs/heads/develop/next")
+    assert plain.default_branch(url, network) == "develop/next"
+    git(remote.path, "symbolic-ref", "HEAD", "refs/heads/gone")
+    with pytest.raises(plain.NoDefaultBranch, match=r"Name one yourself: develop/next, main, x/HEAD\."):
+        plain.default_branch(url, network)
+    (remote.path / "HEAD").write_text(f"{remote.first}\n")
+    with pytest.raises(plain.NoDefaultBranch, match="names none that exists"):
+        plain.default_branch(url, network)
+    git(tmp_path, "init", "--quiet", "--bare", "empty.git")
+    with pytest.raises(plain.NoDefaultBranch, match=r"empty\.git: is empty\. Push a first commit"):
+        plain.default_branch(str(tmp_path / "empty.git"), network)
+    for url in ("/nonexistent/x.git", "https://127.0.0.1:9/x.git", f"ext::touch {tmp_path}/x", "--help"):
+        with pytest.raises(Unreachable):
+            plain.default_branch(url, network)
+    assert not (tmp_path / "x").exists()
 
 
 def test_it_pushes_exactly_the_commit_it_was_given(remote: Remote, mirror: Mirror) -> None:
@@ -140,6 +308,48 @@ def test_a_push_to_a_remote_that_never_answers_is_given_up(
     mirror.url, mirror.network = hung_mirror.url, hung_mirror.network
     with pytest.raises(Unreachable, match=r"took longer than 0\.5 s"):
         mirror.push(remote.first)
+
+
+def test_a_host_that_stops_ends_its_calls_to_remotes(hung_mirror: Mirror) -> None:
+    """Ctrl+C must not wait for a remote that hangs."""
+    hung_mirror.network = replace(hung_mirror.network, timeout=300.0)
+    said: list[GitError] = []
+
+    def fetch() -> None:
+        with pytest.raises(Interrupted) as caught:
+            hung_mirror.fetch_target()
+        said.append(caught.value)
+
+    caller = threading.Thread(target=fetch)
+    caller.start()
+    while not processes.marked(MARK, str(hung_mirror.path.parent)):
+        time.sleep(0.01)
+    try:
+        plain.end_calls()
+        caller.join(60)
+        assert "because this host stops" in str(said[0])
+        with pytest.raises(Interrupted):
+            hung_mirror.fetch_target()
+    finally:
+        plain.allow_calls()
+
+
+def test_a_killed_host_leaves_no_call_behind(hung: int, tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from agents.runtime.git import Mirror, Network\n"
+        f"network = Network(protocols=('http',), timeout=300.0, environment={{'{MARK}': sys.argv[1]}})\n"
+        f"mirror = Mirror(Path(sys.argv[1]) / 'm.git', 'http://127.0.0.1:{hung}/x.git', 'main', network)\n"
+        "mirror.fetch_target()\n"
+    )
+    host = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=Path(plain.__file__).parents[2])
+    deadline = time.monotonic() + 120
+    while len(processes.marked(MARK, str(tmp_path))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    host.kill()
+    host.wait()
+    while processes.marked(MARK, str(tmp_path)):
+        assert time.monotonic() < deadline, "git or a helper of it is still at it"
+        time.sleep(0.01)
 
 
 def test_nothing_of_a_call_that_was_given_up_lives_on(hung_mirror: Mirror) -> None:
@@ -349,7 +559,7 @@ def test_a_change_that_does_not_apply_any_more_is_a_problem(remote: Remote, mirr
 def test_a_bundle_carries_the_commits_to_another_host(remote: Remote, mirror: Mirror, tmp_path: Path) -> None:
     sha = taken(mirror, {"a.py": "a\n"})
     ref = "refs/steroids/submissions/clone"
-    data = mirror.bundle(ref, remote.first)
+    data = mirror.bundle(ref, remote.first, MIB) or b""
     other = remote.mirror(tmp_path / "other.git")
     assert not other.has(sha)
     other.unbundle(data, ref)
@@ -362,7 +572,8 @@ def test_a_bundle_holds_nothing_that_the_target_has(remote: Remote, mirror: Mirr
     base = remote.push({"large.bin": noise})
     mirror.fetch_target()
     sha = taken(mirror, {"a.py": "a\n"}, base=base)
-    assert len(mirror.bundle("refs/steroids/submissions/clone", base)) < 2_000
+    assert 0 < len(mirror.bundle("refs/steroids/submissions/clone", base, MIB) or b"") < 2_000
+    assert mirror.bundle("refs/steroids/submissions/clone", base, 100) is None
     assert sha
 
 
@@ -380,7 +591,7 @@ def test_two_bundles_may_come_in_at_once(
     for name in ("one", "other"):
         taken(mirror, {f"{name}.py": "x\n"}, name=name)
         ref = f"refs/steroids/submissions/{name}"
-        bundles[ref] = mirror.bundle(ref, remote.first)
+        bundles[ref] = mirror.bundle(ref, remote.first, MIB) or b""
     host = remote.mirror(tmp_path / "host.git")
     both, run = threading.Barrier(2, timeout=1), plain.run
 
@@ -424,6 +635,56 @@ def test_a_link_in_the_repository_is_only_text(remote: Remote, mirror: Mirror) -
     mirror.take(clone, sha, "refs/steroids/submissions/1")
     assert mirror.read(sha, "link.md", 1000) == str(secret)
     assert mirror.read(sha, "folder/hostname", 1000) is None
+
+
+def test_what_is_too_large_is_named_and_never_read(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One commit with a large text file would take the host's memory and minutes of its time."""
+    clone = clone_of(mirror, remote.first)
+    (clone / "large.txt").write_text("a line of a large file\n" * 400_000)
+    sha = commit(clone, {"a.py": "a\n" * 2000})
+    mirror.take(clone, sha, "refs/steroids/submissions/1")
+    diff = mirror.diff(remote.first, sha)
+    assert "b/large.txt differ" in diff
+    assert "a line of" not in diff
+    assert diff.count("\n+a") == 2000
+    assert ("large.txt", 0, 0) in mirror.changed(remote.first, sha)
+    cut = mirror.diff(remote.first, sha, limit=500)
+    assert len(cut) < 600
+    assert cut.endswith("\n+a\n\\ The rest is not shown: the change is too large.\n")
+    assert mirror.read(sha, "large.txt", 10) == "a line of "
+    with pytest.raises(GitError, match="git cat-file: printed more than 1000 bytes"):
+        plain.run(mirror.path, "cat-file", "blob", f"{sha}:large.txt", limit=1000)
+    (clone / "large.txt").write_text("another line of it\n" * 500_000)
+    other = commit(clone, {})
+    mirror.take(clone, other, "refs/steroids/submissions/2")
+    ids = {mirror.patch_id(remote.first, one) for one in (sha, other)}
+    assert len(ids) == 2
+    assert max(map(len, ids)) <= 64
+
+
+def test_git_says_no_password(remote: Remote, tmp_path: Path) -> None:
+    """Its words end in events, pages and logs."""
+    secret = "hunter2"
+    urls = {
+        f"https://bot:{secret}@127.0.0.1:9/x.git": "https://bot:***@127.0.0.1:9/x.git",
+        f"ftp://bot:pa/{secret}@127.0.0.1/x": "ftp://bot:***@127.0.0.1/x",
+        f"foo+bar://:a@{secret}@h/x": "foo+bar://:***@h/x",
+    }
+    for url, shown in urls.items():
+        assert redact(f"fatal: '{url}' is gone") == f"fatal: '{shown}' is gone"
+        mirror = Mirror(tmp_path / "secret.git", url, "main", Network(timeout=60.0))
+        with pytest.raises(Unreachable) as caught:
+            mirror.fetch_target()
+        assert secret not in f"{caught.value} {caught.value.text} {caught.value.args}"
+    for token in ("ghp_abcdefghijkl", "x" * 40):
+        assert redact(f"see https://{token}@example.org/x.git") == "see https://***@example.org/x.git"
+    harmless = "git@h:x ssh://git@h:22/a@b https://me@h:8080/x@y https://h:80/x@y ssh://h:22 a@b 12:30 x://"
+    assert redact(harmless) == harmless
+    began = time.monotonic()
+    redact("a://b:" * 20_000)
+    assert time.monotonic() - began < 20
 
 
 def test_broken_text_is_readable(remote: Remote, mirror: Mirror) -> None:
@@ -627,7 +888,8 @@ def test_nothing_planted_runs_when_a_commit_is_taken_and_used(
     mirror.checkout(mirror.path.parent / "review", sha)
     with pytest.raises(GitError, match="could not apply"):
         mirror.rebase(mirror.path.parent / "conflict", sha, head)
-    mirror.unbundle(mirror.bundle("refs/steroids/submissions/1", remote.first), "refs/steroids/submissions/1")
+    bundle = mirror.bundle("refs/steroids/submissions/1", remote.first, MIB) or b""
+    mirror.unbundle(bundle, "refs/steroids/submissions/1")
     assert trap.ran == []
 
 

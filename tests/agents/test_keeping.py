@@ -12,6 +12,9 @@ from agents import runs
 from agents.models import Run
 from agents.runtime import keeping, paths
 from agents.runtime.git import GitError
+from disputes.changes import changes_since_last_round
+from disputes.pages.code import parse_diff
+from disputes.protocol.diffs import CUT
 from tasks.models import Bundle, Event, Submission
 from tests.agents.world import World, git, make_world, write  # noqa: F401
 from tests.factories import create_finding, create_review, sha
@@ -82,7 +85,34 @@ def test_commits_that_are_too_large_are_not_put_into_the_database(
 
 def test_only_the_beginning_of_a_large_change_is_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "DIFF_MAX", 50)
-    assert len(world.kept({"new.py": "one\n" * 100}).diff) == 50
+    diff = world.kept({"new.py": "one\n" * 100}).diff
+    assert len(diff.encode()) <= 50 + len(CUT)
+    assert diff.endswith(CUT)
+    assert parse_diff(diff).is_cut
+    monkeypatch.setattr(keeping, "DIFF_MAX", 5000)
+    assert not parse_diff(world.kept({"new.py": f"one\n{CUT}"}).diff).is_cut
+
+
+def test_of_a_large_change_since_the_last_round_it_is_known_that_it_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a file that is not in the part that was kept counts as never touched: silence."""
+    monkeypatch.setattr(keeping, "CHANGES_MAX", 300)
+    first = world.kept({"one.py": "one\n"})
+    Submission.objects.filter(pk=first.pk).update(state=Submission.State.RED)
+    first.task.bounce(note="red")
+    first.task.refresh_from_db()
+    type(first.task).objects.filter(pk=first.task_id).update(round=2)
+    first.task.refresh_from_db()
+    run = world.coder(first.task, base=first.sha)
+    second = world.hand_in(run, world.commit(run, {"a.py": "a long line of it\n" * 100, "z.py": "z\n"}))
+    keeping.keep(second, run)
+    second.refresh_from_db()
+    changes = changes_since_last_round(second)
+    assert changes is not None
+    assert changes.is_cut
+    assert (changes.of("a.py"), changes.of("z.py")) != (None, None)
+    assert changes.of("z.py") is None
 
 
 def test_keeping_twice_is_keeping_once(world: World) -> None:

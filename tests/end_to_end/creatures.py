@@ -202,7 +202,29 @@ KEEPERS = [  # they turn against what holds them; all of one user, as without a 
         "silent", "silent",
     ),
     Creature(
-        "removes its run's folder", "note(); shutil.rmtree(RUN); time.sleep(600)", "lost",
+        "empties its context",
+        "note(); (RUN / 'context.json').write_text('{}'); time.sleep(600)", "silent", "silent",
+    ),
+    Creature(
+        "puts pipes in the place of files",
+        """
+        note()
+        for name in ("context.json", "copied", "exit.json", "output.log"):
+            (RUN / name).unlink(missing_ok=True)
+            os.mkfifo(RUN / name)
+        time.sleep(600)
+        """,
+        "silent", "silent",
+    ),
+    Creature(
+        "removes its run's folder",
+        """
+        note()
+        while RUN.exists():  # somebody may write a file there meanwhile
+            shutil.rmtree(RUN, ignore_errors=True)
+        time.sleep(600)
+        """,
+        "lost",
         is_counted=False, is_saved=None,
     ),
 ]  # fmt: skip
@@ -277,6 +299,14 @@ GIT = [
     Creature(
         "leaves git locked",
         "pathlib.Path('half.txt').write_text('half'); pathlib.Path('.git/index.lock').touch()",
+        "nothing", is_saved=True,
+    ),
+    Creature(
+        "writes nonsense where its branch was",
+        """
+        pathlib.Path("half.txt").write_text("half")
+        pathlib.Path(".git/refs/heads/steroids", CONTEXT["task"]).write_bytes(b"\\xff\\xfe\\n")
+        """,
         "nothing", is_saved=True,
     ),
     Creature(

@@ -8,6 +8,7 @@ import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -15,6 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents.models import Output, Prompt, Run, Token, token_hash
+from agents.runtime import host
+from agents.runtime.git import GitError
 from disputes.models import Conflict, Dispute
 from tasks.models import (
     Comment,
@@ -301,6 +304,32 @@ def test_a_maintainer_gives_roles_and_cannot_point_the_project_elsewhere(
     ledger.refresh_from_db()
     assert (ledger.slug, ledger.repo_url) == ("ledger", url)
     assert ledger.memberships.get(user=tom).role == "viewer"
+
+
+def test_a_password_in_the_repositorys_address_is_refused_and_never_shown(
+    client: Client, ledger: Project, root: User, vera: User
+) -> None:
+    """Members read the address; a password belongs into the file git-credentials."""
+    url = "https://bot:hunter2@git.example.org/ledger.git"
+    here = page("tasks.project", "change", ledger.pk)
+    answer = as_user(client, root).post(here, project_form(ledger, repo_url=url))
+    assert "git-credentials in the data folder" in answer.content.decode()
+    ledger.refresh_from_db()
+    assert "hunter2" not in ledger.repo_url
+    for fine in ("git@example.org:team/x.git", "https://me@example.org/x.git", "ssh://git@h:22/x.git"):
+        ledger.repo_url = fine
+        ledger.full_clean()
+    with pytest.raises(CommandError, match="git-credentials in the data folder"):
+        call_command("add_project", "other", url)
+    Project.objects.filter(pk=ledger.pk).update(repo_url=url)  # of a project from before
+    seen = as_user(client, vera).get(here).content.decode()
+    assert "https://bot:***@git.example.org/ledger.git" in seen
+    assert "hunter2" not in seen
+    assert client.get(page("tasks.project", "changelist"), {"q": "hunter2"}).context["cl"].result_count == 0
+    ledger.refresh_from_db()
+    host.trouble(ledger, f"git fetch: {GitError('git fetch', f'fatal: {url} is gone')}")
+    ledger.refresh_from_db()
+    assert "hunter2" not in ledger.trouble + Event.objects.filter(project=ledger).latest("pk").note
 
 
 def test_projects_are_added_by_superusers_and_deleted_by_nobody(

@@ -1,0 +1,291 @@
+"""A host and the folders of its runs: whatever agents make of theirs, no turn and no other run is held up."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+
+from agents import metering
+from agents.models import Output, Run, token_hash
+from agents.runtime import host as hosts
+from agents.runtime import keeping, launching, paths, processes, results, starting
+from agents.runtime.host import Reconciler
+from tests.agents.world import World, at_once, make_world, write  # noqa: F401
+from tests.factories import create_host, create_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FILES = ["closing", "context.json", "copied", "exit.json", "lease", "output.log", "pid", "stop"]
+LEFT = {"steps": [{"name": "agent", "code": 0, "seconds": 1.0, "reason": ""}], "reason": ""}
+
+
+def spoil_by_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def spoil_by_folder(path: Path) -> None:
+    (path / "in" / "it").mkdir(parents=True)
+
+
+def spoil_by_link(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def spoil_by_dangling_link(path: Path) -> None:
+    path.symlink_to("/nonexistent/file")
+
+
+SPOILERS: list[Callable[[Path], Any]] = [
+    spoil_by_pipe, spoil_by_folder, spoil_by_link, spoil_by_dangling_link,
+    lambda path: path.write_bytes(b"\xff\xfe\0{"),
+    lambda path: path.write_text("{}"),
+    lambda path: path.write_text("[" * 100_000),
+    lambda path: path.write_text("1e999"),
+    lambda path: path.write_text("-7"),
+    lambda path: path.write_text('{"boot_id": "", "pid": 1e999, "start": "x", "steps": [7], "reason": 1}'),
+    lambda path: path.write_text('{"reason": "", "steps": [{"name": "a\\u0000b", "code": 1, "seconds": 1}]}'),
+    lambda path: path.write_text('{"reason": "", "steps": [{"name": "a", "code": 1e30, "seconds": NaN}]}'),
+    lambda path: path.write_bytes(b"9" * 4_000_000),
+]  # fmt: skip
+
+
+@contextlib.contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Whoever waits for somebody at the other end of a pipe waits for ever."""
+
+    def give_up(*_: object) -> None:
+        pytest.fail(f"it waited for more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def held(world: World) -> Iterator[Callable[..., Run]]:
+    """A maker of live runs; a process that only sleeps stands for each one's shim."""
+    shims = []
+    world.duration(beat=0.0, output_copy=0.0, meter=0.0, loop=0.01)
+    world.settings.API_URL = "http://127.0.0.1:1"
+
+    def make(*, has_clone: bool = True, **kwargs: Any) -> Run:
+        if has_clone:
+            run = world.coder(**kwargs)
+        else:
+            run = create_run(world.task(), host=create_host(), **kwargs)
+            paths.run_folder(run.pk).mkdir(parents=True)
+        shims.append(subprocess.Popen(["sleep", "600"]))
+        folder = paths.run_folder(run.pk)
+        processes.write_identity(folder / "pid", processes.identity(shims[-1].pid))
+        processes.write_json(folder / "context.json", {"url": "http://127.0.0.1:2"})
+        processes.write_json(folder / "job.json", {})
+        (folder / "output.log").write_text("It works.\n")
+        return run
+
+    yield make
+    for shim in shims:
+        shim.kill()
+        shim.wait()
+
+
+def end_shim(run: Run, left: object = LEFT) -> None:
+    """Its process has ended by itself."""
+    who = processes.read_identity(paths.run_folder(run.pk) / "pid")
+    assert who is not None
+    processes.write_json(paths.run_folder(run.pk) / "exit.json", left)
+    os.kill(who.pid, signal.SIGKILL)
+    assert processes.is_gone_within(who, 30)
+
+
+def replace(path: Path, spoil: Callable[[Path], object]) -> None:
+    results._remove(path)
+    spoil(path)
+
+
+def test_no_file_in_a_runs_folder_stops_the_host(held: Callable[..., Run], world: World, caplog: Any) -> None:
+    """One agent's `echo '{}' > "$STEROIDS_CONTEXT"` stalled every project of the host."""
+    sound = held()
+    for name in FILES:
+        world.settings.API_URL = f"http://127.0.0.1:1/{name}"
+        for spoil in SPOILERS:
+            status = Run.Status.CLOSING if name == "closing" else Run.Status.RUNNING
+            run = held(has_clone=False, status=status)
+            replace(paths.run_folder(run.pk) / name, spoil)
+        Run.objects.update(lease_until=None)
+        with within(120), Reconciler() as host:
+            host.step()
+            host.step()
+        assert not Run.objects.live().filter(lease_until=None).exists(), f"{name} held up everybody"
+        context = json.loads((paths.run_folder(sound.pk) / "context.json").read_text())
+        assert context["url"] == world.settings.API_URL
+    assert "Traceback" not in caplog.text
+    assert Output.objects.filter(run=sound).get().text == "It works.\n"
+
+
+def test_a_run_that_left_anything_ends_all_the_same(held: Callable[..., Run], caplog: Any) -> None:
+    for name in ("context.json", "copied", "exit.json", "output.log", "lease", "clone"):
+        for spoil in SPOILERS:
+            run = held(has_clone=name == "clone")
+            end_shim(run)
+            replace(paths.run_folder(run.pk) / name, spoil)
+            with within(60), Reconciler() as host:
+                host.step()
+                run.refresh_from_db()
+                assert run.status == Run.Status.ENDED, f"{name} keeps its seat"
+            assert not os.path.lexists(paths.run_folder(run.pk) / "context.json")
+    assert "Traceback" not in caplog.text
+
+
+def test_a_log_of_another_kind_is_read_by_nobody(held: Callable[..., Run], tmp_path: Path) -> None:
+    run = held()
+    log = paths.run_folder(run.pk) / "output.log"
+    for spoil in (spoil_by_pipe, spoil_by_folder, spoil_by_link, spoil_by_dangling_link):
+        replace(log, spoil)
+        with within(60):
+            results.copy_rest(run)
+            assert results.tail_of(run) == b""
+            metering.finish(run)
+    assert not Output.objects.filter(run=run).exists()
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("lease", "stop", "prompt.md"):
+        os.mkfifo(folder / name)
+        os.mkfifo(folder / f"{name}.new")
+    with within(60):
+        starting.renew_lease(folder)
+        launching.write_private(folder / "stop", "cost")
+        launching.write_private(folder / "prompt.md", "Work.")
+    assert processes.read_number(folder / "lease") > 0
+    assert processes.read_small(folder / "stop") == b"cost"
+
+
+def test_two_threads_may_renew_a_lease_at_once(tmp_path: Path) -> None:
+    def renew() -> None:
+        for _ in range(200):
+            starting.renew_lease(tmp_path)
+
+    at_once(*[renew] * 4)
+    assert [path.name for path in tmp_path.iterdir()] == ["lease"]
+
+
+def test_the_token_is_over_before_what_is_left_is_read(
+    held: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that lives on could hand in for as long as cleaning up fails."""
+    seen = []
+    monkeypatch.setattr(
+        keeping, "salvage", lambda run: seen.append(Run.objects.get(pk=run.pk).token_hash) or ""
+    )
+    ended, killed = held(token_hash=token_hash("one")), held(token_hash=token_hash("two"))
+    end_shim(ended)
+    end_shim(killed)
+    (paths.run_folder(killed.pk) / "exit.json").unlink()
+    with Reconciler() as host:
+        host.step()
+    assert seen == [None, None]
+    assert set(Run.objects.values_list("status", "outcome")) == {("ended", "nothing"), ("ended", "lost")}
+
+
+def test_a_run_that_can_never_be_ended_is_lost_in_the_end(
+    held: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, long_ago = held(), held(started_at=timezone.now() - timedelta(days=3))
+    errors: list[Exception] = [OperationalError("database is locked")] * 20 + [OSError(28, "no space")] * 5
+
+    def finish(*_: object) -> None:
+        raise errors.pop() if errors else ValueError("a poisoned\0 folder")
+
+    monkeypatch.setattr(results, "finish", finish)
+    end_shim(run)
+    deadline = time.monotonic() + 120
+    with Reconciler() as host:
+        while errors:
+            host.step()
+            assert Run.objects.get(pk=run.pk).status == "running", "the host's own trouble is not the run's"
+            assert time.monotonic() < deadline
+        end_shim(long_ago)
+        turns = 0
+        while Run.objects.get(pk=run.pk).status == "running":
+            host.step()
+            turns += 1
+            assert time.monotonic() < deadline
+    run.refresh_from_db()
+    assert (run.status, run.outcome, run.is_counted) == ("ended", "lost", False)
+    assert run.reason == "What it left could not be read. ValueError: a poisoned folder"
+    assert turns >= hosts.FAILED_TURNS_MAX - 1
+    assert Run.objects.get(pk=long_ago.pk).outcome == "lost"
+
+
+def test_leases_are_prolonged_however_long_a_turn_takes(held: Callable[..., Run], world: World) -> None:
+    world.duration(beat=0.05)
+    run = held()
+    lease = paths.run_folder(run.pk) / "lease"
+    with Reconciler(threads=True):
+        seen = set()
+        deadline = time.monotonic() + 120
+        while len(seen) < 4:  # and nobody takes a step
+            seen.add((lease.read_text(), Run.objects.get(pk=run.pk).lease_until))
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    last = lease.read_text()
+    time.sleep(0.2)
+    assert lease.read_text() == last
+    assert not [thread for thread in threading.enumerate() if thread.name == "beat"]
+
+
+def test_slow_work_on_one_run_holds_no_other_run_up(
+    held: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit of 390 MB blocked the loop, and three other runs were lost."""
+    slow, other = held(), held()
+    may_end, finish, keep = threading.Event(), results.finish, keeping.keep
+    monkeypatch.setattr(results, "finish", lambda *words: may_end.wait(120) and finish(*words))
+    monkeypatch.setattr(keeping, "keep", lambda *words: may_end.wait(120) and keep(*words))
+    handed = held()
+    submission = world.hand_in(handed, world.commit(handed, {"a.py": "a\n"}))
+    end_shim(slow)
+    deadline = time.monotonic() + 120
+    with Reconciler(threads=True) as host:
+        for _ in range(5):
+            host.step()
+        assert Output.objects.filter(run=other).exists()
+        assert Run.objects.get(pk=slow.pk).status == "running"
+        may_end.set()
+        while Run.objects.get(pk=slow.pk).status == "running" or submission.state == "received":
+            host.wait(5)
+            host.step()
+            submission.refresh_from_db()
+            assert time.monotonic() < deadline
+    assert submission.state == "kept"
+
+
+def test_salvage_reads_a_branch_that_git_packed(world: World) -> None:
+    run = world.coder()
+    made = world.commit(run, {"half.py": "half\n"})
+    clone = paths.clone_of(run)
+    subprocess.run(["git", "-C", str(clone), "pack-refs", "--all", "--prune"], check=True)
+    branch = clone / ".git" / "refs" / "heads" / "steroids" / run.task.ref
+    assert not branch.exists()
+    assert keeping.salvage(run) == made
+    branch.parent.mkdir(parents=True, exist_ok=True)
+    for spoil in SPOILERS:
+        replace(branch, spoil)
+        write(clone, {"rest.py": "rest\n"})
+        with within(60):
+            saved = keeping.salvage(run)
+        assert world.mirror.read(saved, "rest.py", 100) == "rest\n"
