@@ -13,6 +13,7 @@ from disputes.protocol.options import PROJECT_ALERTS, Kind, Option
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor, record
+from tasks.locking import locked
 from tasks.models import Project, Task
 from tasks.policy import LOG
 from tasks.states import MOVES, STARTABLE, Severity, Status
@@ -48,7 +49,7 @@ def open_alert(
     actor: Actor = SYSTEM,
 ) -> Conflict:
     """Ask people about the project's course. While such a card waits, its words are renewed instead."""
-    Project.objects.select_for_update().get(pk=project.pk)
+    locked(Project.objects).get(pk=project.pk)
     waiting = open_alerts(project).select_related("dispute__project").first()
     if waiting is not None:
         waiting.origin, waiting.question, waiting.evidence = origin, question[:500], list(evidence)
@@ -141,6 +142,7 @@ def narrow(
             "wrong_status", f"{', '.join(task.ref for task in stuck)} cannot be put off.",
             "Only unfinished tasks of this project can.",
         )  # fmt: skip
+    locked(Project.objects).get(pk=project.pk)
     for task in tasks:
         if task.status != Status.DEFERRED:
             task.defer(actor=who, note=reason)

@@ -12,6 +12,7 @@ from agents.runtime import paths, pulled
 from agents.runtime.git import GitError, Mirror, Unreachable
 from disputes import moot, silences
 from tasks.events import record
+from tasks.locking import locked
 from tasks.models import Bundle, Finding, Submission, Task
 
 log = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ def keep(submission: Submission, run: Run) -> None:
     since = _since_last_round(submission, mirror)
     data = mirror.bundle(ref_of(submission), fork) if fork != submission.sha else b""
     with transaction.atomic():
+        locked(Task.objects).get(pk=submission.task_id)
         kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(
             state=Submission.State.KEPT,
             diff=mirror.diff(fork, submission.sha)[:DIFF_MAX].replace("\0", ""),
@@ -112,11 +114,12 @@ def _is_refused(path: str) -> bool:
 
 def _send_back(submission: Submission, problem: str) -> None:
     with transaction.atomic():
+        task = locked(Task.objects).select_related("project").get(pk=submission.task_id)
         received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
         if not received.update(state=Submission.State.LOST, problem=problem[:500]):
             return  # another host could keep it
         if Submission.objects.standing().filter(pk=submission.pk).exists():
-            runs.bounce(Task.objects.select_related("project").get(pk=submission.task_id), problem)
+            runs.bounce(task, problem)
 
 
 def salvage(run: Run) -> str:

@@ -20,6 +20,7 @@ from agents.runtime.keeping import bring_here
 from disputes import cases
 from disputes.models import Conflict, Decision
 from tasks.events import record
+from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Task, Verification
 from tasks.states import IllegalMove, Status
 
@@ -189,12 +190,18 @@ def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
     )  # fmt: skip
 
 
+def _task_of(landing: Landing) -> Task:
+    """The landing's task, locked: it comes before its landing."""
+    return locked(Task.objects).select_related("project", "section").get(pk=landing.task_id)
+
+
+@repeated
 def _landed(landing: Landing) -> None:
     """Proven to be on the target branch."""
     with transaction.atomic():
+        task = _task_of(landing)
         if not _write(landing, status=Landing.Status.LANDED, problem="", claimed_until=None):
             return
-        task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
         if task.accepted_id == landing.submission_id and task.status in {Status.COMPLETED, Status.DISPUTED}:
             task.landed(landing.sha)
         else:
@@ -204,11 +211,12 @@ def _landed(landing: Landing) -> None:
             )  # fmt: skip
 
 
+@repeated
 def _clash(landing: Landing, note: str) -> None:
     with transaction.atomic():
+        task = _task_of(landing)
         if not _write(landing, status=Landing.Status.CONFLICT, problem=note[:500], claimed_until=None):
             return
-        task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
         failed = task.landings.filter(status=Landing.Status.CONFLICT)
         if task.counts_since:
             failed = failed.filter(at__gt=task.counts_since)
@@ -230,12 +238,13 @@ def _clash(landing: Landing, note: str) -> None:
             log.info("Landing %s clashed, but %s has moved on.", landing.pk, task.ref)
 
 
+@repeated
 def _stick(landing: Landing, problem: str) -> None:
     """Trying again changes nothing; a human is asked."""
     with transaction.atomic():
+        task = _task_of(landing)
         if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):
             return
-        task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
         if task.status == Status.DISPUTED:
             Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
             cases.ask_for_hands(

@@ -18,7 +18,8 @@ from agents.runtime import commands, door, launching, paths, processes
 from agents.runtime.git import Mirror
 from agents.runtime.keeping import bring_here
 from disputes import rulings
-from tasks.models import StaleTask, Submission
+from tasks.locking import locked
+from tasks.models import StaleTask, Submission, Task
 
 SHIM = Path(__file__).with_name("shim.py")
 
@@ -126,6 +127,7 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
     """
     material = prompts.gather(run, mirror, known)
     with transaction.atomic():
+        locked(Task.objects).get(pk=run.task_id)
         is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
         decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
         told = prompts.compose(run, material, decisions)
