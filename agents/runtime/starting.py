@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from agents import judging, prompts
 from agents.models import Prompt, Run, new_token, token_hash
-from agents.runtime import commands, door, launching, paths, processes
+from agents.runtime import commands, door, landing, launching, paths, processes
 from agents.runtime.git import Mirror
 from agents.runtime.keeping import bring_here
 from disputes import rulings
@@ -68,6 +68,8 @@ def fetch_base(run: Run, mirror: Mirror) -> str:
     if not mirror.has(run.sha):
         for submission in run.task.submissions.filter(sha=run.sha):
             bring_here(submission, mirror)
+    if not mirror.has(run.sha):
+        landing.bring_rebased(run, mirror)
     return run.sha
 
 
