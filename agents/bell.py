@@ -3,10 +3,8 @@
 import contextlib
 import socket
 
-from django.core.cache import caches
-from django_q.tasks import async_task
-
 from agents.runtime import paths
+from tasks import broker
 
 WAITING = "steroids-tick-waiting"
 
@@ -16,10 +14,9 @@ def ring(project_pk: int) -> None:
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
         bell.setblocking(False)
         bell.sendto(b"x", str(paths.bell_socket()))
-    if caches["q2"].add(WAITING, True, timeout=60):
-        async_task("agents.jobs.tick", group="tick")
+    broker.ask_once(WAITING, "agents.jobs.tick", group="tick")
 
 
 def answered() -> None:
     """A tick begins: whatever changes from here on needs another."""
-    caches["q2"].delete(WAITING)
+    broker.begin(WAITING)

@@ -11,6 +11,7 @@ from django.db.models import Q
 from agents.models import Agent
 from tasks.configuring import configure
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Project
 from tasks.policy import ProjectSettings, SettingsError
 from tasks.settings_export import write_settings
@@ -70,7 +71,7 @@ def export_config(project: Project) -> str:
 
 
 def _settings(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
-    row = Project.objects.select_for_update().get(pk=project.pk)
+    row = locked(Project.objects).get(pk=project.pk)
     file.over(ProjectSettings.salvaged(row.settings)[0])  # a fault gets its line here
     try:
         made = configure(project, file.values, actor=actor)

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 
 from django.conf import settings
-from django.core.cache import caches
 from django.db import close_old_connections
 from django_q.tasks import async_task
 
 from agents import bell, orchestrator
 from agents.models import Agent
 from agents.runtime.host import HostBusy, Reconciler
+from tasks import broker
 
 LAST_TICK = "steroids-last-tick"
 BUDGET = 20.0  # seconds; well below the cluster's timeout
@@ -25,7 +25,7 @@ def tick() -> str:
     alone carries tasks through.
     """
     bell.answered()
-    caches["q2"].set(LAST_TICK, time.time(), timeout=None)
+    broker.remember(LAST_TICK, time.time())
     done = orchestrator.tick()
     try:
         with Reconciler() as host:

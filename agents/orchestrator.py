@@ -20,6 +20,7 @@ from agents.models import Agent, Run
 from disputes import alerts, checkpoints, followup, intake, opinions, passing
 from disputes.models import Conflict
 from tasks.events import record
+from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.policy import HOLD
 from tasks.stages import escalations_of, stages_of
@@ -55,8 +56,17 @@ def tick(project_pk: int | None = None) -> Ticked:
         projects = projects.filter(pk=project_pk)
     for project in projects:
         opinions.apply_policy(project)
-        tick_project(project.pk, done)
+        of_project = _ticked(project.pk)
+        done.started += of_project.started
+        done.landings += of_project.landings
         checkpoints.take_checkpoint(project)
+    return done
+
+
+@repeated
+def _ticked(project_pk: int) -> Ticked:
+    done = Ticked()
+    tick_project(project_pk, done)
     return done
 
 
@@ -82,7 +92,7 @@ def tick_project(pk: int, done: Ticked, puller: Agent | None = None) -> None:
 
     With a puller, an agent that asks for work itself, the one run that is created is for it (COL-3).
     """
-    project = Project.objects.select_for_update().get(pk=pk)
+    project = locked(Project.objects).get(pk=pk)
     if project.trouble_until and project.trouble_until > timezone.now():
         return
     done.landings += _queue_landings(project)

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from agents.models import ProviderPause, Run
 from agents.providers.reports import MESSAGE_MAX, ErrorClass
+from tasks.locking import locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def _pause(
 ) -> ProviderPause:
     effect, now = EFFECTS[error], timezone.now()
     reason = f"{effect.says}: {' '.join(message.split())}"[:MESSAGE_MAX] if message else effect.says
-    row = ProviderPause.objects.select_for_update().filter(name=account).first()
+    row = locked(ProviderPause.objects).filter(name=account).first()
     if row is None:
         ends = until or now + _length(effect, 1)
         return ProviderPause.objects.create(name=account, kind=error, reason=reason, since=now, until=ends)

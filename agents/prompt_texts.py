@@ -10,6 +10,7 @@ from agents import prompt_templates
 from agents.models import PromptText
 from agents.prompt_templates import Fault
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Project
 
 
@@ -32,7 +33,7 @@ def write(project: Project, name: str, text: str, *, user: Any, is_active: bool 
     text = text.replace("\r\n", "\n").replace("\0", "").strip() + "\n"
     if faults := prompt_templates.check(name, text):
         raise BadText(faults)
-    Project.objects.select_for_update().get(pk=project.pk)
+    locked(Project.objects).get(pk=project.pk)
     texts = PromptText.objects.filter(project=project, name=name)
     version = (texts.aggregate(last=Max("version"))["last"] or 0) + 1
     if is_active:
@@ -50,7 +51,7 @@ def use(text: PromptText, *, user: Any) -> None:
     """Go back to an earlier version. Raises BadText where it would not be taken today."""
     if faults := prompt_templates.check(text.name, text.text):
         raise BadText(faults)
-    Project.objects.select_for_update().get(pk=text.project_id)
+    locked(Project.objects).get(pk=text.project_id)
     others = PromptText.objects.filter(project=text.project_id, name=text.name).exclude(pk=text.pk)
     others.filter(is_active=True).update(is_active=False)
     PromptText.objects.filter(pk=text.pk).update(is_active=True)

@@ -15,6 +15,7 @@ from disputes import cases
 from disputes.models import Conflict
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked, repeated
 from tasks.models import StaleTask, Task, Verification
 from tasks.states import MOVES, IllegalMove
 
@@ -46,12 +47,14 @@ def failed_in_a_row(task: Task, role: str) -> list[Run]:
     return list(runs.filter(is_counted=True, pk__gt=last_good or 0).order_by("pk"))
 
 
+@repeated
 @transaction.atomic
 def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = None, **changes: Any) -> bool:
     """End the run once, whoever notices first. False where it had ended or a newer holder has it.
 
     A run without result rests its task for a while; after too many in a row a human is asked.
     """
+    task = locked(Task.objects).select_related("project").get(pk=run.task_id)
     counted = outcome not in NOT_A_FAILURE and run.role != Run.Role.VERIFIER
     ended = (
         Run.objects.filter(pk=run.pk, fence=run.fence)
@@ -76,7 +79,6 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
         run.project, "run_ended", task=run.task, note=note,
         data={"run": run.pk, "role": run.role, "outcome": outcome, "exit_code": exit_code},
     )  # fmt: skip
-    task = Task.objects.select_related("project").get(pk=run.task_id)
     if task.version == run.task_version:
         if outcome == Run.Outcome.COST:
             _ask_about_cap(run, task)
@@ -184,6 +186,7 @@ def ask_to_stop(run: Run, *, actor: Actor) -> None:
 
     Raises Refused where it has ended or somebody asked before.
     """
+    locked(Task.objects).get(pk=run.task_id)
     asked = Run.objects.live().filter(pk=run.pk, stop_requested=False).update(stop_requested=True)
     run.refresh_from_db()
     if not asked and run.status == Run.Status.ENDED:

@@ -14,6 +14,7 @@ from tasks import base
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor, record
+from tasks.locking import locked
 from tasks.models import Project, Task
 from tasks.policy import LOG
 from tasks.states import MOVES, STARTABLE, Severity, Status
@@ -57,7 +58,7 @@ def _ask(
     severity: str, *, actor: Actor, detail: str = "",
 ) -> Conflict:  # fmt: skip
     """One card: a waiting one gets these words, else it is opened."""
-    Project.objects.select_for_update().get(pk=project.pk)
+    locked(Project.objects).get(pk=project.pk)
     words = {
         "origin": origin, "question": question[:500], "evidence": list(evidence), "coder_position": detail,
     }  # fmt: skip
@@ -192,6 +193,7 @@ def narrow(
             "wrong_status", f"{', '.join(task.ref for task in stuck)} cannot be put off.",
             "Only unfinished tasks of this project can.",
         )  # fmt: skip
+    locked(Project.objects).get(pk=project.pk)
     for task in tasks:
         if task.status != Status.DEFERRED:
             task.defer(actor=who, note=reason)

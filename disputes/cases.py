@@ -13,6 +13,7 @@ from disputes.protocol.options import Option
 from disputes.protocol.synthesis import Views, synthesise
 from tasks.dependencies import blocked_by
 from tasks.events import SYSTEM, Actor, record
+from tasks.locking import locked
 from tasks.models import Event, Finding, Project, Submission, Task
 from tasks.policy import HOLD, LOG
 from tasks.states import Severity, severity_rank, worst
@@ -91,7 +92,7 @@ def open_conflict(
     A disagreement that the project's policy only logs is recorded as such and waits for nobody. Hints and
     alerts say their `effect` themselves: hold, or log where they ask without holding anything.
     """
-    Task.objects.select_for_update().get(pk=task.pk)
+    locked(Task.objects).get(pk=task.pk)
     severity = severity or (finding.severity if finding else REASON_SEVERITY[Conflict.Reason(reason)])
     if reason == Conflict.Reason.SECURITY and severity_rank(severity) < severity_rank(Severity.HIGH):
         severity = Severity.HIGH

@@ -21,6 +21,7 @@ from disputes.protocol.settings import part_of
 from disputes.protocol.severity import total_weight
 from disputes.protocol.termination import TerminationSettings, max_rounds
 from tasks.events import record
+from tasks.locking import locked
 from tasks.models import Checkpoint, Event, Project, Task
 from tasks.states import MEANINGS, Status
 
@@ -43,7 +44,7 @@ def take_checkpoint(project: Project) -> Checkpoint | None:
     if not _is_due(last_checkpoint(project), project):
         return None
     with transaction.atomic():
-        project = Project.objects.select_for_update().get(pk=project.pk)
+        project = locked(Project.objects).get(pk=project.pk)
         last = last_checkpoint(project)
         if not _is_due(last, project):
             return None

@@ -12,6 +12,7 @@ from disputes.settled import settled_findings
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Answer, Finding, Task
 
 
@@ -25,7 +26,7 @@ def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
     if not may(user, finding.task.project, RULE):
         raise Refused("no_right", f"You may not rule in {finding.task.project.name}.", status=403)
     with transaction.atomic():
-        task = Task.objects.select_for_update().select_related("project", "section").get(pk=finding.task_id)
+        task = locked(Task.objects).select_related("project", "section").get(pk=finding.task_id)
         finding = Finding.objects.select_related("possibly__first", "review", "task").get(pk=finding.pk)
         earlier = finding.possibly
         if earlier is None:

@@ -19,6 +19,7 @@ from tasks.access import MAINTAIN, may
 from tasks.configuring import configure
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Checkpoint, Project
 
 
@@ -48,7 +49,7 @@ def end_project(
     review, `confirm` that it is meant (abandoning). Raises Refused: no_right, already_ended, unknown_exit,
     unconfirmed, not_landed, exit_closed, not_ready, gates.
     """
-    project = Project.objects.select_for_update().get(pk=project.pk)
+    project = locked(Project.objects).get(pk=project.pk)
     check_maintainer(project, user, "end")
     if project.exit_type:
         raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
@@ -153,7 +154,7 @@ def _close(project: Project, kind: Exit, told: dict[str, Any], now: datetime) ->
 @transaction.atomic
 def resume_project(project: Project, *, user: Any, reason: str) -> Project:
     """Take an ended project up again. Raises Refused: no_right, text_missing, wrong_status."""
-    project = Project.objects.select_for_update().get(pk=project.pk)
+    project = locked(Project.objects).get(pk=project.pk)
     check_maintainer(project, user, "take up")
     if not reason.strip():
         raise Refused("text_missing", "A reason is needed to take a project up again.", status=422)
@@ -174,7 +175,7 @@ def extend(project: Project, *, user: Any) -> int:
 
     Raises Refused: no_right, not_at_limit, hard_limit.
     """
-    project = Project.objects.select_for_update().get(pk=project.pk)
+    project = locked(Project.objects).get(pk=project.pk)
     check_maintainer(project, user, "extend")
     standing = standing_of(project)
     if standing.rounds < standing.max_rounds:

@@ -13,6 +13,7 @@ from disputes.rulings.effects import go_on
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Finding, Submission, Task
 from tasks.policy import HOLD
 from tasks.states import MOVES, Severity
@@ -36,7 +37,7 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
         raise Refused("text_missing", "Say why the severity changes.", "A sentence is enough.", status=422)
     actor = Actor.person(user)
     with transaction.atomic():
-        task = Task.objects.select_for_update().select_related("project", "section").get(pk=task.pk)
+        task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
         finding = Finding.objects.select_related("first", "review").get(pk=finding.pk)
         if finding.severity == severity:
             raise Refused("unchanged", f"{finding.code} is {severity} already.", "Choose another one.")

@@ -27,6 +27,7 @@ from disputes.protocol.synthesis import Source
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor, record
+from tasks.locking import locked
 from tasks.models import Event, Project, StaleTask, Task
 from tasks.states import IllegalMove
 
@@ -105,7 +106,7 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
         raise Refused("nobody_to_ask", f"There is no {kind} to ask about {conflict.ref}.", reach.hint)
     try:
         with transaction.atomic():
-            Task.objects.select_for_update().get(pk=conflict.task.pk)
+            locked(Task.objects).get(pk=conflict.task.pk)
             conflict.refresh_from_db()
             if conflict.status != Conflict.Status.OPEN:
                 raise rulings.refuse_second(conflict)
@@ -140,7 +141,7 @@ def give(opinion: Opinion, said: Said, *, actor: Actor) -> Opinion:
     conflict = Conflict.objects.select_related("dispute__task__project", "dispute__project").get(
         pk=opinion.conflict_id
     )
-    Task.objects.select_for_update().get(pk=conflict.task.pk)
+    locked(Task.objects).get(pk=conflict.task.pk)
     conflict.refresh_from_db()
     is_late = conflict.status != Conflict.Status.OPEN
     given = Opinion.objects.filter(pk=opinion.pk, state=Opinion.State.ASKED).update(

@@ -7,6 +7,7 @@ from disputes.followup import follow_up
 from disputes.protocol.gate import Outcome, gate
 from tasks import stages
 from tasks.events import SYSTEM, record
+from tasks.locking import locked
 from tasks.models import Submission, Task
 from tasks.states import Status
 
@@ -20,7 +21,7 @@ def is_reviewed(task: Task) -> bool:
 @transaction.atomic
 def pass_unreviewed(task: Task) -> bool:
     """Let green work of a stage without review pass by itself. False where it is no such work (any more)."""
-    task = Task.objects.select_for_update().select_related("project", "section").get(pk=task.pk)
+    task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
     submission = task.last_submission()
     if task.status != Status.REVIEW or submission is None or is_reviewed(task):
         return False

@@ -19,6 +19,7 @@ from disputes.protocol.settings import part_of
 from tasks.access import MAINTAIN, RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Finding, Landing, Project, Rollback, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import MOVES
@@ -111,7 +112,7 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
 
 
 def _locked(task: Task) -> Task:
-    return Task.objects.select_for_update(of=("self",)).select_related("project", "section").get(pk=task.pk)
+    return locked(Task.objects).select_related("project", "section").get(pk=task.pk)
 
 
 def check_maintainer(project: Project, user: Any, what: str) -> None:
@@ -229,9 +230,7 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
     Raises Refused: no_right, not_archived, not_a_ruling, already_applied, already_open, wrong_status.
     """
     old = decision.conflict
-    task = (
-        Task.objects.select_for_update(of=("self",)).select_related("project", "section").get(pk=old.task.pk)
-    )
+    task = locked(Task.objects).select_related("project", "section").get(pk=old.task.pk)
     if not may(user, task.project, RULE):
         raise Refused("no_right", f"You may not rule in {task.project.name}.", "Ask a triager.", status=403)
     back = Decision.objects.select_related("archived_by").get(pk=decision.pk).archived_by
@@ -305,7 +304,7 @@ def make_revert_task(task: Task, *, user: Any, reason: str) -> Task:
     sha = landing.sha if landing else task.landed_sha
     if not sha:
         raise Refused("not_landed", f"Nothing of {task.ref} has landed.", "Take its rounds back instead.")
-    project = Project.objects.select_for_update().get(pk=task.project_id)
+    project = locked(Project.objects).get(pk=task.project_id)
     last = project.tasks.aggregate(Max("number"), Max("rank"))
     made = Task.objects.create(
         project=project, section=task.section, number=(last["number__max"] or 0) + 1,

@@ -20,6 +20,7 @@ from disputes.protocol.settings import part_of
 from disputes.protocol.silence import SilenceSettings, Suspicion, Watched, judge_silence
 from disputes.settled import settled_findings
 from tasks.events import SYSTEM
+from tasks.locking import locked
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.policy import HOLD
 from tasks.states import MOVES, Severity
@@ -34,7 +35,7 @@ def look_for_silence(submission: Submission) -> list[Flag]:
 
     Returns the new flags; a second call finds none.
     """
-    task = Task.objects.select_for_update().select_related("project").get(pk=submission.task_id)
+    task = locked(Task.objects).select_related("project").get(pk=submission.task_id)
     review = reviewed_before(submission)
     if review is None or submission.rolled_back_id:
         return []

@@ -17,6 +17,7 @@ from disputes.protocol.locations import read_place
 from disputes.protocol.reviews import Found
 from disputes.protocol.stuck import SILENT, Diagnosis, Step, Stuck, Turn, diagnose, needs_human
 from tasks.events import SYSTEM, Actor
+from tasks.locking import locked
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.states import Status
 
@@ -114,7 +115,7 @@ def open_stuck(review: Review, findings: Iterable[Finding], *, actor: Actor = SY
 def look_again(review: Review) -> list[Conflict]:
     """Once the code at the places is known: does one of them only go back and forth?"""
     with transaction.atomic():
-        task = Task.objects.select_for_update().select_related("project").get(pk=review.submission.task_id)
+        task = locked(Task.objects).select_related("project").get(pk=review.submission.task_id)
         newest = task.submissions.standing().order_by("-round", "-attempt").first()
         if task.status != Status.IN_PROGRESS or newest is None or newest.pk != review.submission_id:
             return []

@@ -25,6 +25,7 @@ from disputes.protocol.advice import JudgeVerdict
 from disputes.protocol.arbitration import option_of
 from disputes.protocol.figures import Measure
 from disputes.protocol.severity import GRAVE
+from tasks.locking import locked
 from tasks.models import Answer, Project, Task
 from tasks.states import Status
 
@@ -224,7 +225,7 @@ def rebuild(projects: Iterable[Project] | None = None, *, since: date | None = N
         first = min(since, mark + timedelta(days=1)) if since and mark else None
         counts = count(Within({project.pk: first}, yesterday))
         with transaction.atomic():
-            Project.objects.select_for_update().get(pk=project.pk)
+            locked(Project.objects).get(pk=project.pk)
             kept = Tally.objects.filter(project=project, span=DAY)
             written += _replace(kept.filter(day__gte=first) if first else kept, counts)
             for period in PERIODS:

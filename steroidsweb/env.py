@@ -70,6 +70,13 @@ def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
         raise ImproperlyConfigured(f"{name}: {error}.") from error
 
 
+def redis(url: str) -> str:
+    """The address with an end to waiting: a store that hangs must hold up nobody for long."""
+    if not url:
+        return ""
+    return f"{url}{'&' if '?' in url else '?'}socket_connect_timeout=2&socket_timeout=5"
+
+
 SQLITE_OPTIONS = {
     # FULL: with NORMAL a power cut may lose acknowledged rulings. IMMEDIATE: no upgrade deadlocks.
     "transaction_mode": "IMMEDIATE",

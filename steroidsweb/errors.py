@@ -1,16 +1,20 @@
 """Every error of the API is JSON with a code, a sentence and what to do next."""
 
 import logging
+import sys
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.template import loader
+from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from disputes.protocol.documents import DocumentError
 from tasks.errors import Refused
+from tasks.locking import is_passing
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
 
@@ -20,6 +24,8 @@ log = logging.getLogger(__name__)
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn what our verbs raise, what the framework raises and our own faults into one shape."""
     refused = as_refused(error)
+    if refused is BUSY:
+        log.warning("A request to %s is to be sent again: %s", context["request"].path, error)
     if refused is None:
         log.exception("A request to %s failed.", context["request"].path, exc_info=error)
         refused = Refused(
@@ -27,7 +33,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             "Send it again; tell whoever runs this installation if it happens twice.", status=500,
         )  # fmt: skip
     set_rollback()
-    headers = {}
+    headers = {"Retry-After": "1"} if refused.status == 503 else {}
     if wait := getattr(error, "wait", None):
         headers["Retry-After"] = str(int(wait) + 1)
     if refused.status == 401:
@@ -44,6 +50,23 @@ HINTS = {
 }
 
 
+BUSY = Refused(
+    "busy", "The database cannot take this at the moment.",
+    "Send it again in a second; with the same Idempotency-Key it counts once.", status=503,
+)  # fmt: skip
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """The page of a request that failed: the program's mistake, or a database that is busy or away."""
+    error = sys.exc_info()[1]
+    if error is None or not is_passing(error):
+        return defaults.server_error(request)
+    if request.path.startswith("/api/"):
+        return JsonResponse(BUSY.as_json(), status=503, headers={"Retry-After": "1"})
+    page = loader.render_to_string("busy.html")
+    return HttpResponse(page, status=503, headers={"Retry-After": "1"})
+
+
 def not_found(request: HttpRequest, path: str = "") -> JsonResponse:
     """The JSON answer to an address of the API that there is not."""
     refused = Refused("not_found", f"There is nothing at {request.path[:200]}.", HINTS[404], status=404)
@@ -55,6 +78,8 @@ def as_refused(error: Exception) -> Refused | None:
     match error:
         case Refused():
             return error
+        case Exception() if is_passing(error):
+            return BUSY
         case IllegalMove():
             return Refused("wrong_status", str(error), "Look at the task again: `steroids tasks show`.")
         case StaleTask():

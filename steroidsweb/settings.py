@@ -5,7 +5,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from steroidsweb import navigation
-from steroidsweb.env import database, env_bool, env_int, env_list, env_networks, env_number, env_str
+from steroidsweb.env import database, env_bool, env_int, env_list, env_networks, env_number, env_str, redis
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = Path(env_str("STEROIDS_HOME", str(BASE_DIR / "var"))).resolve()
@@ -84,7 +84,7 @@ TEMPLATES = [
 
 DATABASES = {"default": database(env_str("DATABASE_URL", f"sqlite:///{HOME / 'steroids.sqlite3'}"))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-REDIS_URL = env_str("REDIS_URL")
+REDIS_URL = redis(env_str("REDIS_URL"))
 CACHES: dict[str, dict[str, object]] = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # Shared by all processes of a host: the cluster's statistics and the doorbell's "already rung" mark.

@@ -22,6 +22,7 @@ from unfold.forms import AuthenticationForm
 
 from steroidsweb.models import SignInTries
 from tasks.addresses import address_of
+from tasks.locking import locked
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ def _locked(counted: Sequence[Counter]) -> list[SignInTries]:
         ignore_conflicts=True,
     )
     keys = [each.key for each in counted]
-    return list(SignInTries.objects.select_for_update().filter(key__in=keys).order_by("key"))
+    return list(locked(SignInTries.objects).filter(key__in=keys).order_by("key"))
 
 
 def in_words(wait: timedelta) -> str:

@@ -16,6 +16,8 @@ router.include_root_view = router.include_format_suffixes = False
 router.register("tasks", TaskViewSet, basename="task")
 router.register("disputes", DisputeViewSet, basename="dispute")
 
+handler500 = "steroidsweb.errors.server_error"
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("healthz", healthz, name="healthz"),

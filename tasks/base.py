@@ -13,6 +13,7 @@ from tasks.base_state import set_base, try_again
 from tasks.configuring import configure
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Project, Section, Task
 
 __all__ = ["accept_as_it_is", "find_commands", "is_comparable", "set_base", "try_again"]
@@ -81,7 +82,7 @@ def find_commands(project: Project, *, actor: Actor) -> Task:
     Where one is under way already it is that one.
     """
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project.pk)
+        locked(Project.objects).get(pk=project.pk)
         unfinished = project.tasks.filter(origin=Task.Origin.SETUP).exclude(
             status__in=["completed", "cancelled", "deferred"]
         )

@@ -3,6 +3,7 @@
 from django.db import transaction
 
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.meta_yaml import SUFFIX, Item, MetaComment, artifact_of, numbered, read_meta, write_meta
 from tasks.models import Comment, Task
 from tasks.objections import Objection, objections_among, threads_of
@@ -71,7 +72,7 @@ def import_comments(task: Task, text: str, *, artifact: str, actor: Actor) -> li
     move nothing. Raises FaultyFile; then nothing is changed.
     """
     item = read_meta(text)
-    Task.objects.select_for_update().get(pk=task.pk)
+    locked(Task.objects).get(pk=task.pk)
     known = {_key(each.by_label, each.at.isoformat(), each.body): each for each in task.comments.all()}
     by_id: dict[str, Comment] = {}
     added = changed = 0

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from tasks.base_state import try_again
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Project
 from tasks.pipeline import begin_at_the_first, refuse_stranding
 from tasks.policy import ProjectSettings, in_words
@@ -39,7 +40,7 @@ def configure(
     target branch, unless `is_tried` says that they were. Raises SettingsError; then nothing is changed:
     a value is wrong, or tasks stand in a stage that would be gone.
     """
-    row = Project.objects.select_for_update().get(pk=project.pk)
+    row = locked(Project.objects).get(pk=project.pk)
     before, _ = ProjectSettings.salvaged(row.settings)
     after = before.replaced(changes)
     if before.stages != after.stages:

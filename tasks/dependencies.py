@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+from django.db import transaction
 from django.db.models import Count, Q
 
+from tasks.locking import locked
 from tasks.models.project import Section
 from tasks.models.task import Dependency, Task
 from tasks.states import Status
@@ -69,12 +71,17 @@ def unmet_sections(task: Task) -> int:
     return _Sections(task.project_id).count(task.section_id)
 
 
+@transaction.atomic
 def recount(tasks: Iterable[Task]) -> None:
     """Write `waits_for` anew where it differs from the facts.
 
     It counts unsatisfied task dependencies, and one for each section waited for with an unsatisfied task.
+    Those that have not begun are locked before it counts: of two dependencies that land at the same moment
+    neither would see the other, and the task would wait for ever.
     """
     todo = list(tasks)
+    waiting = Task.objects.filter(pk__in=[task.pk for task in todo], status=Status.PENDING)
+    now = dict(locked(waiting).order_by("pk").values_list("pk", "waits_for"))
     sections = {project: _Sections(project) for project in {task.project_id for task in todo}}
     own = dict(
         Dependency.objects.filter(task__in=[task.pk for task in todo])
@@ -86,9 +93,9 @@ def recount(tasks: Iterable[Task]) -> None:
     wrong: dict[int, list[int]] = {}
     for task in todo:
         count = own.get(task.pk, 0) + sections[task.project_id].count(task.section_id)
-        if count != task.waits_for:
+        if count != now.get(task.pk, task.waits_for):
             wrong.setdefault(count, []).append(task.pk)
-            task.waits_for = count
+        task.waits_for = count
     for count, pks in wrong.items():
         Task.objects.filter(pk__in=pks).update(waits_for=count)
 

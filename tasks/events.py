@@ -60,7 +60,7 @@ def record(
 ) -> "Event":
     """Insert the event and the notice of it in one transaction, the caller's where there is one.
 
-    Rings once that has committed.
+    Rings once that has committed. The rows stand then: a bell that breaks is logged, and harms nobody.
     """
     from tasks.models import Event, Notice
 
@@ -80,7 +80,7 @@ def record(
         )
         if kind in TOLD:
             Notice.objects.create(event=event)
-    transaction.on_commit(lambda: _doorbell(settings.DOORBELL)(project.pk))
+    transaction.on_commit(lambda: _doorbell(settings.DOORBELL)(project.pk), robust=True)
     if kind in TOLD:
-        transaction.on_commit(lambda: _doorbell(settings.NOTICE_BELL)(project.pk))
+        transaction.on_commit(lambda: _doorbell(settings.NOTICE_BELL)(project.pk), robust=True)
     return event

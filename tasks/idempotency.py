@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks.errors import Refused
+from tasks.locking import repeated
 from tasks.models import Idempotency, StaleTask
 from tasks.states import IllegalMove
 
@@ -48,15 +49,19 @@ def earlier_reply(request: Request) -> Response | None:
 
 
 def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Response:
-    """Do the work and store its reply in one transaction."""
+    """Do the work and store its reply in one transaction; the work reads its rows itself, each time anew."""
     actor, key, hashed = _actor(request), key_of(request), _hash(request)
+
+    @repeated
+    @transaction.atomic
+    def work_and_keep() -> tuple[dict[str, Any], int]:
+        reply, status = work()
+        if key:
+            Idempotency.objects.create(actor=actor, key=key, request_hash=hashed, status=status, reply=reply)
+        return reply, status
+
     try:
-        with transaction.atomic():
-            reply, status = work()
-            if key:
-                Idempotency.objects.create(
-                    actor=actor, key=key, request_hash=hashed, status=status, reply=reply
-                )
+        reply, status = work_and_keep()
     except (IntegrityError, Refused, IllegalMove, StaleTask):
         if (earlier := earlier_reply(request)) is not None:
             return earlier  # the same request, sent twice at once, was faster

@@ -16,6 +16,7 @@ from django.db.models import Max
 from tasks import todo
 from tasks.dependencies import recount
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Dependency, Project, Section, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, UNFINISHED, Severity, Status
@@ -55,7 +56,7 @@ def import_todo(project: Project, text: str, *, actor: Actor) -> ImportReport:
     """
     wanted = todo.parse(text)
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project.pk)  # two imports would give out the same numbers
+        locked(Project.objects).get(pk=project.pk)  # two imports would give out the same numbers
         return _Import(project, wanted, todo.split_lines(text), actor).run()
 
 

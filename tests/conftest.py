@@ -33,6 +33,7 @@ SLOW = {
     "tests/end_to_end/test_kills.py": 45,
     "tests/agents/test_demo_cassettes.py": 35,
     "tests/end_to_end/test_own_project.py": 30,
+    "tests/end_to_end/test_redis.py": 30,
     "tests/end_to_end/test_published_package.py": 30,
     "tests/steroidsweb/test_hostile_pages.py": 25,
     "tests/steroidsweb/test_access_matrix.py": 25,

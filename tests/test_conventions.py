@@ -240,6 +240,19 @@ def test_only_the_task_assigns_its_status() -> None:
     assert found == []
 
 
+def test_rows_are_locked_in_one_way() -> None:
+    """A bare `select_for_update()` locks the key as well, and what is joined: that is how circles begin."""
+    found = [
+        f"{relative(path)}:{node.lineno}"
+        for app in APPS
+        for path in sources(app)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and node.attr == "select_for_update"
+    ]
+
+    assert [place.partition(":")[0] for place in found] == ["tasks/locking.py"], found
+
+
 # --- The tests --------------------------------------------------------------------------------------------
 
 TEST_FILES = sorted(TESTS.rglob("test_*.py"))

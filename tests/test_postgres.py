@@ -35,6 +35,7 @@ AGAIN = [
     "tests/agents/test_ladders.py",
     "tests/agents/test_ladder_insights.py",
     "tests/agents/test_several_reviewers.py",
+    "tests/agents/test_races.py",
     "tests/steroidsweb/test_dashboard.py",
     *(
         f"tests/disputes/test_rulings.py::{name}"

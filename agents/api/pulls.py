@@ -25,6 +25,7 @@ from agents.models import Agent, Prompt, PullBundle, Run, token_hash
 from tasks import idempotency
 from tasks.errors import Refused
 from tasks.events import record
+from tasks.locking import locked
 from tasks.models import Project
 from tasks.repository_urls import redact
 
@@ -178,7 +179,7 @@ class BeatView(PulledRunView):
         return idempotency.once(request, lambda: (self._beaten(run, log, said), 200))
 
     def _beaten(self, run: Run, log: str, usage: dict[str, Any]) -> dict[str, Any]:
-        Run.objects.select_for_update().get(pk=run.pk)  # two beats at once write one after the other
+        locked(Run.objects).get(pk=run.pk)  # two beats at once write one after the other
         reason = pulling.beat(run, log=log, usage=usage)
         run.refresh_from_db(fields=["status"])
         seconds = settings.DURATIONS["pull_lease"]

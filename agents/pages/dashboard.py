@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import caches
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.http import HttpRequest
 from django.utils import timezone
@@ -18,6 +17,7 @@ from agents.pages.log import silent_for, tail
 from agents.staffing import unwatched
 from disputes.models import Dispute
 from disputes.telling import channels
+from tasks import broker
 from tasks.access import projects_for
 from tasks.models import Event, Project, Section, Task
 from tasks.states import Status
@@ -125,7 +125,7 @@ def _health() -> dict[str, Any]:
     turning_since = now - timedelta(seconds=settings.DURATIONS["watchdog"])
     hosts = list(Host.objects.order_by(F("seen_at").desc(nulls_last=True), "name"))
     alive = sum(bool(host.seen_at and host.seen_at >= alive_since) for host in hosts)
-    ticked = caches["q2"].get(LAST_TICK)
+    ticked = broker.recall(LAST_TICK)
     last_tick = datetime.fromtimestamp(ticked, UTC) if ticked else None
     return {
         "hosts": hosts[:HOSTS],

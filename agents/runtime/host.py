@@ -108,6 +108,7 @@ class Reconciler:
         os.chmod(path, 0o600)
         self._stack.callback(lambda: path.unlink(missing_ok=True))
         self.row = self._register()
+        landing.release_claims(host_name())
         self._taken = True
         if self._pool:
             self._beat()

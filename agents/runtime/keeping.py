@@ -14,6 +14,7 @@ from agents.runtime import paths, processes, pulled
 from agents.runtime.git import SHA, GitError, Mirror, Unreachable
 from disputes import moot, silences
 from tasks.events import record
+from tasks.locking import locked
 from tasks.models import Bundle, Finding, Submission, Task
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ def keep(submission: Submission, run: Run) -> None:
     diff = mirror.diff(fork, submission.sha, limit=DIFF_MAX).replace("\0", "")
     patch_id = mirror.patch_id(fork, submission.sha)
     with transaction.atomic():
+        locked(Task.objects).get(pk=submission.task_id)
         kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(
             state=Submission.State.KEPT,
             diff=diff,
@@ -118,11 +120,12 @@ def _is_refused(path: str) -> bool:
 def send_back(submission: Submission, problem: str) -> None:
     """Nobody can take what was handed in; its coder hears why, or a human after too many."""
     with transaction.atomic():
+        task = locked(Task.objects).select_related("project").get(pk=submission.task_id)
         received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
         if not received.update(state=Submission.State.LOST, problem=problem[:500]):
             return  # another host could keep it
         if Submission.objects.standing().filter(pk=submission.pk).exists():
-            runs.bounce(Task.objects.select_related("project").get(pk=submission.task_id), problem)
+            runs.bounce(task, problem)
 
 
 def salvage(run: Run) -> str:

@@ -6,20 +6,23 @@ the remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, no
 
 import logging
 import shutil
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
+from agents.models import Run
 from agents.runtime import commands, heads, paths
 from agents.runtime.git import GitError, Interrupted, Mirror, Unreachable
 from agents.runtime.keeping import bring_here
 from disputes import cases
 from disputes.models import Conflict, Decision
 from tasks.events import record
+from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Task, Verification
 from tasks.states import IllegalMove, Status
 
@@ -27,16 +30,48 @@ log = logging.getLogger(__name__)
 
 
 def due() -> list[Landing]:
-    """Landings that nobody holds now."""
+    """Landings that nobody holds now, and whose turn it is: the first of each branch's queue.
+
+    Each landing moves the target on, so whoever is rebased and tested before its turn is so in vain.
+    """
     now = timezone.now()
-    free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
-    ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
-    active = Q(project__status=Project.Status.ACTIVE)
-    return list(
-        Landing.objects.filter(free, ready, active, status__in=Landing.LIVE)
-        .order_by("at")
-        .select_related("project", "task__project", "task__section", "submission")
+    tried = Run.objects.filter(task=OuterRef("task"), sha=OuterRef("sha"), role=Run.Role.VERIFIER)
+    failed = tried.filter(status=Run.Status.ENDED).exclude(outcome=Run.Outcome.HANDED_IN)
+    known = Verification.objects.filter(
+        project=OuterRef("project"), sha=OuterRef("sha"), at__gte=OuterRef("checked_at")
     )
+    queue = (
+        Landing.objects.filter(project__status=Project.Status.ACTIVE, status__in=Landing.LIVE)
+        .annotate(is_in_trouble=Exists(failed) & ~Exists(known))
+        .only("project", "target", "status", "claimed_until", "not_before", "problem")
+        .order_by("at", "pk")
+    )
+    first: dict[tuple[int, str], Landing] = {}
+    for landing in queue:
+        if not _gives_way(landing, now):
+            first.setdefault((landing.project_id, landing.target), landing)
+    ready = [
+        landing.pk
+        for landing in queue
+        if (landing.status == Landing.Status.PUSHING or landing in first.values())
+        and not (landing.claimed_until and landing.claimed_until >= now)
+        and not (landing.not_before and landing.not_before > now)
+    ]
+    rows = Landing.objects.select_related("project", "task__project", "task__section", "submission")
+    return list(rows.filter(pk__in=ready).order_by("at", "pk"))
+
+
+def _gives_way(landing: Any, now: datetime) -> bool:
+    """Whether the next one goes first: it rests after a trouble, or its build and tests could not be run."""
+    if landing.status == Landing.Status.CHECKING and landing.is_in_trouble:
+        return True
+    return bool(landing.problem and landing.not_before and landing.not_before > now)
+
+
+def release_claims(host: str) -> int:
+    """Nothing is under way on a host that begins: what a killed process of it held is free. How many."""
+    held = Landing.objects.filter(claimed_by=host, claimed_until__isnull=False, status__in=Landing.LIVE)
+    return held.update(claimed_until=None, fence=F("fence") + 1)
 
 
 def claim(landing: Landing, host: str) -> bool:
@@ -103,19 +138,14 @@ def _advance(landing: Landing) -> None:
 
 def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
     """The target moved on. The approval is for a patch, and carries over if the patch is the same."""
-    sha = landing.submission.sha
-    folder = paths.folder("landings") / str(landing.pk)
-    shutil.rmtree(folder, ignore_errors=True)
+    sha, before = landing.submission.sha, landing.sha
     try:
-        rebased = mirror.rebase(folder, sha, head)
-        mirror.take(folder, rebased, f"refs/steroids/landings/{landing.pk}")
+        rebased = _rebased(landing, mirror, head, paths.folder("landings") / str(landing.pk))
     except Unreachable:
         raise
     except GitError as error:
         _clash(landing, f"The approved commits do not apply to {head[:12]} any more. {error.text}")
         return
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     fork = mirror.merge_base(head, sha)
     if rebased == head or mirror.patch_id(head, rebased) != mirror.patch_id(fork, sha):
         _clash(landing, f"After a rebase onto {head[:12]} the change is another one than was approved.")
@@ -123,7 +153,27 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
     _release(
         landing, sha=rebased, rebased_from=sha, status=Landing.Status.CHECKING, problem="",
     )  # fmt: skip
-    record(landing.project, "rebased", task=landing.task, data={"from": sha, "to": rebased, "onto": head})
+    if rebased != before:  # else another host did it first
+        record(landing.project, "rebased", task=landing.task, data={"from": sha, "to": rebased, "onto": head})
+
+
+def _rebased(landing: Landing, mirror: Mirror, onto: str, folder: Path) -> str:
+    """The approved commits on top of another one, in the mirror; the same whoever does it, whenever."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        rebased = mirror.rebase(folder, landing.submission.sha, onto)
+        mirror.take(folder, rebased, f"refs/steroids/landings/{landing.pk}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return rebased
+
+
+def bring_rebased(run: Run, mirror: Mirror) -> None:
+    """Make the commit that a run is to build and test, where another host has rebased it. Raises GitError."""
+    checked = run.task.landings.filter(sha=run.sha, status=Landing.Status.CHECKING)
+    for landing in checked.select_related("submission"):
+        bring_here(landing.submission, mirror)
+        _rebased(landing, mirror, landing.seen_head, paths.folder("landings") / f"run-{run.pk}")
 
 
 def _is_green(landing: Landing, mirror: Mirror) -> bool:
@@ -193,12 +243,18 @@ def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
     )  # fmt: skip
 
 
+def _task_of(landing: Landing) -> Task:
+    """The landing's task, locked: it comes before its landing."""
+    return locked(Task.objects).select_related("project", "section").get(pk=landing.task_id)
+
+
+@repeated
 def _landed(landing: Landing) -> None:
     """Proven to be on the target branch."""
     with transaction.atomic():
+        task = _task_of(landing)
         if not _write(landing, status=Landing.Status.LANDED, problem="", claimed_until=None):
             return
-        task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
         if task.accepted_id == landing.submission_id and task.status in {Status.COMPLETED, Status.DISPUTED}:
             task.landed(landing.sha)
         else:
@@ -208,11 +264,12 @@ def _landed(landing: Landing) -> None:
             )  # fmt: skip
 
 
+@repeated
 def _clash(landing: Landing, note: str) -> None:
     with transaction.atomic():
+        task = _task_of(landing)
         if not _write(landing, status=Landing.Status.CONFLICT, problem=note[:500], claimed_until=None):
             return
-        task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
         failed = task.landings.filter(status=Landing.Status.CONFLICT)
         if task.counts_since:
             failed = failed.filter(at__gt=task.counts_since)
@@ -234,12 +291,13 @@ def _clash(landing: Landing, note: str) -> None:
             log.info("Landing %s clashed, but %s has moved on.", landing.pk, task.ref)
 
 
+@repeated
 def _stick(landing: Landing, problem: str) -> None:
     """Trying again changes nothing; a human is asked."""
     with transaction.atomic():
+        task = _task_of(landing)
         if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):
             return
-        task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
         if task.status == Status.DISPUTED:
             Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
             cases.ask_for_hands(

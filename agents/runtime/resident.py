@@ -14,13 +14,13 @@ from pathlib import Path
 from types import FrameType
 
 from django.conf import settings
-from django.core.cache import caches
 from django.db import close_old_connections
 
 from agents import bell, orchestrator
 from agents.jobs import BUDGET, LAST_TICK
 from agents.runtime import door, paths, processes
 from agents.runtime.host import HostBusy, Reconciler, idle
+from tasks import broker
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +84,7 @@ class Resident:
         self.instance = str(settings.HOME)
         self.children: list[Child] = []
         self.stopping = False
+        self.broker_away_at = 0.0
 
     def run(self) -> None:
         """Raises AlreadyRunning, and HostBusy where another process keeps this host's runs."""
@@ -189,7 +190,10 @@ class Resident:
                 close_old_connections()
             if time.monotonic() - watched > settings.DURATIONS["loop"]:
                 watched = time.monotonic()
-                self._watch(started)
+                try:
+                    self._watch(started)
+                except Exception:
+                    log.exception("The servers could not be looked after; the next turn tries again.")
             host.wait()
 
     def _watch(self, started: float) -> None:
@@ -205,9 +209,11 @@ class Resident:
 
     def _is_wedged(self, started: float) -> bool:
         limit = settings.DURATIONS["watchdog"]
-        last = caches["q2"].get(LAST_TICK, 0.0)
+        last = broker.recall(LAST_TICK) or 0.0
+        if broker.is_away():  # no cluster ticks without it, and once it is back it may have forgotten
+            self.broker_away_at = time.monotonic()
         cluster = next(child for child in self.children if child.name == "cluster")
-        since_start = time.monotonic() - max(started, cluster.starts[-1])
+        since_start = time.monotonic() - max(started, cluster.starts[-1], self.broker_away_at)
         return since_start > max(limit, 90) and time.time() - last > max(limit, 90)
 
 

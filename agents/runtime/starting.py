@@ -13,10 +13,11 @@ from django.utils import timezone
 
 from agents import judging, prompts
 from agents.models import Prompt, Run, new_token, token_hash
-from agents.runtime import commands, door, heads, launching, paths, processes, submodules
+from agents.runtime import commands, door, heads, landing, launching, paths, processes, submodules
 from agents.runtime.git import Mirror
 from agents.runtime.keeping import bring_here
 from disputes import rulings
+from tasks.locking import locked
 from tasks.models import StaleTask, Submission, Task
 
 SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
@@ -71,6 +72,8 @@ def fetch_base(run: Run, mirror: Mirror) -> str:
     if not mirror.has(run.sha):
         for submission in run.task.submissions.filter(sha=run.sha):
             bring_here(submission, mirror)
+    if not mirror.has(run.sha):
+        landing.bring_rebased(run, mirror)
     return run.sha
 
 
@@ -147,6 +150,7 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
     """
     material = prompts.gather(run, mirror, known)
     with transaction.atomic():
+        locked(Task.objects).get(pk=run.task_id)
         is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
         decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
         told = prompts.compose(run, material, decisions)

@@ -22,6 +22,7 @@ from disputes.protocol.settings import part_of
 from disputes.protocol.suspicion import Judgement, SilenceSettings
 from disputes.stuck import earlier_finding
 from tasks.events import SYSTEM, Actor, record
+from tasks.locking import locked
 from tasks.models import Answer, Comment, Finding, Project, Review, Section, Submission, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import Severity, Status, worst
@@ -59,7 +60,7 @@ def import_session(project: Project, session: Session, *, actor: Actor) -> Repor
         raise ValueError(f"{session.name} has unreadable files")
     plan = plan_session(session, part_of(project.config, SilenceSettings))
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project.pk)  # two imports would give out the same numbers
+        locked(Project.objects).get(pk=project.pk)  # two imports would give out the same numbers
         return _Import(project, plan, actor).run()
 
 

@@ -16,6 +16,7 @@ from disputes.protocol.reviews import Found, ReadReview, Verdict, place
 from disputes.protocol.stuck import is_follow_up
 from disputes.settled import settled_findings
 from tasks.events import SYSTEM, Actor, record
+from tasks.locking import locked
 from tasks.models import Finding, Review, StaleTask, Submission, Task
 from tasks.states import Severity, Status, severity_rank
 
@@ -48,7 +49,7 @@ def take_review(
     finding in it is none (ARB-3). While the reviews of others are `waiting_for`, the task stays where it is;
     the last one decides with all of its turn. `without` are those for whom nobody waits.
     """
-    task = Task.objects.select_for_update().select_related("project").get(pk=submission.task_id)
+    task = locked(Task.objects).select_related("project").get(pk=submission.task_id)
     read = _with_notes_as_finding(read, approves)
     stated = Verdict.APPROVED if approves else Verdict.NEEDS_REVISION
     if read.verdict is Verdict.NEEDS_REVISION:
@@ -101,7 +102,7 @@ def take_review(
 @transaction.atomic
 def conclude_reviews(task: Task, *, without: Collection[str] = (), actor: Actor = SYSTEM) -> None:
     """The reviews of this turn that are in decide; nobody waits for another. Raises StaleTask."""
-    found = Task.objects.select_for_update().select_related("project").get(pk=task.pk)
+    found = locked(Task.objects).select_related("project").get(pk=task.pk)
     if found.version != task.version or found.status != Status.REVIEW:
         raise StaleTask(task)
     reviews = reviews_of_turn(found)

@@ -14,6 +14,7 @@ from disputes.rulings.offers import SHOWN, draft, shown_hash
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Project, Task
 from tasks.states import Severity
 
@@ -166,9 +167,9 @@ def refuse_stale(conflict: Conflict, shown: str) -> None:
 def _lock(conflict: Conflict) -> None:
     """One ruling at a time on a task; on a card of a whole project, on the project."""
     if conflict.dispute.task is not None:
-        Task.objects.select_for_update().get(pk=conflict.dispute.task.pk)
+        locked(Task.objects).get(pk=conflict.dispute.task.pk)
     else:
-        Project.objects.select_for_update().get(pk=conflict.dispute.project_id)
+        locked(Project.objects).get(pk=conflict.dispute.project_id)
 
 
 class _Lost(Exception):

@@ -10,6 +10,7 @@ from disputes.rulings.offers import TEXT_MAX
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Project, Task
 
 LABEL_MAX = 120
@@ -45,7 +46,7 @@ def propose_synthesis(
     if max(len(found.proposal), len(found.trade_off)) > TEXT_MAX:
         raise Refused("too_long", f"It is longer than {TEXT_MAX} characters.", "Say it shorter.", status=422)
     with transaction.atomic():
-        Task.objects.select_for_update().get(pk=conflict.task.pk)
+        locked(Task.objects).get(pk=conflict.task.pk)
         conflict.refresh_from_db()
         if conflict.status != Conflict.Status.OPEN:
             raise refuse_second(conflict)

@@ -15,6 +15,7 @@ from tasks.access import RULE, may
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Task
 from tasks.policy import HOLD
 from tasks.states import MOVES, Status
@@ -35,7 +36,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         )  # fmt: skip
     _refuse_archived(decision)
     with transaction.atomic():
-        task = Task.objects.select_for_update().select_related("project", "section").get(pk=task.pk)
+        task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
         revoked = Decision.objects.standing().unused().filter(pk=decision.pk)
         if not revoked.update(revoked_at=timezone.now(), revoked_by=user, revoked_reason="undone"):
             raise Refused(
@@ -181,7 +182,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         raise Refused("not_open", f"That ruling on {old.ref} was taken back; it does not stand.", "Reload.")
     with transaction.atomic():
         actor = Actor.person(user)
-        Task.objects.select_for_update().get(pk=task.pk)
+        locked(Task.objects).get(pk=task.pk)
         old.refresh_from_db()
         if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
             raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")

@@ -33,6 +33,7 @@ from tasks.comments import BODY_MAX, add_comment
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.locking import locked
 from tasks.models import Comment, Dependency, Project, Section, StaleTask, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import IllegalMove
@@ -210,7 +211,7 @@ class TaskAdmin(ProjectScopedAdmin):
     def save_model(self, request: HttpRequest, obj: Task, form: Any, change: bool) -> None:
         """A new task takes the next number of its project and stands last."""
         if not change:
-            obj.project = Project.objects.select_for_update().get(pk=obj.section.project_id)
+            obj.project = locked(Project.objects).get(pk=obj.section.project_id)
             last = obj.project.tasks.aggregate(Max("number"), Max("rank"))
             obj.number = (last["number__max"] or 0) + 1
             obj.rank = (last["rank__max"] or 0) + RANK_STEP

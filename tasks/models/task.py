@@ -7,6 +7,7 @@ from django.utils import timezone
 from tasks import stages, states
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor, record
+from tasks.locking import locked
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.project import Project, Section
 from tasks.stages import Stage
@@ -405,7 +406,7 @@ class Task(models.Model):
         from tasks.dependencies import recount_dependants
 
         with transaction.atomic():
-            if Task.objects.select_for_update().get(pk=self.pk).landed_at is not None:
+            if locked(Task.objects).get(pk=self.pk).landed_at is not None:
                 raise states.IllegalMove("cancel", "landed")
             if self.landings.filter(status="pushing").exists():
                 raise states.IllegalMove("cancel", "being pushed")

@@ -6,16 +6,17 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from agents import orchestrator
+from agents import orchestrator, runs
 from agents.models import Run
-from agents.runtime import keeping, paths
+from agents.runtime import keeping, paths, starting
 from agents.runtime import landing as landings
 from agents.runtime.git import Mirror
+from agents.runtime.host import Reconciler, host_name
 from disputes import cases, rulings
 from disputes.models import Conflict
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.agents.world import REVIEWER, World, at_once, git, hook, make_world  # noqa: F401
-from tests.factories import create_agent, create_user
+from tests.factories import create_agent, create_run, create_user
 
 pytestmark = pytest.mark.django_db
 HOST = "test-host"
@@ -545,10 +546,63 @@ def test_only_free_landings_of_active_projects_are_due(world: World) -> None:
     assert landings.due() == []
 
 
-def test_the_oldest_landing_comes_first(world: World) -> None:
+def test_the_oldest_landing_comes_first_and_gives_way_while_it_is_in_trouble(world: World) -> None:
     first, second = world.accepted({"one.py": "one\n"}), world.accepted({"two.py": "two\n"})
+    other = world.accepted({"three.py": "three\n"})
+    Landing.objects.filter(pk=other.pk).update(target="release")
+    assert landings.due() == [first, other]
     Landing.objects.filter(pk=first.pk).update(at=timezone.now() + timedelta(minutes=1))
-    assert landings.due() == [second, first]
+    assert landings.due() == [second, other]
+    soon = timezone.now() + timedelta(minutes=1)
+    rows = Landing.objects.filter(pk=second.pk)
+    rows.update(status="checking", not_before=soon)  # its build and tests run
+    assert landings.due() == [other]
+    run = create_run(second.task, "verifier", sha=second.sha)
+    assert landings.due() == [other]
+    runs.end(run, Run.Outcome.REFUSED, reason="There is no make.")
+    assert first in landings.due()
+    world.verify(second.sha)
+    assert first not in landings.due()
+    rows.update(status="queued", problem="protected branch")
+    assert first in landings.due()
+
+
+def test_n_landings_are_rebased_and_tested_n_times(world: World) -> None:
+    """Whoever lands moves the target on; those behind it in the queue are not touched before their turn."""
+    rows = [world.accepted({f"{number}.py": "x\n"}) for number in range(6)]
+    for _ in range(60):
+        for landing in landings.due():
+            landings.advance(landing, HOST)
+        for landing in Landing.objects.filter(status=Landing.Status.CHECKING):
+            if not landing.project.verifications.filter(sha=landing.sha):
+                world.verify(landing.sha)
+        Landing.objects.update(not_before=None)
+    assert [fresh(row).status for row in rows] == [Landing.Status.LANDED] * len(rows)
+    landed = Event.objects.filter(kind="landed").order_by("pk").values_list("task", flat=True)
+    assert list(landed) == [row.task_id for row in rows]
+    assert Event.objects.filter(kind="rebased").count() == len(rows) - 1
+    assert world.project.verifications.count() == len(rows) - 1
+
+
+def test_another_host_can_test_what_this_one_has_rebased(world: World) -> None:
+    landing = land_on_moved_target(world)
+    run = create_run(landing.task, "verifier", sha=landing.sha)
+    world.lose_mirror()
+    mirror = paths.mirror(world.project)
+    assert starting.fetch_base(run, mirror) == landing.sha
+    assert mirror.has(landing.sha)
+
+
+def test_what_a_killed_process_held_is_free_once_its_host_begins_again(world: World) -> None:
+    own, other = world.accepted({"one.py": "one\n"}), world.accepted({"two.py": "two\n"})
+    Landing.objects.filter(pk=other.pk).update(target="release")
+    killed = fresh(own)
+    assert landings.claim(killed, host_name())
+    assert landings.claim(fresh(other), "another-host")
+    assert landings.due() == []
+    with Reconciler():
+        assert landings.due() == [own]
+    assert not landings._write(killed, status=Landing.Status.STUCK)
 
 
 def test_a_host_that_never_saw_the_commit_lands_it_from_its_bundle(world: World) -> None:

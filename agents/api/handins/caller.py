@@ -10,6 +10,7 @@ from disputes.models import Conflict
 from tasks.access import MAINTAIN, RULE, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.locking import locked
 from tasks.models import Task
 
 # Who may do what (C2). People need the membership role, runs the run's role; no person gives an opinion.
@@ -87,7 +88,7 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
 
 
 def _locked(tasks: Any) -> Task | None:
-    found: Task | None = tasks.select_for_update(of=("self",)).select_related("project", "section").first()
+    found: Task | None = locked(tasks).select_related("project", "section").first()
     return found
 
 

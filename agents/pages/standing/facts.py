@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import caches
 from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -16,6 +15,7 @@ from agents import caps, choosing
 from agents.jobs import LAST_TICK
 from agents.models import Host, Run
 from disputes.models import Conflict, Decision, Dispute
+from tasks import broker
 from tasks.dependencies import SATISFIED_ON
 from tasks.models import Dependency, Landing, Section, Submission, Task
 from tasks.policy import HOLD
@@ -196,7 +196,7 @@ class Facts:
     @cached_property
     def last_tick(self) -> datetime | None:
         """When the loop last turned."""
-        ticked = caches["q2"].get(LAST_TICK)
+        ticked = broker.recall(LAST_TICK)
         return datetime.fromtimestamp(ticked, UTC) if ticked else None
 
     def loop_turns(self) -> bool:

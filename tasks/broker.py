@@ -1,0 +1,71 @@
+"""What all processes share beside the database: a few marks, and the queue of background jobs.
+
+It may be away. Rows decide what is to be done, so nothing is lost then but time: whatever could not be said
+is found by the next turn of the loop. That it is away is logged once, and once that it is back.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.cache import caches
+from django.db import DatabaseError
+from django_q.tasks import async_task
+from redis.exceptions import RedisError
+
+log = logging.getLogger(__name__)
+
+AWAY = (RedisError, DatabaseError, OSError)  # Redis; or the database and files in its place
+
+_known = {"is_away": False}  # of this process
+
+
+@contextmanager
+def _maybe_away() -> Iterator[None]:
+    try:
+        yield
+    except AWAY as error:
+        if not _known["is_away"]:
+            log.warning("The broker is away, background jobs wait until it is back: %s", error)
+        _known["is_away"] = True
+    else:
+        if _known["is_away"]:
+            log.warning("The broker is back.")
+        _known["is_away"] = False
+
+
+def is_away() -> bool:
+    """Whether it was, when this process last asked."""
+    return _known["is_away"]
+
+
+def ask_once(mark: str, job: str, *, group: str) -> None:
+    """Put the job into the queue unless one waits there already, as the mark says."""
+    with _maybe_away():
+        if not caches["q2"].add(mark, True, timeout=60):
+            return
+        try:
+            async_task(job, group=group)
+        except AWAY:
+            caches["q2"].delete(mark)
+            raise
+
+
+def begin(mark: str) -> None:
+    """The job that the mark stands for begins: whatever changes from here on needs another."""
+    with _maybe_away():
+        caches["q2"].delete(mark)
+
+
+def remember(name: str, value: Any) -> None:
+    """Tell the other processes."""
+    with _maybe_away():
+        caches["q2"].set(name, value, timeout=None)
+
+
+def recall(name: str) -> Any:
+    """What they were told last; None where that is nothing, or nobody knows."""
+    with _maybe_away():
+        return caches["q2"].get(name)
+    return None
