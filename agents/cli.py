@@ -60,7 +60,7 @@ DECISIONS = {
 }
 VERDICTS = ("ENFORCE", "DISMISS", "ESCALATE")
 ESCALATIONS = ("concurrency", "security", "performance", "architecture", "unknown")
-SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
+SEVERITIES = ("critical", "high", "medium", "low")
 SHORT_REASONS = {  # as the list of disputes names them
     "architecture_disagreement": "architecture",
     "specification_ambiguity": "specification",
@@ -1340,7 +1340,7 @@ def add_disputes(disputes: Group) -> None:
     leaf.add_argument("--reason", required=True, metavar="R", help="such as security_concern")
     leaf.add_argument("--position", metavar="P", help="what you hold, and why")
     leaf.add_argument("--finding", metavar="CODE", help="the finding it is about")
-    leaf.add_argument("--severity", type=str.upper, choices=SEVERITIES)
+    leaf.add_argument("--severity", type=str.lower, choices=SEVERITIES)
     leaf.add_argument("--model", metavar="M", help="a label")
     leaf = disputes.add("log", "record a minor disagreement; nothing waits for it", dispute_log, ref="task")
     leaf.add_argument("--minor", action="store_true", help="always so")

@@ -23,7 +23,7 @@ from tasks import idempotency
 from tasks.access import RULE, may, projects_for, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.models import SEVERITY_CHOICES
+from tasks.severities import SeverityFilter
 
 STALE_AFTER_DAYS = 7
 TEXT_MAX = 20_000
@@ -33,7 +33,7 @@ class DisputeFilter(django_filters.FilterSet):
     """open = waits for a human; resolved = ruled or closed."""
 
     project = django_filters.CharFilter(field_name="project__slug")
-    severity = django_filters.ChoiceFilter(choices=SEVERITY_CHOICES)
+    severity = SeverityFilter()
     status = django_filters.ChoiceFilter(
         choices=[("open", "Open"), ("resolved", "Resolved")], method="filter_status"
     )

@@ -15,7 +15,8 @@ from tasks import idempotency
 from tasks.access import MAINTAIN, RULE, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.models import SEVERITY_CHOICES, STATUS_CHOICES, Finding, Task
+from tasks.models import STATUS_CHOICES, Finding, Task
+from tasks.severities import SeverityFilter
 from tasks.states import Status
 from tasks.waiting import spent_line, waiting_line
 
@@ -25,7 +26,7 @@ class TaskFilter(django_filters.FilterSet):
 
     project = django_filters.CharFilter(field_name="project__slug")
     status = django_filters.ChoiceFilter(choices=STATUS_CHOICES)
-    severity = django_filters.ChoiceFilter(choices=SEVERITY_CHOICES)
+    severity = SeverityFilter()
     search = django_filters.CharFilter(method="filter_search", label="Words of the title or the text")
 
     class Meta:

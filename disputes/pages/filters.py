@@ -12,7 +12,7 @@ from django.utils import timezone
 from disputes.models import Conflict, Dispute
 from disputes.pages.queue import Reach
 from tasks.access import RULE
-from tasks.models import SEVERITY_CHOICES
+from tasks.severities import SeverityFilter
 
 AGES = {
     "4h": ("4 hours", timedelta(hours=4)),
@@ -53,7 +53,7 @@ class QueueFilter(django_filters.FilterSet):
     kind = django_filters.ChoiceFilter(
         method="of_kind", label="Kind", choices=Conflict.Kind.choices, empty_label="Kind"
     )
-    severity = django_filters.ChoiceFilter(label="Severity", choices=SEVERITY_CHOICES, empty_label="Severity")
+    severity = SeverityFilter(label="Severity", empty_label="Severity")
     reason = django_filters.ChoiceFilter(
         method="of_reason", label="Reason", choices=Conflict.Reason.choices, empty_label="Reason"
     )

@@ -857,7 +857,7 @@ def test_dispute_create_and_log(run: Call, server: Server) -> None:
     server.on("POST /api/v1/tasks/demo-3/dispute/", {"message": "D-7 waits for a human."})
     server.on("POST /api/v1/tasks/demo-3/log/", {"message": "Recorded."})
     words = ["--reason", "architecture_disagreement", "--position", "Session cookies are more secure"]
-    done = run("dispute", "create", *words, "--finding", "ISSUE-R1-001", "--severity", "high", "--model", "m")
+    done = run("dispute", "create", *words, "--finding", "ISSUE-R1-001", "--severity", "HIGH", "--model", "m")
     assert done.stdout == "D-7 waits for a human.\n"
     run("dispute", "create", "demo-3", "--reason", "Architecture disagreement")
     run("dispute", "log", "demo-3", "--minor", "--notes", "snake_case")
@@ -866,7 +866,7 @@ def test_dispute_create_and_log(run: Call, server: Server) -> None:
             "reason": "architecture_disagreement",
             "position": "Session cookies are more secure",
             "finding": "ISSUE-R1-001",
-            "severity": "HIGH",
+            "severity": "high",
             "model": "m",
         },
         {"reason": "Architecture disagreement"},

@@ -240,6 +240,7 @@ def reject(desk: Desk, web: Project) -> None:
 def create(desk: Desk, web: Project) -> None:
     desk.seat_run("reviewer", create_reviewable(web, number=1), "reviewer")
     desk.seat_run("coder", create_reviewable(web, number=2, status="in_progress", round=2))
+    desk.seat_run("other", create_reviewable(web, number=3), "reviewer")
 
 
 def log(desk: Desk, web: Project) -> None:

@@ -183,6 +183,7 @@ def four(ledger: Project, tom: User) -> dict[str, str]:
         ("?recent=9", {"open", "stale", "ruled", "logged"}),
         ("?recent=1&status=resolved", {"logged"}),
         ("?severity=low", {"logged"}),
+        ("?severity=LOW", {"logged"}),
         ("?project=ledger", {"open", "stale", "ruled", "logged"}),
         ("?project=atlas", set()),
     ],

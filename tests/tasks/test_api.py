@@ -153,6 +153,7 @@ def test_tasks_stand_as_in_their_project(ledger: Project, vera: User) -> None:
     [
         ("?status=review", ["ledger-2"]),
         ("?severity=critical", ["ledger-3"]),
+        ("?severity=CRITICAL", ["ledger-3"]),
         ("?project=ledger", ["ledger-1", "ledger-2", "ledger-3"]),
         ("?project=atlas", ["atlas-4"]),
         ("?project=nothing", []),
