@@ -41,23 +41,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
 SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 5.0, 30.0
 RESTARTING = (502, 503, 504)
 
-DECISIONS = {
-    "reviewer": "uphold_reviewer",
-    "a": "uphold_reviewer",
-    "uphold_reviewer": "uphold_reviewer",
-    "coder": "uphold_coder",
-    "b": "uphold_coder",
-    "uphold_coder": "uphold_coder",
-    "compromise": "compromise",
-    "c": "compromise",
-    "custom": "other",
-    "d": "other",
-    "other": "other",
-    "retry": "retry",
-    "defer": "defer",
-    "cancel": "cancel",
-    "raise": "raise_cap",
-}
 VERDICTS = ("ENFORCE", "DISMISS", "ESCALATE")
 ESCALATIONS = ("concurrency", "security", "performance", "architecture", "unknown")
 SEVERITIES = ("critical", "high", "medium", "low")
@@ -693,19 +676,17 @@ def dispute_show(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def dispute_resolve(args: argparse.Namespace, api: Api) -> Reply:
-    """The notes are the rationale and, for a ruling in own words without --text, the ruling too."""
-    text = args.text
-    if args.decision == "other" and not (text or "").strip():
-        text = args.notes
-        if not (text or "").strip():
-            raise Stop(USAGE, "A ruling in your own words needs them: give --notes or --text.")
+    """The notes are the rationale and, for a ruling in own words without --text, the ruling too.
+
+    Which words a card knows is the server's to say: they stand in its options.
+    """
     return api.post(
         path_of("disputes", args.ref, "resolve"),
         decision=args.decision,
         notes=args.notes,
         conflict=args.conflict,
         all=args.all or None,
-        text=text,
+        text=args.text,
     )
 
 
@@ -1139,6 +1120,13 @@ def show_conflict(conflict: Reply) -> list[str]:
         lines += ["", *clean(conflict["presentation"]).split("\n")]
     for each in objects(conflict.get("opinions")):
         lines += ["", *show_opinion(each)]
+    options = objects(conflict.get("options"))
+    if options and conflict.get("status") == "open":
+        words = ", ".join(f"{line(each.get('letter'))} or {line(each.get('key'))}" for each in options)
+        lines += [
+            "",
+            f"Rule with `steroids dispute resolve {line(conflict.get('ref'))} --decision WORD`: {words}.",
+        ]
     if isinstance(conflict.get("decision"), dict):
         lines += ["", *show_decision(conflict["decision"])]
     return lines
@@ -1172,15 +1160,6 @@ def show_decision(decision: Reply) -> list[str]:
 
 
 # --- The command line ---
-
-
-def decision(text: str) -> str:
-    """The key of a decision, from its word or letter."""
-    try:
-        return DECISIONS[text.lower()]
-    except KeyError:
-        known = "reviewer, coder, compromise, custom, A, B, C, D, retry, defer, cancel, raise"
-        raise argparse.ArgumentTypeError(f"'{line(text)}' is none of {known}") from None
 
 
 def status(text: str) -> str:
@@ -1357,8 +1336,8 @@ def add_disputes(disputes: Group) -> None:
 def add_resolve(disputes: Group) -> None:
     """`steroids dispute resolve`."""
     leaf = disputes.add("resolve", "rule on a dispute", dispute_resolve, ref="a dispute, conflict or task")
-    words = "reviewer|coder|compromise|custom, or A|B|C|D; for a card that asks for hands retry|defer|cancel"
-    leaf.add_argument("--decision", required=True, metavar="WORD", type=decision, help=words)
+    words = "an option of the card, by its letter or its word, such as A, reviewer, 1 or retry: see `show`"
+    leaf.add_argument("--decision", required=True, metavar="WORD", help=words)
     leaf.add_argument("--notes", metavar="N", help="why; for custom also the ruling itself")
     leaf.add_argument("--text", metavar="T", help="the ruling itself, in your own words")
     which = leaf.add_mutually_exclusive_group()

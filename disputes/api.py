@@ -17,7 +17,7 @@ from disputes import opinions, rulings
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.pages.queue import in_order
 from disputes.presenting import presentation
-from disputes.protocol.options import WORDS, choice
+from disputes.protocol.options import choice, read_choice
 from disputes.protocol.synthesis import Source
 from tasks import idempotency
 from tasks.access import RULE, may, projects_for, tasks_for
@@ -189,7 +189,7 @@ class DisputeDetailSerializer(DisputeSerializer):
 
 class ResolveSerializer(serializers.Serializer[Any]):
     decision = serializers.CharField(
-        max_length=20, help_text="reviewer, coder, custom, A to D, retry, defer, cancel"
+        max_length=40, help_text="The letter, key or title of an option that the conflict offers."
     )
     notes = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
     text = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
@@ -340,20 +340,13 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         body = ResolveSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         data = body.validated_data
-        option = WORDS.get(data["decision"].strip().lower())
-        if option is None:
-            raise Refused(
-                "unknown_option", f"{data['decision']!r} is no decision.",
-                "Say reviewer, coder, compromise or custom (A, B, C, D); where hands are asked for retry, "
-                "defer, cancel.",
-                status=422,
-            )  # fmt: skip
+        chosen = _chosen(dispute, ref, data["conflict"], take_all=data["all"])
         decided = [
             rulings.decide(
                 conflict, option, user=request.user, rationale=data["notes"], undo_seconds=0,
                 text=data["text"] or _own_words(conflict, option, data["notes"]),
             )
-            for conflict in _chosen(dispute, ref, data["conflict"], take_all=data["all"])
+            for conflict, option in _meant(data["decision"], chosen)
         ]  # fmt: skip
         dispute = self.get_object()
         named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
@@ -365,6 +358,21 @@ def _refuse_runs(request: Request, what: str, verb: str) -> None:
     """Raises Refused: wrong_role."""
     if getattr(request.user, "task_pk", None) is not None:
         raise Refused("wrong_role", f"No agent may {what}.", f"A human of the project {verb}.", status=403)
+
+
+def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
+    """What the word means on each card; a word that a card does not know is refused where it is ruled on.
+
+    Raises Refused: several_meanings.
+    """
+    known = [(c, choice.option) for c in chosen if (choice := read_choice(word, c.kind, c.origin))]
+    if len({option for _, option in known}) > 1:
+        told = ", ".join(f"{option} on {conflict.ref}" for conflict, option in known)
+        raise Refused(
+            "several_meanings", f"{word} would mean {told}.", "Name one with --conflict CODE.", status=422
+        )
+    means = dict(known)
+    return [(conflict, means.get(conflict, word)) for conflict in chosen]
 
 
 def _own_words(conflict: Conflict, option: str, notes: str) -> str:

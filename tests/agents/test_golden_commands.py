@@ -322,6 +322,21 @@ def present(desk: Desk, web: Project) -> None:
     )  # fmt: skip
 
 
+def cards(desk: Desk, web: Project) -> None:
+    """A finding without an answer, and a coder that declines too much: the other kinds of cards."""
+    for number in (1, 2):
+        task = create_disputed(web, number, "Retry calls", severity="high")
+        finding = create_finding(Submission.objects.get(task=task).reviews.get(), code="ISSUE-R1-001")
+        open_dispute(
+            task, kind="silence", origin="flagged", opened_as="system", finding=finding, effect="hold",
+            question=finding.title, reviewer_position="", coder_position="", evidence=["Nothing was said."],
+        )  # fmt: skip
+    open_dispute(
+        create_disputed(web, 3, "Add OAuth"), kind="alert", origin="rate", opened_as="system", effect="hold",
+        question="The coder declines too much", severity="high", reviewer_position="", coder_position="",
+    )  # fmt: skip
+
+
 def words(desk: Desk, web: Project) -> None:
     """Comments, blocked, who am I."""
     desk.seat_run("coder", create_login(web, status="in_progress", round=1))
@@ -346,6 +361,7 @@ SCENES: dict[str, Callable[[Desk, Project], None]] = {
     "resolve": resolve,
     "several": several,
     "present": present,
+    "cards": cards,
     "words": words,
 }
 

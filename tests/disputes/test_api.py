@@ -513,6 +513,16 @@ def test_all_are_ruled_on_at_once(three: list[Conflict], tom: User) -> None:
     assert all(conflict.ref in reply.json()["message"] for conflict in three)
 
 
+def test_one_word_that_means_different_things_is_refused(task: Task, tom: User) -> None:
+    """1 is another choice on another kind of card."""
+    hint = open_conflict(task, add_finding(task), kind="silence", origin="flagged", opened_as="system")
+    card = open_conflict(task, kind="hands", origin="blocked", opened_as="system")
+    reply = resolve(tom, "ledger-7", "1", all=True)
+    assert (reply.status_code, reply.json()["code"]) == (422, "several_meanings")
+    assert reply.json()["message"] == f"1 would mean ask on {hint.ref}, retry on {card.ref}."
+    assert not Decision.objects.exists()
+
+
 def test_all_or_none_are_ruled_on(task: Task, tom: User) -> None:
     open_conflict(task, add_finding(task))
     open_conflict(task, kind="hands", origin="blocked", opened_as="system")
