@@ -531,6 +531,11 @@ def task_path(args: argparse.Namespace, api: Api, verb: str = "") -> str:
     return path_of("tasks", ref, verb)
 
 
+def projects_list(args: argparse.Namespace, api: Api) -> Reply:
+    """The projects that you may see."""
+    return get_rows(api, f"{API}projects/", status=args.status, search=args.search)
+
+
 def tasks_list(args: argparse.Namespace, api: Api) -> Reply:
     """The tasks that fit."""
     return get_rows(api, f"{API}tasks/", project=args.project, status=args.status, search=args.search)
@@ -1017,6 +1022,35 @@ def show_fields(args: argparse.Namespace, reply: Reply) -> str:
     return "\n".join(fields(reply))
 
 
+def show_projects(args: argparse.Namespace, reply: Reply) -> str:
+    """The table of projects, and below it what keeps one from work."""
+    rows = reply["results"]
+    if not rows:
+        return "No projects."
+    cells = [
+        (
+            row.get("slug"),
+            row.get("status"),
+            counted(row.get("tasks")),
+            row.get("target_branch"),
+            row.get("repository"),
+        )
+        for row in rows
+    ]
+    told = [table(("PROJECT", "STATUS", "TASKS", "BRANCH", "REPOSITORY"), cells)]
+    told += [f"{label(row.get('slug'))} waits: {line(row['trouble'])}" for row in rows if row.get("trouble")]
+    return "\n".join(told)
+
+
+def counted(tasks: object) -> str:
+    """2 completed, 1 in progress."""
+    if not isinstance(tasks, dict) or not tasks:
+        return "none"
+    return ", ".join(
+        f"{line(number)} {line(name).replace('_', ' ')}" for name, number in sorted(tasks.items())
+    )
+
+
 def show_tasks(args: argparse.Namespace, reply: Reply) -> str:
     """The table of tasks."""
     rows = reply["results"]
@@ -1241,6 +1275,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print the raw reply")
     top = Group(parser)
     add_tasks(Group(top.parser("tasks", "what is to be done", aliases=("task",))))
+    leaf = top.add("projects", "list the projects that you may see", projects_list, show_projects)
+    leaf.add_argument("--status", metavar="S", type=status)
+    leaf.add_argument("--search", metavar="X")
     add_disputes(Group(top.parser("dispute", "who is right")))
     leaf = top.add("comment", "say something on a task", comment, ref="task")
     leaf.add_argument("--body", required=True, metavar="TEXT")

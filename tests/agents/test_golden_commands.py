@@ -346,6 +346,16 @@ def unanswered(desk: Desk, web: Project) -> None:
     answers(desk, web)
 
 
+def projects(desk: Desk, web: Project) -> None:
+    """Two of Lea's, one of which waits for its repository; a third is nobody's here."""
+    Project.objects.filter(pk=web.pk).update(repo_url="https://bot:hunter2@example.org/web.git")
+    create_login(web, status="in_progress", round=1)
+    create_task(web, number=2, title="Add caching layer")
+    till = create_project("till", members={User.objects.get(username="lea"): "maintainer"}, status="paused")
+    Project.objects.filter(pk=till.pk).update(repo_url="git@example.org:till.git", trouble="no route to host")
+    create_project("secret")
+
+
 SCENES: dict[str, Callable[[Desk, Project], None]] = {
     "tasks": tasks,
     "update": update,
@@ -359,6 +369,7 @@ SCENES: dict[str, Callable[[Desk, Project], None]] = {
     "disputes": disputes,
     "stale": stale,
     "resolve": resolve,
+    "projects": projects,
     "several": several,
     "present": present,
     "cards": cards,
