@@ -1105,7 +1105,7 @@ def show_disputes(args: argparse.Namespace, reply: Reply) -> str:
     if not rows:
         return "No disputes."
     if args.stale:
-        return show_stale(rows, reply.get("count"), reply.get("stale_after_days", 7))
+        return show_stale(rows, reply.get("count"), reply.get("stale_after_days"))
     cells = ((row.get("ref"), task_title(row), row.get("status"), short_reason(row)) for row in rows)
     return table(("ID", "TASK", "STATUS", "REASON"), cells)
 
@@ -1115,8 +1115,9 @@ def show_stale(rows: list[Reply], count: object, days: object) -> str:
     number = count if isinstance(count, int) else len(rows)
     have = "dispute has" if number == 1 else "disputes have"
     cells = ((row.get("ref"), task_title(row), row.get("days_open")) for row in rows)
+    bound = f"> {line(days)} days" if isinstance(days, int) else "longer than their projects bear"
     return (
-        f"WARNING: {number} {have} been open for > {line(days)} days\n\n"
+        f"WARNING: {number} {have} been open for {bound}\n\n"
         f"{table(('ID', 'TASK', 'DAYS OPEN'), cells)}\n\n"
         "Run `steroids dispute show <id>` for details."
     )

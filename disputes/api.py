@@ -1,6 +1,5 @@
 """Reading disputes over REST, and ruling on them with a person's token."""
 
-from datetime import timedelta
 from typing import Any
 
 import django_filters
@@ -13,7 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from disputes import opinions, rulings
+from disputes import opinions, rulings, staleness
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.pages.queue import in_order
 from disputes.presenting import presentation
@@ -23,9 +22,9 @@ from tasks import idempotency
 from tasks.access import RULE, may, projects_for, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.policy import ProjectSettings
 from tasks.severities import SeverityFilter
 
-STALE_AFTER_DAYS = 7
 TEXT_MAX = 20_000
 
 
@@ -38,7 +37,7 @@ class DisputeFilter(django_filters.FilterSet):
         choices=[("open", "Open"), ("resolved", "Resolved")], method="filter_status"
     )
     stale = django_filters.ChoiceFilter(
-        choices=[("1", "Yes")], method="filter_stale", label="Open for more than seven days"
+        choices=[("1", "Yes")], method="filter_stale", label="Open for longer than the project bears"
     )
 
     class Meta:
@@ -50,8 +49,7 @@ class DisputeFilter(django_filters.FilterSet):
         return queryset.filter(opened if value == "open" else ~opened)
 
     def filter_stale(self, queryset: QuerySet[Dispute], name: str, value: str) -> QuerySet[Dispute]:
-        limit = timezone.now() - timedelta(days=STALE_AFTER_DAYS)
-        return queryset.filter(status=Dispute.Status.OPEN, opened_at__lt=limit)
+        return queryset.filter(staleness.stale())
 
 
 class TaskNameSerializer(serializers.Serializer[Any]):
@@ -262,7 +260,9 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             queryset = queryset.order_by("-pk")[: min(int(recent), 200)]
         page = self.paginate_queryset(queryset)
         reply = self.get_paginated_response(DisputeSerializer(page, many=True).data)
-        reply.data["stale_after_days"] = STALE_AFTER_DAYS
+        limits = {staleness.days_of(dispute.project) for dispute in page or []}
+        limits = limits or {ProjectSettings().timeout_days}
+        reply.data["stale_after_days"] = limits.pop() if len(limits) == 1 else None
         return reply
 
     @extend_schema(responses=DisputeDetailSerializer)

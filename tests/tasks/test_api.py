@@ -571,14 +571,14 @@ def test_a_task_says_where_among_the_stages_it_stands() -> None:
 
 def test_projects_are_listed_to_their_members_with_their_tasks(ledger: Project, vera: User) -> None:
     create_project("secret")
-    for number, status in enumerate(("pending", "pending", "completed"), start=1):
+    for number, status in enumerate(("pending", "pending", "in_progress"), start=1):
         create_task(ledger, number=number, status=status)
     client = client_of(vera)
     client.get("/api/v1/projects/")
     with CaptureQueriesContext(connection) as few:
         reply = client.get("/api/v1/projects/").json()
     assert [row["slug"] for row in reply["results"]] == ["ledger"]
-    assert reply["results"][0]["tasks"] == {"pending": 2, "completed": 1}
+    assert reply["results"][0]["tasks"] == {"pending": 2, "in_progress": 1}
     for number in range(3):
         create_task(create_project(f"more-{number}", members={vera: "viewer"}))
     with CaptureQueriesContext(connection) as many:
