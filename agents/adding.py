@@ -1,5 +1,6 @@
 """Adding an agent from the command line."""
 
+import os
 from collections.abc import Iterable
 
 from django.core.exceptions import ValidationError
@@ -7,18 +8,42 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from agents.models import Agent
+from agents.providers.base import ProviderError, find_program
+from agents.providers.registry import provider_for
+from agents.runtime import commands
 from tasks.models import Project
 
+ELSEWHERE = "Where another host starts it, say --elsewhere."
 
-def add(agent: Agent, slugs: Iterable[str]) -> str:
+
+def missing_program(agent: Agent) -> str:
+    """What this host lacks to start the agent, and where it was looked for; empty where it lacks nothing."""
+    name, path = provider_for(agent).program(agent.settings), commands.system_path()
+    if not name:
+        return ""
+    try:
+        find_program(name, path)
+    except ProviderError as error:
+        if not os.path.dirname(name):
+            return f"{error} It was looked for in {path.replace(os.pathsep, ', ')}."
+        place = os.path.abspath(name)
+        if os.path.isfile(place):
+            return f"{error} {place} is not executable."
+        return f"{error} There is no file {place}."
+    return ""
+
+
+def add(agent: Agent, slugs: Iterable[str], *, elsewhere: bool = False) -> str:
     """Keep a new agent that works in these projects, or everywhere; in words where that is.
 
-    Raises CommandError, and then nothing is kept.
+    `elsewhere` takes it though this host lacks its program. Raises CommandError, and then nothing is kept.
     """
     try:
         agent.full_clean()
     except ValidationError as error:
         raise CommandError(" ".join(error.messages)) from error
+    if not elsewhere and (missing := missing_program(agent)):
+        raise CommandError(f"{missing} {ELSEWHERE}")
     wanted = set(slugs)
     projects = list(Project.objects.filter(slug__in=wanted))
     if missing := wanted - {project.slug for project in projects}:

@@ -19,6 +19,7 @@ from agents import (
     prompt_admin,  # noqa: F401  (registers the prompts of projects)
     pulling,
 )
+from agents.adding import missing_program
 from agents.models import Agent, Host, Output, Prompt, ProviderPause, Run, Token, new_token, token_hash
 from agents.pages.log import plain
 from tasks.admin.base import (
@@ -109,6 +110,13 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
     @action(description="Save and check")
     def save_and_check(self, request: HttpRequest, agent: Agent) -> None:
         self._ask(request, [agent])
+
+    def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
+        """Web server and agent host may be two machines: what this one lacks is said, and not refused."""
+        super().save_model(request, obj, form, change)
+        if missing := missing_program(obj):
+            says = f"{missing} Saved all the same: another host may have it."
+            self.message_user(request, says, messages.WARNING)
 
     def _ask(self, request: HttpRequest, agents: list[Agent]) -> None:
         """The check is a process of its own; the page shows its result once it is there."""

@@ -41,26 +41,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
 SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 5.0, 30.0
 RESTARTING = (502, 503, 504)
 
-DECISIONS = {
-    "reviewer": "uphold_reviewer",
-    "a": "uphold_reviewer",
-    "uphold_reviewer": "uphold_reviewer",
-    "coder": "uphold_coder",
-    "b": "uphold_coder",
-    "uphold_coder": "uphold_coder",
-    "compromise": "compromise",
-    "c": "compromise",
-    "custom": "other",
-    "d": "other",
-    "other": "other",
-    "retry": "retry",
-    "defer": "defer",
-    "cancel": "cancel",
-    "raise": "raise_cap",
-}
 VERDICTS = ("ENFORCE", "DISMISS", "ESCALATE")
 ESCALATIONS = ("concurrency", "security", "performance", "architecture", "unknown")
-SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
+SEVERITIES = ("critical", "high", "medium", "low")
 SHORT_REASONS = {  # as the list of disputes names them
     "architecture_disagreement": "architecture",
     "specification_ambiguity": "specification",
@@ -548,6 +531,11 @@ def task_path(args: argparse.Namespace, api: Api, verb: str = "") -> str:
     return path_of("tasks", ref, verb)
 
 
+def projects_list(args: argparse.Namespace, api: Api) -> Reply:
+    """The projects that you may see."""
+    return get_rows(api, f"{API}projects/", status=args.status, search=args.search)
+
+
 def tasks_list(args: argparse.Namespace, api: Api) -> Reply:
     """The tasks that fit."""
     return get_rows(api, f"{API}tasks/", project=args.project, status=args.status, search=args.search)
@@ -693,19 +681,17 @@ def dispute_show(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def dispute_resolve(args: argparse.Namespace, api: Api) -> Reply:
-    """The notes are the rationale and, for a ruling in own words without --text, the ruling too."""
-    text = args.text
-    if args.decision == "other" and not (text or "").strip():
-        text = args.notes
-        if not (text or "").strip():
-            raise Stop(USAGE, "A ruling in your own words needs them: give --notes or --text.")
+    """The notes are the rationale and, for a ruling in own words without --text, the ruling too.
+
+    Which words a card knows is the server's to say: they stand in its options.
+    """
     return api.post(
         path_of("disputes", args.ref, "resolve"),
         decision=args.decision,
         notes=args.notes,
         conflict=args.conflict,
         all=args.all or None,
-        text=text,
+        text=args.text,
     )
 
 
@@ -1036,6 +1022,35 @@ def show_fields(args: argparse.Namespace, reply: Reply) -> str:
     return "\n".join(fields(reply))
 
 
+def show_projects(args: argparse.Namespace, reply: Reply) -> str:
+    """The table of projects, and below it what keeps one from work."""
+    rows = reply["results"]
+    if not rows:
+        return "No projects."
+    cells = [
+        (
+            row.get("slug"),
+            row.get("status"),
+            counted(row.get("tasks")),
+            row.get("target_branch"),
+            row.get("repository"),
+        )
+        for row in rows
+    ]
+    told = [table(("PROJECT", "STATUS", "TASKS", "BRANCH", "REPOSITORY"), cells)]
+    told += [f"{label(row.get('slug'))} waits: {line(row['trouble'])}" for row in rows if row.get("trouble")]
+    return "\n".join(told)
+
+
+def counted(tasks: object) -> str:
+    """2 completed, 1 in progress."""
+    if not isinstance(tasks, dict) or not tasks:
+        return "none"
+    return ", ".join(
+        f"{line(number)} {line(name).replace('_', ' ')}" for name, number in sorted(tasks.items())
+    )
+
+
 def show_tasks(args: argparse.Namespace, reply: Reply) -> str:
     """The table of tasks."""
     rows = reply["results"]
@@ -1090,7 +1105,7 @@ def show_disputes(args: argparse.Namespace, reply: Reply) -> str:
     if not rows:
         return "No disputes."
     if args.stale:
-        return show_stale(rows, reply.get("count"), reply.get("stale_after_days", 7))
+        return show_stale(rows, reply.get("count"), reply.get("stale_after_days"))
     cells = ((row.get("ref"), task_title(row), row.get("status"), short_reason(row)) for row in rows)
     return table(("ID", "TASK", "STATUS", "REASON"), cells)
 
@@ -1100,8 +1115,9 @@ def show_stale(rows: list[Reply], count: object, days: object) -> str:
     number = count if isinstance(count, int) else len(rows)
     have = "dispute has" if number == 1 else "disputes have"
     cells = ((row.get("ref"), task_title(row), row.get("days_open")) for row in rows)
+    bound = f"> {line(days)} days" if isinstance(days, int) else "longer than their projects bear"
     return (
-        f"WARNING: {number} {have} been open for > {line(days)} days\n\n"
+        f"WARNING: {number} {have} been open for {bound}\n\n"
         f"{table(('ID', 'TASK', 'DAYS OPEN'), cells)}\n\n"
         "Run `steroids dispute show <id>` for details."
     )
@@ -1139,6 +1155,13 @@ def show_conflict(conflict: Reply) -> list[str]:
         lines += ["", *clean(conflict["presentation"]).split("\n")]
     for each in objects(conflict.get("opinions")):
         lines += ["", *show_opinion(each)]
+    options = objects(conflict.get("options"))
+    if options and conflict.get("status") == "open":
+        words = ", ".join(f"{line(each.get('letter'))} or {line(each.get('key'))}" for each in options)
+        lines += [
+            "",
+            f"Rule with `steroids dispute resolve {line(conflict.get('ref'))} --decision WORD`: {words}.",
+        ]
     if isinstance(conflict.get("decision"), dict):
         lines += ["", *show_decision(conflict["decision"])]
     return lines
@@ -1172,15 +1195,6 @@ def show_decision(decision: Reply) -> list[str]:
 
 
 # --- The command line ---
-
-
-def decision(text: str) -> str:
-    """The key of a decision, from its word or letter."""
-    try:
-        return DECISIONS[text.lower()]
-    except KeyError:
-        known = "reviewer, coder, compromise, custom, A, B, C, D, retry, defer, cancel, raise"
-        raise argparse.ArgumentTypeError(f"'{line(text)}' is none of {known}") from None
 
 
 def status(text: str) -> str:
@@ -1262,6 +1276,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print the raw reply")
     top = Group(parser)
     add_tasks(Group(top.parser("tasks", "what is to be done", aliases=("task",))))
+    leaf = top.add("projects", "list the projects that you may see", projects_list, show_projects)
+    leaf.add_argument("--status", metavar="S", type=status)
+    leaf.add_argument("--search", metavar="X")
     add_disputes(Group(top.parser("dispute", "who is right")))
     leaf = top.add("comment", "say something on a task", comment, ref="task")
     leaf.add_argument("--body", required=True, metavar="TEXT")
@@ -1340,7 +1357,7 @@ def add_disputes(disputes: Group) -> None:
     leaf.add_argument("--reason", required=True, metavar="R", help="such as security_concern")
     leaf.add_argument("--position", metavar="P", help="what you hold, and why")
     leaf.add_argument("--finding", metavar="CODE", help="the finding it is about")
-    leaf.add_argument("--severity", type=str.upper, choices=SEVERITIES)
+    leaf.add_argument("--severity", type=str.lower, choices=SEVERITIES)
     leaf.add_argument("--model", metavar="M", help="a label")
     leaf = disputes.add("log", "record a minor disagreement; nothing waits for it", dispute_log, ref="task")
     leaf.add_argument("--minor", action="store_true", help="always so")
@@ -1357,8 +1374,8 @@ def add_disputes(disputes: Group) -> None:
 def add_resolve(disputes: Group) -> None:
     """`steroids dispute resolve`."""
     leaf = disputes.add("resolve", "rule on a dispute", dispute_resolve, ref="a dispute, conflict or task")
-    words = "reviewer|coder|compromise|custom, or A|B|C|D; for a card that asks for hands retry|defer|cancel"
-    leaf.add_argument("--decision", required=True, metavar="WORD", type=decision, help=words)
+    words = "an option of the card, by its letter or its word, such as A, reviewer, 1 or retry: see `show`"
+    leaf.add_argument("--decision", required=True, metavar="WORD", help=words)
     leaf.add_argument("--notes", metavar="N", help="why; for custom also the ruling itself")
     leaf.add_argument("--text", metavar="T", help="the ruling itself, in your own words")
     which = leaf.add_mutually_exclusive_group()

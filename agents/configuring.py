@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
 
+from agents.adding import ELSEWHERE, missing_program
 from agents.models import Agent
 from tasks.configuring import configure
 from tasks.events import Actor, record
@@ -42,17 +43,20 @@ class _DryRun(Exception):  # noqa: N818  (nothing went wrong)
     """Ends the transaction of a dry run."""
 
 
-def import_config(project: Project, text: str, *, actor: Actor, dry_run: bool = False) -> list[str]:
+def import_config(
+    project: Project, text: str, *, actor: Actor, dry_run: bool = False, elsewhere: bool = False
+) -> list[str]:
     """Bring the project and its agents into the shape of the file, and say what that changed.
 
-    Raises FaultyFile with all that is wrong; then nothing is changed. A dry run changes nothing either.
+    `elsewhere` takes agents whose program this host lacks. Raises FaultyFile with all that is wrong; then
+    nothing is changed. A dry run changes nothing either.
     """
     file = read_settings(text)
     said: list[str] = []
     try:
         with transaction.atomic():
             said += _settings(project, file, actor)
-            said += _agents(project, file.agents, actor)
+            said += _agents(project, file.agents, actor, elsewhere)
             if dry_run:
                 raise _DryRun
     except _DryRun:
@@ -83,12 +87,12 @@ def _settings(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
 # --- Agents -------------------------------------------------------------------------------------------------
 
 
-def _agents(project: Project, entries: Sequence[AgentEntry], actor: Actor) -> list[str]:
+def _agents(project: Project, entries: Sequence[AgentEntry], actor: Actor, elsewhere: bool) -> list[str]:
     said: list[str] = []
     faults: list[Fault] = []
     for entry in entries:
         try:
-            said += _agent(project, entry, actor)
+            said += _agent(project, entry, actor, elsewhere)
         except ValidationError as error:
             faults += _faults(entry, error)
     if faults:
@@ -96,7 +100,7 @@ def _agents(project: Project, entries: Sequence[AgentEntry], actor: Actor) -> li
     return said
 
 
-def _agent(project: Project, entry: AgentEntry, actor: Actor) -> list[str]:
+def _agent(project: Project, entry: AgentEntry, actor: Actor, elsewhere: bool) -> list[str]:
     """Make the agent, or give it what the entry says and leave the rest of it."""
     name = entry.values["name"]
     agent = Agent.objects.filter(name=name).first()
@@ -105,8 +109,11 @@ def _agent(project: Project, entry: AgentEntry, actor: Actor) -> list[str]:
     for key, field in FIELDS.items():
         if key in entry.values:
             setattr(row, field, entry.values[key])
+    started = (row.provider, row.settings)
     _set_command(row, entry.values)
     row.full_clean()
+    if not elsewhere and (agent is None or started != (row.provider, row.settings)):
+        _require_program(row)
     row.save()
     joins = agent is None or (row.projects.exists() and not row.projects.filter(pk=project.pk).exists())
     if joins:
@@ -122,6 +129,12 @@ def _agent(project: Project, entry: AgentEntry, actor: Actor) -> list[str]:
     record(project, "agent_edited", actor=actor, note=f"{name}: {note}")
     is_shared = bool(changed) and row.projects.count() != 1
     return [f"agent {name}: {note}" + (" (it works on other projects too)" if is_shared else "")]
+
+
+def _require_program(agent: Agent) -> None:
+    """Raises ValidationError."""
+    if missing := missing_program(agent):
+        raise ValidationError({"settings": f"{missing} {ELSEWHERE}"})
 
 
 def _set_command(agent: Agent, values: dict[str, Any]) -> None:

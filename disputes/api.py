@@ -1,6 +1,5 @@
 """Reading disputes over REST, and ruling on them with a person's token."""
 
-from datetime import timedelta
 from typing import Any
 
 import django_filters
@@ -13,19 +12,19 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from disputes import opinions, rulings
+from disputes import opinions, rulings, staleness
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.pages.queue import in_order
 from disputes.presenting import presentation
-from disputes.protocol.options import WORDS, choice
+from disputes.protocol.options import choice, read_choice
 from disputes.protocol.synthesis import Source
 from tasks import idempotency
 from tasks.access import RULE, may, projects_for, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.models import SEVERITY_CHOICES
+from tasks.policy import ProjectSettings
+from tasks.severities import SeverityFilter
 
-STALE_AFTER_DAYS = 7
 TEXT_MAX = 20_000
 
 
@@ -33,12 +32,12 @@ class DisputeFilter(django_filters.FilterSet):
     """open = waits for a human; resolved = ruled or closed."""
 
     project = django_filters.CharFilter(field_name="project__slug")
-    severity = django_filters.ChoiceFilter(choices=SEVERITY_CHOICES)
+    severity = SeverityFilter()
     status = django_filters.ChoiceFilter(
         choices=[("open", "Open"), ("resolved", "Resolved")], method="filter_status"
     )
     stale = django_filters.ChoiceFilter(
-        choices=[("1", "Yes")], method="filter_stale", label="Open for more than seven days"
+        choices=[("1", "Yes")], method="filter_stale", label="Open for longer than the project bears"
     )
 
     class Meta:
@@ -50,8 +49,7 @@ class DisputeFilter(django_filters.FilterSet):
         return queryset.filter(opened if value == "open" else ~opened)
 
     def filter_stale(self, queryset: QuerySet[Dispute], name: str, value: str) -> QuerySet[Dispute]:
-        limit = timezone.now() - timedelta(days=STALE_AFTER_DAYS)
-        return queryset.filter(status=Dispute.Status.OPEN, opened_at__lt=limit)
+        return queryset.filter(staleness.stale())
 
 
 class TaskNameSerializer(serializers.Serializer[Any]):
@@ -189,7 +187,7 @@ class DisputeDetailSerializer(DisputeSerializer):
 
 class ResolveSerializer(serializers.Serializer[Any]):
     decision = serializers.CharField(
-        max_length=20, help_text="reviewer, coder, custom, A to D, retry, defer, cancel"
+        max_length=40, help_text="The letter, key or title of an option that the conflict offers."
     )
     notes = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
     text = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
@@ -262,7 +260,9 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             queryset = queryset.order_by("-pk")[: min(int(recent), 200)]
         page = self.paginate_queryset(queryset)
         reply = self.get_paginated_response(DisputeSerializer(page, many=True).data)
-        reply.data["stale_after_days"] = STALE_AFTER_DAYS
+        limits = {staleness.days_of(dispute.project) for dispute in page or []}
+        limits = limits or {ProjectSettings().timeout_days}
+        reply.data["stale_after_days"] = limits.pop() if len(limits) == 1 else None
         return reply
 
     @extend_schema(responses=DisputeDetailSerializer)
@@ -340,20 +340,13 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         body = ResolveSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         data = body.validated_data
-        option = WORDS.get(data["decision"].strip().lower())
-        if option is None:
-            raise Refused(
-                "unknown_option", f"{data['decision']!r} is no decision.",
-                "Say reviewer, coder, compromise or custom (A, B, C, D); where hands are asked for retry, "
-                "defer, cancel.",
-                status=422,
-            )  # fmt: skip
+        chosen = _chosen(dispute, ref, data["conflict"], take_all=data["all"])
         decided = [
             rulings.decide(
                 conflict, option, user=request.user, rationale=data["notes"], undo_seconds=0,
                 text=data["text"] or _own_words(conflict, option, data["notes"]),
             )
-            for conflict in _chosen(dispute, ref, data["conflict"], take_all=data["all"])
+            for conflict, option in _meant(data["decision"], chosen)
         ]  # fmt: skip
         dispute = self.get_object()
         named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
@@ -365,6 +358,21 @@ def _refuse_runs(request: Request, what: str, verb: str) -> None:
     """Raises Refused: wrong_role."""
     if getattr(request.user, "task_pk", None) is not None:
         raise Refused("wrong_role", f"No agent may {what}.", f"A human of the project {verb}.", status=403)
+
+
+def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
+    """What the word means on each card; a word that a card does not know is refused where it is ruled on.
+
+    Raises Refused: several_meanings.
+    """
+    known = [(c, choice.option) for c in chosen if (choice := read_choice(word, c.kind, c.origin))]
+    if len({option for _, option in known}) > 1:
+        told = ", ".join(f"{option} on {conflict.ref}" for conflict, option in known)
+        raise Refused(
+            "several_meanings", f"{word} would mean {told}.", "Name one with --conflict CODE.", status=422
+        )
+    means = dict(known)
+    return [(conflict, means.get(conflict, word)) for conflict in chosen]
 
 
 def _own_words(conflict: Conflict, option: str, notes: str) -> str:

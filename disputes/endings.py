@@ -66,6 +66,33 @@ def end_project(
     )
     result = decide(standing, settings_of(project))
     _check_end(project, chosen, result, standing, checked=checked, confirm=confirm)
+    return _end(project, chosen, result, standing, actor, reason, now)
+
+
+@transaction.atomic
+def abandon(project: Project, *, actor: Actor, reason: str) -> Project:
+    """End it as abandoned in the name of whoever works the machine, whose rights nobody asks for.
+
+    Raises Refused: already_ended.
+    """
+    project = Project.objects.select_for_update().get(pk=project.pk)
+    if project.exit_type:
+        raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
+    standing = standing_of(project)
+    standing = replace(standing, asked=ask_for(Exit.ABANDONED, standing))
+    result = decide(standing, settings_of(project))
+    return _end(project, Exit.ABANDONED, result, standing, actor, reason, timezone.now())
+
+
+def _end(
+    project: Project,
+    chosen: Exit,
+    result: Result,
+    standing: Standing,
+    actor: Actor,
+    reason: str,
+    now: datetime,
+) -> Project:
     history = [_result(row) for row in project.checkpoints.filter(number__gt=0).order_by("number")]
     told = summarise(result, standing, _spent(project, now), history).to_json()
     told |= {"by": actor.label, "at": now.isoformat(), "reason": reason.strip()[:2000]}

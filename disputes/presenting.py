@@ -40,13 +40,31 @@ def presentation(conflict: Conflict, options: Sequence[OptionView]) -> str:
             synthesis_by=conflict.synthesis_by,
             evidence=tuple(map(str, conflict.evidence)),
             is_implicit=is_implicit(conflict),
+            opened_by=_opened_by(conflict),
+            is_outsiders=conflict.origin == Conflict.Origin.CLI and conflict.opened_as == "human",
         )
     )
 
 
 def is_implicit(conflict: Conflict) -> bool:
-    """Whether nobody disagreed aloud: the conflict came of silence."""
-    return conflict.origin in IMPLICIT or conflict.coder_position == NOT_STATED
+    """Whether nobody disagreed aloud: the conflict came of silence, and nobody opened it."""
+    unheard = conflict.opened_as == "system" and conflict.coder_position == NOT_STATED
+    return unheard or conflict.origin in IMPLICIT
+
+
+def _opened_by(conflict: Conflict) -> str:
+    """Who opened it, as a sentence begins. A reopened conflict names its sides, not who reopened it."""
+    match conflict.opened_as:
+        case "system":
+            return ""
+        case "human":
+            name = conflict.coder_label if conflict.origin == Conflict.Origin.CLI else ""
+            return name or "A person of the project"
+        case "reviewer":
+            side, label = "The reviewer", conflict.reviewer_label
+        case _:
+            side, label = "The coder", conflict.coder_label
+    return f"{side} {label}" if label else side
 
 
 def heard(position: str) -> str:

@@ -9,10 +9,11 @@ from disputes.work_urls import api_urlpatterns
 from steroidsweb.errors import not_found
 from steroidsweb.health import healthz
 from steroidsweb.sign_in import sign_in
-from tasks.api import TaskViewSet
+from tasks.api import ProjectViewSet, TaskViewSet
 
 router = DefaultRouter()
 router.include_root_view = router.include_format_suffixes = False
+router.register("projects", ProjectViewSet, basename="project")
 router.register("tasks", TaskViewSet, basename="task")
 router.register("disputes", DisputeViewSet, basename="dispute")
 

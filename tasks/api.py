@@ -12,10 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks import idempotency
-from tasks.access import MAINTAIN, RULE, tasks_for
+from tasks.access import MAINTAIN, RULE, projects_for, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.models import SEVERITY_CHOICES, STATUS_CHOICES, Finding, Task
+from tasks.models import STATUS_CHOICES, Finding, Project, Task
+from tasks.projects import address_of, counts_of
+from tasks.severities import SeverityFilter
 from tasks.states import Status
 from tasks.waiting import spent_line, waiting_line
 
@@ -25,7 +27,7 @@ class TaskFilter(django_filters.FilterSet):
 
     project = django_filters.CharFilter(field_name="project__slug")
     status = django_filters.ChoiceFilter(choices=STATUS_CHOICES)
-    severity = django_filters.ChoiceFilter(choices=SEVERITY_CHOICES)
+    severity = SeverityFilter()
     search = django_filters.CharFilter(method="filter_search", label="Words of the title or the text")
 
     class Meta:
@@ -34,6 +36,60 @@ class TaskFilter(django_filters.FilterSet):
 
     def filter_search(self, queryset: QuerySet[Task], name: str, value: str) -> QuerySet[Task]:
         return queryset.filter(Q(title__icontains=value) | Q(body__icontains=value))
+
+
+class ProjectFilter(django_filters.FilterSet):
+    """The filters of the list of projects."""
+
+    status = django_filters.ChoiceFilter(choices=Project.Status.choices)
+    search = django_filters.CharFilter(method="filter_search", label="Words of the name or the short name")
+
+    class Meta:
+        model = Project
+        fields = ["status", "search"]
+
+    def filter_search(self, queryset: QuerySet[Project], name: str, value: str) -> QuerySet[Project]:
+        return queryset.filter(Q(name__icontains=value) | Q(slug__icontains=value))
+
+
+class ProjectSerializer(serializers.ModelSerializer[Project]):
+    """A project in the list."""
+
+    repository = serializers.SerializerMethodField()
+    tasks = serializers.SerializerMethodField(help_text="How many there are of each status.")
+
+    class Meta:
+        model = Project
+        fields = [
+            "slug", "name", "repository", "target_branch", "status", "trouble", "exit_type", "tasks",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_repository(self, project: Project) -> str:
+        return address_of(project)
+
+    @extend_schema_field(serializers.DictField(child=serializers.IntegerField()))
+    def get_tasks(self, project: Project) -> dict[str, int]:
+        counts: dict[int, dict[str, int]] = self.context["counts"]
+        return counts[project.pk]
+
+
+class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
+    """Projects that you are a member of."""
+
+    queryset = Project.objects.none()
+    serializer_class = ProjectSerializer
+    filterset_class = ProjectFilter
+
+    def get_queryset(self) -> QuerySet[Project]:
+        if getattr(self, "swagger_fake_view", False):
+            return Project.objects.none()
+        return projects_for(self.request.user).order_by("slug")
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        context = self.get_serializer_context() | {"counts": counts_of(page)}
+        return self.get_paginated_response(ProjectSerializer(page, many=True, context=context).data)
 
 
 class TaskSerializer(serializers.ModelSerializer[Task]):

@@ -1,6 +1,10 @@
 """Rows that nobody changes or deletes once written: the database itself refuses (C17)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from django.db import connection
 
 SQLITE_CREATE = """
 CREATE TRIGGER {table}_no_{verb_lower} BEFORE {verb} ON {table}
@@ -20,18 +24,41 @@ def install(schema_editor: Any, table: str, verbs: tuple[str, ...] = ("UPDATE", 
     """Make the table append-only on SQLite and PostgreSQL."""
     if schema_editor.connection.vendor == "postgresql":
         schema_editor.execute(POSTGRES_FUNCTION, params=None)
-        template = POSTGRES_CREATE
-    else:
-        template = SQLITE_CREATE
     for verb in verbs:
-        schema_editor.execute(template.format(table=table, verb=verb, verb_lower=verb.lower()), params=None)
+        schema_editor.execute(_create(schema_editor.connection.vendor, table, verb), params=None)
 
 
 def remove(schema_editor: Any, table: str, verbs: tuple[str, ...] = ("UPDATE", "DELETE")) -> None:
     """Take the triggers away again."""
-    on_table = f" ON {table}" if schema_editor.connection.vendor == "postgresql" else ""
     for verb in verbs:
-        schema_editor.execute(f"DROP TRIGGER IF EXISTS {table}_no_{verb.lower()}{on_table}", params=None)
+        schema_editor.execute(_drop(schema_editor.connection.vendor, table, verb), params=None)
+
+
+def _create(vendor: str, table: str, verb: str) -> str:
+    template = POSTGRES_CREATE if vendor == "postgresql" else SQLITE_CREATE
+    return template.format(table=table, verb=verb, verb_lower=verb.lower())
+
+
+def _drop(vendor: str, table: str, verb: str) -> str:
+    on_table = f" ON {table}" if vendor == "postgresql" else ""
+    return f"DROP TRIGGER IF EXISTS {table}_no_{verb.lower()}{on_table}"
+
+
+@contextmanager
+def lifted(table: str) -> Iterator[None]:
+    """Within a transaction, and seen by nobody else: rows may be deleted until the end of the block."""
+    with connection.cursor() as cursor:
+        _settle()
+        cursor.execute(_drop(connection.vendor, table, "DELETE"))
+        yield
+        _settle()
+        cursor.execute(_create(connection.vendor, table, "DELETE"))
+
+
+def _settle() -> None:
+    """PostgreSQL drops no trigger of a table while references of its rows are still to be checked."""
+    if connection.vendor == "postgresql":
+        connection.check_constraints()
 
 
 def install_fixed(schema_editor: Any, table: str, fixed: tuple[str, ...], one_way: tuple[str, ...]) -> None:

@@ -52,12 +52,16 @@ def import_todo(project: Project, text: str, *, actor: Actor) -> ImportReport:
     """Bring the project's sections and tasks into the shape of the file, in one transaction.
 
     A known task keeps its status, whatever the file says. What the file does not hold stays, ranked behind
-    what it holds. Raises TodoError with every problem (of cycles the first); then nothing has changed.
+    what it holds. Raises TodoError with every problem (of cycles the first), or because there is no task in
+    it; then nothing has changed.
     """
     wanted = todo.parse(text)
     with transaction.atomic():
         locked(Project.objects).get(pk=project.pk)  # two imports would give out the same numbers
-        return _Import(project, wanted, todo.split_lines(text), actor).run()
+        report = _Import(project, wanted, todo.split_lines(text), actor).run()
+        if not wanted.has_tasks:
+            raise TodoError([todo.no_task(text)])
+        return report
 
 
 def export_todo(project: Project) -> str:

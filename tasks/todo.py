@@ -44,6 +44,8 @@ ATTRIBUTES = ("source", "severity", "tags", "depends")
 HEADING = re.compile(r"(#{2,})[ \t]*(.*)")
 # Not a link such as "- [a](b)"; up to three characters, so that "[ x]" and "[ok]" are refused, not skipped.
 TASK = re.compile(r"(?:-[ \t]*|[*+][ \t]+)\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
+# What a person may have meant as a task: "- Do it", "1. Do it", "1. [ ] Do it".
+ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[^\[\]]{0,3}\](?![(\[:]))?[ \t]*(\S.*)")
 AFTER = re.compile(r"after:(.*)", re.IGNORECASE)
 ATTRIBUTE = re.compile(r"([A-Za-z][\w-]*):(\s*)(.*)")
 IDENTITY = re.compile(r"<!--\s*t:\s*([A-Za-z0-9_-]+-[1-9][0-9]{0,8})\s*-->")
@@ -109,6 +111,10 @@ class TodoFile:
     preamble: str = ""
     sections: tuple[TodoSection, ...] = ()
 
+    @property
+    def has_tasks(self) -> bool:
+        return any(section.tasks for section in self.sections)
+
     def parents(self) -> list[int | None]:
         """For each section the index of the one that it sits in."""
         found: list[int | None] = []
@@ -128,6 +134,19 @@ def parse(text: str) -> TodoFile:
     if size > MAX_BYTES:
         raise TodoError([Problem(1, "", f"The file has {size} bytes; {MAX_BYTES} are the limit.")])
     return _Reader(split_lines(text)).read()
+
+
+def no_task(text: str) -> Problem:
+    """What to say of a file without a task: at the first line that may be meant as one, where it has one."""
+    lines = split_lines(text)
+    for number, line in enumerate(lines, start=1):
+        if item := ITEM.fullmatch(line):
+            return Problem.at(lines, number, f"The file holds no task. {_box_of(item)}")
+    return Problem.at(lines, 1, "The file holds no task. A task is a line such as `- [ ] Say what it does`.")
+
+
+def _box_of(item: re.Match[str]) -> str:
+    return f"A task begins with a dash and a box: `- [ ] {as_line(item[1])[:EXCERPT_MAX]}`."
 
 
 def render(todo: TodoFile) -> str:
@@ -310,7 +329,9 @@ class _Reader:
         for number, line in enumerate(block.lines[used:], start=block.line + 1 + used):
             content = _dedented(line)
             if content is None:
-                self.report(number, "Text below a task is indented by two spaces.")
+                indented = "Text below a task is indented by two spaces."
+                item = ITEM.fullmatch(line)
+                self.report(number, f"{_box_of(item)} {indented}" if item else indented)
             else:
                 lines.append(content)
         return _trimmed(lines)

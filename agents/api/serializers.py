@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from disputes.protocol.documents import MAX_BYTES
-from tasks.models import SEVERITY_CHOICES
 from tasks.models.choices import validate_sha
+from tasks.severities import SeverityField
 from tasks.stages import REASONS, UNKNOWN
 
 NOTES_MAX = 20_000
@@ -63,7 +63,7 @@ class OpenDisputeSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=300)
     position = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
     finding = serializers.CharField(required=False, allow_blank=True, max_length=24, default="")
-    severity = serializers.ChoiceField(choices=SEVERITY_CHOICES, required=False)
+    severity = SeverityField(required=False)
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
 
 

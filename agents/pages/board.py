@@ -15,9 +15,10 @@ from agents.models import Agent
 from agents.pages import moves
 from agents.pages.standing import Facts, Standing, standing_of
 from tasks import stages
-from tasks.models import SEVERITY_CHOICES, Comment, Project, Task
+from tasks.models import Comment, Project, Task
 from tasks.objections import BACK, tag_of
 from tasks.policy import ProjectSettings
+from tasks.severities import SeverityFilter
 from tasks.stages import Stage
 from tasks.states import MEANINGS, MOVES, STARTABLE, Status
 
@@ -161,7 +162,7 @@ class BoardFilter(django_filters.FilterSet):
         widget=SearchInput(attrs={"placeholder": "Search tasks"}),
     )  # fmt: skip
     section = django_filters.ChoiceFilter(label="Section", empty_label="Section")
-    severity = django_filters.ChoiceFilter(label="Severity", choices=SEVERITY_CHOICES, empty_label="Severity")
+    severity = SeverityFilter(label="Severity", empty_label="Severity")
 
     dispute = django_filters.ChoiceFilter(label="Dispute", empty_label="Dispute", method="between")
 

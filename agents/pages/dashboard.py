@@ -51,7 +51,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "sections": _sections(projects),
         "paused": paused_accounts(request.user),
         "unwatched": unwatched([each for each in rows if each.status == Project.Status.ACTIVE]),
-        **_health(),
+        **health(),
         "given_up": channels.given_up_for(request.user),
     }
 
@@ -118,7 +118,7 @@ def _per_section(tasks: Any, sections: list[Section]) -> dict[int, int]:
     return dict(counted.order_by().values_list("section").annotate(n=Count("pk")))
 
 
-def _health() -> dict[str, Any]:
+def health() -> dict[str, Any]:
     """Which hosts reported lately, and when the loop last turned."""
     now = timezone.now()
     alive_since = now - timedelta(seconds=settings.DURATIONS["lease"])

@@ -47,6 +47,10 @@ class Provider(ABC):
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         """The argument list, without secrets; the prompt is on standard input. Raises ProviderError."""
 
+    def program(self, settings: dict[str, Any]) -> str:
+        """The program that a host needs for it, by name or path; empty where that is known only in a run."""
+        return ""
+
     def passes(self, settings: dict[str, Any]) -> list[str]:
         """Names of the host's variables that the agent may see: its own sign-in, and nothing of ours."""
         return checked_names(settings)

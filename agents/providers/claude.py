@@ -39,7 +39,7 @@ class Claude(Cli):
     """The key is given as ANTHROPIC_API_KEY; a subscription's CLAUDE_CODE_OAUTH_TOKEN goes by `pass`."""
 
     title = "Claude Code"
-    program = "claude"
+    command = "claude"
     key_variable = "ANTHROPIC_API_KEY"
     sign_in_place = ".claude/.credentials.json"
 

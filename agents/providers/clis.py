@@ -35,7 +35,7 @@ class Cli(Provider):
     """
 
     title: str
-    program: str
+    command: str
     key_variable: str  # where the operator has the key by default
     sign_in_place: str  # its own file of sign-ins, relative to its home
     settings = frozenset({"program", "base_url", "key", "pass", "sign_in_file", "account"})
@@ -59,6 +59,9 @@ class Cli(Provider):
         if model and not MODEL.match(model):
             raise ProviderError(f"{model!r} is no name of a model.")
 
+    def program(self, settings: dict[str, Any]) -> str:
+        return settings.get("program") or self.command
+
     def _check_key(self, key: str) -> None:
         if not NAME.match(key):
             raise ProviderError(
@@ -73,7 +76,7 @@ class Cli(Provider):
         return [*self._command(settings, launch), *self.arguments(settings, launch)]
 
     def _command(self, settings: dict[str, Any], launch: Launch) -> list[str]:
-        program = find_program(settings.get("program") or self.program, launch.path)
+        program = find_program(self.program(settings), launch.path)
         return (
             [find_program("node", launch.path), program] if program.endswith((".js", ".mjs")) else [program]
         )

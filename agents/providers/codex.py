@@ -21,7 +21,7 @@ class Codex(Cli):
     """The key is given as OPENAI_API_KEY; a subscription's auth.json is a `sign_in_file`."""
 
     title = "Codex"
-    program = "codex"
+    command = "codex"
     key_variable = "OPENAI_API_KEY"
     sign_in_place = ".codex/auth.json"
 

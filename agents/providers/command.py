@@ -22,6 +22,10 @@ class CommandProvider(Provider):
                 )
         checked_names(settings)
 
+    def program(self, settings: dict[str, Any]) -> str:
+        first = str(settings["argv"][0])
+        return "" if "{" in first else first
+
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         self.check(settings)
         values = {"prompt": str(launch.prompt), "clone": str(launch.clone), "model": launch.model}

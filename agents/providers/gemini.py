@@ -21,7 +21,7 @@ class Gemini(Cli):
     """The key is given as GEMINI_API_KEY; a signed-in account's oauth_creds.json is a `sign_in_file`."""
 
     title = "Gemini CLI"
-    program = "gemini"
+    command = "gemini"
     key_variable = "GEMINI_API_KEY"
     sign_in_place = ".gemini/oauth_creds.json"
 

@@ -46,7 +46,7 @@ class Opencode(Cli):
     """
 
     title = "opencode"
-    program = "opencode"
+    command = "opencode"
     key_variable = "ANTHROPIC_API_KEY"
     sign_in_place = ".local/share/opencode/auth.json"
     settings = Cli.settings | {"cost", "limit"}

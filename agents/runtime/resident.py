@@ -78,9 +78,16 @@ class Resident:
     """Everything one host runs, until it is told to stop or has nothing left to do."""
 
     def __init__(
-        self, *, web: bool, until_idle: bool = False, port: int = 0, say: Callable[[str], None]
+        self,
+        *,
+        web: bool,
+        until_idle: bool = False,
+        port: int = 0,
+        say: Callable[[str], None],
+        each_turn: Callable[[], None] = lambda: None,
     ) -> None:
         self.web, self.until_idle, self.port, self.say = web, until_idle, port, say
+        self.each_turn = each_turn
         self.instance = str(settings.HOME)
         self.children: list[Child] = []
         self.stopping = False
@@ -183,6 +190,7 @@ class Resident:
             try:
                 orchestrator.tick()
                 busy = host.step()
+                self.each_turn()
                 if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):
                     return
             except Exception:

@@ -9,10 +9,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms import SearchInput, TextInput
 from django.utils import timezone
 
+from disputes import staleness
 from disputes.models import Conflict, Dispute
 from disputes.pages.queue import Reach
 from tasks.access import RULE
-from tasks.models import SEVERITY_CHOICES
+from tasks.severities import SeverityFilter
 
 AGES = {
     "4h": ("4 hours", timedelta(hours=4)),
@@ -20,6 +21,7 @@ AGES = {
     "3d": ("3 days", timedelta(days=3)),
     "7d": ("a week", timedelta(days=7)),
 }
+STALE = "stale"
 PEOPLE_MAX = 200
 ME, SOMEBODY, NOBODY = "me", "somebody", "nobody"
 MORE = ("reason", "coder", "reviewer", "model", "age", "holder")  # the filters behind "More"
@@ -53,7 +55,7 @@ class QueueFilter(django_filters.FilterSet):
     kind = django_filters.ChoiceFilter(
         method="of_kind", label="Kind", choices=Conflict.Kind.choices, empty_label="Kind"
     )
-    severity = django_filters.ChoiceFilter(label="Severity", choices=SEVERITY_CHOICES, empty_label="Severity")
+    severity = SeverityFilter(label="Severity", empty_label="Severity")
     reason = django_filters.ChoiceFilter(
         method="of_reason", label="Reason", choices=Conflict.Reason.choices, empty_label="Reason"
     )
@@ -62,7 +64,7 @@ class QueueFilter(django_filters.FilterSet):
     model = _words("model")
     age = django_filters.ChoiceFilter(
         method="of_age", label="Older than", empty_label="Older than",
-        choices=[(value, label) for value, (label, _) in AGES.items()],
+        choices=[*((value, label) for value, (label, _) in AGES.items()), (STALE, "its project’s limit")],
     )  # fmt: skip
     holder = django_filters.ChoiceFilter(
         method="of_holder", label="Held by", empty_label="Held by", choices=()
@@ -127,6 +129,8 @@ class QueueFilter(django_filters.FilterSet):
         return disputes.filter(either | Q(_holds(finding__review__by_model__iexact=model)))
 
     def of_age(self, disputes: QuerySet[Dispute], name: str, age: str) -> QuerySet[Dispute]:
+        if age == STALE:
+            return disputes.filter(staleness.stale())
         return disputes.filter(opened_at__lte=timezone.now() - AGES[age][1])
 
     def of_holder(self, disputes: QuerySet[Dispute], name: str, who: str) -> QuerySet[Dispute]:

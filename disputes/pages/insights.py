@@ -8,13 +8,12 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from disputes import tallies
+from disputes import staleness, tallies
 from disputes.models import Conflict, Dispute
 from disputes.protocol import figures
 from disputes.protocol.figures import Measure, Share, Side
 from disputes.protocol.suspicion import Heuristic
 from tasks.models import SEVERITY_CHOICES, Answer, Project
-from tasks.policy import ProjectSettings, SettingsError
 
 NAMES_MAX = 12  # agents or models in a table of the page; the download has all
 REJECTIONS_MAX = 6  # rejected so often or more often is one row
@@ -50,24 +49,11 @@ class Open:
 def open_now(projects: Iterable[Project]) -> Open:
     """Counted live, in one query."""
     now = timezone.now()
-    by_limit: dict[int, list[int]] = {}
-    for project in projects:
-        by_limit.setdefault(_stale_after(project), []).append(project.pk)
-    everywhere = [key for keys in by_limit.values() for key in keys]
-    stale = Q(pk__in=[])
-    for days, keys in by_limit.items():
-        too_long = Q(opened_at__lt=now - timedelta(days=days))
-        stale |= too_long if len(by_limit) == 1 else too_long & Q(project__in=keys)
-    waiting = Dispute.objects.open().filter(project__in=everywhere).order_by()
+    rows = list(projects)
+    stale = staleness.stale(rows)
+    waiting = Dispute.objects.open().filter(project__in=[project.pk for project in rows]).order_by()
     late = Q(opened_at__lt=now - timedelta(hours=LATE_HOURS))
     return Open(**waiting.aggregate(n=Count("pk"), late=Count("pk", late), stale=Count("pk", stale)))
-
-
-def _stale_after(project: Project) -> int:
-    try:
-        return project.config.timeout_days
-    except SettingsError:
-        return ProjectSettings().timeout_days
 
 
 # --- Figures ----------------------------------------------------------------------------------------------

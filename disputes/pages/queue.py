@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Exists, IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from disputes import triage
+from disputes import staleness, triage
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.pages.holders import Held
 from tasks.access import READ, RULE, projects_for
@@ -17,7 +17,7 @@ from tasks.models import Membership, Project
 from tasks.states import severity_rank
 
 COUNT_MAX = 99
-LATE, STALE = timedelta(hours=24), timedelta(days=7)
+LATE = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Row:
 
     @property
     def is_stale(self) -> bool:
-        return self.is_late and timezone.now() - self.since > STALE
+        return self.is_late and staleness.is_stale(self.dispute)
 
 
 def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:

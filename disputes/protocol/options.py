@@ -1,5 +1,6 @@
 """What a human may choose for each kind of conflict, and what each choice does. One table."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -143,15 +144,12 @@ NOT_FOR_THE_CODER = frozenset(
     }
 )  # fmt: skip
 
+# Further words for a choice, beside its letter, its key and its title.
 WORDS: dict[str, Option] = {
-    **{option.value: option for option in Option},
-    "a": Option.UPHOLD_REVIEWER,
-    "b": Option.UPHOLD_CODER,
-    "c": Option.COMPROMISE,
-    "d": Option.OTHER,
     "reviewer": Option.UPHOLD_REVIEWER,
     "coder": Option.UPHOLD_CODER,
     "custom": Option.OTHER,
+    "raise": Option.RAISE,
 }
 
 
@@ -163,6 +161,23 @@ def offered(kind: str, origin: str = "") -> tuple[Choice, ...]:
 def choice(kind: str, option: str, origin: str = "") -> Choice | None:
     """The choice of that kind, or None where this kind does not offer it."""
     return next((each for each in offered(kind, origin) if each.option == option), None)
+
+
+def read_choice(word: str, kind: str, origin: str = "") -> Choice | None:
+    """The choice that a person names on a card of that kind: by letter, key, title or another word for it.
+
+    The same number means another thing on another card.
+    """
+    said = _plain(word)
+    for each in offered(kind, origin):
+        if said in {_plain(each.letter), _plain(each.option), _plain(each.title)}:
+            return each
+    named = WORDS.get(said)
+    return choice(kind, named, origin) if named else None
+
+
+def _plain(word: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", word.lower()))
 
 
 def asks(option: str) -> bool:

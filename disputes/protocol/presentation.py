@@ -62,6 +62,8 @@ class Presented:
     synthesis_by: str = ""
     evidence: tuple[str, ...] = ()
     is_implicit: bool = False
+    opened_by: str = ""  # who put it before a person: "The reviewer reviewer-1"; empty: the program
+    is_outsiders: bool = False  # neither side opened it: the coder's place holds that person's words
 
 
 def present(conflict: Presented) -> str:
@@ -131,9 +133,22 @@ def _coder(conflict: Presented) -> list[str]:
         *_labelled("Rationale", conflict.rationale),
         *_labelled("Alternative", conflict.alternative),
         *_trade_off(conflict, Option.UPHOLD_CODER),
-        *(["", IMPLICIT_NOTE] if conflict.is_implicit else []),
+        *_opener(conflict),
         *_evidence(conflict.evidence),
     ]
+
+
+def _opener(conflict: Presented) -> list[str]:
+    """Whose words these are, where they are not simply the coder's."""
+    who = one_line(conflict.opened_by, LINE_MAX)
+    if conflict.is_implicit:
+        return ["", IMPLICIT_NOTE]
+    if who and not conflict.coder.strip():
+        unheard = "The Engineer was not heard on it. Consider asking first."
+        return ["", f"NOTE: {who} opened this dispute. {unheard}"]
+    if who and conflict.is_outsiders:
+        return ["", f"NOTE: {who} opened this dispute. The position above is theirs, not the Engineer's."]
+    return []
 
 
 def _synthesis(conflict: Presented) -> list[str]:

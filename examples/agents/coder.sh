@@ -10,5 +10,5 @@ git commit -q -m "docs: $title"
 # One row for each finding of the last review, if there was one.
 response=$TMPDIR/response.md
 echo "Wrote it down in DONE.md." > "$response"
-sed -n 's/^### \(ISSUE-R[0-9]*-[0-9]*\).*/| \1 | addressed | done |/p' "$prompt" >> "$response"
+sed -n 's/^### [0-9]*\. \(ISSUE-R[0-9]*-[0-9]*\).*/| \1 | addressed | done |/p' "$prompt" >> "$response"
 steroids tasks update --status review --response "$response"

@@ -21,6 +21,15 @@ SAMPLES = Path(__file__).parents[1] / "data" / "settings"
 WRITER = "agents:\n  - name: writer\n    command: my-agent --fast\n    role: coder\n"
 
 
+@pytest.fixture(autouse=True)
+def programs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the files of these tests start is there."""
+    folder = tmp_path_factory.mktemp("bin")
+    for name in ("my-agent", "other-agent", "claude", "codex", "gemini", "opencode", "a b"):
+        (folder / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
 @pytest.fixture
 def till() -> Project:
     return create_project("till")
@@ -96,6 +105,17 @@ def test_a_dry_run_says_the_same_and_changes_nothing(till: Project) -> None:
     assert dry[-1] == "This was a dry run: nothing was changed."
     assert (till.settings, rows(), Event.objects.count()) == ({}, [], 0)
     assert command("import_config", path, "--project", "till").splitlines() == dry[:-1]
+
+
+def test_an_agent_whose_program_is_missing_is_refused_at_its_line(till: Project, tmp_path: Path) -> None:
+    path = tmp_path / "team.yaml"
+    path.write_text(WRITER.replace("my-agent", "no-such-agent"))
+    with pytest.raises(CommandError, match=r"team.yaml:3: .*'no-such-agent' is not on this host"):
+        command("import_config", str(path), "--project", "till")
+    assert rows() == []
+    assert "writer: added" in command("import_config", str(path), "--project", "till", "--elsewhere")
+    path.write_text(WRITER.replace("my-agent", "no-such-agent").replace("coder", "reviewer"))
+    assert "writer: role" in command("import_config", str(path), "--project", "till")
 
 
 def test_a_faulty_file_is_refused_with_every_line(till: Project, tmp_path: Path) -> None:

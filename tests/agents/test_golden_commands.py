@@ -240,6 +240,7 @@ def reject(desk: Desk, web: Project) -> None:
 def create(desk: Desk, web: Project) -> None:
     desk.seat_run("reviewer", create_reviewable(web, number=1), "reviewer")
     desk.seat_run("coder", create_reviewable(web, number=2, status="in_progress", round=2))
+    desk.seat_run("other", create_reviewable(web, number=3), "reviewer")
 
 
 def log(desk: Desk, web: Project) -> None:
@@ -321,6 +322,21 @@ def present(desk: Desk, web: Project) -> None:
     )  # fmt: skip
 
 
+def cards(desk: Desk, web: Project) -> None:
+    """A finding without an answer, and a coder that declines too much: the other kinds of cards."""
+    for number in (1, 2):
+        task = create_disputed(web, number, "Retry calls", severity="high")
+        finding = create_finding(Submission.objects.get(task=task).reviews.get(), code="ISSUE-R1-001")
+        open_dispute(
+            task, kind="silence", origin="flagged", opened_as="system", finding=finding, effect="hold",
+            question=finding.title, reviewer_position="", coder_position="", evidence=["Nothing was said."],
+        )  # fmt: skip
+    open_dispute(
+        create_disputed(web, 3, "Add OAuth"), kind="alert", origin="rate", opened_as="system", effect="hold",
+        question="The coder declines too much", severity="high", reviewer_position="", coder_position="",
+    )  # fmt: skip
+
+
 def words(desk: Desk, web: Project) -> None:
     """Comments, blocked, who am I."""
     desk.seat_run("coder", create_login(web, status="in_progress", round=1))
@@ -328,6 +344,16 @@ def words(desk: Desk, web: Project) -> None:
 
 def unanswered(desk: Desk, web: Project) -> None:
     answers(desk, web)
+
+
+def projects(desk: Desk, web: Project) -> None:
+    """Two of Lea's, one of which waits for its repository; a third is nobody's here."""
+    Project.objects.filter(pk=web.pk).update(repo_url="https://bot:hunter2@example.org/web.git")
+    create_login(web, status="in_progress", round=1)
+    create_task(web, number=2, title="Add caching layer")
+    till = create_project("till", members={User.objects.get(username="lea"): "maintainer"}, status="paused")
+    Project.objects.filter(pk=till.pk).update(repo_url="git@example.org:till.git", trouble="no route to host")
+    create_project("secret")
 
 
 SCENES: dict[str, Callable[[Desk, Project], None]] = {
@@ -343,8 +369,10 @@ SCENES: dict[str, Callable[[Desk, Project], None]] = {
     "disputes": disputes,
     "stale": stale,
     "resolve": resolve,
+    "projects": projects,
     "several": several,
     "present": present,
+    "cards": cards,
     "words": words,
 }
 

@@ -19,7 +19,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "stages" / "full.yaml"
 def test_the_example_makes_a_pipeline_in_which_every_stage_is_watched() -> None:
     project = create_project("ledger")
 
-    import_config(project, EXAMPLE.read_text(encoding="utf-8"), actor=SYSTEM)
+    import_config(project, EXAMPLE.read_text(encoding="utf-8"), actor=SYSTEM, elsewhere=True)
 
     project.refresh_from_db()
     names = [stage.name for stage in stages_of(project.config)]

@@ -183,6 +183,7 @@ def four(ledger: Project, tom: User) -> dict[str, str]:
         ("?recent=9", {"open", "stale", "ruled", "logged"}),
         ("?recent=1&status=resolved", {"logged"}),
         ("?severity=low", {"logged"}),
+        ("?severity=LOW", {"logged"}),
         ("?project=ledger", {"open", "stale", "ruled", "logged"}),
         ("?project=atlas", set()),
     ],
@@ -510,6 +511,16 @@ def test_all_are_ruled_on_at_once(three: list[Conflict], tom: User) -> None:
     assert Event.objects.filter(task=task, kind="ruled").count() == 3
     assert reply.json()["status"] == "resolved"
     assert all(conflict.ref in reply.json()["message"] for conflict in three)
+
+
+def test_one_word_that_means_different_things_is_refused(task: Task, tom: User) -> None:
+    """1 is another choice on another kind of card."""
+    hint = open_conflict(task, add_finding(task), kind="silence", origin="flagged", opened_as="system")
+    card = open_conflict(task, kind="hands", origin="blocked", opened_as="system")
+    reply = resolve(tom, "ledger-7", "1", all=True)
+    assert (reply.status_code, reply.json()["code"]) == (422, "several_meanings")
+    assert reply.json()["message"] == f"1 would mean ask on {hint.ref}, retry on {card.ref}."
+    assert not Decision.objects.exists()
 
 
 def test_all_or_none_are_ruled_on(task: Task, tom: User) -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from disputes.protocol.options import (
     OPTIONS,
-    WORDS,
     Choice,
     Kind,
     Option,
@@ -18,6 +17,7 @@ from disputes.protocol.options import (
     consequence,
     letter,
     offered,
+    read_choice,
 )
 from disputes.protocol.wording import HEADING, Ruling, action_for_coder, ruling_lines
 
@@ -132,31 +132,24 @@ def test_what_is_no_option_has_no_letter(option: str) -> None:
         letter(option)
 
 
-@pytest.mark.parametrize(
-    ("word", "option"),
-    [
-        ("a", REVIEWER),  # the letters
-        ("b", CODER),
-        ("c", COMPROMISE),
-        ("d", OTHER),
-        ("reviewer", REVIEWER),  # whose way
-        ("coder", CODER),
-        ("custom", OTHER),
-        ("uphold_reviewer", REVIEWER),  # the words of the database
-        ("uphold_coder", CODER),
-        ("compromise", COMPROMISE),
-        ("other", OTHER),
-        ("retry", RETRY),
-        ("defer", DEFER),
-        ("cancel", CANCEL),
-    ],
-)
-def test_the_command_understands_the_word(word: str, option: Option) -> None:
-    assert WORDS[word] is option
+CARDS = [(kind, "") for kind in Kind] + [("alert", "stall"), ("hands", "budget")]
 
 
-def test_the_command_understands_no_other_word() -> None:
-    assert set(WORDS) == {*Option, *"abcd", "reviewer", "coder", "custom"}
+def test_a_choice_is_named_by_its_letter_its_key_or_its_title_on_every_card() -> None:
+    for kind, origin in CARDS:
+        for each in offered(kind, origin):
+            spoken = {each.option, each.option.replace("_", "-").upper(), each.title, each.letter.lower()}
+            for word in spoken | {f" {each.letter} "}:
+                assert read_choice(word, kind, origin) == each, (kind, word)
+
+
+def test_some_choices_have_a_further_word_and_no_card_knows_what_it_does_not_offer() -> None:
+    for word, option in {"reviewer": REVIEWER, "coder": CODER, "custom": OTHER}.items():
+        assert read_choice(word, "disagreement") == choice("disagreement", option)
+        assert read_choice(word, "hands") is None
+    assert read_choice("raise", "hands", "budget") == choice("hands", Option.RAISE, "budget")
+    for word in ("raise", "retry", "1", "", "E", "nonsense"):
+        assert read_choice(word, "disagreement") is None, word
 
 
 # --- The consequence in words -----------------------------------------------------------------------------

@@ -347,9 +347,15 @@ def test_a_minor_dispute_is_listed_and_waits_for_nobody(task: Task) -> None:
     assert "AWAITING" not in text
 
 
-def test_an_unheard_side_makes_a_conflict_implicit(task: Task, lea: User) -> None:
-    conflict = open_on(task, coder_position="")
+def test_what_somebody_opened_is_explicit_though_a_side_was_not_heard(task: Task, lea: User) -> None:
+    conflict = open_on(task, origin="cli", opened_as="reviewer", coder_position="")
     assert "### Coder Position (coder-1)\n\nNot stated." in disputes_text(task.project)
+    rulings.decide(conflict, "uphold_reviewer", user=lea)
+    assert the_decision(decisions_text(task.project)).conflict_type == "Explicit"
+
+
+def test_what_the_program_opened_over_an_unanswered_point_is_implicit(task: Task, lea: User) -> None:
+    conflict = open_on(task, origin="rounds", opened_as="system", coder_position="")
     rulings.decide(conflict, "uphold_reviewer", user=lea)
     assert the_decision(decisions_text(task.project)).conflict_type == "Implicit (converted)"
 

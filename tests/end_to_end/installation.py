@@ -72,8 +72,8 @@ class Installation:
             )  # fmt: skip
 
     def until_idle(self, *more: str) -> str:
-        """Run the orchestrator until nothing is left to do; what it printed."""
-        done = self.manage("run_orchestrator", "--until-idle", "--no-web", *more)
+        """Run the orchestrator until nothing is left to do; the report that it printed."""
+        done = self.manage("run_orchestrator", "--until-idle", "--no-web", "--quiet", *more)
         assert done.returncode == 0, done.stdout + done.stderr + self.log()
         return done.stdout
 

@@ -7,7 +7,8 @@ import pytest
 
 from agents.models import Prompt, Run
 from disputes.models import Conflict
-from tasks.models import Submission
+from tasks.models import Answer, Submission
+from tests.end_to_end.installation import ROOT
 from tests.end_to_end.loop import (
     APPROVER,
     CODER,
@@ -38,6 +39,32 @@ def test_a_task_goes_through_coder_review_and_landing(loop: Loop, remote: Path, 
     assert git(remote, "rev-parse", "main") == task.landed_sha
     assert git(remote, "show", "main:hello.txt") == "hello"
     assert "Be kind." in Prompt.objects.get(run__role="coder").text
+
+
+ONCE_NOT_PLEASED = """
+    import pathlib, subprocess, sys
+    again = pathlib.Path(__file__).with_name("rejected")
+    words = ["approve", "--notes", "Fine."]
+    if not again.exists():
+        again.touch()
+        review = pathlib.Path("review.md")
+        review.write_text("## Verdict\\n\\nNEEDS_REVISION\\n\\n- [MUST] DONE.md:1 Say it twice\\n")
+        words = ["reject", "--file", str(review)]
+    sys.exit(subprocess.run(["steroids", "tasks", *words]).returncode)
+"""
+
+
+def test_the_example_coder_answers_each_finding_of_a_rejection(
+    loop: Loop, remote: Path, tmp_path: Path
+) -> None:
+    task = task_in(small_project(remote))
+    command_agent("coder", ROOT / "examples" / "agents" / "coder.sh")
+    command_agent("reviewer", script(tmp_path, "reviewer", ONCE_NOT_PLEASED))
+    loop.until_idle()
+    task.refresh_from_db()
+    assert (task.status, task.rejections) == ("completed", 1)
+    answered = Answer.objects.get(submission__round=2)
+    assert (answered.finding.code, answered.kind) == ("ISSUE-R1-001", "addressed")
 
 
 def test_an_agent_sees_nothing_of_the_servers_environment(

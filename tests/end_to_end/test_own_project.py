@@ -33,8 +33,16 @@ def test_the_five_steps_work(folder: Installation, tmp_path: Path) -> None:
         words = [word.replace("examples/", f"{ROOT}/examples/") for word in words]
         done = folder.manage(*words)
         assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
-    printed = folder.until_idle()
-    assert printed.count("completed") == 2
+    done = folder.manage("run_orchestrator", "--until-idle", "--no-web")
+    assert done.returncode == 0, done.stdout + done.stderr + folder.log()
+    happened, _, report = done.stdout.partition("TASK")
+    assert report.count("completed") == 2
+    lines = [line.split("  ", 2) for line in happened.splitlines()]
+    assert all(re.fullmatch(r"\d\d:\d\d:\d\d", line[0]) for line in lines)
+    assert [line[2] for line in lines if line[1] == "my-app-1"][:1] == [
+        "start: pending → in progress, Steroids"
+    ]
+    print(happened)
     assert git(remote, "show", "main:DONE.md").splitlines() == ["- Say what it does", "- Say how to start it"]
 
 

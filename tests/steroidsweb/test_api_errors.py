@@ -269,6 +269,7 @@ def test_the_schema_names_every_address() -> None:
     verbs += ["rollback", "reapply", "revert", "escalate", "opinion"]
     assert set(schema["paths"]) == {
         "/api/v1/me/",
+        "/api/v1/projects/",
         "/api/v1/tasks/",
         "/api/v1/tasks/{ref}/",
         *(f"/api/v1/tasks/{{ref}}/{verb}/" for verb in verbs),

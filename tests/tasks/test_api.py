@@ -153,6 +153,7 @@ def test_tasks_stand_as_in_their_project(ledger: Project, vera: User) -> None:
     [
         ("?status=review", ["ledger-2"]),
         ("?severity=critical", ["ledger-3"]),
+        ("?severity=CRITICAL", ["ledger-3"]),
         ("?project=ledger", ["ledger-1", "ledger-2", "ledger-3"]),
         ("?project=atlas", ["atlas-4"]),
         ("?project=nothing", []),
@@ -563,3 +564,29 @@ def test_a_task_says_where_among_the_stages_it_stands() -> None:
     assert (
         api.TaskSerializer(Task.objects.get(pk=task.pk)).data["where"] == "Needs a security review, from dev"
     )
+
+
+# --- Projects ---------------------------------------------------------------------------------------------
+
+
+def test_projects_are_listed_to_their_members_with_their_tasks(ledger: Project, vera: User) -> None:
+    create_project("secret")
+    for number, status in enumerate(("pending", "pending", "in_progress"), start=1):
+        create_task(ledger, number=number, status=status)
+    client = client_of(vera)
+    client.get("/api/v1/projects/")
+    with CaptureQueriesContext(connection) as few:
+        reply = client.get("/api/v1/projects/").json()
+    assert [row["slug"] for row in reply["results"]] == ["ledger"]
+    assert reply["results"][0]["tasks"] == {"pending": 2, "in_progress": 1}
+    for number in range(3):
+        create_task(create_project(f"more-{number}", members={vera: "viewer"}))
+    with CaptureQueriesContext(connection) as many:
+        assert client.get("/api/v1/projects/").json()["count"] == 4
+    assert len(many) == len(few)
+    assert [row["slug"] for row in client.get("/api/v1/projects/?search=MORE-1").json()["results"]] == [
+        "more-1"
+    ]
+    assert client.get("/api/v1/projects/?status=finished").json()["count"] == 0
+    assert client.get("/api/v1/projects/?status=open").status_code == 422
+    assert client.post("/api/v1/projects/", {}).status_code == 405

@@ -172,8 +172,26 @@ def test_the_report_says_what_became_of_disputed_and_failed_tasks(ledger, actor)
 
 
 def test_the_report_says_that_a_preamble_is_not_kept(ledger, actor):
-    report = import_todo(ledger, "# Ledger\n\nRead me.\n\n## A\n", actor=actor)
+    report = import_todo(ledger, "# Ledger\n\nRead me.\n\n## A\n- [ ] a\n", actor=actor)
     assert report.notes == ("The text above the first section or task is not kept.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("", 1, "A task is a line such as `- [ ] Say what it does`."),
+        ("# Ledger\n\nRead me.\n\n## Start\n", 1, "A task is a line such as `- [ ] Say what it does`."),
+        (
+            "# Ledger\n\n## To do\n\n* Read it\n* Run it\n",
+            5,
+            "A task begins with a dash and a box: `- [ ] Read it`.",
+        ),
+        ("# Ledger\n\n1. [ ] Read it\n", 3, "A task begins with a dash and a box: `- [ ] Read it`."),
+    ],
+)
+def test_a_file_without_a_task_is_refused_and_leaves_no_section(ledger, actor, text, line, reason):
+    assert problems_of(ledger, text, actor) == [(line, f"The file holds no task. {reason}")]
+    assert not Section.objects.exists()
 
 
 # --- Known tasks ------------------------------------------------------------------------------------------
@@ -330,7 +348,7 @@ def test_a_title_in_the_same_section_goes_first(ledger, actor):
 
 
 def test_a_section_that_is_named_twice_needs_its_path(ledger, actor):
-    text = "## A\n### Tests\n## B\n### Tests\n## C\nafter: Tests"
+    text = "## A\n### Tests\n## B\n### Tests\n## C\nafter: Tests\n- [ ] Do it"
     assert problems_of(ledger, text, actor) == [
         (5, "Several sections are called “Tests”: A / Tests; B / Tests."),
     ]

@@ -262,6 +262,18 @@ def test_loose_spelling_becomes_canonical(loose, canonical):
         ),
         ("- [ ] Do it\n  severity:", 2, "Nothing is not a severity"),
         ("- [ ] Do it\n\nText", 3, "Text below a task is indented by two spaces."),
+        (
+            "- [ ] Do it\n- Then that",
+            2,
+            "A task begins with a dash and a box: `- [ ] Then that`. "
+            "Text below a task is indented by two spaces.",
+        ),
+        (
+            "- [ ] Do it\n2. [ ] Then that",
+            2,
+            "A task begins with a dash and a box: `- [ ] Then that`. "
+            "Text below a task is indented by two spaces.",
+        ),
         ("- [ ] Do it\n source: x", 2, "Text below a task is indented by two spaces."),
         ("- [ ] Do it\n# Title", 2, "Text below a task is indented by two spaces."),
         ("## A\n## B\n## A", 3, "A section “A” is already in line 1, under the same parent."),

@@ -1,5 +1,6 @@
 """Add an agent from the command line."""
 
+import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -35,10 +36,16 @@ class Command(BaseCommand):
             "--key", default="", metavar="NAME",
             help="the variable that holds the key of a known command, where it is not the usual one",
         )  # fmt: skip
+        parser.add_argument(
+            "--elsewhere", action="store_true",
+            help="take it though this machine lacks the program: another host starts it",
+        )  # fmt: skip
         parser.add_argument("argv", nargs="+", help="the command, after --")
 
     def handle(self, *args: Any, **options: Any) -> None:
         argv = options["argv"]
+        if "{" not in argv[0] and os.path.dirname(argv[0]) and os.path.exists(argv[0]):
+            argv[0] = os.path.abspath(argv[0])  # a host need not start where this was typed
         is_known = len(argv) == 1 and argv[0] in CLIS
         said = {"argv": [] if is_known else argv, "pass": options["names"], "key": options["key"]}
         agent = Agent(
@@ -46,7 +53,7 @@ class Command(BaseCommand):
             provider=argv[0] if is_known else Agent.Provider.COMMAND,
             settings={name: value for name, value in said.items() if value},
         )  # fmt: skip
-        where = adding.add(agent, options["project"])
+        where = adding.add(agent, options["project"], elsewhere=options["elsewhere"])
         self.stdout.write(f"{agent.name} is a {agent.role} on {where}: {' '.join(argv)}")
         if is_known:
             self.stdout.write(f"Try it: manage.py check_agent {agent.name}")

@@ -17,12 +17,20 @@ class Command(BaseCommand):
         parser.add_argument("--project", metavar="SLUG", required=True)
         parser.add_argument("--dry-run", action="store_true", help="Only say what would change.")
 
+        parser.add_argument(
+            "--elsewhere", action="store_true",
+            help="Take agents though this machine lacks their program: another host starts them.",
+        )  # fmt: skip
+
     def handle(self, *args: Any, **options: Any) -> None:
         file, dry_run = options["file"], options["dry_run"]
         try:
             project = Project.objects.get(slug=options["project"])
             text = Path(file).read_text(encoding="utf-8")
-            said = import_config(project, text, actor=Actor("system", "import_config"), dry_run=dry_run)
+            said = import_config(
+                project, text, actor=Actor("system", "import_config"), dry_run=dry_run,
+                elsewhere=options["elsewhere"],
+            )  # fmt: skip
         except Project.DoesNotExist as error:
             raise CommandError(f"There is no project {options['project']}.") from error
         except OSError as error:

@@ -1,5 +1,7 @@
 """The resident process of an agent host."""
 
+import io
+import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents import demo
+from agents.event_lines import EventLines
 from agents.runtime import paths
 from agents.runtime.host import HostBusy
 from agents.runtime.resident import AlreadyRunning, Resident, once
@@ -30,10 +33,13 @@ class Command(BaseCommand):
             "--until-idle", action="store_true", help="exit when nothing is left to do; 3 if a task failed"
         )
         parser.add_argument("--demo", action="store_true", help="create the demo project first")
+        parser.add_argument("--quiet", action="store_true", help="no line for each thing that happens")
         parser.add_argument("--no-web", action="store_true", help="without the web server")
 
     def handle(self, *args: Any, **options: Any) -> None:
         paths.folder()
+        if isinstance(sys.stdout, io.TextIOWrapper):  # no letter of a title may end the loop
+            sys.stdout.reconfigure(errors="backslashreplace")
         if options["demo"]:
             self._prepare_demo()
         elif MigrationExecutor(connection).migration_plan(
@@ -43,9 +49,13 @@ class Command(BaseCommand):
         if options["once"]:
             self._once()
             return
-        resident = Resident(web=not options["no_web"], until_idle=options["until_idle"], say=self._say)
+        news = (lambda: None) if options["quiet"] else EventLines(self._say)
+        resident = Resident(
+            web=not options["no_web"], until_idle=options["until_idle"], say=self._say, each_turn=news
+        )
         try:
             resident.run()
+            news()  # what the last turn did
         except AlreadyRunning as error:
             self._say(f"{error} {f'Steroids Web answers on {error.url}' if error.url else ''}".strip())
             return

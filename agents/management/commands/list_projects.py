@@ -1,0 +1,26 @@
+"""The projects of this installation."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from agents.pages.log import plain
+from tasks.models import Project
+from tasks.projects import address_of, counts_line, counts_of
+
+
+class Command(BaseCommand):
+    help = (
+        "List the projects: short name, status, tasks, branch and repository; below, what keeps one waiting."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        projects = list(Project.objects.order_by("slug"))
+        if not projects:
+            self.stdout.write("There are no projects. Add one: manage.py add_project SLUG REPOSITORY")
+        counts = counts_of(projects)
+        for project in projects:
+            where = f"{project.target_branch} of {address_of(project)}"
+            self.stdout.write(f"{project.slug}  {project.status}  {counts_line(counts[project.pk])}  {where}")
+            if project.trouble:
+                self.stdout.write(f"    waits: {' '.join(plain(project.trouble).split())}")

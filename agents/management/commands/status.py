@@ -1,0 +1,91 @@
+"""One screen: does the loop turn, what runs, and what waits for whom."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from agents.overview import overview
+from tasks.projects import counts_line
+from tasks.spans import clock, since
+
+
+class Command(BaseCommand):
+    help = "Say how the installation stands: loop, projects, runs, open cards, pauses, whom tasks wait for."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="the same for a program")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = overview()
+        if options["json"]:
+            self.stdout.write(json.dumps(found, indent=2))
+            return
+        self.stdout.write(_loop_line(found["loop"]))
+        self._list(
+            "Projects",
+            (
+                f"{row['slug']}  {row['status']}  {counts_line(row['tasks'])}"
+                + (f"\n    waits: {row['trouble']}" if row["trouble"] else "")
+                for row in found["projects"]
+            ),
+        )
+        self._list(
+            "Runs",
+            (
+                f"{row['run']}  {row['task']}  {row['agent'] or row['role']}  {row['state']}{_begun(row)}"
+                for row in found["runs"]
+            ),
+            found["run_count"],
+        )
+        self._list(
+            "Cards that wait for a ruling",
+            (
+                f"{row['dispute']}  {row['of']}  {row['severity'].upper()}  {row['question']}, "
+                f"since {_since(row['opened_at'])}"
+                for row in found["cards"]
+            ),
+            found["card_count"],
+        )
+        self._list(
+            "Paused accounts",
+            (f"{row['account']}  until {_clock(row['until'])}: {row['reason']}" for row in found["pauses"]),
+        )
+        self._list(
+            "Tasks under way",
+            (f"{row['task']}  {row['for']}" for row in found["waiting"]),
+            found["waiting_count"],
+        )
+
+    def _list(self, title: str, lines: Iterable[str], count: int | None = None) -> None:
+        """Nothing at all where there is nothing to say."""
+        shown = list(lines)
+        if not shown:
+            return
+        more = (count or len(shown)) - len(shown)
+        self.stdout.write("\n".join(["", f"{title}:", *(f"  {line}" for line in shown)]))
+        if more > 0:
+            self.stdout.write(f"  and {more} more")
+
+
+def _loop_line(loop: dict[str, Any]) -> str:
+    if loop["is_healthy"]:
+        return f"The loop turns; {loop['hosts_alive']} of {loop['host_count']} hosts report."
+    last = f"it last did {_since(loop['last_tick'])}" if loop["last_tick"] else "it never did"
+    return f"The loop does not turn: {last}. Start it with `manage.py run_orchestrator`."
+
+
+def _begun(run: dict[str, Any]) -> str:
+    return f", since {_since(run['started_at'])}" if run["started_at"] else ""
+
+
+def _since(moment: str) -> str:
+    return since(datetime.fromisoformat(moment), timezone.now())
+
+
+def _clock(moment: str) -> str:
+    return clock(datetime.fromisoformat(moment), timezone.now())

@@ -1,0 +1,33 @@
+"""What there is of projects, for lists: where each lies, and how its tasks stand."""
+
+import re
+from collections.abc import Iterable
+
+from django.db.models import Count
+
+from tasks.models import Project, Task
+
+_SECRET = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", re.IGNORECASE)
+
+
+def address_of(project: Project) -> str:
+    """Where its repository lies, without the name and key that an http address may hold."""
+    if not project.repo_url.lower().startswith("http"):
+        return project.repo_url
+    return _SECRET.sub(r"\1", project.repo_url)
+
+
+def counts_of(projects: Iterable[Project]) -> dict[int, dict[str, int]]:
+    """How many tasks of each status a project has, by the project's key. One query."""
+    keys = [project.pk for project in projects]
+    rows = Task.objects.filter(project__in=keys).order_by().values_list("project", "status")
+    found: dict[int, dict[str, int]] = {key: {} for key in keys}
+    for project, status, count in rows.annotate(count=Count("pk")):
+        found[project][status] = count
+    return found
+
+
+def counts_line(counts: dict[str, int]) -> str:
+    """3 in progress, 12 pending; or no tasks."""
+    told = [f"{count} {status.replace('_', ' ')}" for status, count in sorted(counts.items())]
+    return ", ".join(told) or "no tasks"

@@ -1,0 +1,233 @@
+"""The commands that list and remove: list_projects, status, remove_agent, remove_project."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from agents.models import Agent, Host, Prompt, Run
+from agents.pauses import pause
+from agents.providers.reports import ErrorClass
+from agents.runtime import paths
+from disputes import cases, rulings
+from tasks import append_only
+from tasks.comments import add_comment
+from tasks.events import SYSTEM, record
+from tasks.models import Event, Landing, Project, Task, Verification
+from tests.factories import (
+    create_agent,
+    create_finding,
+    create_host,
+    create_project,
+    create_review,
+    create_run,
+    create_submission,
+    create_task,
+    sha,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def manage(*words: str) -> str:
+    out = StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()
+
+
+def refused(*words: str) -> str:
+    with pytest.raises(CommandError) as refusal:
+        manage(*words)
+    return str(refusal.value)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, settings: Any) -> Path:
+    settings.HOME = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def tried(ledger: Project, home: Path) -> Project:
+    """A project in which something of every kind happened, but nothing landed and nobody ruled."""
+    task = create_task(ledger, number=7, status="in_progress", round=1)
+    submission = create_submission(task)
+    finding = create_finding(create_review(submission))
+    run = create_run(
+        task,
+        agent=create_agent(name="bo"),
+        status="ended",
+        outcome="handed_in",
+        ended_at=timezone.now(),
+        submission=submission,
+    )
+    Prompt.objects.create(run=run, text="Do it")
+    create_agent(name="cy").projects.add(ledger)
+    Verification.objects.create(project=ledger, sha=sha(1), commands_hash="0" * 64, green=False)
+    add_comment(ledger, "Look.", actor=SYSTEM, task=task)
+    cases.open_conflict(
+        task, kind="disagreement", origin="cli", opened_as="reviewer", question="Which way?", finding=finding,
+        submission=submission, reviewer_position="This.", coder_position="That.",
+    )  # fmt: skip
+    cases.park(create_task(ledger, number=8, status="in_progress"), "blocked", "Who has the key?")
+    record(ledger, "project_added")
+    (home / "mirrors" / f"{ledger.pk}.git").mkdir(parents=True)
+    paths.run_folder(run.pk).mkdir(parents=True)
+    return ledger
+
+
+# --- list_projects, status --------------------------------------------------------------------------------
+
+
+def test_list_projects_says_where_each_lies_and_how_its_tasks_stand(ledger: Project) -> None:
+    Project.objects.update(
+        repo_url="https://bot:hunter2@example.org/l.git", trouble="no route\x1b[2J\nto host"
+    )
+    create_task(ledger, status="in_progress")
+    create_task(ledger)
+    assert manage("list_projects").splitlines() == [
+        "ledger  active  1 in progress, 1 pending  main of https://example.org/l.git",
+        "    waits: no route to host",
+    ]
+    Task.objects.all().delete()
+    assert "no tasks" in manage("list_projects")
+
+
+def test_without_projects_list_projects_says_how_to_add_one() -> None:
+    assert "manage.py add_project SLUG REPOSITORY" in manage("list_projects")
+
+
+def test_status_is_one_screen_of_what_runs_and_what_waits_for_whom(tried: Project) -> None:
+    host = create_host()
+    create_run(
+        create_task(tried, number=9, status="in_progress"), host=host, status="running", agent_label="bo"
+    )
+    pause("claude", ErrorClass.QUOTA, "used up")
+    said = manage("status")
+    assert said.startswith(
+        "The loop does not turn: it never did. Start it with `manage.py run_orchestrator`.\n"
+    )
+    for line in (
+        "  ledger  active  ",
+        "  ledger-9  bo  Running",
+        "  D-",
+        "Who has the key?, since ",
+        "  claude  until ",
+        "  ledger-8  D-",
+    ):
+        assert line in said, line
+    found = json.loads(manage("status", "--json"))
+    assert found["run_count"] == 1
+    assert {card["of"] for card in found["cards"]} == {"ledger-7", "ledger-8"}
+    assert [row["account"] for row in found["pauses"]] == ["claude"]
+    assert found["loop"]["host_count"] == Host.objects.count()
+
+
+def test_status_asks_no_more_of_a_larger_installation(tried: Project) -> None:
+    manage("status")
+    with CaptureQueriesContext(connection) as few:
+        manage("status")
+    for number in range(4):
+        task = create_task(create_project(f"more-{number}"), status="in_progress")
+        create_run(task, agent_label="bo")
+    with CaptureQueriesContext(connection) as many:
+        manage("status")
+    assert len(many) <= len(few) + 2
+
+
+# --- remove_agent -----------------------------------------------------------------------------------------
+
+
+def test_an_agent_that_ran_is_retired_and_one_that_never_ran_is_deleted(tried: Project) -> None:
+    assert manage("remove_agent", "bo").startswith("bo is retired")
+    assert manage("remove_agent", "cy").startswith("cy is deleted")
+    assert list(Agent.objects.values_list("name", "is_active")) == [("bo", False)]
+    assert Run.objects.get().agent is not None
+    assert refused("remove_agent", "dan") == "There is no agent dan. There are: bo."
+
+
+# --- remove_project ---------------------------------------------------------------------------------------
+
+
+def test_a_project_that_left_nothing_behind_is_deleted_with_all_its_rows_and_folders(
+    tried: Project, home: Path
+) -> None:
+    other = create_task(create_project("other"), number=1)
+    record(other.project, "project_added", task=other)
+    run = Run.objects.get()
+    said = manage("remove_project", "ledger", "--yes")
+    assert said.splitlines() == [
+        "ledger: 2 tasks. All its rows are deleted.",
+        "ledger is deleted, with everything that was tried in it.",
+    ]
+    assert list(Project.objects.all()) == [other.project]
+    assert list(Task.objects.all()) == [other]
+    assert {event.project for event in Event.objects.all()} == {other.project}
+    assert Agent.objects.count() == 2
+    assert not paths.run_folder(run.pk).exists()
+    assert list((home / "mirrors").iterdir()) == []
+    connection.check_constraints()
+
+
+def test_after_it_events_are_append_only_again(tried: Project) -> None:
+    event = record(create_project("other"), "project_added")
+    manage("remove_project", "ledger", "--yes")
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        Event.objects.filter(pk=event.pk)._raw_delete("default")
+    with connection.cursor() as cursor:  # as the tests have it
+        cursor.execute(append_only._drop(connection.vendor, "tasks_event", "DELETE"))
+
+
+def test_a_project_with_a_history_is_kept_as_abandoned(tried: Project, lea: User, home: Path) -> None:
+    task = Task.objects.get(number=7)
+    rulings.decide(task.disputes.get().conflicts.get(), "uphold_reviewer", user=lea)
+    Landing.objects.create(
+        project=tried,
+        task=task,
+        submission=task.submissions.get(),
+        sha=sha(2),
+        target="main",
+        status="landed",
+    )
+    events = Event.objects.count()
+    said = manage("remove_project", "ledger", "--yes")
+    assert "ledger is kept as abandoned, for it has 1 landings and 1 rulings." in said
+    tried.refresh_from_db()
+    assert (tried.status, tried.exit_type) == ("finished", "abandoned")
+    assert Event.objects.count() > events
+    assert list((home / "mirrors").iterdir()) == []
+    assert "had ended already" in manage("remove_project", "ledger", "--yes")
+
+
+def test_a_project_is_removed_only_by_its_name_typed_again(
+    tried: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda prompt: "leger")
+    assert refused("remove_project", "ledger") == "That is another name. Nothing was removed."
+    assert refused("remove_project", "leger") == "There is no project leger. There are: ledger."
+    monkeypatch.setattr("builtins.input", lambda prompt: "ledger")
+    manage("remove_project", "ledger")
+    assert not Project.objects.exists()
+
+
+def test_a_project_with_runs_under_way_is_removed_only_with_force(tried: Project, settings: Any) -> None:
+    settings.DURATIONS = settings.DURATIONS | {"grace": 0.1, "lease": 0.1}
+    queued = create_run(create_task(tried, number=9, status="in_progress"), status="queued")
+    assert "1 runs of ledger are under way." in refused("remove_project", "ledger", "--yes")
+    held = create_run(
+        create_task(tried, number=10, status="in_progress"), status="running", host=create_host()
+    )
+    assert "does run_orchestrator run?" in refused("remove_project", "ledger", "--yes", "--force")
+    queued.refresh_from_db()
+    held.refresh_from_db()
+    tried.refresh_from_db()
+    assert (queued.status, held.stop_requested, tried.status) == ("ended", True, "paused")
+    Run.objects.filter(pk=held.pk).update(status="ended", outcome="stopped", ended_at=timezone.now())
+    assert "ledger is deleted" in manage("remove_project", "ledger", "--yes")
