@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from agents.models import Output, Run
 from tasks.models import Landing, Task
+from tests.browser.keys import press
 from tests.browser.scene import DIFF, STAT, Scene
 from tests.factories import create_agent, create_host, create_run, create_submission, create_task, sha
 
@@ -112,10 +113,10 @@ def test_a_card_is_moved_by_keys_and_by_dragging(open_page: Open, scene: Scene, 
     board(scene)
     page = open_page("/projects/ledger/board/")
     current = page.locator("[data-card][aria-current]")
-    page.keyboard.press("j")
+    press(page, "j")
     expect(current).to_have_attribute("id", "ledger-225")
-    page.keyboard.press("j")
-    page.keyboard.press("Shift+L")  # past the columns that the table does not allow
+    press(page, "j")
+    press(page, "Shift+L")  # past the columns that the table does not allow
     expect(page.get_by_role("heading", name="Defer: ledger-231")).to_be_visible()
     page.keyboard.type("Later.")
     page.keyboard.press("Control+Enter")

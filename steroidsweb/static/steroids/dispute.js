@@ -212,7 +212,25 @@ if (form) {
     }
 }
 
+// --- Arriving to write --------------------------------------------------------------------------------------
+
+/** Whoever pressed a key elsewhere in order to write here goes on writing, from the first letter on. */
+function goOnWriting(field) {
+    const typed = window.takeTyped?.() ?? "";
+    field?.focus();
+    field?.scrollIntoView({ block: "nearest" });
+    if (field?.setSelectionRange) {
+        field.setSelectionRange(field.value.length, field.value.length);
+        if (typed) {
+            field.setRangeText(typed, field.value.length, field.value.length, "end");
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+        }
+    }
+}
+
 if (location.hash === "#note") {
-    focusOn("note");
+    goOnWriting(document.getElementById("note"));
+} else if (new URLSearchParams(location.search).has("choose")) {
+    goOnWriting(form?.querySelector("[name=option]:checked") ? form.elements.text : null);
 }
 onKeys(keys);
