@@ -58,6 +58,9 @@ function follow(log) {
 
     async function ask() {
         const answer = await fetch(`${log.dataset.url}?after=${seq}`, { headers: { Accept: "application/json" } });
+        if (answer.status === 401) {
+            return null;
+        }
         if (!answer.ok || answer.redirected) {
             throw new Error(`The log answers ${answer.status}.`);
         }
@@ -72,6 +75,10 @@ function follow(log) {
         let wait = POLL;
         try {
             const news = await ask();
+            if (news === null) {
+                state.textContent = "You are signed out: reload the page to sign in.";
+                return;
+            }
             pause = POLL;
             if (news.text) {
                 append(news.text);
