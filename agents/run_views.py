@@ -67,16 +67,16 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 @staff_only
 @require_safe
 def run_log(request: HttpRequest, pk: int) -> JsonResponse:
-    """What is new in the log after `?after=SEQ`, else its end, and how the run goes."""
+    """What is new in the log after `?after=MARK`, else its end, and how the run goes."""
     run = _run(request, pk)
-    seq = key_of(request.GET.get("after", ""))
-    part = log.end_of(run) if seq is None else log.after(run, seq)
+    mark = key_of(request.GET.get("after", ""))
+    part = log.end_of(run) if mark is None else log.after(run, mark)
     ended = run.status == Run.Status.ENDED
     cost = costs.of_run(run)
     return JsonResponse(
         {
             "text": part.text,
-            "seq": part.seq,
+            "mark": part.mark,
             "more": part.has_more,
             "cut": part.is_cut,
             "ended": ended and not part.has_more,

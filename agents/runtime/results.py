@@ -1,24 +1,30 @@
 """Reading what a run left: its log into rows, a verification's result, its outcome."""
 
 import contextlib
+import os
 import re
 import shutil
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
-from agents import judging, metering, pauses, retrying, runs
-from agents.models import Output, Run
+from agents import judging, metering, outputs, pauses, retrying, runs
+from agents.models import Run
 from agents.providers.reports import Report
 from agents.runtime import commands, ends, keeping, paths
 from tasks.events import record
 from tasks.models import Landing, Submission, Task, Verification
 
 CHUNK = 64 * 1024
-OUTPUT_ROWS_MAX = 16  # of CHUNK bytes each, 1 MiB a run
+LOG_MAX = 1024 * 1024  # bytes of a run's log that are kept from its beginning on; of more only the tail
 TAIL = 64 * 1024
 TOKEN = re.compile(rb"stx_[A-Za-z0-9_-]{20,}")
+# What the end of a piece may be the beginning of: a token, a character of several bytes; always found.
+UNFINISHED = re.compile(rb"(?:stx_[A-Za-z0-9_-]{0,200}|stx|st|s|[\xc0-\xff][\x80-\xbf]{0,2})?\Z")
 REASONS = {
     "silent": Run.Outcome.SILENT,
     "wall": Run.Outcome.WALL,
@@ -39,42 +45,68 @@ def clean(raw: bytes) -> str:
     return TOKEN.sub(b"stx_***", raw).replace(b"\0", b"").decode("utf-8", "replace")
 
 
-def copy_output(run: Run) -> None:
-    """Append what is new in the run's log to its rows, up to their limit; whole lines where possible."""
-    path = paths.run_folder(run.pk) / "output.log"
-    copied = 0
-    rows = list(run.outputs.order_by("seq").values_list("seq", flat=True))
-    mark = paths.run_folder(run.pk) / "copied"
-    with contextlib.suppress(OSError, ValueError):
-        copied = int(mark.read_text())
+def copy_output(run: Run) -> bool:
+    """Append what is new in the run's log to its rows; whether anything was.
+
+    Up to LOG_MAX bytes. What it prints beyond them shows that it is alive, and is not read before its end.
+    """
+    folder = paths.run_folder(run.pk)
+    copied = _copied(folder)
     try:
-        size = path.stat().st_size
+        with (folder / "output.log").open("rb") as file:
+            log = os.fstat(file.fileno())
+            file.seek(copied)
+            raw = file.read(max(min(CHUNK, LOG_MAX - copied), 0))
     except OSError:
-        return
-    if size <= copied or len(rows) >= OUTPUT_ROWS_MAX:
-        return
-    with path.open("rb") as file:
-        file.seek(copied)
-        raw = file.read(CHUNK)
-    cut = raw.rfind(b"\n") + 1
-    raw = raw[:cut] if cut else raw
-    with transaction.atomic():
-        Output.objects.create(run=run, seq=len(rows), text=clean(raw))
-        Run.objects.filter(pk=run.pk).update(last_output_at=timezone.now())
-    mark.write_text(str(copied + len(raw)))
+        return False
+    if log.st_size:
+        _note_life(run, log.st_mtime)
+    if raw := _whole(raw):
+        outputs.add(run, clean(raw))
+        _set_copied(folder, copied + len(raw))
+    return bool(raw)
+
+
+def _note_life(run: Run, seconds: float) -> None:
+    """The log was written to at that time; a clock that was set back makes nobody silent."""
+    at = min(datetime.fromtimestamp(seconds, tz=UTC), timezone.now())
+    earlier = Q(last_output_at__isnull=True) | Q(last_output_at__lt=at)
+    if run.last_output_at is None or run.last_output_at < at:
+        Run.objects.filter(earlier, pk=run.pk).update(last_output_at=at)
+
+
+def _whole(raw: bytes) -> bytes:
+    """Its whole lines; of a line without end what may be shown already, without a torn character or token."""
+    end = raw.rfind(b"\n") + 1
+    return raw[:end] if end else raw[: UNFINISHED.search(raw).start()]  # type: ignore[union-attr]
+
+
+def _copied(folder: Path) -> int:
+    """How many bytes of the log are in the rows."""
+    try:
+        return max(int((folder / "copied").read_text()), 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def _set_copied(folder: Path, copied: int) -> None:
+    (folder / "copied").write_text(str(copied))
 
 
 def copy_rest(run: Run) -> None:
-    """The end of the log: everything that fits, else its tail with a line that says what is missing."""
-    for _ in range(OUTPUT_ROWS_MAX):
-        copy_output(run)
-    path = paths.run_folder(run.pk) / "output.log"
-    with contextlib.suppress(OSError, ValueError):
-        copied = int((path.with_name("copied")).read_text())
-        missing = path.stat().st_size - copied
-        if missing > 0:
-            text = f"\n[{max(missing - TAIL, 0)} bytes left out]\n" + clean(tail_of(run))
-            Output.objects.create(run=run, seq=run.outputs.count(), text=text)
+    """The end of the log: everything that fits, else its tail after a line that says how much is missing."""
+    while copy_output(run):
+        pass
+    folder = paths.run_folder(run.pk)
+    copied = _copied(folder)
+    with contextlib.suppress(OSError), (folder / "output.log").open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        begin = max(copied, size - TAIL)
+        file.seek(begin)
+        if raw := file.read(TAIL):
+            said = f"\n[{begin - copied} bytes left out]\n" if begin > copied else ""
+            outputs.add(run, said + clean(raw))
+            _set_copied(folder, begin + len(raw))
 
 
 def tail_of(run: Run) -> bytes:

@@ -11,7 +11,7 @@ function follow(log) {
     const text = log.querySelector("[data-log-text]");
     const state = log.querySelector("[data-log-state]");
     const button = log.querySelector("[data-log-follow]");
-    let seq = Number(log.dataset.seq);
+    let mark = Number(log.dataset.mark);
     let kept = text.textContent.length;
     let following = true;
     let pause = POLL;
@@ -57,7 +57,7 @@ function follow(log) {
     }
 
     async function ask() {
-        const answer = await fetch(`${log.dataset.url}?after=${seq}`, { headers: { Accept: "application/json" } });
+        const answer = await fetch(`${log.dataset.url}?after=${mark}`, { headers: { Accept: "application/json" } });
         if (answer.status === 401) {
             return null;
         }
@@ -86,7 +86,7 @@ function follow(log) {
             if (news.cut) {
                 log.querySelector("[data-log-note]").hidden = false;
             }
-            seq = news.seq;
+            mark = news.mark;
             state.textContent = news.state;
             tell("[data-run-cost]", news.cost);
             tell("[data-run-tokens]", news.tokens);
