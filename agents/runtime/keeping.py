@@ -6,10 +6,11 @@ import logging
 
 from django.db import transaction
 
-from agents import runs
+from agents import runs, specifications
 from agents.models import Run
 from agents.runtime import paths, pulled
 from agents.runtime.git import GitError, Mirror, Unreachable
+from agents.specifications import SOURCE_MAX
 from disputes import moot, silences
 from tasks.events import record
 from tasks.models import Bundle, Finding, Submission, Task
@@ -68,6 +69,7 @@ def keep(submission: Submission, run: Run) -> None:
         _send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
     since = _since_last_round(submission, mirror)
+    specification = specifications.read(mirror, submission.sha, task.source)[:SOURCE_MAX].replace("\0", "")
     data = mirror.bundle(ref_of(submission), fork) if fork != submission.sha else b""
     with transaction.atomic():
         kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(
@@ -79,6 +81,7 @@ def keep(submission: Submission, run: Run) -> None:
                 "fork": fork,
             },
             since_last_round=since,
+            specification=specification,
             patch_id=mirror.patch_id(fork, submission.sha),
         )
         if kept and 0 < len(data) <= BUNDLE_MAX:
