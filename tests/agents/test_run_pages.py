@@ -17,7 +17,7 @@ from agents.models import Output, Prompt, Run
 from agents.pages import log
 from agents.pages.log import plain
 from agents.pages.runs import PER_PAGE
-from tasks.models import Project
+from tasks.models import Project, Task
 from tests.factories import create_host, create_project, create_run, create_task
 
 NOW = timezone.now()
@@ -245,6 +245,24 @@ def test_a_triager_stops_a_run(client: Client, run: Run, tom: User) -> None:
     reply = client.post(f"/runs/{run.pk}/stop/", follow=True)
     assert "is being stopped already" in reply.content.decode()
     assert run.task.events.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_run_is_stopped_and_its_task_put_aside(
+    client: Client, ledger: Project, run: Run, tom: User, vera: User
+) -> None:
+    assert as_user(client, vera).post(f"/runs/{run.pk}/stop/", {"hold": "1"}).status_code == 403
+    client = as_user(client, tom)
+    for said in ("asked to stop", "is being stopped already"):
+        reply = client.post(f"/runs/{run.pk}/stop/", {"hold": "1"}, follow=True).content.decode()
+        assert said in reply
+        assert f"{run.task.ref} is deferred" in reply
+    run.refresh_from_db()
+    run.task.refresh_from_db()
+    assert (run.stop_requested, run.task.status) == (True, "deferred")
+    assert [event.kind for event in run.task.events.order_by("pk")] == ["defer", "stop_requested"]
+    Task.objects.update(status="cancelled")
+    assert "cannot defer" in client.post(f"/runs/{run.pk}/stop/", {"hold": "1"}, follow=True).content.decode()
 
 
 @pytest.mark.django_db

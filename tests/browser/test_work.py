@@ -99,6 +99,25 @@ def test_the_log_follows_a_running_agent(open_page: Open, run: Run, shoot: Any) 
     expect(page.get_by_role("button", name="Stop run")).to_be_hidden()
 
 
+def test_a_run_is_stopped_and_its_task_held(open_page: Open, run: Run, shoot: Any) -> None:
+    page = open_page(f"/runs/{run.pk}/")
+    shoot(page, "run-stoppable")
+    page.get_by_role("button", name="Stop and hold").click()
+    expect(page.locator(".toast")).to_contain_text("ledger-210 is deferred: nothing begins it")
+    expect(page.locator(".fact-row")).to_contain_text("Running")
+    Run.objects.filter(pk=run.pk).update(status="ended", outcome="stopped", ended_at=timezone.now())
+    expect(page.locator("[data-log-state]")).to_contain_text("Stopped")
+    expect(page.locator(".fact-row")).to_contain_text("Ended: stopped")
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(page.get_by_text("ledger-210 is deferred; nothing begins it.")).to_be_visible()
+    shoot(page, "run-held")
+    run.refresh_from_db()
+    assert run.stop_requested
+    task = run.task
+    task.refresh_from_db()
+    assert task.status == "deferred"
+
+
 def test_a_run_is_stopped_from_the_list(open_page: Open, run: Run, shoot: Any) -> None:
     page = open_page("/runs/")
     shoot(page, "runs")

@@ -56,6 +56,16 @@ function follow(log) {
         }
     }
 
+    /** The facts beside the log, as they are now: the run was begun, or has ended. */
+    async function freshen() {
+        const answer = await fetch(location.href, { headers: { Accept: "text/html", "X-Live": "1" } });
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const [ours, theirs] = [document, page].map((each) => [...each.querySelectorAll("[data-fresh]")]);
+        if (answer.ok && !answer.redirected && ours.length === theirs.length) {
+            ours.forEach((part, index) => part.replaceWith(theirs[index]));
+        }
+    }
+
     async function ask() {
         const answer = await fetch(`${log.dataset.url}?after=${mark}`, { headers: { Accept: "application/json" } });
         if (answer.status === 401) {
@@ -91,6 +101,10 @@ function follow(log) {
             tell("[data-run-cost]", news.cost);
             tell("[data-run-tokens]", news.tokens);
             log.classList.toggle("is-silent", news.silent);
+            if (news.status !== log.dataset.status) {
+                log.dataset.status = news.status;
+                await freshen();
+            }
             if (news.ended) {
                 end();
                 return;
