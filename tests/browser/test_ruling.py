@@ -117,6 +117,30 @@ def test_pages_fit_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
         shoot(page, f"phone-{name}-full", full_page=True)
 
 
+def test_snooze_opens_in_its_rail_and_widens_nothing(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    for width in (1440, 1100, 390):
+        page = open_page(f"/queue/{scene.dispute.ref}/", viewport={"width": width, "height": 900})
+        press(page, "s")
+        until = page.locator(f"#until-{scene.dispute.pk}")
+        expect(until).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        until.scroll_into_view_if_needed()
+        shoot(page, f"dispute-snooze-{width}")
+        right = page.get_by_role("button", name="Until then").evaluate(
+            "each => each.getBoundingClientRect().right"
+        )
+        assert right <= width
+
+
+def test_a_phone_has_a_way_back_to_the_queue(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    page = open_page(f"/queue/{scene.dispute.ref}/", **PHONE)
+    back = page.get_by_role("navigation", name="Breadcrumbs").get_by_role("link", name="Queue")
+    assert back.evaluate("each => each.getBoundingClientRect().height") >= 40
+    shoot(page, "phone-way-back")
+    back.tap()
+    page.wait_for_url("**/queue/")
+
+
 def test_thumbs_rule_on_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     page = open_page(f"/queue/{scene.dispute.ref}/", **PHONE)
     page.locator(".thumbs label", has_text="Coder").tap()
