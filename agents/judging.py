@@ -48,7 +48,9 @@ def sides_of(conflict: Conflict, crew: Crew) -> Sides:
         of_both |= Q(review__findings=conflict.finding_id) | Q(review__findings__first=conflict.finding_id)
     sides = Sides(names={conflict.coder_label, conflict.reviewer_label} - {""})
     rows = Run.objects.filter(of_both).select_related("agent", "submission", "review").distinct()
-    for run in rows.defer("submission__diff", "submission__since_last_round", "review__text"):
+    for run in rows.defer(
+        "submission__diff", "submission__specification", "submission__since_last_round", "review__text"
+    ):
         made = run.submission or run.review
         sides.names.add(run.agent_label)
         sides.agents.add(run.agent.pk if run.agent else 0)

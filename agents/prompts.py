@@ -16,28 +16,26 @@ from typing import Any
 
 from django.template import TemplateSyntaxError
 
-from agents import judging_prompts, prompt_parts, prompt_templates, prompt_texts
+from agents import judging_prompts, prompt_parts, prompt_templates, prompt_texts, specifications
 from agents.models import PromptText, Run
 from agents.prompt_sections import NAME_MAX, Cuts, Section, closed, cut, cut_head, fenced, one_line
 from agents.prompt_templates import TooMuch
 from agents.recipes.recipe import Recipe
 from agents.runtime.git import Mirror
+from agents.specifications import SOURCE_MAX
 from agents.stage_prompts import stage_words
 from disputes.models import Decision
-from disputes.protocol.documents import MAX_BYTES, scan
 from tasks.models import Project
 
 __all__ = [
     "Composed", "Material", "compose", "compose_with", "cut", "cut_head", "fenced", "gather", "one_line",
-    "render", "section_of",
+    "render",
 ]  # fmt: skip
 
 log = logging.getLogger(__name__)
 
 PROMPT_MAX = 256 * 1024  # bytes, of the whole
 BODY_MAX = 32 * 1024
-SOURCE_MAX = 32 * 1024
-SECTION_MAX = MAX_BYTES // 4
 GUIDE_MAX = 16 * 1024
 INSTRUCTIONS_MAX = 16 * 1024
 KNOWN_MAX = 50  # red tests of the target branch that a prompt names
@@ -61,35 +59,13 @@ class Material:
 
 def gather(run: Run, mirror: Mirror, commands: Recipe) -> Material:
     """Specification and AGENTS.md as they are in the commit that the run starts from."""
-    path, _, anchor = run.task.source.partition("#")
-    text = mirror.read(run.base_sha, path, SOURCE_MAX * 4) if path else None
-    source = section_of(text, anchor) if text and anchor else text or ""
     guide = mirror.read(run.base_sha, "AGENTS.md", GUIDE_MAX * 2) or ""
     return Material(
-        source=source,
+        source=specifications.read(mirror, run.base_sha, run.task.source),
         source_name=run.task.source,
         guide=guide,
         commands=commands,
     )
-
-
-def section_of(text: str, anchor: str) -> str:
-    """The part of a Markdown document below the heading that the anchor names; all of it if there is none."""
-    lines = scan(text[:SECTION_MAX])
-    wanted = _slug(anchor)
-    start = level = 0
-    for index, line in enumerate(lines):
-        if not (heading := line.heading):
-            continue
-        if level and heading[0] <= level:
-            return "\n".join(part.text for part in lines[start:index])
-        if not level and _slug(heading[1]) == wanted:
-            start, level = index, heading[0]
-    return "\n".join(part.text for part in lines[start:]) if level else text
-
-
-def _slug(words: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 
 # --- Composing --------------------------------------------------------------------------------------------

@@ -10,13 +10,13 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, F, Sum
+from django.db.models import F, Sum
 from django.db.models.functions import Length, Now
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from agents import metering, runs
-from agents.models import TOKEN_PREFIX, Output, PullBundle, Run, token_hash
+from agents import metering, outputs, runs
+from agents.models import TOKEN_PREFIX, PullBundle, Run, token_hash
 from tasks.errors import Refused
 from tasks.models import Bundle, Submission
 
@@ -24,7 +24,6 @@ BUNDLE_MAX = 8 * 1024 * 1024
 HAND_IN_REF = "refs/steroids/hand-in"
 HEADER_MAX = 64 * 1024
 LOG_MAX = 1024 * 1024  # characters of one run
-LOG_ROWS_MAX = 2000
 SHA_FORM = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 LIVE = (Run.Status.STARTING, Run.Status.RUNNING)
 
@@ -108,14 +107,13 @@ def add_log(run: Run, text: str) -> None:
     """More of its log, up to the limit of one run; a last line says that the rest is left out."""
     from agents.runtime.results import clean
 
-    sizes = run.outputs.aggregate(rows=Count("pk"), used=Sum(Length("text")))
-    rows, left = sizes["rows"], LOG_MAX - (sizes["used"] or 0)
-    if left <= 0 or rows >= LOG_ROWS_MAX:
+    left = LOG_MAX - (run.outputs.aggregate(used=Sum(Length("text")))["used"] or 0)
+    if left <= 0:
         return
     text = clean(text.encode("utf-8", "replace"))
-    if len(text) >= left or rows + 1 == LOG_ROWS_MAX:
+    if len(text) >= left:
         text = f"{text[:left]}\n[the rest of the log is left out]\n"
-    Output.objects.create(run=run, seq=rows, text=text)
+    outputs.add(run, text)
     Run.objects.filter(pk=run.pk).update(last_output_at=timezone.now())
 
 

@@ -16,6 +16,7 @@ from disputes.models import Decision
 from tasks import append_only
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.locking import locked
 from tasks.models import Event, Landing, Project
 
 AT_ONCE = 500  # keys of one query
@@ -35,7 +36,7 @@ def remove(project: Project, *, actor: Actor) -> str:
     Its mirror and run folders on this host go either way. Raises Refused where runs are under way.
     """
     with transaction.atomic():
-        row = Project.objects.select_for_update().get(pk=project.pk)
+        row = locked(Project.objects).get(pk=project.pk)
         live = list(Run.objects.live().filter(project=row).values_list("pk", flat=True))
         if live:
             raise Refused(

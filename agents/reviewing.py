@@ -47,7 +47,7 @@ def facts_of(tasks: Iterable[Task]) -> dict[int, Facts]:
         coder=F("run__agent"), made_by=F("run__agent__vendor"), provider=F("run__agent__provider"),
         is_disputed=Exists(disputed),
     )  # fmt: skip
-    for each in submissions.defer("diff", "response", "since_last_round"):
+    for each in submissions.defer("diff", "specification", "response", "since_last_round"):
         facts = found[each.task_id]
         facts.submission, facts.by, facts.coder = each.pk, each.by_agent, each.coder
         own = Agent(vendor=each.made_by or "", provider=each.provider or "")

@@ -11,12 +11,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents import runs as verbs
 from agents.models import Prompt, Run
-from agents.pages import costs, log, runs
+from agents.pages import costs, log, moves, runs
 from disputes.pages.site import next_url, page, refuses, staff_only
 from tasks.access import RULE
 from tasks.admin.base import project_ids, role_in
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.states import Status
 
 KEY_DIGITS = 18
 
@@ -67,20 +68,21 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 @staff_only
 @require_safe
 def run_log(request: HttpRequest, pk: int) -> JsonResponse:
-    """What is new in the log after `?after=SEQ`, else its end, and how the run goes."""
+    """What is new in the log after `?after=MARK`, else its end, and how the run goes."""
     run = _run(request, pk)
-    seq = key_of(request.GET.get("after", ""))
-    part = log.end_of(run) if seq is None else log.after(run, seq)
+    mark = key_of(request.GET.get("after", ""))
+    part = log.end_of(run) if mark is None else log.after(run, mark)
     ended = run.status == Run.Status.ENDED
     cost = costs.of_run(run)
     return JsonResponse(
         {
             "text": part.text,
-            "seq": part.seq,
+            "mark": part.mark,
             "more": part.has_more,
             "cut": part.is_cut,
             "ended": ended and not part.has_more,
             "state": log.state_of(run),
+            "status": run.status,
             "silent": log.silent_for(run) is not None,
             "cost": cost.line if cost else "",
             "tokens": cost.tokens if cost else "",
@@ -92,24 +94,36 @@ def run_log(request: HttpRequest, pk: int) -> JsonResponse:
 @require_POST
 @refuses
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask its host to end the run."""
+    """Ask its host to end the run; with `hold`, defer its task as well, so that the loop leaves it alone."""
     run = _run(request, pk)
     here = reverse("run", args=[run.pk])
     if role_in(request, run.project_id) not in RULE:
         raise Refused(
             "no_right", f"You may not stop runs in {run.project.name}.", "Ask a triager.", status=403
         )
+    hold = "hold" in request.POST
     try:
+        if hold:
+            _hold(request, run)
         verbs.ask_to_stop(run, actor=Actor.person(request.user))
     except Refused as refused:
-        messages.warning(request, f"{refused.message} {refused.hint}")
+        held = f"{run.task.ref} is deferred. " if hold and run.task.status == Status.DEFERRED else ""
+        messages.warning(request, f"{held}{refused.message} {refused.hint}")
     else:
         messages.success(request, _told(run))
     return redirect(next_url(request, here))
 
 
+def _hold(request: HttpRequest, run: Run) -> None:
+    """Defer the run's task, unless somebody did already. Raises Refused where it is finished."""
+    if run.task.status != Status.DEFERRED:
+        role, note = role_in(request, run.project_id), f"Held with run {run.pk}."
+        moves.carry_out(run.task, "defer", user=request.user, role=role, note=note)
+
+
 def _told(run: Any) -> str:
-    ref = run.task.ref
-    if run.status == Run.Status.ENDED:
-        return f"Run {run.pk} is stopped. The loop may begin {ref} again; defer it to keep it still."
-    return f"Run {run.pk} is asked to stop. The loop begins {ref} again; defer it to keep it still."
+    ref, is_over = run.task.ref, run.status == Run.Status.ENDED
+    done = f"Run {run.pk} is {'stopped' if is_over else 'asked to stop'}."
+    if run.task.status == Status.DEFERRED:
+        return f"{done} {ref} is deferred: nothing begins it until somebody resumes it on its page."
+    return f"{done} The loop begins {ref} again; defer it, or stop and hold, to keep it still."

@@ -8,7 +8,7 @@ from agents.models import Agent, Run
 from tasks.ladder import read
 from tasks.models import Project, Task
 from tasks.settings_schema import SettingsError
-from tasks.stages import UNKNOWN, escalations_of, stages_of
+from tasks.stages import UNKNOWN, Stage, escalations_of, stages_of
 from tasks.states import UNFINISHED
 
 
@@ -17,8 +17,11 @@ class Unwatched:
     """A column of a project that no active coder takes work from."""
 
     project: Project
-    column: str
-    agent_type: str
+    stage: Stage
+
+    @property
+    def column(self) -> str:
+        return self.stage.name
 
     @property
     def line(self) -> str:
@@ -27,8 +30,16 @@ class Unwatched:
     @property
     def hint(self) -> str:
         """What to do about it."""
-        of_type = f" with the type {self.agent_type}," if self.agent_type else ""
-        return f'Add a coder{of_type} or one that names it: watches ["{self.column}"].'
+        return (
+            f'Add a coder {fitting_types(self.stage)}, or have one watch it: watches ["{self.stage.name}"].'
+        )
+
+
+def fitting_types(stage: Stage) -> str:
+    """The coders that take work of the stage by their type, as `choosing.watches` says it."""
+    if stage.is_escalation:
+        return f"of the type {stage.agent_type}" if stage.agent_type else "of any type"
+    return f"without a type or of the type {stage.agent_type}" if stage.agent_type else "of any type or none"
 
 
 def unwatched(projects: Iterable[Project], crew: Crew | None = None) -> list[Unwatched]:
@@ -59,9 +70,7 @@ def unwatched(projects: Iterable[Project], crew: Crew | None = None) -> list[Unw
             or (project.pk, column.name) in waiting
         ]
         found += [
-            Unwatched(project, stage.name, stage.agent_type)
-            for stage in needed
-            if not crew.at(project.pk, Run.Role.CODER, stage)
+            Unwatched(project, stage) for stage in needed if not crew.at(project.pk, Run.Role.CODER, stage)
         ]
     return found
 

@@ -13,7 +13,7 @@ from disputes.models import Bulk
 from disputes.pages import queue
 from disputes.pages.filters import QueueFilter
 from disputes.pages.holders import endings
-from disputes.pages.site import next_url, not_allowed, page, staff_only
+from disputes.pages.site import next_url, not_allowed, page, refusal_page, staff_only
 from disputes.triage_views import chosen_ending
 from tasks.access import RULE, projects_for
 from tasks.errors import Refused
@@ -53,7 +53,7 @@ def preview(request: HttpRequest) -> HttpResponse:
     try:
         verb = _verb(request)
     except Refused as error:
-        return page(request, "disputes/refused.html", {"title": "Nothing was done", "refused": error}, 422)
+        return refusal_page(request, "Nothing was done", error)
     wanted = _wanted(request)
     if not wanted:
         messages.info(request, "Nothing is selected.")
@@ -126,8 +126,7 @@ def apply(request: HttpRequest) -> HttpResponse:
     except Refused as error:
         wanted = _wanted(request)
         if verb is None or not wanted:
-            context = {"title": "Nothing was done", "refused": error}
-            return page(request, "disputes/refused.html", context, error.status)
+            return refusal_page(request, "Nothing was done", error)
         return _preview(request, verb, wanted, error)
     return redirect(f"{reverse('bulk-result', args=[made.pk])}?{_next(_back(request))}")
 

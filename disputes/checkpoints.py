@@ -28,6 +28,7 @@ from tasks.states import MEANINGS, Status
 UNDER_WAY = (Status.IN_PROGRESS, Status.REVIEW)
 SETTLED = tuple(status for status, meaning in MEANINGS.items() if meaning.finished)
 SHOWN = 8  # tasks that a card names
+FEW = 3  # tasks with which a project may begin and be told nothing of stalls
 
 
 def last_checkpoint(project: Project) -> Checkpoint | None:
@@ -89,13 +90,17 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
     limits, now = limits_of(project), timezone.now()
     new = list(project.tasks.filter(created_at__gt=last.at).order_by("rank"))
     resolved = _severities(_resolved(project, last.at))
-    result = after_round(resolved, _severities(new), _flat(project, last), limits)
+    under_way = _under_way(project)
+    result = after_round(
+        resolved, _severities(new), _flat(project, last), limits,
+        is_counted=_tells_of_a_stall(project, last.under_way, under_way),
+    )  # fmt: skip
     weights = limits.severity_weights
     checkpoint = Checkpoint.objects.create(
         project=project, number=last.number + 1, opened=len(new), resolved=len(resolved),
         opened_weight=total_weight(_severities(new), weights),
         resolved_weight=total_weight(resolved, weights), net=result.net, weighted_net=result.weighted_net,
-        state=result.state, flat=result.flat, under_way=_under_way(project), at=now,
+        state=result.state, flat=result.flat, under_way=under_way, at=now,
     )  # fmt: skip
     record(
         project, "checkpoint", note=said(result, limits),
@@ -141,6 +146,17 @@ def initial_tasks(project: Project) -> int:
 def rounds_allowed(project: Project) -> int:
     """How many checkpoints the project may take before people are asked to go on or to end (§11)."""
     return max_rounds(initial_tasks(project), part_of(project.config, TerminationSettings))
+
+
+def _tells_of_a_stall(project: Project, before: dict[str, int], now: dict[str, int]) -> bool:
+    """Whether work was done again in vain, in a project large enough to be told about it.
+
+    That a first review sends a task back, or that it waits for people, is how work goes and no standstill.
+    And of few tasks each one's own end tells (too many rejections, circles), unless the project wants it.
+    """
+    if project.config.stall_threshold is None and initial_tasks(project) <= FEW:
+        return False
+    return any(now.get(pk, 0) > round_ > 1 for pk, round_ in before.items())
 
 
 def _flat(project: Project, last: Checkpoint) -> int:

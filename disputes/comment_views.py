@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from disputes.cases import live_dispute
 from disputes.models import Dispute
-from disputes.pages.site import next_url, page, refuses, staff_only, task_of
+from disputes.pages.site import next_url, refusal_page, refuses, staff_only, task_of
 from tasks.access import RULE, projects_for
 from tasks.comments import add_comment, settle
 from tasks.errors import Refused
@@ -45,8 +45,7 @@ def _say(request: HttpRequest, project: Project, task: Task | None, dispute: Dis
             project, body, actor=Actor.person(request.user), task=task, parent=parent, dispute=beside
         )
     except Refused as error:
-        context = {"title": "Not said", "refused": error, "typed": body, "back": _back(request, dispute)}
-        return page(request, "disputes/refused.html", context, error.status)
+        return refusal_page(request, "Not said", error, typed=body, back=_back(request, dispute))
     return redirect(f"{_back(request, dispute)}#comment-{made.pk}")
 
 

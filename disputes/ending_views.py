@@ -9,14 +9,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from disputes import endings
 from disputes.pages.ending import EndingPage, Typed
+from disputes.pages.site import staff_only
 from tasks.access import projects_for
 from tasks.errors import Refused
 from tasks.models import Project
 
 TEXT_MAX = 2_000
 RATIONALE, PHRASE = "rationale-", "phrase-"
-
-staff_only = admin.site.admin_view
 
 
 def _project(request: HttpRequest, slug: str) -> Project:

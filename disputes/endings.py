@@ -75,7 +75,7 @@ def abandon(project: Project, *, actor: Actor, reason: str) -> Project:
 
     Raises Refused: already_ended.
     """
-    project = Project.objects.select_for_update().get(pk=project.pk)
+    project = locked(Project.objects).get(pk=project.pk)
     if project.exit_type:
         raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
     standing = standing_of(project)

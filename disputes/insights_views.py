@@ -11,13 +11,12 @@ from django.views.decorators.http import require_safe
 
 from disputes import tallies
 from disputes.pages import charts, insights
+from disputes.pages.site import staff_only
 from tasks.access import projects_for
 from tasks.models import Project
 
 DAYS = 30
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # with these a spreadsheet begins to calculate
-
-staff_only = admin.site.admin_view
 
 
 def _asked(request: HttpRequest) -> tuple[list[Project], list[Project], int]:

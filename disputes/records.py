@@ -31,7 +31,7 @@ DISPUTE_FILE, DECISIONS_FILE = "dispute.md", "decisions.md"
 # Every open one is listed; of the others the newest, and the file says how many it leaves out.
 SETTLED_MAX = 500
 # What the records never show, and may be large.
-LEFT_OUT = ("submission__diff", "submission__response", "finding__excerpt")
+LEFT_OUT = ("submission__diff", "submission__specification", "submission__response", "finding__excerpt")
 
 
 def disputes_text(project: Project, dispute: Dispute | None = None) -> str:

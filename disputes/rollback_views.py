@@ -11,12 +11,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from disputes import rollbacks
 from disputes.models import Decision
 from disputes.pages.rollback import RollbackPage
+from disputes.pages.site import not_allowed, staff_only
 from tasks.access import tasks_for
 from tasks.errors import Refused
 from tasks.models import StaleTask, Task
 from tasks.states import IllegalMove
-
-staff_only = admin.site.admin_view
 
 
 def _task(request: HttpRequest, ref: str) -> Task:
@@ -38,7 +37,7 @@ def _page(
             "Ask a maintainer.",
             status=403,
         )
-        return _show(request, "disputes/refused.html", {"title": "Not allowed", "refused": refused}, 403)
+        return not_allowed(request, refused)
     context = {
         "title": f"{task.ref} rounds", "is_nav_sidebar_enabled": False, "page": page, "task": task,
         "typed": typed or {},

@@ -3,16 +3,24 @@
 A schedule names any Python function to call, so whoever may write one owns the installation.
 """
 
+from typing import Any
+
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
 from django_q import admin as q2
 from django_q.models import Failure, OrmQ, Schedule, Success
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from tasks.admin.base import ReadOnlyAdmin, SuperuserAdmin
+
+MAY_SIGN_IN = (
+    "Every page needs it. What somebody may see and do in a project, its memberships say: on the page of the "
+    "project."
+)
 
 for model in (User, Group, Schedule, Success, Failure, OrmQ):
     if admin.site.is_registered(model):
@@ -30,6 +38,15 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
         (None, {"fields": ("username", ("first_name", "last_name"), "email", "is_staff")}),
         ("Password", {"fields": ("usable_password", "password1", "password2")}),
     )
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """A new colleague may sign in; Django's own default would keep them out of every page."""
+        return {"is_staff": True, **super().get_changeform_initial_data(request)}
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "is_staff":
+            kwargs |= {"label": "May sign in", "help_text": MAY_SIGN_IN}
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
 
 @admin.register(Group)

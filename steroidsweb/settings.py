@@ -63,6 +63,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "steroidsweb.error_pages.methods_in_words",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "steroidsweb.urls"
@@ -116,6 +117,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
+CSRF_FAILURE_VIEW = "steroidsweb.error_pages.form_expired"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 SESSION_COOKIE_AGE = 12 * 60 * 60

@@ -44,3 +44,6 @@ urlpatterns = [
     path("", include("disputes.work_urls")),
     path("", include("agents.urls")),
 ]
+
+handler403 = "steroidsweb.error_pages.not_allowed"
+handler404 = "steroidsweb.error_pages.not_found"

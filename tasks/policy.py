@@ -215,7 +215,8 @@ class ProjectSettings:
     )  # fmt: skip
     stall_threshold: int | None = setting(
         None, Whole(1, 100, none="2 below 10 tasks, 3 up to 30, 4 above"), ROUNDS,
-        "Rounds without net progress that make a stall.",
+        "Rounds without net progress that make a stall. Left empty, a project of up to 3 tasks is never "
+        "called stalled.",
     )  # fmt: skip
     divergence_threshold: int | None = setting(
         None, Whole(0, 10_000, none="8 below 10 tasks, 12 up to 30, 16 above"), ROUNDS,

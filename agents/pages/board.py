@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.forms import SearchInput
 
+from agents import staffing
 from agents.choosing import watches
 from agents.models import Agent
 from agents.pages import moves
@@ -149,7 +150,7 @@ def _watched(stage: Stage, crew: list[Agent]) -> str:
     """Who takes work from the column."""
     names = _watchers(stage, crew)
     if not names:
-        return f"Nobody watches it: no active coder is a {stage.agent_type or 'coder'}"
+        return f"Nobody watches it: no active coder {staffing.fitting_types(stage)} works here"
     more = f" and {len(names) - WATCHERS} more" if len(names) > WATCHERS else ""
     return f"Watched by {', '.join(names[:WATCHERS])}{more}"
 

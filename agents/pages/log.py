@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models.functions import Right
+from django.db.models import Case, F, TextField, When
+from django.db.models.functions import Length, Right, Substr
 from django.utils import timezone
 
 from agents.models import Output, Run
 from tasks.spans import duration
 
 PIECES = 16  # rows of one answer
+SPAN = 2**20  # a mark is the number of a row times this, and the characters known of it
 FIRST_CHARS = 128 * 1024  # what a page begins with
 ESCAPE_MAX = 300
 SILENT_SHARE = 0.25  # of the time after which a silent run is stopped; from there on pages say so
@@ -44,37 +46,43 @@ class Part:
     """A part of a log, fit to be shown."""
 
     text: str
-    seq: int  # of its last row; -1 where there is none yet
+    mark: int  # where it ends, for whoever asks for what comes after; -1 at the very beginning
     is_cut: bool = False  # something stands before it that is not shown
     has_more: bool = False
 
 
 def end_of(run: Run) -> Part:
     """The end of the log as a page begins with it."""
-    pieces = Output.objects.filter(run=run).order_by("-seq").annotate(end=Right("text", FIRST_CHARS))
-    rows = list(pieces.values_list("seq", "end")[:PIECES])[::-1]
+    pieces = Output.objects.filter(run=run).order_by("-seq")
+    pieces = pieces.annotate(end=Right("text", FIRST_CHARS), chars=Length("text"))
+    rows = list(pieces.values_list("seq", "end", "chars")[:PIECES])[::-1]
     if not rows:
         return Part("", -1)
     text, left = "", FIRST_CHARS
-    for _, end in reversed(rows):
-        text, left = end[-left:] + text if left > 0 else text, left - len(end)
+    for _, end, chars in reversed(rows):
+        text, left = end[-left:] + text if left > 0 else text, left - chars
     is_cut = rows[0][0] > 0 or left < 0
-    return Part(plain(_UNFINISHED.sub("", text)), rows[-1][0], is_cut=is_cut)
+    return Part(plain(_UNFINISHED.sub("", text)), rows[-1][0] * SPAN + rows[-1][2], is_cut=is_cut)
 
 
-def after(run: Run, seq: int) -> Part:
-    """What came after that row. An escape that one row begins and the next ends is not torn apart."""
-    pieces = Output.objects.filter(run=run, seq__gte=seq).order_by("seq")
-    rows = list(pieces.values_list("seq", "text")[: PIECES + 2])
+def after(run: Run, mark: int) -> Part:
+    """What came after the mark. An escape that one part begins and the next ends is not torn apart."""
+    seq, known = divmod(mark, SPAN) if mark >= 0 else (-1, 0)
+    begin = max(known - ESCAPE_MAX, 0)
+    piece = Case(When(seq=seq, then=Substr("text", begin + 1)), default=F("text"), output_field=TextField())
+    pieces = Output.objects.filter(run=run, seq__gte=seq).order_by("seq").annotate(chars=Length("text"))
+    rows = list(pieces.annotate(piece=piece).values_list("seq", "piece", "chars")[: PIECES + 1])
     carried = ""
     if rows and rows[0][0] == seq:
-        begun = _UNFINISHED.search(rows[0][1][-ESCAPE_MAX:])
-        carried, rows = begun[0] if begun else "", rows[1:]
+        _, text, chars = rows[0]
+        begun = _UNFINISHED.search(text[: known - begin])
+        carried, rows[0] = begun[0] if begun else "", (seq, text[known - begin :], chars)
     shown = rows[:PIECES]
-    if not shown:
-        return Part("", seq)
-    text = carried + "".join(text for _, text in shown)
-    return Part(plain(_UNFINISHED.sub("", text)), shown[-1][0], has_more=len(rows) > len(shown))
+    if not any(text for _, text, _ in shown):
+        return Part("", mark)
+    text = carried + "".join(text for _, text, _ in shown)
+    end = shown[-1][0] * SPAN + shown[-1][2]
+    return Part(plain(_UNFINISHED.sub("", text)), end, has_more=len(rows) > len(shown))
 
 
 # --- How it goes ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import Run
-from agents.pages import costs, log
+from agents.pages import costs, log, moves
 from tasks.access import projects_for
 from tasks.models import Project
 
@@ -41,6 +41,11 @@ class Row:
     run: Run
     may_stop: bool
     now: datetime
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether its task may be put aside with it."""
+        return self.may_stop and moves.BY_HAND["defer"].is_open_to(self.run.task)
 
     @property
     def state(self) -> str:

@@ -173,7 +173,7 @@ class TaskPage:
         if not self.task.round:
             return []
         seen = Verification.objects.filter(project=self.task.project_id, sha=OuterRef("sha")).order_by("-at")
-        rows = self.task.submissions.standing().defer("diff", "response", "since_last_round")
+        rows = self.task.submissions.standing().defer("diff", "specification", "response", "since_last_round")
         return list(
             rows.annotate(
                 green=Subquery(seen.values("green")[:1]),

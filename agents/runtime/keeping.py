@@ -8,10 +8,11 @@ from pathlib import Path
 
 from django.db import transaction
 
-from agents import runs
+from agents import runs, specifications
 from agents.models import Run
 from agents.runtime import paths, processes, pulled
 from agents.runtime.git import SHA, GitError, Mirror, Unreachable
+from agents.specifications import SOURCE_MAX
 from disputes import moot, silences
 from tasks.events import record
 from tasks.locking import locked
@@ -72,6 +73,7 @@ def keep(submission: Submission, run: Run) -> None:
         send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
     since = _since_last_round(submission, mirror)
+    specification = specifications.read(mirror, submission.sha, task.source)[:SOURCE_MAX].replace("\0", "")
     data = mirror.bundle(ref_of(submission), fork, BUNDLE_MAX) if fork != submission.sha else None
     diff = mirror.diff(fork, submission.sha, limit=DIFF_MAX).replace("\0", "")
     patch_id = mirror.patch_id(fork, submission.sha)
@@ -86,6 +88,7 @@ def keep(submission: Submission, run: Run) -> None:
                 "fork": fork,
             },
             since_last_round=since,
+            specification=specification,
             patch_id=patch_id,
         )
         if kept and data:

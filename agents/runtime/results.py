@@ -2,24 +2,28 @@
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
-from agents import judging, metering, pauses, retrying, runs
-from agents.models import Output, Run
+from agents import judging, metering, outputs, pauses, retrying, runs
+from agents.models import Run
 from agents.providers.reports import Report
 from agents.runtime import ends, keeping, paths, processes, verifying
 from agents.runtime.masking import clean
 from tasks.models import Submission
 
 CHUNK = 64 * 1024
-OUTPUT_ROWS_MAX = 16  # of CHUNK bytes each, 1 MiB a run
+LOG_MAX = 1024 * 1024  # bytes of a run's log that are kept from its beginning on; of more only the tail
 TAIL = 64 * 1024
+# What the end of a piece may be the beginning of: a token, a character of several bytes; always found.
+UNFINISHED = re.compile(rb"(?:stx_[A-Za-z0-9_-]{0,200}|stx|st|s|[\xc0-\xff][\x80-\xbf]{0,2})?\Z")
 REASONS = {
     "silent": Run.Outcome.SILENT,
     "wall": Run.Outcome.WALL,
@@ -35,45 +39,68 @@ REASONS = {
 UNSAID = {Run.Outcome.NOTHING, Run.Outcome.CRASH}
 
 
-def copy_output(run: Run) -> None:
-    """Append what is new in the run's log to its rows, up to their limit; whole lines where possible."""
-    path = paths.run_folder(run.pk) / "output.log"
-    copied = 0
-    rows = list(run.outputs.order_by("seq").values_list("seq", flat=True))
-    mark = paths.run_folder(run.pk) / "copied"
-    with contextlib.suppress(OSError, ValueError):
-        copied = max(int(processes.read_small(mark)), 0)
+def copy_output(run: Run) -> bool:
+    """Append what is new in the run's log to its rows; whether anything was.
+
+    Up to LOG_MAX bytes. What it prints beyond them shows that it is alive, and is not read before its end.
+    """
+    folder = paths.run_folder(run.pk)
+    copied = _copied(folder)
     try:
-        size = path.stat().st_size
-    except OSError:
-        return
-    if size <= copied or len(rows) >= OUTPUT_ROWS_MAX:
-        return
-    try:
-        with processes.open_regular(path) as file:
+        with processes.open_regular(folder / "output.log") as file:
+            log = os.fstat(file.fileno())
             file.seek(copied)
-            raw = file.read(CHUNK)
-    except OSError:  # its agent put something else in the log's place
-        return
-    cut = raw.rfind(b"\n") + 1
-    raw = raw[:cut] if cut else raw
-    with transaction.atomic():
-        Output.objects.create(run=run, seq=len(rows), text=clean(raw))
-        Run.objects.filter(pk=run.pk).update(last_output_at=timezone.now())
-    processes.write_whole(mark, str(copied + len(raw)).encode())
+            raw = file.read(max(min(CHUNK, LOG_MAX - copied), 0))
+    except OSError:
+        return False
+    if log.st_size:
+        _note_life(run, log.st_mtime)
+    if raw := _whole(raw):
+        outputs.add(run, clean(raw))
+        _set_copied(folder, copied + len(raw))
+    return bool(raw)
+
+
+def _note_life(run: Run, seconds: float) -> None:
+    """The log was written to at that time; a clock that was set back makes nobody silent."""
+    at = min(datetime.fromtimestamp(seconds, tz=UTC), timezone.now())
+    earlier = Q(last_output_at__isnull=True) | Q(last_output_at__lt=at)
+    if run.last_output_at is None or run.last_output_at < at:
+        Run.objects.filter(earlier, pk=run.pk).update(last_output_at=at)
+
+
+def _whole(raw: bytes) -> bytes:
+    """Its whole lines; of a line without end what may be shown already, without a torn character or token."""
+    end = raw.rfind(b"\n") + 1
+    return raw[:end] if end else raw[: UNFINISHED.search(raw).start()]  # type: ignore[union-attr]
+
+
+def _copied(folder: Path) -> int:
+    """How many bytes of the log are in the rows."""
+    try:
+        return max(int(processes.read_small(folder / "copied")), 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def _set_copied(folder: Path, copied: int) -> None:
+    processes.write_whole(folder / "copied", str(copied).encode())
 
 
 def copy_rest(run: Run) -> None:
-    """The end of the log: everything that fits, else its tail with a line that says what is missing."""
-    for _ in range(OUTPUT_ROWS_MAX):
-        copy_output(run)
-    path = paths.run_folder(run.pk) / "output.log"
-    with contextlib.suppress(OSError, ValueError):
-        copied = int(processes.read_small(path.with_name("copied")))
-        missing = path.stat().st_size - copied
-        if missing > 0:
-            text = f"\n[{max(missing - TAIL, 0)} bytes left out]\n" + clean(tail_of(run))
-            Output.objects.create(run=run, seq=run.outputs.count(), text=text)
+    """The end of the log: everything that fits, else its tail after a line that says how much is missing."""
+    while copy_output(run):
+        pass
+    folder = paths.run_folder(run.pk)
+    copied = _copied(folder)
+    with contextlib.suppress(OSError), processes.open_regular(folder / "output.log") as file:
+        size = os.fstat(file.fileno()).st_size
+        begin = max(copied, size - TAIL)
+        file.seek(begin)
+        if raw := file.read(TAIL):
+            said = f"\n[{begin - copied} bytes left out]\n" if begin > copied else ""
+            outputs.add(run, said + clean(raw))
+            _set_copied(folder, begin + len(raw))
 
 
 def tail_of(run: Run) -> bytes:

@@ -13,7 +13,7 @@ from disputes.pages.asking import Asking
 from disputes.pages.code import Line, code_at
 from disputes.pages.evidence import EvidenceCard
 from disputes.pages.loaded import Rows
-from disputes.pages.quote import Passage, passage_of
+from disputes.pages.quote import Passage, named, passage_of
 from disputes.protocol.options import Option, choice
 from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task
 from tasks.states import Severity
@@ -200,13 +200,16 @@ class Case:
 
     @cached_property
     def passage(self) -> Passage | None:
-        """What the specification says there, as the task quotes it."""
+        """What the specification says there, in the commit that was reviewed; else what the task says."""
         if self.task is None or not self.task.source:
             return None
         finding = self.conflict.finding
         about = [self.conflict.question, self.conflict.reviewer_position, self.conflict.coder_position]
         about += [finding.title, finding.impact] if finding else []
-        return passage_of(self.task.source, self.task.body, " ".join(about))
+        reviewed = self.review.submission if self.review else self.submission
+        if reviewed and reviewed.specification:
+            return passage_of(named(self.task.source), reviewed.specification, " ".join(about))
+        return passage_of("Task", self.task.body, " ".join(about))
 
     @cached_property
     def evidence(self) -> EvidenceCard | None:

@@ -76,7 +76,11 @@ class RollbackPage:
     @cached_property
     def rounds(self) -> list[Round]:
         """The rounds that stand, newest first."""
-        standing = self.task.submissions.standing().order_by("round", "attempt").defer("diff", "response")
+        standing = (
+            self.task.submissions.standing()
+            .order_by("round", "attempt")
+            .defer("diff", "specification", "response")
+        )
         found = {
             number: Round(number, submissions=list(those))
             for number, those in groupby(standing, key=lambda submission: submission.round)

@@ -3,20 +3,66 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from disputes.pages.rights import Rights
 from tasks.access import tasks_for
 from tasks.errors import Refused
 from tasks.models import Task
 
 DIGITS_MAX = 9  # of a task's number
+FRAME, NO_FRAME = "unfold/layouts/base.html", "unfold/layouts/unauthenticated.html"
 
-# Whoever is not signed in goes to the admin's login; nothing here is kept by a browser's cache.
-staff_only = admin.site.admin_view
+
+def staff_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """The view for whoever is signed in; nothing of it is kept by a browser's cache.
+
+    Whoever is not goes to the admin's sign-in, and from there to a page: where a form was sent, to the one
+    that it stood on. A script is told so with 401, for it would take the sign-in page for its answer.
+    """
+    inside = admin.site.admin_view(view)
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if admin.site.has_permission(request):
+            return inside(request, *args, **kwargs)
+        response = _signed_out(request)
+        add_never_cache_headers(response)
+        return response
+
+    return answer
+
+
+def _signed_out(request: HttpRequest) -> HttpResponse:
+    if not wants_page(request):
+        refused = Refused("signed_out", "You are signed out.", "Reload the page to sign in.", status=401)
+        return JsonResponse(refused.as_json(), status=401)
+    here = request.get_full_path()
+    if request.method == "POST":
+        here = next_url(request, came_from(request) or reverse("admin:index"))
+    return redirect_to_login(here, reverse("admin:login"))
+
+
+def wants_page(request: HttpRequest) -> bool:
+    """Whether a person reads the answer: a browser that goes somewhere says so, a script does not."""
+    return "text/html" in request.headers.get("Accept", "text/html")
+
+
+def came_from(request: HttpRequest) -> str:
+    """The address of ours on which the link or the form stood; empty where the browser does not say."""
+    referer = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()}):
+        return ""
+    parts = urlsplit(referer)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 def page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
@@ -26,8 +72,18 @@ def page(request: HttpRequest, template: str, context: dict[str, Any], status: i
 
 
 def not_allowed(request: HttpRequest, refused: Refused) -> HttpResponse:
-    """The page that says why somebody may not do this."""
-    return page(request, "disputes/refused.html", {"title": "Not allowed", "refused": refused}, 403)
+    """The page that says why somebody may not do this, and who can change that."""
+    return refusal_page(request, "Not allowed", refused)
+
+
+def refusal_page(request: HttpRequest, title: str, refused: Refused, **context: Any) -> HttpResponse:
+    """The page of a refusal that no other page shows. It has the admin's frame for whoever is signed in."""
+    known = {"title": title, "refused": refused, "layout": FRAME, "rights": None}
+    if not admin.site.has_permission(request):
+        known |= {"layout": NO_FRAME, "is_nav_sidebar_enabled": False}
+    elif refused.status == 403:
+        known["rights"] = Rights(request.user)
+    return page(request, "disputes/refused.html", known | context, refused.status)
 
 
 def next_url(request: HttpRequest, otherwise: str) -> str:
@@ -45,8 +101,7 @@ def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         try:
             return view(request, *args, **kwargs)
         except Refused as error:
-            title = "Not allowed" if error.status == 403 else "Not done"
-            return page(request, "disputes/refused.html", {"title": title, "refused": error}, error.status)
+            return refusal_page(request, "Not allowed" if error.status == 403 else "Not done", error)
 
     return answer
 

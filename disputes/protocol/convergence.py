@@ -54,6 +54,7 @@ class RoundResult:
     net: int
     flat: int
     stalled: bool = False
+    is_counted: bool = True  # False: it says nothing of the project's course
 
     @property
     def disagree(self) -> bool:
@@ -66,10 +67,13 @@ def after_round(
     new: Collection[str | None],
     flat: int = 0,
     settings: ConvergenceSettings | None = None,
+    *,
+    is_counted: bool = True,
 ) -> RoundResult:
     """The state after a round that settled and brought up gaps of these severities (C1 to C4).
 
     `flat` is the number of rounds without progress before it. The comparison with the threshold is strict.
+    One that is not `is_counted` adds nothing to that number: nothing could have been settled in it.
     """
     chosen = settings or ConvergenceSettings()
     weights = chosen.severity_weights
@@ -81,6 +85,8 @@ def after_round(
         return RoundResult(State.DIVERGENCE_WARNING, "C2", weighted, net, flat)
     if weighted > 0:
         return RoundResult(State.CONVERGING, "C3", weighted, net, 0)
+    if not is_counted:
+        return RoundResult(State.FLAT, "C4", weighted, net, flat, is_counted=False)
     if flat + 1 >= chosen.stall_threshold:
         return RoundResult(State.DIVERGENCE_WARNING, "C4", weighted, net, flat + 1, stalled=True)
     return RoundResult(State.FLAT, "C4", weighted, net, flat + 1)
@@ -106,6 +112,8 @@ def said(result: RoundResult, settings: ConvergenceSettings | None = None) -> st
     match result.state:
         case State.CONVERGING:
             return f"Progress: {figures}."
+        case State.FLAT if not result.is_counted:
+            return f"Nothing is settled yet: {figures}."
         case State.FLAT:
             return f"No progress, {result.flat} of {limits.stall_threshold} towards stall: {figures}."
         case _ if result.stalled:

@@ -108,7 +108,7 @@ class SubmissionAdmin(RecordAdmin):
     readonly_fields = ("diff_text",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
-        return super().get_queryset(request).defer("diff", "response")
+        return super().get_queryset(request).defer("diff", "specification", "response")
 
     @display(
         description="state",

@@ -75,6 +75,9 @@ class Submission(models.Model):
     since_last_round = models.TextField(
         blank=True, help_text="What changed since the submission of the round before, without context."
     )
+    specification = models.TextField(
+        blank=True, help_text="What the task names as its source, as it is in this commit."
+    )
     patch_id = models.CharField(max_length=64, blank=True)
     origin_path = models.CharField(max_length=300, blank=True, help_text="The file it was imported from.")
     content_sha256 = models.CharField(max_length=64, blank=True)

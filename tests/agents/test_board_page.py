@@ -115,7 +115,7 @@ def test_a_column_of_specialists_says_who_watches_it(client: Client, ledger: Pro
     watched = column(as_user(client, vera), f"stage-{column_of}")
 
     assert (numbers(unwatched), unwatched.is_unwatched) == ([1], True)
-    assert unwatched.hint == "Nobody watches it: no active coder is a security-specialist"
+    assert unwatched.hint == "Nobody watches it: no active coder of the type security-specialist works here"
     assert (watched.hint, watched.is_unwatched) == ("Watched by sam", False)
     assert not any(each.key == "stage-needs-perf-tuning" for each in board(client).columns)
 

@@ -50,6 +50,20 @@ def test_a_submission_is_kept_with_its_change(world: World) -> None:
     assert kinds(world)[-1] == "kept"
 
 
+def test_a_submission_is_kept_with_what_the_specification_says_in_it(world: World) -> None:
+    spec = "# Spec\n\n## Login\n\nThree tries.\n\n## Rounding\n\nHalf a minute counts.\n"
+    submission, run = handed_in(world, {"docs/SPEC.md": spec})
+    for source, kept in (
+        ("docs/SPEC.md#rounding", "## Rounding\n\nHalf a minute counts.\n"),
+        ("docs/SPEC.md", spec), ("docs/GONE.md#rounding", ""), ("", ""), ("../../etc/passwd", ""),
+    ):  # fmt: skip
+        Submission.objects.update(state="received")
+        submission.task.source = source
+        keeping.keep(submission, run)
+        submission.refresh_from_db(fields=["specification"])
+        assert submission.specification.strip() == kept.strip(), source
+
+
 def test_the_task_stays_in_review_while_its_submission_is_kept(world: World) -> None:
     submission = world.kept({"new.py": "one\n"})
     submission.task.refresh_from_db()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from agents import prompts
+from agents import prompts, specifications
 from agents.models import Agent, Run, token_hash
 from agents.runtime import commands, keeping, paths, starting
 from agents.runtime.git import GitError
@@ -312,13 +312,13 @@ def test_only_the_named_section_is_told(world: World) -> None:
     ],
 )
 def test_a_section_reaches_to_the_next_heading_of_its_level(anchor: str, first: str, last: str) -> None:
-    lines = prompts.section_of(SPEC, anchor).strip().splitlines()
+    lines = specifications.section_of(SPEC, anchor).strip().splitlines()
     assert (lines[0], lines[-1]) == (first, last)
 
 
 def test_a_comment_in_a_block_of_code_does_not_end_a_section() -> None:
     text = "## Build\n\n```sh\n# all of it\nmake\n```\n\nThen test.\n\n## Later\n"
-    assert prompts.section_of(text, "build").rstrip().endswith("Then test.")
+    assert specifications.section_of(text, "build").rstrip().endswith("Then test.")
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents import outputs
 from agents.models import Output, Prompt, Run
 from agents.pages import log
 from agents.pages.log import plain
 from agents.pages.runs import PER_PAGE
-from tasks.models import Project
+from tasks.models import Project, Task
 from tests.factories import create_host, create_project, create_run, create_task
 
 NOW = timezone.now()
@@ -87,7 +88,7 @@ def test_an_escape_that_two_pieces_share_is_not_torn(run: Run, cut: int) -> None
     one.delete()
     first = log.after(run, -1)
     say(run, rest)
-    second = log.after(run, first.seq)
+    second = log.after(run, first.mark)
     assert first.text + second.text == "before red after"
 
 
@@ -105,14 +106,17 @@ def test_the_log_answers_what_is_new_and_how_the_run_goes(client: Client, run: R
     client = as_user(client, vera)
     path = f"/runs/{run.pk}/log/"
     reply = client.get(path).json()
-    assert (reply["text"], reply["seq"], reply["ended"], reply["more"]) == ("one\ntwo red\n", 1, False, False)
+    assert (reply["text"], reply["ended"], reply["more"]) == ("one\ntwo red\n", False, False)
     assert reply["state"].startswith("Running, last output ")
-    assert client.get(path, {"after": "1"}).json()["text"] == ""
-    say(run, "three\n")
-    assert client.get(path, {"after": "1"}).json()["text"] == "three\n"
+    mark = reply["mark"]
+    assert client.get(path, {"after": mark}).json()["text"] == ""
+    outputs.add(run, "three\n")
+    assert run.outputs.count() == 2
+    reply = client.get(path, {"after": mark}).json()
+    assert reply["text"] == "three\n"
     Run.objects.update(status="ended", outcome="handed_in", ended_at=timezone.now())
-    last = client.get(path, {"after": "2"}).json()
-    assert (last["ended"], last["seq"]) == (True, 2)
+    last = client.get(path, {"after": reply["mark"]}).json()
+    assert (last["ended"], last["mark"]) == (True, reply["mark"])
     assert last["state"].startswith("Handed in")
 
 
@@ -122,18 +126,36 @@ def test_a_long_log_comes_in_parts_and_a_page_begins_with_its_end(
 ) -> None:
     say(run, *(f"{number}\n" for number in range(log.PIECES * 2 + 3)))
     Run.objects.update(status="ended", ended_at=NOW)
-    client, seq, text, parts = as_user(client, vera), 0, "0\n", 0
+    client, mark, text, parts = as_user(client, vera), 0, "", 0
     while True:
-        reply = client.get(f"/runs/{run.pk}/log/", {"after": seq}).json()
-        seq, text, parts = reply["seq"], text + reply["text"], parts + 1
+        reply = client.get(f"/runs/{run.pk}/log/", {"after": mark}).json()
+        mark, text, parts = reply["mark"], text + reply["text"], parts + 1
         if reply["ended"]:
             break
         assert reply["more"]
     assert text == "".join(f"{number}\n" for number in range(log.PIECES * 2 + 3))
     assert parts == 3
     end = log.end_of(run)
-    assert (end.is_cut, end.seq) == (True, log.PIECES * 2 + 2)
+    assert (end.is_cut, end.mark) == (True, mark)
     assert "Earlier output is left out." in client.get(f"/runs/{run.pk}/").content.decode()
+
+
+@pytest.mark.django_db
+def test_whoever_follows_a_growing_log_reads_every_word_once(run: Run) -> None:
+    """An escape is begun at one moment and ended at the next, in one row and across two."""
+    said, seen, mark = "", "", -1
+    for number in range(700):
+        text = f"line {number} \x1b[3" if number % 2 else f"1mred\x1b[0m {'é' * (number % 90)}\n"
+        outputs.add(run, text)
+        said += text
+        if number % 3 == 0:
+            part = log.after(run, mark)
+            seen, mark = seen + part.text, part.mark
+    while (part := log.after(run, mark)).mark != mark:
+        seen, mark = seen + part.text, part.mark
+    assert seen == plain(said.removesuffix("\x1b[3"))
+    assert "".join(row.text for row in run.outputs.all()) == said
+    assert run.outputs.count() <= len(said) // outputs.ROW + 2
 
 
 @pytest.mark.django_db
@@ -223,6 +245,24 @@ def test_a_triager_stops_a_run(client: Client, run: Run, tom: User) -> None:
     reply = client.post(f"/runs/{run.pk}/stop/", follow=True)
     assert "is being stopped already" in reply.content.decode()
     assert run.task.events.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_run_is_stopped_and_its_task_put_aside(
+    client: Client, ledger: Project, run: Run, tom: User, vera: User
+) -> None:
+    assert as_user(client, vera).post(f"/runs/{run.pk}/stop/", {"hold": "1"}).status_code == 403
+    client = as_user(client, tom)
+    for said in ("asked to stop", "is being stopped already"):
+        reply = client.post(f"/runs/{run.pk}/stop/", {"hold": "1"}, follow=True).content.decode()
+        assert said in reply
+        assert f"{run.task.ref} is deferred" in reply
+    run.refresh_from_db()
+    run.task.refresh_from_db()
+    assert (run.stop_requested, run.task.status) == (True, "deferred")
+    assert [event.kind for event in run.task.events.order_by("pk")] == ["defer", "stop_requested"]
+    Task.objects.update(status="cancelled")
+    assert "cannot defer" in client.post(f"/runs/{run.pk}/stop/", {"hold": "1"}, follow=True).content.decode()
 
 
 @pytest.mark.django_db

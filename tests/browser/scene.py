@@ -56,6 +56,12 @@ index 1111111..2222222 100644
 +RETRY_DELAY = 30
  PAGE_SIZE = 50
 """
+SPECIFICATION = """\
+### 4.3 Delivery
+
+A failed delivery is retried at growing intervals,
+with jitter, for at least 24 hours.
+"""
 STAT = {"files": [["webhooks/delivery.py", 6, 1], ["webhooks/settings.py", 1, 0]], "since_base": []}
 
 
@@ -94,7 +100,13 @@ def create_scene(person: User) -> Scene:
 def _webhooks(task: Task) -> Conflict:
     handed_in = [
         create_submission(
-            task, round=number, sha=sha(name), by_model="Claude Code", diff=DIFF, diff_stat=STAT
+            task,
+            round=number,
+            sha=sha(name),
+            by_model="Claude Code",
+            diff=DIFF,
+            diff_stat=STAT,
+            specification=SPECIFICATION,
         )
         for number, name in enumerate(("3f9c2ab", "81d07fe", "c44e9a1", "5be2f08"), start=1)
     ]

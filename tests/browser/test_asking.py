@@ -11,6 +11,7 @@ from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.opinions import Said
 from tasks.configuring import configure
 from tasks.events import Actor
+from tests.browser.keys import press
 from tests.browser.scene import Scene
 from tests.browser.test_dispute import disputed, path_of
 from tests.factories import create_agent
@@ -48,17 +49,17 @@ def test_one_key_asks_the_judge_and_its_opinion_is_read_before_ruling(
     create_agent("mediator", name="calm-1", vendor="elsewhere")
     conflict = disputed(scene, "high")
     page = open_page(path_of(conflict))
-    page.keyboard.press("d")
+    press(page, "d")
     page.keyboard.type("Back off")
     page.keyboard.press("Escape")
     shoot(page, "ask", full_page=True)
-    page.keyboard.press("g")
+    press(page, "g")
     expect(page.locator("[data-toast]")).to_contain_text("The judge is asked")
     expect(page.locator("#id_text")).to_have_value("Back off")  # what was typed is still there
     expect(page.locator(".opinion-asked")).to_contain_text("by Lea Lindt")
     expect(page.locator("[data-judge]")).to_have_count(0)
     shoot(page, "asked", full_page=True)
-    page.keyboard.press("p")
+    press(page, "p")
     expect(page.locator("[data-toast]")).to_contain_text("The mediator is asked")
     give(conflict, "enforce")
     page.reload()
@@ -74,7 +75,7 @@ def test_one_key_asks_the_judge_and_its_opinion_is_read_before_ruling(
     phone = open_page(path_of(conflict), **PHONE)
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
     shoot(phone, "opinion-phone", full_page=True)
-    page.keyboard.press("b")
+    press(page, "b")
     page.keyboard.press("Control+Enter")
     expect(page.locator("[data-toast]")).to_contain_text("You ruled B")
     assert Decision.objects.get().authority == "person"
@@ -101,7 +102,7 @@ def test_a_policys_ruling_says_whose_it_is_and_one_key_takes_it_back(
     page = open_page(path_of(conflict))
     expect(page.locator(".ruled")).to_contain_text("ruled by Lea Lindt\u2019s policy")
     shoot(page, "by-policy", full_page=True)
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.locator("[data-toast]")).to_contain_text("is undone")
     conflict.refresh_from_db()
     assert conflict.status == Conflict.Status.OPEN

@@ -12,6 +12,7 @@ from disputes.models import Conflict, Decision, Flag
 from tasks.comments import add_comment
 from tasks.events import Actor
 from tasks.models import Comment
+from tests.browser.keys import press
 from tests.browser.scene import DIFF, EXCERPT, STAT, Scene
 from tests.factories import create_finding, create_review, create_submission, create_task, create_user
 
@@ -58,7 +59,7 @@ def test_a_stale_page_is_refused_and_a_reload_loses_nothing(
     open_page: Open, scene: Scene, shoot: Shoot
 ) -> None:
     page = open_page(path_of(scene.conflict))
-    page.keyboard.press("d")
+    press(page, "d")
     page.keyboard.type("Back off, and say when.")
     page.locator("#id_rationale").fill("The page must not lie.")
     page.reload()
@@ -81,12 +82,13 @@ def test_at_low_one_key_rules_and_another_takes_it_back(open_page: Open, scene: 
     conflict = disputed(scene, "low")
     page = open_page(path_of(conflict))
     shoot(page, "low")
-    page.keyboard.press("b")
+    press(page, "b")
     expect(page.locator("[data-toast]")).to_contain_text("You ruled B")
     assert Decision.objects.get().conflict_id == conflict.pk
-    page.keyboard.press("u")
+    press(page, "u")
+    page.keyboard.press("Enter")
     expect(page.locator("[data-toast]")).to_contain_text("is undone")
-    page.keyboard.press("d")
+    press(page, "d")
     expect(page.locator("#id_text")).to_be_focused()
     conflict.refresh_from_db()
     assert conflict.status == Conflict.Status.OPEN
@@ -95,12 +97,12 @@ def test_at_low_one_key_rules_and_another_takes_it_back(open_page: Open, scene: 
 def test_critical_takes_the_code_and_a_reason(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     conflict = disputed(scene, "critical")
     page = open_page(path_of(conflict))
-    page.keyboard.press("a")
+    press(page, "a")
     expect(page.locator("[data-lines]")).to_contain_text("Ruling:")
     shoot(page, "critical")
     page.keyboard.press("Control+Enter")
     expect(page.locator("[data-opened]")).to_be_focused()
-    page.keyboard.press("o")
+    press(page, "o")
     expect(page.locator(".is-place")).to_be_visible()
     expect(page.locator("[data-opened]")).to_be_checked()
     page.keyboard.press("Control+Enter")
@@ -116,7 +118,7 @@ def test_a_comment_names_a_member_and_outlives_a_reload(open_page: Open, scene: 
     tom = create_user("tom", first_name="Tom", last_name="Tran")
     scene.ledger.memberships.create(user=tom, role="triager")
     page = open_page(path_of(scene.conflict))
-    page.keyboard.press("n")
+    press(page, "n")
     expect(page.locator("#note")).to_be_focused()
     page.keyboard.type("@tom, is **the cap** fine?")
     page.reload()
@@ -133,14 +135,14 @@ def test_a_comment_names_a_member_and_outlives_a_reload(open_page: Open, scene: 
 
 def test_the_diff_stands_side_by_side(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     page = open_page(path_of(scene.conflict))
-    page.keyboard.press("v")
+    press(page, "v")
     page.wait_for_url("**/diff/**")
     shoot(page, "diff")
-    page.keyboard.press("x")
+    press(page, "x")
     expect(page.locator(".code-split").first).to_be_visible()
     assert "view=split" in page.url
     shoot(page, "diff-split")
-    page.keyboard.press("v")
+    press(page, "v")
     page.wait_for_url(f"**/queue/{scene.dispute.ref}/**")
 
 
@@ -153,12 +155,12 @@ def test_every_state_has_its_look(open_page: Open, scene: Scene, shoot: Shoot) -
     scene.dispute.save()
     for theme in ("light", "dark"):
         page = open_page(path_of(silent), color_scheme=theme)
-        page.keyboard.press("2")
+        press(page, "2")
         expect(page.locator("[data-lines]")).to_contain_text("Decided since")
         expect(page.get_by_text("A suspicion, not a verdict")).to_be_visible()
         shoot(page, f"silence-{theme}")
         page = open_page(path_of(scene.conflict), color_scheme=theme)
-        page.keyboard.press("c")
+        press(page, "c")
         expect(page.locator(".claim")).to_contain_text("Tom is deciding")
         expect(page.get_by_text("1 similar")).to_be_visible()
         shoot(page, f"dispute-{theme}", full_page=True)

@@ -11,6 +11,7 @@ from disputes.protocol.silence import Suspicion
 from tasks.events import Actor
 from tasks.models import Answer, Project
 from tasks.states import Severity
+from tests.browser.keys import press
 from tests.browser.scene import STAT, Scene
 from tests.factories import create_finding, create_review, create_submission, create_task
 
@@ -74,7 +75,7 @@ def test_a_hint_shows_its_evidence_and_asks_first(
 def test_a_hint_that_is_converted_becomes_a_conflict(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     dispute = silent(scene.ledger)
     page = open_page(f"/queue/{dispute.ref}/")
-    page.keyboard.press("3")
+    press(page, "3")
     page.keyboard.press("Control+Enter")
     expect(page.locator("[data-toast]")).to_contain_text("You ruled Convert")
     conflict = Conflict.objects.get(dispute=dispute, kind="disagreement")

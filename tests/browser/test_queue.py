@@ -12,6 +12,7 @@ from django.utils import timezone
 from disputes import cases, jobs, triage
 from disputes.models import Bulk, Conflict, Decision, Dispute
 from tasks.models import Membership
+from tests.browser.keys import press
 from tests.browser.scene import Scene
 from tests.factories import create_submission, create_task, create_user
 
@@ -44,10 +45,10 @@ def test_a_ruling_takes_three_keys_and_undo_stays_in_the_queue(
     page = open_page("/queue/")
     row = page.locator("[data-row]").nth(1)
     expect(row).to_contain_text("exponential back-off")
-    page.keyboard.press("j")
+    press(page, "j")
     expect(row).to_have_attribute("aria-current", "true")
     shoot(page, "queue")
-    page.keyboard.press("b")
+    press(page, "b")
     expect(page.locator("#option-B")).to_be_checked()
     expect(page.locator("[data-lines]")).to_contain_text("uphold_coder")
     page.keyboard.press("Control+Enter")
@@ -55,7 +56,12 @@ def test_a_ruling_takes_three_keys_and_undo_stays_in_the_queue(
     assert Decision.objects.get().option == "uphold_coder"
     page.goto(page.url.split("/queue/")[0] + "/queue/team/?severity=high")
     expect(page.locator("form[data-undo]")).to_contain_text(f"Undo B on {scene.dispute.ref}")
-    page.keyboard.press("u")
+    press(page, "u")
+    expect(page.get_by_role("dialog")).to_contain_text(f"B on {scene.dispute.ref}")
+    page.keyboard.press("Escape")
+    expect(page.locator("form[data-undo]")).to_be_visible()
+    press(page, "u")
+    page.keyboard.press("Enter")
     expect(page.locator("[data-toast]")).to_contain_text("is undone")
     expect(page).to_have_url(re.compile(r"/queue/team/\?severity=high$"))
     expect(page.locator(".queue-rows")).to_contain_text("exponential back-off")
@@ -67,11 +73,11 @@ def test_more_than_fifty_are_ruled_on_at_once_and_taken_back(
 ) -> None:
     add_many(scene)
     page = open_page("/queue/?severity=medium&project=ledger")
-    page.keyboard.press("x")
+    press(page, "x")
     expect(page.locator("[data-picked]")).to_have_text("1")
     for _ in range(2):
-        page.keyboard.press("j")
-    page.keyboard.press("Shift+X")
+        press(page, "j")
+    press(page, "Shift+X")
     expect(page.locator("[data-picked]")).to_have_text("3")
     shoot(page, "queue-selected")
     page.get_by_label("All that match").check()
@@ -83,7 +89,7 @@ def test_more_than_fifty_are_ruled_on_at_once_and_taken_back(
     expect(page.locator(".bulk-lead")).to_contain_text(f"{MANY + 1} of {MANY + 1} done")
     shoot(page, "bulk-result")
     assert Decision.objects.filter(bulk=Bulk.objects.get()).count() == MANY + 1
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.locator("[data-toast]")).to_contain_text(f"{MANY + 1} of {MANY + 1} taken back")
     assert not Conflict.objects.filter(status="decided").exists()
 
@@ -92,7 +98,7 @@ def test_what_is_snoozed_with_a_key_comes_back_by_itself(open_page: Open, scene:
     page = open_page("/queue/")
     question = "refresh tokens"
     expect(page.locator("[data-row]").first).to_contain_text(question)
-    page.keyboard.press("s")
+    press(page, "s")
     expect(page.locator("#menu [name=ending]").first).to_be_focused()
     shoot(page, "queue-menu")
     page.keyboard.press("Enter")
@@ -105,7 +111,7 @@ def test_what_is_snoozed_with_a_key_comes_back_by_itself(open_page: Open, scene:
     assert jobs.wake() == "woke 1"
     page.get_by_role("link", name="Your turn").click()
     expect(page.locator("[data-row]").first).to_contain_text(question)
-    page.keyboard.press("m")
+    press(page, "m")
     expect(page.locator("[data-toast]")).to_contain_text("is yours now")
     expect(page.locator("[data-row][aria-current] .held")).to_contain_text("You")
 

@@ -7,6 +7,7 @@ import pytest
 
 from disputes.models import Conflict, Decision
 from disputes.rulings import decide, text_of
+from tests.browser.keys import press
 from tests.browser.scene import Scene
 from tests.factories import create_user
 
@@ -27,7 +28,7 @@ def select(page: "Page", question: str) -> None:
         row = page.locator("[aria-current=true]")
         if question in row.inner_text():
             return
-        page.keyboard.press("j")
+        press(page, "j")
     raise AssertionError(question)
 
 
@@ -39,7 +40,7 @@ def test_a_ruling_needs_the_keyboard_alone(open_page: Open, scene: Scene, shoot:
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/queue/{scene.dispute.ref}/")
     shoot(page, "dispute-arrival")
-    page.keyboard.press("d")
+    press(page, "d")
     page.keyboard.type("Back off from 2 s, and show the true time.")
     expect(page.locator("[data-lines]")).to_contain_text("Ruling: Back off from 2 s, and show the true time.")
     page.keyboard.press("Control+Enter")
@@ -47,10 +48,39 @@ def test_a_ruling_needs_the_keyboard_alone(open_page: Open, scene: Scene, shoot:
     decision = Decision.objects.get()
     assert (decision.option, decision.text) == ("other", "Back off from 2 s, and show the true time.")
     shoot(page, "after-ruling")
-    page.keyboard.press("u")
+    press(page, "u")
+    expect(page.get_by_role("dialog")).to_contain_text(f"You ruled D on {scene.dispute.ref}")
+    shoot(page, "undo-asks")
+    page.keyboard.press("Enter")
     expect(page.locator("[data-toast]")).to_contain_text("is undone")
     scene.conflict.refresh_from_db()
     assert scene.conflict.status == Conflict.Status.OPEN
+
+
+def test_words_typed_at_once_are_words_and_no_commands(open_page: Open, scene: Scene) -> None:
+    words = "No but surely Bob may also snooze"
+    page = open_page("/queue/")
+    select(page, "exponential back-off")
+    press(page, "d")
+    page.keyboard.type(words)
+    expect(page.locator("#id_text")).to_be_focused()
+    expect(page.locator("#id_text")).to_have_value(words)
+    expect(page.locator("#option-D")).to_be_checked()
+    expect(page.locator("#note")).to_have_value("")
+
+    page.go_back()
+    select(page, "exponential back-off")
+    press(page, "n")
+    page.keyboard.type(words)
+    expect(page.locator("#note")).to_be_focused()
+    expect(page.locator("#note")).to_have_value(words)
+
+    page = open_page(f"/queue/{scene.dispute.ref}/")
+    page.keyboard.type("abcdgms")  # meant for whatever was there before
+    expect(page.locator("html[data-keys=on]")).to_be_attached()
+    expect(page.locator("[name=option]:checked")).to_have_count(0)
+    press(page, "c")
+    expect(page.locator("#option-C")).to_be_checked()
 
 
 def test_choosing_fills_the_text_and_a_change_of_mind_loses_nothing(
@@ -59,17 +89,17 @@ def test_choosing_fills_the_text_and_a_change_of_mind_loses_nothing(
     page = open_page(f"/queue/{scene.dispute.ref}/")
     text = page.locator("#id_text")
     expect(text).to_be_hidden()
-    page.keyboard.press("a")
+    press(page, "a")
     expect(text).to_have_value(scene.conflict.reviewer_position)
     expect(page.locator("#option-A")).to_be_focused()
-    page.keyboard.press("e")
+    press(page, "e")
     page.keyboard.type(" Not before Monday.")
     page.keyboard.press("Escape")
-    page.keyboard.press("b")
+    press(page, "b")
     expect(text).to_have_value(text_of(scene.conflict, "uphold_coder"))
     expect(page.locator("[data-lines]")).to_contain_text("Leave the code at this point as it is.")
     shoot(page, "dispute")
-    page.keyboard.press("a")
+    press(page, "a")
     expect(text).to_have_value(f"{scene.conflict.reviewer_position} Not before Monday.")
 
 
@@ -85,6 +115,30 @@ def test_pages_fit_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
         assert width <= 390, path
         shoot(page, f"phone-{name}")
         shoot(page, f"phone-{name}-full", full_page=True)
+
+
+def test_snooze_opens_in_its_rail_and_widens_nothing(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    for width in (1440, 1100, 390):
+        page = open_page(f"/queue/{scene.dispute.ref}/", viewport={"width": width, "height": 900})
+        press(page, "s")
+        until = page.locator(f"#until-{scene.dispute.pk}")
+        expect(until).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        until.scroll_into_view_if_needed()
+        shoot(page, f"dispute-snooze-{width}")
+        right = page.get_by_role("button", name="Until then").evaluate(
+            "each => each.getBoundingClientRect().right"
+        )
+        assert right <= width
+
+
+def test_a_phone_has_a_way_back_to_the_queue(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    page = open_page(f"/queue/{scene.dispute.ref}/", **PHONE)
+    back = page.get_by_role("navigation", name="Breadcrumbs").get_by_role("link", name="Queue")
+    assert back.evaluate("each => each.getBoundingClientRect().height") >= 40
+    shoot(page, "phone-way-back")
+    back.tap()
+    page.wait_for_url("**/queue/")
 
 
 def test_thumbs_rule_on_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
@@ -104,7 +158,7 @@ def test_the_dark_theme_is_dark(open_page: Open, scene: Scene, shoot: Shoot) -> 
         page = open_page(path, color_scheme="dark")
         expect(page.locator("html.dark")).to_be_visible()
         if name == "dispute":
-            page.keyboard.press("b")
+            press(page, "b")
             expect(page.locator("[data-lines]")).to_contain_text("Ruling:")
         shoot(page, f"{name}-dark")
 
@@ -113,7 +167,7 @@ def test_a_laptop_shows_both_sides_the_place_and_the_button(
     open_page: Open, scene: Scene, shoot: Shoot
 ) -> None:
     page = open_page(f"/queue/{scene.dispute.ref}/", viewport={"width": 1440, "height": 760})
-    page.keyboard.press("a")
+    press(page, "a")
     expect(page.locator("[data-lines]")).to_contain_text("Ruling:")
     for selector in (".card-A", ".card-B", ".is-place", "[data-rule]"):
         expect(page.locator(selector)).to_be_in_viewport()
@@ -122,7 +176,7 @@ def test_a_laptop_shows_both_sides_the_place_and_the_button(
 
 def test_a_card_that_needs_hands_has_other_keys(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     page = open_page(f"/queue/{scene.hands.dispute.ref}/")
-    page.keyboard.press("2")
+    press(page, "2")
     expect(page.locator("#option-2")).to_be_checked()
     expect(page.locator("[data-lines]")).to_contain_text("Nothing of this reaches")
     shoot(page, "hands")
@@ -142,7 +196,7 @@ def test_the_loser_of_a_race_keeps_the_text(open_page: Open, scene: Scene, shoot
     page = open_page(f"/queue/{scene.dispute.ref}/")
     tom = create_user("tom", first_name="Tom", last_name="Tran", is_superuser=True)
     decide(scene.conflict, "uphold_coder", user=tom)
-    page.keyboard.press("d")
+    press(page, "d")
     page.keyboard.type("Measure it first.")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("Tom Tran ruled B")

@@ -9,6 +9,7 @@ from django.urls import reverse
 from disputes import crossing
 from tasks.events import Actor
 from tasks.models import Comment, Task
+from tests.browser.keys import press
 from tests.browser.scene import Scene
 from tests.factories import create_agent, create_submission, create_task
 
@@ -92,8 +93,8 @@ def test_a_board_of_six_stages_shows_who_watches_what(open_page: Open, pipeline:
 
 def test_a_card_of_a_stage_is_moved_by_keys(open_page: Open, pipeline: Task) -> None:
     page = open_page("/projects/ledger/board/")
-    page.keyboard.press("j")
-    page.keyboard.press("Shift+L")
+    press(page, "j")
+    press(page, "Shift+L")
     page.get_by_role("dialog").get_by_label("Why").fill("Not this year.")
     page.keyboard.press("Control+Enter")
     expect(page.locator("[data-column=deferred]")).to_contain_text("ledger-301")
@@ -116,7 +117,7 @@ def test_a_dispute_between_stages_shows_both_sides_and_is_ruled_on(
     expect(body).to_contain_text("tests replies")
     expect(body).to_contain_text("Round 6: tests changes it; then dev goes on.")
     shoot(page, "stages-dispute")
-    page.keyboard.press("a")
+    press(page, "a")
     expect(body).to_contain_text(f"Change {TARGET}, the work of stage tests.")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".toast")).to_be_visible()

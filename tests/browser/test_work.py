@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from agents.models import Output, Run
 from tasks.models import Landing, Task
+from tests.browser.keys import press
 from tests.browser.scene import DIFF, STAT, Scene
 from tests.factories import create_agent, create_host, create_run, create_submission, create_task, sha
 
@@ -98,6 +99,25 @@ def test_the_log_follows_a_running_agent(open_page: Open, run: Run, shoot: Any) 
     expect(page.get_by_role("button", name="Stop run")).to_be_hidden()
 
 
+def test_a_run_is_stopped_and_its_task_held(open_page: Open, run: Run, shoot: Any) -> None:
+    page = open_page(f"/runs/{run.pk}/")
+    shoot(page, "run-stoppable")
+    page.get_by_role("button", name="Stop and hold").click()
+    expect(page.locator(".toast")).to_contain_text("ledger-210 is deferred: nothing begins it")
+    expect(page.locator(".fact-row")).to_contain_text("Running")
+    Run.objects.filter(pk=run.pk).update(status="ended", outcome="stopped", ended_at=timezone.now())
+    expect(page.locator("[data-log-state]")).to_contain_text("Stopped")
+    expect(page.locator(".fact-row")).to_contain_text("Ended: stopped")
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(page.get_by_text("ledger-210 is deferred; nothing begins it.")).to_be_visible()
+    shoot(page, "run-held")
+    run.refresh_from_db()
+    assert run.stop_requested
+    task = run.task
+    task.refresh_from_db()
+    assert task.status == "deferred"
+
+
 def test_a_run_is_stopped_from_the_list(open_page: Open, run: Run, shoot: Any) -> None:
     page = open_page("/runs/")
     shoot(page, "runs")
@@ -112,10 +132,10 @@ def test_a_card_is_moved_by_keys_and_by_dragging(open_page: Open, scene: Scene, 
     board(scene)
     page = open_page("/projects/ledger/board/")
     current = page.locator("[data-card][aria-current]")
-    page.keyboard.press("j")
+    press(page, "j")
     expect(current).to_have_attribute("id", "ledger-225")
-    page.keyboard.press("j")
-    page.keyboard.press("Shift+L")  # past the columns that the table does not allow
+    press(page, "j")
+    press(page, "Shift+L")  # past the columns that the table does not allow
     expect(page.get_by_role("heading", name="Defer: ledger-231")).to_be_visible()
     page.keyboard.type("Later.")
     page.keyboard.press("Control+Enter")

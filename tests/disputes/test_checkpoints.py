@@ -221,20 +221,51 @@ def test_more_weight_than_the_threshold_is_a_warning(ledger: Project) -> None:
     assert flat(ledger, task).state == "DIVERGENCE_WARNING"
 
 
-def test_the_second_round_without_progress_is_a_stall(ledger: Project) -> None:
-    task, _ = begin(ledger, "medium", "medium")
-    assert (flat(ledger, task).state, flat(ledger, task).flat) == ("FLAT", 2)
+def test_the_second_round_of_vain_rework_is_a_stall(ledger: Project) -> None:
+    task, *_ = begin(ledger, *["medium"] * 4)
+    made = [flat(ledger, task) for _ in range(3)]
+    assert [(one.state, one.flat) for one in made] == [("FLAT", 0), ("FLAT", 1), ("DIVERGENCE_WARNING", 2)]
+    said = ledger.events.filter(kind="checkpoint").order_by("pk").values_list("note", flat=True)
+    assert said[0] == "Nothing is settled yet: weighted net +0."
     assert checkpoints.last_checkpoint(ledger).state == "DIVERGENCE_WARNING"  # type: ignore[union-attr]
     assert card(ledger).origin == "stall"
     assert checkpoints.is_diverging(ledger)
 
 
+def test_first_rejections_and_tasks_that_wait_for_people_are_no_stall(ledger: Project) -> None:
+    """As a demo begins: some tasks are sent back once, others become disputes, and nothing has landed yet."""
+    begin(ledger, *["medium"] * 8)
+    for task in ledger.tasks.order_by("pk"):
+        task.refresh_from_db()
+        if task.status == "pending":
+            task.start()
+        checkpoints.take_checkpoint(ledger)
+        if task.number % 2:
+            another_round(task)
+        else:
+            task.park(actor=CODER, note="Two opinions.")
+        checkpoints.take_checkpoint(ledger)
+    assert [one.flat for one in ledger.checkpoints.order_by("number")] == [0, 0, 0]
+    assert not Dispute.objects.filter(task__isnull=True).exists()
+
+
+def test_of_few_tasks_each_tells_for_itself_unless_the_project_wants_it(ledger: Project) -> None:
+    task, *_ = begin(ledger, *["medium"] * 3)
+    for _ in range(6):
+        assert flat(ledger, task).state == "FLAT"
+    assert not Dispute.objects.exists()
+    ledger.settings = {"stall_threshold": 2}
+    ledger.save()
+    assert [flat(ledger, task).state for _ in range(2)] == ["FLAT", "DIVERGENCE_WARNING"]
+    assert card(ledger).origin == "stall"
+
+
 @pytest.fixture
 def stalled(ledger: Project) -> Project:
-    """With one task under way in round 3, one pending, and a card that asks."""
-    task, _ = begin(ledger, "medium", "medium")
-    flat(ledger, task)
-    flat(ledger, task)
+    """With one task under way in round 4, three pending, and a card that asks."""
+    task, *_ = begin(ledger, *["medium"] * 4)
+    for _ in range(3):
+        flat(ledger, task)
     return ledger
 
 
@@ -270,7 +301,7 @@ def test_accepting_begins_the_count_anew_and_keeps_the_history(stalled: Project,
     rulings.decide(card(stalled), "accept", user=tom, undo_seconds=0)
     assert not checkpoints.is_diverging(stalled)
     assert flat(stalled, the_task(stalled)).flat == 1
-    assert [made.flat for made in stalled.checkpoints.order_by("number")] == [0, 1, 2, 1]
+    assert [made.flat for made in stalled.checkpoints.order_by("number")] == [0, 0, 1, 2, 1]
 
 
 def test_an_unanswered_stall_goes_on_counting(stalled: Project) -> None:
@@ -278,7 +309,7 @@ def test_an_unanswered_stall_goes_on_counting(stalled: Project) -> None:
 
 
 def test_narrowing_defers_the_tasks_with_the_reason(stalled: Project, tom: User) -> None:
-    pending = stalled.tasks.get(status="pending")
+    pending = stalled.tasks.filter(status="pending").earliest("pk")
     rulings.decide(
         card(stalled), "narrow", user=tom, text=f"- {pending.ref}\n", rationale="Later.", undo_seconds=0
     )

@@ -62,6 +62,14 @@ def test_vector_4_two_flat_rounds_are_a_stall() -> None:
     assert (second.state, second.flat, second.stalled) == (WARNING, 2, True)
 
 
+def test_a_round_that_says_nothing_counts_neither_way() -> None:
+    quiet = after_round([], [], 1, is_counted=False)
+
+    assert (quiet.state, quiet.flat, quiet.stalled) == (FLAT, 1, False)
+    assert after_round([LOW], [], 1, is_counted=False).state is CONVERGING
+    assert after_round([], [CRITICAL], 1, is_counted=False).state is WARNING
+
+
 def test_vector_5_progress_begins_the_count_anew() -> None:
     # §21, 5
     results = history([([], []), ([LOW], []), ([], [])])
@@ -191,6 +199,7 @@ def test_rounds_without_progress_stall_in_the_end(
     [
         (after_round([LOW], []), "Progress: weighted net +1."),
         (after_round([], []), "No progress, 1 of 2 towards stall: weighted net +0."),
+        (after_round([], [], 1, is_counted=False), "Nothing is settled yet: weighted net +0."),
         (after_round([], [], 1), "Stalled for 2 rounds: weighted net +0."),
         (after_round([], [CRITICAL]), "A new critical gap came up: weighted net -16."),
         (after_round([], [HIGH] * 3), "More comes up than is settled: weighted net -12."),

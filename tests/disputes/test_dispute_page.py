@@ -15,7 +15,7 @@ from django.utils import timezone
 from disputes import cases, rulings
 from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.wording import ruling_lines
-from tasks.models import Answer, Comment, Event, Project, Task
+from tasks.models import Answer, Comment, Event, Project, Submission, Task
 from tests.factories import (
     create_finding,
     create_review,
@@ -131,6 +131,24 @@ def test_a_question_about_the_whole_task_shows_the_task_and_its_files(
     html = as_user(client, tom).get(page(conflict)).content.decode()
     for words in ("Be kind.", "docs/SPEC.md#4.3", "src/calls.py", "+3", "−1", "Whole diff, 1 file"):
         assert words in html
+
+
+def test_the_specification_is_quoted_from_the_reviewed_commit_and_the_task_as_the_task(
+    client: Client, conflict: Conflict, tom: User
+) -> None:
+    Task.objects.update(source="docs/SPEC.md#calls")
+    client.force_login(tom)
+
+    def quoted() -> tuple[str, str]:
+        html = client.get(f"/queue/{conflict.dispute.ref}/").content.decode()
+        found = re.search(r"<cite>(.*?)</cite><blockquote>(.*?)</blockquote>", html, re.DOTALL)
+        assert found
+        return found[1], found[2]
+
+    assert quoted() == ("Task", "Be kind to servers.")
+    words = {"specification": "## Calls\n\nA call waits\nbetween tries."}
+    Submission.objects.filter(round=1).update(**words)  # the one that was reviewed
+    assert quoted() == ("docs/SPEC.md §calls", "A call waits between tries.")
 
 
 def test_the_rail_tells_what_happened_before(

@@ -1,7 +1,7 @@
 """The card of a suspicion, and the passage of the specification that a dispute turns on."""
 
 from disputes.pages.evidence import EvidenceCard
-from disputes.pages.quote import WHOLE_MAX, passage_of
+from disputes.pages.quote import WHOLE_MAX, named, passage_of
 from disputes.protocol.evidence import Case, evidence, hints
 from disputes.protocol.silence import Watched
 from disputes.protocol.suspicion import Heuristic
@@ -51,12 +51,12 @@ def test_the_rows_know_every_line_that_the_program_writes() -> None:
 
 
 def test_a_short_text_is_quoted_whole_and_of_a_long_one_what_is_argued_about() -> None:
-    short = passage_of("docs/SPEC.md#4.3", " Wait between calls. ", "Retry?")
+    short = passage_of(named("docs/SPEC.md#4.3"), " Wait between calls. ", "Retry?")
     assert short is not None
     assert (short.source, short.text, short.is_whole) == ("docs/SPEC.md §4.3", "Wait between calls.", True)
     long = (
         "The page is blue. " * 40
-        + "Failed deliveries are retried at increasing intervals.\nThe merchant page shows the next attempt. "
+        + "Failed deliveries are retried\n  at increasing intervals. The page shows the next attempt. "
         + "All else is left open. " * 10
     )
     found = passage_of("docs/SPEC.md", long, "Should failed deliveries be retried at a fixed interval?")
@@ -64,6 +64,20 @@ def test_a_short_text_is_quoted_whole_and_of_a_long_one_what_is_argued_about() -
     assert found.source == "docs/SPEC.md"
     assert found.text == "Failed deliveries are retried at increasing intervals."
     assert not found.is_whole
+
+
+def test_a_section_is_quoted_without_its_heading_and_as_its_paragraphs_run() -> None:
+    section = (
+        "## Rounding\n\nA span is rounded to\nthe nearest minute.\n\n"
+        "- half a minute\n  as readers expect\n- no drift\n\n"
+        "```\nround(\n    90)\n```\nAs above.\n"
+    )
+    found = passage_of("docs/SPEC.md §rounding", section, "Round half a minute?")
+    assert found is not None
+    assert found.text == (
+        "A span is rounded to the nearest minute.\n\n- half a minute as readers expect\n- no drift\n\n"
+        "```\nround(\n    90)\n```\nAs above."
+    )
 
 
 def test_nothing_is_quoted_that_is_not_there() -> None:

@@ -39,7 +39,13 @@ def test_a_stage_that_nobody_watches_is_named_with_what_to_do(ledger: Project) -
     create_agent("coder", kind="test-architect")
     assert said() == [("steroids.W010", "Nobody watches the column dev of Ledger.")]
     (found,) = staffing.unwatched([ledger])
-    assert found.hint == 'Add a coder with the type dev-agent, or one that names it: watches ["dev"].'
+    assert found.hint == (
+        'Add a coder without a type or of the type dev-agent, or have one watch it: watches ["dev"].'
+    )
+    for wanted in ({"kind": ""}, {"kind": "dev-agent"}, {"kind": "test-architect", "watches": ["dev"]}):
+        added = create_agent("coder", **wanted)
+        assert unwatched(ledger) == []
+        added.delete()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from agents.models import Agent, Run
+from tasks.locking import locked
 
 
 class Command(BaseCommand):
@@ -20,7 +21,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         name = options["name"]
         with transaction.atomic():
-            agent = Agent.objects.select_for_update().filter(name=name).first()
+            agent = locked(Agent.objects).filter(name=name).first()
             if agent is None:
                 known = ", ".join(Agent.objects.values_list("name", flat=True)) or "none"
                 raise CommandError(f"There is no agent {name}. There are: {known}.")

@@ -61,6 +61,11 @@
         }
     }
 
-    document.addEventListener("visibilitychange", () => document.hidden || look());
-    addEventListener("DOMContentLoaded", keepLooking);
+    addEventListener("DOMContentLoaded", () => {
+        if (document.body.classList.contains("login")) {
+            return; // nobody is signed in on pages of that look
+        }
+        document.addEventListener("visibilitychange", () => document.hidden || look());
+        keepLooking();
+    });
 })();

@@ -1,6 +1,6 @@
 // The page of a dispute: choosing with keys, the text of the chosen option, the live preview, what was typed.
 
-import { forget, keep, kept } from "./drafts.js";
+import { cameFrom, forget, keep, kept, SIGN_IN } from "./drafts.js";
 import { help, onKeys, press, undo } from "./keys.js";
 
 const DEBOUNCE = 200;
@@ -93,6 +93,10 @@ if (form) {
                 headers: { "X-CSRFToken": form.elements.csrfmiddlewaretoken.value, Accept: "application/json" },
                 signal: request.signal,
             });
+            if (answer.status === 401) {
+                fill(["You are signed out. What you typed is kept: reload the page to sign in and go on."]);
+                return;
+            }
             const { lines } = await answer.json();
             fill(lines.length ? lines : ["Nothing of this reaches the coder's prompt."]);
         } catch (error) {
@@ -139,10 +143,11 @@ if (form) {
 
     /** Put back what an earlier visit left; true where there was something. */
     function restore() {
+        const isBack = cameFrom(SIGN_IN); // the session had ended, and what was sent did not arrive
         const draft = kept(draftKey);
         const option = draft && options.find((each) => each.value === draft.option);
         const isTyped = draft && (draft.texts.length || draft.rationale || draft.constraints);
-        if (!option || !isTyped || "typed" in form.dataset) {
+        if (!option || !(isTyped || isBack) || "typed" in form.dataset) {
             return false;
         }
         for (const [key, words] of draft.texts) {
@@ -153,6 +158,9 @@ if (form) {
         form.elements.constraints.closest("details").open = Boolean(draft.constraints);
         form.elements.expects_change.checked = draft.expectsChange;
         restored.hidden = false;
+        if (isBack) {
+            restored.querySelector("[data-why]").textContent = "Signed in again; your text is here.";
+        }
         const wanted = options.find((each) => each.checked) ?? option; // the address may ask for another one
         wanted.checked = true;
         choose(wanted, false);
@@ -194,7 +202,10 @@ if (form) {
             ask();
         }
     });
-    form.addEventListener("submit", () => (form.querySelector("[data-rule]").disabled = true));
+    form.addEventListener("submit", () => {
+        form.querySelector("[data-rule]").disabled = true;
+        remember();
+    });
     window.addEventListener("pageshow", () => (form.querySelector("[data-rule]").disabled = false));
     document.addEventListener("keydown", (event) => {
         const isOurs = event.target.form === form || !event.target.closest("textarea, input, select");
@@ -212,7 +223,25 @@ if (form) {
     }
 }
 
+// --- Arriving to write --------------------------------------------------------------------------------------
+
+/** Whoever pressed a key elsewhere in order to write here goes on writing, from the first letter on. */
+function goOnWriting(field) {
+    const typed = window.takeTyped?.() ?? "";
+    field?.focus();
+    field?.scrollIntoView({ block: "nearest" });
+    if (field?.setSelectionRange) {
+        field.setSelectionRange(field.value.length, field.value.length);
+        if (typed) {
+            field.setRangeText(typed, field.value.length, field.value.length, "end");
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+        }
+    }
+}
+
 if (location.hash === "#note") {
-    focusOn("note");
+    goOnWriting(document.getElementById("note"));
+} else if (new URLSearchParams(location.search).has("choose")) {
+    goOnWriting(form?.querySelector("[name=option]:checked") ? form.elements.text : null);
 }
 onKeys(keys);

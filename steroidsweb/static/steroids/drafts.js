@@ -2,6 +2,7 @@
 
 const DAYS = 14;
 const PREFIX = "steroids:";
+export const SIGN_IN = "/admin/login/";
 
 function name(key) {
     const user = document.querySelector("[data-user]")?.dataset.user ?? "";
@@ -34,6 +35,11 @@ export function forget(key) {
     }
 }
 
+/** Whether the page before this one was the one at that path. */
+export function cameFrom(path) {
+    return document.referrer !== "" && new URL(document.referrer).pathname === path;
+}
+
 function sweep() {
     const limit = Date.now() - DAYS * 24 * 60 * 60 * 1000;
     for (const key of Object.keys(localStorage).filter((each) => each.startsWith(PREFIX))) {
@@ -55,11 +61,14 @@ try {
 
 for (const field of document.querySelectorAll("textarea[data-draft]")) {
     const key = field.dataset.draft;
-    if (!field.value && kept(key)) {
-        field.value = kept(key);
+    const draft = kept(key);
+    if (draft?.isSent && location.hash.startsWith("#comment-")) {
+        forget(key); // it was said, and the address leads to it
+    } else if (!field.value && draft?.text) {
+        field.value = draft.text;
         field.closest("details")?.setAttribute("open", "");
     }
-    field.addEventListener("input", () => (field.value ? keep(key, field.value) : forget(key)));
-    // A refusal shows the text again; what was said is on the page.
-    field.form.addEventListener("submit", () => forget(key));
+    field.addEventListener("input", () => (field.value ? keep(key, { text: field.value }) : forget(key)));
+    // It may not arrive: the session may have ended, or the server be away.
+    field.form.addEventListener("submit", () => keep(key, { text: field.value, isSent: true }));
 }

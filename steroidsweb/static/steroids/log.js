@@ -11,7 +11,7 @@ function follow(log) {
     const text = log.querySelector("[data-log-text]");
     const state = log.querySelector("[data-log-state]");
     const button = log.querySelector("[data-log-follow]");
-    let seq = Number(log.dataset.seq);
+    let mark = Number(log.dataset.mark);
     let kept = text.textContent.length;
     let following = true;
     let pause = POLL;
@@ -56,8 +56,21 @@ function follow(log) {
         }
     }
 
+    /** The facts beside the log, as they are now: the run was begun, or has ended. */
+    async function freshen() {
+        const answer = await fetch(location.href, { headers: { Accept: "text/html", "X-Live": "1" } });
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const [ours, theirs] = [document, page].map((each) => [...each.querySelectorAll("[data-fresh]")]);
+        if (answer.ok && !answer.redirected && ours.length === theirs.length) {
+            ours.forEach((part, index) => part.replaceWith(theirs[index]));
+        }
+    }
+
     async function ask() {
-        const answer = await fetch(`${log.dataset.url}?after=${seq}`, { headers: { Accept: "application/json" } });
+        const answer = await fetch(`${log.dataset.url}?after=${mark}`, { headers: { Accept: "application/json" } });
+        if (answer.status === 401) {
+            return null;
+        }
         if (!answer.ok || answer.redirected) {
             throw new Error(`The log answers ${answer.status}.`);
         }
@@ -72,6 +85,10 @@ function follow(log) {
         let wait = POLL;
         try {
             const news = await ask();
+            if (news === null) {
+                state.textContent = "You are signed out: reload the page to sign in.";
+                return;
+            }
             pause = POLL;
             if (news.text) {
                 append(news.text);
@@ -79,11 +96,15 @@ function follow(log) {
             if (news.cut) {
                 log.querySelector("[data-log-note]").hidden = false;
             }
-            seq = news.seq;
+            mark = news.mark;
             state.textContent = news.state;
             tell("[data-run-cost]", news.cost);
             tell("[data-run-tokens]", news.tokens);
             log.classList.toggle("is-silent", news.silent);
+            if (news.status !== log.dataset.status) {
+                log.dataset.status = news.status;
+                await freshen();
+            }
             if (news.ended) {
                 end();
                 return;

@@ -1,6 +1,6 @@
 // The queue: moving over its rows, acting on them with keys, selecting many, filters that apply at once.
 
-import { help, inField, onKeys, undo } from "./keys.js";
+import { goToWrite, help, inField, onKeys, undo } from "./keys.js";
 
 const REFRESH = 20_000;
 const KEPT = `row ${location.pathname}`; // where the person stood, for the way back
@@ -62,7 +62,7 @@ function go(more) {
         if (!current()) {
             return false;
         }
-        location.assign(current().querySelector(".cell-question a").href + more);
+        goToWrite(current().querySelector(".cell-question a").href + more);
     };
 }
 

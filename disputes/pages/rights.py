@@ -1,0 +1,56 @@
+"""What a person may do where, and who can give them more: for the pages that refuse something."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
+from disputes.triage import name_of
+from tasks.models import Membership
+
+PROJECTS_MAX, PEOPLE_MAX = 6, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """A project of the person, the role in it, and who hands out roles there."""
+
+    project: str
+    role: str
+    givers: str
+
+
+class Rights:
+    """Read only where it is shown."""
+
+    def __init__(self, user: Any) -> None:
+        self.user = user
+
+    def here(self) -> list[Right]:
+        """The projects in which the person is less than a maintainer."""
+        mine = self.user.memberships.exclude(role=Membership.Role.MAINTAINER).select_related("project")
+        found = list(mine.order_by("project__name")[:PROJECTS_MAX])
+        projects = [one.project_id for one in found]
+        maintain = Membership.objects.filter(
+            role=Membership.Role.MAINTAINER, user__is_active=True, project__in=projects
+        )
+        people: dict[int, list[str]] = {}
+        for one in maintain.select_related("user").order_by("pk"):
+            people.setdefault(one.project_id, []).append(name_of(one.user))
+        return [
+            Right(one.project.name, one.get_role_display().lower(), _listed(people.get(one.project_id, [])))
+            for one in found
+        ]
+
+    def superusers(self) -> str:
+        """Who may do everything, and make others members of any project."""
+        found = get_user_model().objects.filter(is_active=True, is_superuser=True).order_by("pk")
+        return _listed([name_of(one) for one in found[: PEOPLE_MAX + 1]])
+
+
+def _listed(names: list[str]) -> str:
+    """Lea, Tom or Vera: any one of them will do."""
+    shown = names[:PEOPLE_MAX]
+    if len(names) > PEOPLE_MAX:
+        return f"{', '.join(shown)} or another"
+    return " or ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)

@@ -1,0 +1,85 @@
+"""The pages that say no outside of our views: nothing there, not allowed, nothing to see, no form of ours."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import Resolver404, resolve, reverse
+
+from disputes.pages.site import came_from, refusal_page, wants_page
+from steroidsweb.security import API, GetResponse
+from tasks.admin.base import SuperuserAdmin
+from tasks.errors import Refused
+
+PATH_MAX = 200  # characters of an address that are repeated
+
+
+def _answer(request: HttpRequest, title: str, refused: Refused, **context: Any) -> HttpResponse:
+    if wants_page(request):
+        return refusal_page(request, title, refused, **context)
+    return JsonResponse(refused.as_json(), status=refused.status)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404: there is nothing, or nothing that this person may know of; the page does not say which."""
+    hint, back, word = "Check the address.", reverse("admin:index"), "Dashboard"
+    if not admin.site.has_permission(request):
+        hint, word = "There may be for whoever is signed in.", "Sign in"
+    elif not request.user.is_superuser:  # type: ignore[union-attr]
+        hint = "Check the address. If somebody sent it to you, ask them to make you a member of its project."
+    refused = Refused(
+        "not_found", f"There is nothing at {request.path[:PATH_MAX]} that you may see.", hint, status=404
+    )
+    return _answer(request, "Not found", refused, back=back, back_word=word)
+
+
+def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403 of the admin's pages: which right is missing."""
+    view = getattr(request.resolver_match, "func", None)
+    owner = getattr(view, "model_admin", None)
+    takes = "It takes a higher role in the project."
+    if isinstance(owner, SuperuserAdmin):
+        takes = "Only superusers may."
+    refused = Refused("no_right", f"You may not open {request.path[:PATH_MAX]}.", takes, status=403)
+    return _answer(request, "Not allowed", refused, back=reverse("admin:index"), back_word="Dashboard")
+
+
+def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """403 for a form without the cookie that it was made with, or from another site."""
+    refused = Refused(
+        "form_expired",
+        "Nothing was done: this form is no longer valid, or your browser sent no cookie with it.",
+        "Rulings and comments that you typed are kept in this browser. Go back and send it again.",
+        status=403,
+    )
+    back = came_from(request) or reverse("admin:index")
+    return _answer(request, "Send it again", refused, back=back, rights=None)
+
+
+def methods_in_words(get_response: GetResponse) -> GetResponse:
+    """A bare 405 says where to go instead: the page that the form stands on."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        is_bare = response.status_code == 405 and not getattr(response, "content", b"")
+        if not is_bare or request.path.startswith(API) or request.method != "GET":
+            return response
+        refused = Refused(
+            "form_only", "This address only takes what a form sends.", "Go back to its page.", status=405
+        )
+        page = _answer(request, "Nothing to see", refused, back=_page_above(request.path))
+        page.headers["Allow"] = response.headers["Allow"]
+        return page
+
+    return middleware
+
+
+def _page_above(path: str) -> str:
+    """The nearest address above this one at which there is something."""
+    while (path := path.rstrip("/").rpartition("/")[0] + "/") != "/":
+        try:
+            resolve(path)
+        except Resolver404:
+            continue
+        return path
+    return reverse("admin:index")

@@ -1,0 +1,100 @@
+"""What was typed outlives the end of a session and a lost cookie, and pages say what happened."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from django.contrib.sessions.models import Session
+
+from disputes.models import Decision
+from tasks.models import Comment
+from tests.browser.keys import press
+from tests.browser.scene import Scene
+from tests.factories import create_host, create_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+expect = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed.").expect
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Open = Callable[..., "Page"]
+Shoot = Callable[..., None]
+WORDS = "Back off from 2 s, and show the true time."
+
+
+def sign_in(page: "Page") -> None:
+    page.get_by_label("Username").fill("lea")
+    page.get_by_label("Password").fill("secret-password")
+    page.get_by_role("button", name="Log in").click()
+
+
+def test_a_ruling_outlives_its_session(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    page = open_page(f"/queue/{scene.dispute.ref}/")
+    press(page, "d")
+    page.keyboard.type("Back off from 2 s")
+    expect(page.locator("[data-lines]")).to_contain_text("Ruling: Back off from 2 s")
+    Session.objects.all().delete()
+    page.keyboard.type(WORDS.removeprefix("Back off from 2 s"))
+    expect(page.locator("[data-lines]")).to_contain_text("You are signed out.")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_label("Password")).to_be_visible()
+    sign_in(page)
+    page.wait_for_url(f"**/queue/{scene.dispute.ref}/?conflict=**")
+    expect(page.locator("[data-restored]")).to_contain_text("Signed in again; your text is here.")
+    expect(page.locator("#id_text")).to_have_value(WORDS)
+    shoot(page, "signed-in-again")
+
+    page.context.clear_cookies(name="csrftoken")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was done")
+    shoot(page, "form-expired")
+    page.get_by_role("link", name="Back").click()
+    expect(page.locator("#id_text")).to_have_value(WORDS)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("[data-toast]")).to_contain_text("You ruled D")
+    assert Decision.objects.get().text == WORDS
+
+
+def test_a_comment_outlives_its_session_and_is_then_forgotten(open_page: Open, scene: Scene) -> None:
+    page = open_page(f"/tasks/{scene.task.ref}/")
+    page.locator("#note").fill(WORDS)
+    Session.objects.all().delete()
+    page.locator("#note").locator("xpath=ancestor::form").get_by_role("button", name="Comment").click()
+    sign_in(page)
+    expect(page.locator("#note")).to_have_value(WORDS)
+    page.locator("#note").locator("xpath=ancestor::form").get_by_role("button", name="Comment").click()
+    expect(page.locator(".remark", has_text=WORDS)).to_be_visible()
+    expect(page.locator("#note")).to_have_value("")
+    page.goto(page.url.partition("#")[0])
+    expect(page.locator("#note")).to_have_value("")
+    assert Comment.objects.filter(body=WORDS).count() == 1
+
+
+def test_a_log_says_that_the_session_ended(open_page: Open, scene: Scene) -> None:
+    run = create_run(scene.task, host=create_host("atlas-1"))
+    page = open_page(f"/runs/{run.pk}/")
+    expect(page.get_by_role("button", name="Follow")).to_be_visible()
+    Session.objects.all().delete()
+    expect(page.locator("[data-log-state]")).to_contain_text("You are signed out")
+
+
+def test_the_pages_that_say_no_have_our_look(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}}
+    for look, options in {"light": {}, "dark": {"color_scheme": "dark"}, "phone": phone}.items():
+        page = open_page("/queue/D-99/", expect=404, **options)
+        expect(page.get_by_role("alert")).to_contain_text("There is nothing at /queue/D-99/")
+        shoot(page, f"404-{look}")
+        page = open_page("/admin/auth/user/", expect=403, **options)
+        expect(page.get_by_role("alert")).to_contain_text("Only superusers may")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        shoot(page, f"403-{look}")
+        page.context.clear_cookies()
+        asked: list[str] = []
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.goto(page.url.replace("/admin/auth/user/", "/nothing/"))
+        shoot(page, f"404-signed-out-{look}")
+        page.goto(page.url.replace("/nothing/", "/queue/"))
+        expect(page.get_by_label("Password")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        assert [url for url in asked if "/notifications/" in url] == []

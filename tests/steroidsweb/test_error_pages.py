@@ -1,0 +1,83 @@
+"""The pages that say no: what is there, which right is missing, who can give it, and the way back."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tasks.models import Project
+from tests.factories import create_user
+
+pytestmark = pytest.mark.django_db
+SCRIPT = {"headers": {"Accept": "application/json"}}
+
+
+def words(response: Any) -> str:
+    return " ".join(response.content.decode().split())
+
+
+def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(client: Client) -> None:
+    def sent(path: str, data: dict[str, str], **kwargs: Any) -> str:
+        return str(client.post(path, data, **kwargs)["Location"])
+
+    here = "/queue/D-1/?conflict=C-1"
+    assert sent("/queue/D-1/decide/", {"next": here}).endswith("?next=/queue/D-1/%3Fconflict%3DC-1")
+    referer = {"headers": {"Referer": "http://testserver/tasks/ledger-1/"}}
+    assert sent("/tasks/ledger-1/defer/", {}, **referer).endswith("?next=/tasks/ledger-1/")
+    elsewhere = {"headers": {"Referer": "http://evil.example/queue/"}}
+    assert sent("/tasks/ledger-1/defer/", {"next": "//evil.example"}, **elsewhere).endswith("?next=/admin/")
+    assert client.get("/runs/?role=coder")["Location"].endswith("?next=/runs/%3Frole%3Dcoder")
+
+
+def test_a_script_is_told_that_nobody_is_signed_in(client: Client) -> None:
+    for response in (client.post("/queue/D-1/preview/", **SCRIPT), client.get("/runs/1/log/", **SCRIPT)):
+        assert response.status_code == 401
+        assert response.json()["code"] == "signed_out"
+        assert "no-store" in response["Cache-Control"]
+
+
+def test_what_is_not_there_is_said_in_our_look(client: Client, ledger: Project, tom: User) -> None:
+    signed_out = client.get("/queue/D-99/nothing/")
+    client.force_login(tom)
+    for path in ("/queue/D-99/", "/nothing/", "/admin/nothing/"):
+        response = client.get(path)
+        assert response.status_code == 404
+        assert f"There is nothing at {path} that you may see." in words(response)
+        assert "make you a member of its project" in words(response)
+        assert "steroids.css" in words(response)
+    assert signed_out.status_code == 404
+    assert "There may be for whoever is signed in." in words(signed_out)
+    assert client.get("/nothing/", **SCRIPT).json()["code"] == "not_found"
+
+
+def test_a_refusal_names_the_right_and_who_can_give_it(client: Client, ledger: Project, vera: User) -> None:
+    create_user("root", is_superuser=True)
+    client.force_login(vera)
+    response = client.post("/projects/ledger/comments/", {"body": "Hello."})
+    assert response.status_code == 403
+    assert "Ledger</strong>: you are a viewer. Lea Lindt maintains it and can give you" in words(response)
+    response = client.get("/admin/auth/user/")
+    assert response.status_code == 403
+    assert "You may not open /admin/auth/user/.</strong> Only superusers may." in words(response)
+    assert "root, as a superuser, can make you a member of a project" in words(response)
+
+
+def test_an_address_for_forms_only_leads_to_their_page(client: Client, lea: User) -> None:
+    client.force_login(lea)
+    for path, back in (("/queue/D-1/decide/", "/queue/D-1/"), ("/queue/decisions/7/undo/", "/queue/")):
+        response = client.get(path)
+        assert (response.status_code, response["Allow"]) == (405, "POST")
+        assert f'href="{back}"' in words(response)
+    assert client.get("/api/v1/runs/heartbeat/").status_code != 200
+
+
+def test_a_form_without_its_cookie_is_refused_in_our_look(lea: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(lea)
+    referer = "http://testserver/queue/D-1/"
+    response = client.post("/queue/D-1/decide/", {"text": "Own words."}, headers={"Referer": referer})
+    assert response.status_code == 403
+    assert "Nothing was done: this form is no longer valid" in words(response)
+    assert 'href="/queue/D-1/"' in words(response)
+    assert client.post("/queue/D-1/preview/", **SCRIPT).json()["code"] == "form_expired"
