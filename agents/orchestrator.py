@@ -87,7 +87,8 @@ def tick_project(pk: int, done: Ticked, puller: Agent | None = None) -> None:
         return
     done.landings += _queue_landings(project)
     free = project.max_parallel - project.runs.filter(status__in=Run.SEATED).count()
-    free -= _verify_landings(project, free, done)
+    if project.base_state in Project.FIT:
+        free -= _verify_landings(project, free, done)
     is_closed = caps.keeps_closed(project)
     if puller is None and not is_closed:
         asked = judging.start(project, free)
@@ -128,7 +129,7 @@ def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
         .exclude(Exists(held))
         .select_related("section")
         .annotate(
-            last_state=Subquery(last.values("state")[:1]),
+            last_state=_last_state(),
             last_sha=Subquery(last.values("sha")[:1]),
             is_seated=Exists(seated),
         )
@@ -147,7 +148,23 @@ def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
     climbing = [each.name for each in shut if each.ladder_name in config.model_ladder]
     if climbing:  # at the end of its ladder a task goes on, whoever is busy
         wanted |= to_code & Q(status=Status.IN_PROGRESS, stage__in=climbing)
-    return candidates.filter(wanted)
+    return candidates.filter(wanted).filter(_may_go_on())
+
+
+def _may_go_on() -> Q:
+    """Which tasks may go on by what is known of the target branch, told by `last_state`.
+
+    All of them where it is fit. While it is red, commits that began before are still verified; while it
+    cannot be run, they wait. Reviews go on, and so does whoever is to find the commands.
+    """
+    verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
+    red = Q(project__base_state=Project.Base.RED, status=Status.REVIEW)
+    return Q(project__base_state__in=Project.FIT) | verified | red | Q(origin=Task.Origin.SETUP)
+
+
+def _last_state() -> Subquery:
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
+    return Subquery(last.values("state")[:1])
 
 
 def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
@@ -256,6 +273,8 @@ def waiting_tasks(until: datetime) -> list[Task]:
         .filter(status__in=STARTABLE)
         .exclude(status=Status.PENDING, waits_for__gt=0)
         .filter(Q(not_before__isnull=True) | Q(not_before__lte=until))
+        .annotate(last_state=_last_state())
+        .filter(_may_go_on())
         .filter(Q(project__trouble_until__isnull=True) | Q(project__trouble_until__lte=until))
         .exclude(Exists(held))
         .select_related("project")

@@ -27,6 +27,7 @@ RESPONSE_MAX = 16 * 1024
 REASON_MAX = 16 * 1024
 PROBLEM_MAX = 4 * 1024
 TAIL_MAX = 6 * 1024
+NAMES_MAX = 4 * 1024
 CLARIFIED_MAX = 24 * 1024
 EXAMPLE_MAX = 48 * 1024
 NOTICE_MAX = 16 * 1024
@@ -37,10 +38,11 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     task = run.task
     last = task.last_submission()
     red = last if last and last.round == task.round and last.state in {"red", "lost"} else None
-    tail = ""
+    tail, names = "", []
     if red and red.state == Submission.State.RED:
         result = Verification.objects.filter(project=task.project, sha=red.sha).order_by("-at").first()
         tail = result.tail if result else ""
+        names = result.newly_red or result.failed if result else []
     earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
     back = task.rollbacks.order_by("-pk").first()
     if back:
@@ -59,6 +61,9 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "back_reason": Section("reason of the rollback", back.reason, REASON_MAX) if back else "",
         "red": {"sha": red.sha[:12], "is_red": red_is_red} if red else None,
         "red_problem": Section("problem", one_line(red.problem), PROBLEM_MAX) if red else "",
+        "red_tests": Section("tests that failed", "\n".join(map(one_line, names)), NAMES_MAX)
+        if names
+        else "",
         "red_tail": Section("end of the log", tail, TAIL_MAX, keeps_end=True),
         "clash": clash.submission.sha[:12] if clash else "",
         "clash_problem": Section("problem", clash.problem, PROBLEM_MAX) if clash else "",

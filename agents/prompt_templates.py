@@ -37,7 +37,7 @@ OPINION: dict[str, Any] = COMMON | {
     "diff": "", "diff_of": "", "evidence": "",
 }  # fmt: skip
 SHAPES: dict[str, dict[str, Any]] = {
-    "coder": COMMON | {"build": "", "test": "", "docs_only": False},
+    "coder": COMMON | {"prepare": "", "build": "", "test": "", "docs_only": False, "known_red": ""},
     "reviewer": COMMON
     | {
         "sha": "", "again": False, "focus": "", "is_verified": False, "is_green": False, "seconds": "",

@@ -20,11 +20,12 @@ from agents import judging_prompts, prompt_parts, prompt_templates, prompt_texts
 from agents.models import PromptText, Run
 from agents.prompt_sections import NAME_MAX, Cuts, Section, closed, cut, cut_head, fenced, one_line
 from agents.prompt_templates import TooMuch
-from agents.runtime.detect import Commands
+from agents.recipes.recipe import Recipe
 from agents.runtime.git import Mirror
 from agents.stage_prompts import stage_words
 from disputes.models import Decision
 from disputes.protocol.documents import MAX_BYTES, scan
+from tasks.models import Project
 
 __all__ = [
     "Composed", "Material", "compose", "compose_with", "cut", "cut_head", "fenced", "gather", "one_line",
@@ -39,6 +40,7 @@ SOURCE_MAX = 32 * 1024
 SECTION_MAX = MAX_BYTES // 4
 GUIDE_MAX = 16 * 1024
 INSTRUCTIONS_MAX = 16 * 1024
+KNOWN_MAX = 50  # red tests of the target branch that a prompt names
 COMMAND_MAX = 2_000
 CUTS_MAX = 60  # lines
 DIFF_MAX = prompt_parts.DIFF_MAX
@@ -54,10 +56,10 @@ class Material:
     source: str = ""
     source_name: str = ""
     guide: str = ""
-    commands: Commands = field(default_factory=Commands)
+    commands: Recipe = field(default_factory=Recipe)
 
 
-def gather(run: Run, mirror: Mirror, commands: Commands) -> Material:
+def gather(run: Run, mirror: Mirror, commands: Recipe) -> Material:
     """Specification and AGENTS.md as they are in the commit that the run starts from."""
     path, _, anchor = run.task.source.partition("#")
     text = mirror.read(run.base_sha, path, SOURCE_MAX * 4) if path else None
@@ -188,13 +190,21 @@ def _common(run: Run, material: Material) -> dict[str, Any]:
             "the project's rules", material.guide, GUIDE_MAX, where="read AGENTS.md in the clone",
             label="AGENTS.md",
         ),
+        "prepare": one_line(material.commands.prepare)[:COMMAND_MAX],
         "build": one_line(material.commands.build)[:COMMAND_MAX],
         "test": one_line(material.commands.test)[:COMMAND_MAX],
-        "docs_only": not (material.commands.build or material.commands.test),
+        "docs_only": not any(material.commands.commands),
+        "known_red": _known_red(task.project),
         "commit_form": shlex.quote(f"{_commit_word(task.tags)}: {one_line(task.title)}"),
         **staged,
         "for_texts": {"stage": here.get("label", ""), "stage_about": here.get("about", "")},
     }  # fmt: skip
+
+
+def _known_red(project: Project) -> str:
+    """The tests that are red on the target branch, as somebody accepted them; empty where none is named."""
+    names = project.base_known.get("failed", []) if project.base_state == Project.Base.ACCEPTED else []
+    return one_line(", ".join(names[:KNOWN_MAX]))[:COMMAND_MAX]
 
 
 def _commit_word(tags: list[str]) -> str:

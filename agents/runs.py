@@ -15,9 +15,11 @@ from disputes import cases
 from disputes.models import Conflict
 from tasks.errors import Refused
 from tasks.events import Actor, record
-from tasks.models import StaleTask, Task
+from tasks.models import StaleTask, Task, Verification
 from tasks.states import MOVES, IllegalMove
 
+NAMED_MAX = 20  # tests that a card names
+DETAIL_MAX = 4000  # characters of output on a card
 NOT_A_FAILURE = {
     Run.Outcome.HANDED_IN,
     Run.Outcome.STOPPED,
@@ -149,12 +151,25 @@ def bounce(task: Task, note: str) -> None:
     failures = since.count()
     try:
         if failures >= settings.EMPTY_RUNS_MAX and not attempts.has_ladder(task):
-            question = f"Build or tests stayed red in {failures} attempts: {task.title}"
-            cases.park(task, Conflict.Origin.EMPTY_RUNS, question, detail=note)
+            ask_about_verification(
+                task, f"Build or tests stayed red in {failures} attempts: {task.title}", note
+            )
         else:
             task.bounce(note=note, not_before=timezone.now() + backoff(failures) if failures > 1 else None)
     except StaleTask:
         return
+
+
+def ask_about_verification(task: Task, question: str, note: str) -> None:
+    """Park the task with a card that says what is red, and with the end of the output. Raises StaleTask."""
+    last = task.last_submission()
+    result = last and Verification.objects.filter(project=task.project, sha=last.sha).order_by("-at").first()
+    names = result.newly_red or result.failed if result else []
+    facts = [note, *(f"failed: {name}" for name in names[:NAMED_MAX])]
+    if len(names) > NAMED_MAX:
+        facts.append(f"and {len(names) - NAMED_MAX} more")
+    detail = result.tail[-DETAIL_MAX:] if result else note
+    cases.park(task, Conflict.Origin.VERIFYING, question[:500], detail=detail, evidence=facts)
 
 
 @transaction.atomic

@@ -5,11 +5,12 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from disputes import cases
 from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.options import PROJECT_ALERTS, Kind, Option
+from tasks import base
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor, record
@@ -29,7 +30,7 @@ TASK_REF = re.compile(r"[a-z0-9][\w-]*-\d{1,9}\b", re.IGNORECASE)
 # --- The card ---------------------------------------------------------------------------------------------
 
 
-def open_alerts(project: Project) -> Any:
+def open_alerts(project: Project) -> QuerySet[Conflict]:
     """The undecided cards about the whole project."""
     return Conflict.objects.filter(
         dispute__project=project, dispute__task__isnull=True, kind=Kind.ALERT, origin__in=PROJECT_ALERTS,
@@ -48,26 +49,70 @@ def open_alert(
     actor: Actor = SYSTEM,
 ) -> Conflict:
     """Ask people about the project's course. While such a card waits, its words are renewed instead."""
+    return _ask(open_alerts(project), project, origin, question, evidence, severity, actor=actor)
+
+
+def _ask(
+    waiting: QuerySet[Conflict], project: Project, origin: str, question: str, evidence: Iterable[str],
+    severity: str, *, actor: Actor, detail: str = "",
+) -> Conflict:  # fmt: skip
+    """One card: a waiting one gets these words, else it is opened."""
     Project.objects.select_for_update().get(pk=project.pk)
-    waiting = open_alerts(project).select_related("dispute__project").first()
-    if waiting is not None:
-        waiting.origin, waiting.question, waiting.evidence = origin, question[:500], list(evidence)
-        waiting.save(update_fields=["origin", "question", "evidence"])
-        cases.refresh(waiting.dispute)
-        return waiting
+    words = {
+        "origin": origin, "question": question[:500], "evidence": list(evidence), "coder_position": detail,
+    }  # fmt: skip
+    if known := waiting.select_related("dispute__project").first():
+        for name, value in words.items():
+            setattr(known, name, value)
+        known.save(update_fields=list(words))
+        cases.refresh(known.dispute)
+        return known
     dispute = Dispute.objects.live().filter(project=project, task__isnull=True).first()
     if dispute is None:
         dispute = Dispute.objects.create(project=project, question=question[:500], severity=severity)
     conflict = Conflict.objects.create(
-        dispute=dispute, kind=Kind.ALERT, origin=origin, opened_as="system", question=question[:500],
-        severity=severity, effect=LOG, evidence=list(evidence),
-    )  # fmt: skip
+        dispute=dispute, kind=Kind.ALERT, opened_as="system", severity=severity, effect=LOG, **words
+    )
     cases.refresh(dispute)
     record(
         project, "alert_opened", actor=actor, note=question,
         data={"conflict": conflict.ref, "origin": origin, "severity": severity},
     )  # fmt: skip
     return conflict
+
+
+# --- The card about the target branch ---------------------------------------------------------------------
+
+
+def _about_base(project: Project) -> QuerySet[Conflict]:
+    return Conflict.objects.filter(
+        dispute__project=project, dispute__task__isnull=True, origin=Conflict.Origin.BASE,
+        status=Conflict.Status.OPEN,
+    )  # fmt: skip
+
+
+@transaction.atomic
+def ask_about_base(
+    project: Project, question: str, *, evidence: Iterable[str] = (), detail: str = ""
+) -> Conflict:
+    """The target branch is not fit to work on: ask people, once, and renew the words while nobody has ruled.
+
+    `detail` is the end of the output.
+    """
+    return _ask(
+        _about_base(project), project, Conflict.Origin.BASE, question, evidence, Severity.HIGH,
+        actor=SYSTEM, detail=detail,
+    )  # fmt: skip
+
+
+@transaction.atomic
+def withdraw_base_card(project: Project) -> None:
+    """The branch is fit again, or is being tried anew for a reason of its own: nobody has to answer."""
+    cards = list(_about_base(project).select_related("dispute__project", "dispute__task"))
+    for card in cards:
+        card.status = Conflict.Status.MOOT
+        card.save(update_fields=["status"])
+        cases.refresh(card.dispute)
 
 
 @transaction.atomic
@@ -93,6 +138,12 @@ def carry_out(decision: Decision, *, actor: Actor) -> None:
             prioritise(project, reason, user, actor=actor)
         case Option.PAUSE:
             pause(project, reason, user, actor=actor)
+        case Option.TRY_AGAIN:
+            base.try_again(project, actor=actor, why=decision.rationale)
+        case Option.ACCEPT_BASE:
+            base.accept_as_it_is(project, actor=actor, reason=decision.rationale)
+        case Option.FIND_COMMANDS:
+            base.find_commands(project, actor=actor)
 
 
 def named_tasks(project: Project, text: str) -> list[Task]:

@@ -221,6 +221,9 @@ DURATIONS = {
         "wall": 7200.0,  # one run in all
         "command": 600.0,  # one build or test command
         "check": 300.0,  # trying an agent
+        "trial": 3600.0,  # one command that is tried on the untouched target branch
+        "base_poll": 60.0,  # how often a branch that is not fit is looked at
+        "base_retry": 900.0,  # one that cannot be built and tested here is tried again
         "grace": 10.0,  # between TERM and KILL
         "closing": 10.0,  # after the hand-in
         "starting": 60.0,  # a claimed run that never wrote its pid

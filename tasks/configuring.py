@@ -6,12 +6,15 @@ from typing import Any
 
 from django.db import transaction
 
+from tasks.base import try_again
 from tasks.events import Actor, record
 from tasks.models import Project
 from tasks.pipeline import begin_at_the_first, refuse_stranding
 from tasks.policy import ProjectSettings, in_words
 
 WORDS_MAX = 60
+# Which commands are run: once one of these changes, the target branch is tried anew.
+COMMANDS = frozenset({"prepare_command", "build_command", "test_command", "detect_commands"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,13 @@ class Change:
 
 
 @transaction.atomic
-def configure(project: Project, changes: Mapping[str, Any], *, actor: Actor) -> list[Change]:
+def configure(
+    project: Project, changes: Mapping[str, Any], *, actor: Actor, is_tried: bool = False
+) -> list[Change]:
     """Set these keys and leave the others as they are now, whoever changed them meanwhile.
 
-    What changed is an event with the old and the new values. Raises SettingsError; then nothing is changed:
+    What changed is an event with the old and the new values. Other commands than before are tried on the
+    target branch, unless `is_tried` says that they were. Raises SettingsError; then nothing is changed:
     a value is wrong, or tasks stand in a stage that would be gone.
     """
     row = Project.objects.select_for_update().get(pk=project.pk)
@@ -46,6 +52,8 @@ def configure(project: Project, changes: Mapping[str, Any], *, actor: Actor) -> 
         note = "; ".join(map(str, made))
         data = {"settings": {change.key: [change.old, change.new] for change in made}}
         record(row, "project_configured", actor=actor, note=note, data=data)
+        if not is_tried and COMMANDS & {change.key for change in made}:
+            try_again(project, actor=actor, why="The commands were changed.")
     return made
 
 

@@ -47,7 +47,7 @@ MONEY = "Money"
 GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, TELLING, PIPELINE, AGENTS, MONEY)
 
 _SHARE = Number(0, 1)
-_SECONDS = Number(1, 3600, "seconds")
+_SECONDS = Number(1, 86_400, "seconds")
 _COUNT = Whole(1, 100)
 _DOLLARS = Number(0.01, 100_000, "US dollars", none="no cap")
 _TOKENS = Whole(1_000, 10**12, none="no cap")
@@ -118,17 +118,25 @@ class ProjectSettings:
     # --- Commands
     detect_commands: bool = setting(
         True, Flag(), COMMANDS,
-        "Whether commands are detected where both are empty; if not, nothing is run.",
+        "Whether commands are looked for, by trying, where all are empty; if not, nothing is run.",
     )  # fmt: skip
+    prepare_command: str = setting(
+        "", Text(), COMMANDS,
+        "Shell command that brings what build and tests need, such as pip install -e '.[tests]'.",
+        path="prepare.command",
+    )  # fmt: skip
+    prepare_timeout: float = setting(
+        600.0, _SECONDS, COMMANDS, "Seconds after which preparing counts as failed.", path="prepare.timeout"
+    )
     build_command: str = setting(
-        "", Text(), COMMANDS, "Shell command that builds. If either command is set, none is detected.",
+        "", Text(), COMMANDS, "Shell command that builds. If any command is set, none is looked for.",
         path="build.command",
     )  # fmt: skip
     build_timeout: float = setting(
         600.0, _SECONDS, COMMANDS, "Seconds after which the build counts as failed.", path="build.timeout"
     )
     test_command: str = setting(
-        "", Text(), COMMANDS, "Shell command that tests. If either command is set, none is detected.",
+        "", Text(), COMMANDS, "Shell command that tests. If any command is set, none is looked for.",
         path="test.command",
     )  # fmt: skip
     test_timeout: float = setting(

@@ -9,6 +9,7 @@ LIMITS = {  # seconds
     "closing": 10,
     "starting": 30,
     "git_network": 120,
+    "trial": 300,
     "watchdog": 60,
     "door_idle": 30,
 }

@@ -26,7 +26,10 @@ def create_user(username: str = "", **kwargs: Any) -> User:
 
 def create_project(slug: str = "", *, members: dict[User, str] | None = None, **kwargs: Any) -> Project:
     slug = slug or f"p{next(_numbers)}"
-    kwargs = {"name": slug.capitalize(), "repo_url": f"https://example.org/{slug}.git"} | kwargs
+    kwargs = {
+        "name": slug.capitalize(), "repo_url": f"https://example.org/{slug}.git",
+        "base_state": Project.Base.GREEN,
+    } | kwargs  # fmt: skip
     project = Project.objects.create(slug=slug, **kwargs)
     for user, role in (members or {}).items():
         Membership.objects.create(project=project, user=user, role=role)

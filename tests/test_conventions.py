@@ -33,7 +33,8 @@ PURE = [
         for path in sorted((ROOT / "disputes/protocol").glob("*.py"))
         if path.stem != "__init__"
     ),
-    "agents.runtime.detect",
+    "agents.recipes",
+    "agents.reading",
 ]
 # The core of what holds processes and git: the machine, but not Django.
 CORE = [

@@ -6,6 +6,7 @@ from agents.models.prompt import Output, Prompt, PromptText
 from agents.models.pull import PullBundle
 from agents.models.run import Run, RunQuerySet
 from agents.models.token import TOKEN_PREFIX, Token, new_token, token_hash
+from agents.models.trial import Trial
 
 __all__ = [
     "TOKEN_PREFIX",
@@ -19,6 +20,7 @@ __all__ = [
     "Run",
     "RunQuerySet",
     "Token",
+    "Trial",
     "new_token",
     "token_hash",
 ]

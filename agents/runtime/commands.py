@@ -1,36 +1,40 @@
-"""Which commands build and test a project, and in which environment they run."""
+"""Which commands prepare, build and test a project, and in which environment they run."""
 
 import hashlib
 import os
+import re
+import shlex
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
-from agents.runtime.detect import Commands, detect
+from agents.recipes import own_file
+from agents.recipes.recipe import Recipe, needs_python
 from agents.runtime.git import Mirror
-from tasks.models import Project
+from tasks.models import Project, Task
 
 COMMAND_FILE_LIMIT = 256 * 1024
+PREPARE, BUILD, TESTS = "prepare", "build", "tests"
+AGAIN = "tests again"  # as the shim names the second try
+FIRST, SECOND = "1", "2"
+PYTHON_ITSELF = re.compile(r"\bpython[\d.]*")  # which asks for no pip by itself
 
 
-def commands_of(project: Project, mirror: Mirror, sha: str) -> Commands:
-    """The project's own commands; else the detected ones, where it wants detection."""
+def commands_of(project: Project, mirror: Mirror, sha: str, task: Task | None = None) -> Recipe:
+    """The project's own commands. A task that is to find them is verified with what its commit names."""
+    if task is not None and task.origin == Task.Origin.SETUP:
+        return own_file.read(mirror.read(sha, own_file.NAME, COMMAND_FILE_LIMIT)) or Recipe()
     config = project.config
-    if config.build_command or config.test_command or not config.detect_commands:
-        return Commands(config.build_command, config.test_command, _kind(mirror.names(sha)))
-    return detect(mirror.names(sha), lambda path: mirror.read(sha, path, COMMAND_FILE_LIMIT))
+    return Recipe(config.prepare_command, config.build_command, config.test_command)
 
 
-def _kind(names: list[str]) -> str:
-    return "python" if {"pyproject.toml", "setup.py"} & set(names) else ""
-
-
-def commands_hash(commands: Commands) -> str:
+def commands_hash(recipe: Recipe) -> str:
     """A verification holds for one commit under one set of commands."""
-    return hashlib.sha256(f"{commands.build}\0{commands.test}".encode()).hexdigest()
+    return hashlib.sha256("\0".join(recipe.commands).encode()).hexdigest()
 
 
 def own_environment(project: Project | None, run_folder: Path, role: str) -> dict[str, str]:
@@ -74,14 +78,12 @@ def base_python() -> str:
     return str(getattr(sys, "_base_executable", None) or shutil.which("python3") or sys.executable)
 
 
-def environment_steps(
-    commands: Commands, run_folder: Path, environment: dict[str, str]
-) -> list[dict[str, Any]]:
+def environment_steps(recipe: Recipe, run_folder: Path, environment: dict[str, str]) -> list[dict[str, Any]]:
     """Make the Python environment of this run, with pip and pytest only where the commands call for them."""
-    wanted = f"{commands.build}\n{commands.test}"
-    if commands.kind != "python":
+    wanted = "\n".join(recipe.commands)
+    if not needs_python(wanted):
         return []
-    pip = "pip" in wanted or "pytest" in wanted
+    pip = needs_python(PYTHON_ITSELF.sub("", wanted))
     argv = [base_python(), "-m", "venv", *([] if pip else ["--without-pip"]), str(run_folder / "env")]
     steps = [step("environment", argv, run_folder, environment)]
     if "pytest" in wanted:
@@ -100,18 +102,61 @@ def step(
     }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds that each command may take."""
+
+    prepare: float
+    build: float
+    test: float
+
+    @classmethod
+    def of(cls, project: Project) -> "Limits":
+        config, scale = project.config, settings.TIME_SCALE
+        return cls(config.prepare_timeout * scale, config.build_timeout * scale, config.test_timeout * scale)
+
+    @classmethod
+    def of_a_trial(cls) -> "Limits":
+        """Generous: how long the commands take is what a trial finds out."""
+        longest = settings.DURATIONS["trial"]
+        return cls(longest, longest, longest)
+
+
 def verification_steps(
-    project: Project, commands: Commands, run_folder: Path, environment: dict[str, str]
+    recipe: Recipe, run_folder: Path, environment: dict[str, str], limits: Limits
 ) -> list[dict[str, Any]]:
-    """Environment, build and tests in a clean checkout. Empty where there is nothing to run."""
-    config, clone = project.config, run_folder / "clone"
-    scale = settings.TIME_SCALE
+    """Environment, build and tests in a clean checkout. Empty where there is nothing to run.
+
+    Tests that fail are tried once more, to tell the ones that fail now and then.
+    """
+    clone = run_folder / "clone"
     steps = [
-        step(name, ["/bin/sh", "-c", command], clone, environment, timeout=seconds * scale)
+        step(name, ["/bin/sh", "-c", command], clone, environment, timeout=seconds)
         for name, command, seconds in (
-            ("build", commands.build, config.build_timeout),
-            ("tests", commands.test, config.test_timeout),
+            (PREPARE, recipe.prepare, limits.prepare),
+            (BUILD, recipe.build, limits.build),
+            (TESTS, recipe.test, limits.test),
         )
         if command
     ]
-    return [*environment_steps(commands, run_folder, environment), *steps] if steps else []
+    for each in steps:
+        if each["name"] == TESTS:
+            each["env"] = environment | _asking_for_reports(run_folder, FIRST)
+            each["again"] = _asking_for_reports(run_folder, SECOND)
+    return [*environment_steps(recipe, run_folder, environment), *steps] if steps else []
+
+
+def reports_folder(run_folder: Path, which: str) -> Path:
+    """Where one try of the tests may leave its results as JUnit XML."""
+    return run_folder / "reports" / which
+
+
+def _asking_for_reports(run_folder: Path, which: str) -> dict[str, str]:
+    """Variables by which test runners that know how write JUnit XML; the others take no notice."""
+    folder = reports_folder(run_folder, which)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return {
+        "STEROIDS_REPORTS": str(folder),
+        "PYTEST_ADDOPTS": f"--junitxml={shlex.quote(str(folder / 'pytest.xml'))}",
+        "GOTESTSUM_JUNITFILE": str(folder / "gotestsum.xml"),
+    }

@@ -177,6 +177,15 @@ def over_network(folder: Path, network: Network, *arguments: str) -> subprocess.
         raise Unreachable(error.what, error.text, code=error.code) from error
 
 
+def default_branch(url: str, network: Network) -> str:
+    """The branch that the remote calls its default. Raises Unreachable, and GitError where it names none."""
+    done = over_network(Path("/"), network, "ls-remote", "--symref", "--end-of-options", url, "HEAD")
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        if line.startswith("ref: refs/heads/"):
+            return check_branch(line.removeprefix("ref: refs/heads/").partition("\t")[0])
+    raise GitError(url, "names no default branch; it may be empty. Push a first commit, or name a branch")
+
+
 class Mirror:
     """The trusted repository of one project on this host. No agent can write here."""
 
@@ -297,6 +306,11 @@ class Mirror:
     def names(self, sha: str) -> list[str]:
         """The paths at the top of a commit's tree."""
         return text(self.path, "ls-tree", "--name-only", sha).splitlines()
+
+    def tree(self, sha: str, most: int) -> list[str]:
+        """The paths of all files in a commit's tree, the first `most` of them."""
+        raw = run(self.path, "ls-tree", "-r", "-z", "--name-only", sha).stdout
+        return [path.decode("utf-8", "replace") for path in raw.split(b"\0", most)[:most] if path]
 
     def checkout(self, folder: Path, sha: str, branch: str = "") -> None:
         """A fresh private clone at `sha`, borrowing the mirror's objects, with no remote."""

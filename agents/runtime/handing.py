@@ -11,13 +11,15 @@ from agents.runtime.git import Mirror
 def prepare(run: Run) -> None:
     """Write what the agent comes for and let the run begin; from then on no host holds it.
 
-    Raises Unreachable for the remote, GitError, CannotStart, and StaleTask where the task moved on.
+    Raises Unreachable for the remote, GitError, BaseNotFit, CannotStart, and StaleTask where the
+    task moved on.
     """
     if run.agent is None:
         raise starting.CannotStart("The agent of this run was deleted.")
     mirror = paths.mirror(run.project)
     base = starting.fetch_base(run, mirror)
-    known = commands.commands_of(run.project, mirror, base)
+    starting.check_base(run, mirror, base)
+    known = commands.commands_of(run.project, mirror, base, run.task)
     bundle = _bundle_of(run, mirror, base)
     Run.objects.filter(pk=run.pk).update(base_sha=base)
     run.base_sha = base

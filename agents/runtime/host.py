@@ -28,11 +28,22 @@ from agents import judging, metering, runs
 from agents.models import Host as HostRow
 from agents.models import Run
 from agents.providers.base import NotSignedIn, ProviderError
-from agents.runtime import door, ends, handing, keeping, landing, paths, processes, results, starting
+from agents.runtime import (
+    door,
+    ends,
+    handing,
+    keeping,
+    landing,
+    paths,
+    processes,
+    results,
+    starting,
+    trying,
+)
 from agents.runtime.git import GitError, Unreachable
+from agents.runtime.unreachable import trouble
 from disputes import stuck
 from steroidsweb import __version__
-from tasks.events import record
 from tasks.models import Landing, Project, Review, StaleTask, Submission
 
 log = logging.getLogger(__name__)
@@ -123,7 +134,7 @@ class Reconciler:
         )
 
     def has_live_runs(self) -> bool:
-        return Run.objects.live().exists() or bool(self._slow) or bool(landing.due())
+        return Run.objects.live().exists() or bool(self._slow) or bool(landing.due()) or trying.is_under_way()
 
     def step(self) -> bool:
         """One pass over everything. Whether anything is under way on this host."""
@@ -134,6 +145,7 @@ class Reconciler:
         for run in held:
             self._reconcile(run)
         self._fill_excerpts()
+        trying.advance(self.row, self._do)
         self._claim(len([run for run in held if run.status in Run.HELD]))
         for one in landing.due():
             self._do(f"landing-{one.pk}", lambda one=one: landing.advance(one, host_name()))
@@ -156,6 +168,7 @@ class Reconciler:
         alive = list(mine.values_list("pk", flat=True))
         for pk in alive:
             starting.renew_lease_file(pk)
+        trying.beat(self.row)
         if alive:
             door.touch()
         self._end_strangers(set(alive))
@@ -306,6 +319,9 @@ class Reconciler:
         except (GitError, ProviderError, starting.CannotStart, door.NoDoor) as error:
             runs.end(run, Run.Outcome.REFUSED, reason=str(error))
             results.remove_folder(run)
+        except starting.BaseNotFit as error:
+            runs.end(run, Run.Outcome.STOPPED, reason=str(error))
+            results.remove_folder(run)
         except StaleTask:
             runs.end(run, Run.Outcome.STOPPED, reason="The task moved on before it started.")
             results.remove_folder(run)
@@ -378,18 +394,6 @@ def ring_self() -> None:
         bell.sendto(b"x", str(paths.bell_socket()))
 
 
-def trouble(project: Project, problem: str) -> None:
-    """Nothing of this project is started for a while; the pages say why."""
-    project.refresh_from_db()
-    count = project.trouble_count + 1
-    until = timezone.now() + runs.backoff(count + 1)
-    Project.objects.filter(pk=project.pk).update(
-        trouble=problem[:500], trouble_until=until, trouble_count=count
-    )
-    if count == 1:
-        record(project, "trouble", note=problem)
-
-
 def idle(within: float) -> bool:
     """Nothing is live, startable, queued or to land within so many seconds."""
     from agents import orchestrator
@@ -400,4 +404,4 @@ def idle(within: float) -> bool:
         return False
     if Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exists():
         return False
-    return not orchestrator.waiting_tasks(soon) and not judging.has_work()
+    return not (orchestrator.waiting_tasks(soon) or judging.has_work() or trying.is_under_way())

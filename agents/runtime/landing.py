@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from agents.runtime import commands, paths
+from agents.runtime import commands, heads, paths
 from agents.runtime.git import GitError, Mirror, Unreachable
 from agents.runtime.keeping import bring_here
 from disputes import cases
@@ -81,6 +81,7 @@ def advance(landing: Landing, host: str) -> None:
 def _advance(landing: Landing) -> None:
     mirror = paths.mirror(landing.project)
     head = mirror.fetch_target()
+    heads.note(landing.project, mirror, head)
     _write(landing, seen_head=head)
     if mirror.has(landing.sha) and mirror.is_ancestor(landing.sha, head):
         _landed(landing)
@@ -125,15 +126,15 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
 
 def _is_green(landing: Landing, mirror: Mirror) -> bool:
     """Whether the rebased commit was verified. Red sends the task back; unknown waits for its run."""
-    known = commands.commands_of(landing.project, mirror, landing.sha)
+    known = commands.commands_of(landing.project, mirror, landing.sha, landing.task)
     done = Verification.objects.filter(
-        project=landing.project, sha=landing.sha, commands_hash=commands.commands_hash(known)
+        project=landing.project, sha=landing.sha, commands_hash=commands.commands_hash(known), fault=""
     ).first()
     if done is None:
         _ask_for_verification(landing)
         return False
     if not done.green:
-        _clash(landing, f"Rebased onto the target branch, {done.step} is red.\n{done.tail[-1500:]}")
+        _clash(landing, f"Rebased onto the target branch, {done.problem or done.step}.\n{done.tail[-1500:]}")
         return False
     return True
 
@@ -166,6 +167,7 @@ def _push(landing: Landing, mirror: Mirror) -> None:
         _doubt(landing, mirror, error)
         return
     head = mirror.fetch_target()
+    heads.note(landing.project, mirror, head)
     if mirror.is_ancestor(landing.sha, head):
         _landed(landing)
     else:

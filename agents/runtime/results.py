@@ -1,7 +1,6 @@
 """Reading what a run left: its log into rows, a verification's result, its outcome."""
 
 import contextlib
-import re
 import shutil
 from typing import Any
 
@@ -11,14 +10,13 @@ from django.utils import timezone
 from agents import judging, metering, pauses, retrying, runs
 from agents.models import Output, Run
 from agents.providers.reports import Report
-from agents.runtime import commands, ends, keeping, paths
-from tasks.events import record
-from tasks.models import Landing, Submission, Task, Verification
+from agents.runtime import ends, keeping, paths, verifying
+from agents.runtime.masking import clean
+from tasks.models import Submission
 
 CHUNK = 64 * 1024
 OUTPUT_ROWS_MAX = 16  # of CHUNK bytes each, 1 MiB a run
 TAIL = 64 * 1024
-TOKEN = re.compile(rb"stx_[A-Za-z0-9_-]{20,}")
 REASONS = {
     "silent": Run.Outcome.SILENT,
     "wall": Run.Outcome.WALL,
@@ -32,11 +30,6 @@ REASONS = {
 }
 # Outcomes that say less than the refusals of the run do.
 UNSAID = {Run.Outcome.NOTHING, Run.Outcome.CRASH}
-
-
-def clean(raw: bytes) -> str:
-    """Text for a row: tokens masked, NULs gone, broken bytes replaced."""
-    return TOKEN.sub(b"stx_***", raw).replace(b"\0", b"").decode("utf-8", "replace")
 
 
 def copy_output(run: Run) -> None:
@@ -106,7 +99,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     steps = left.get("steps", [])
     last = steps[-1] if steps else {"name": "", "code": 0}
     if run.role == Run.Role.VERIFIER:
-        _finish_verifier(run, left, last, reason)
+        verifying.finish(run, left)
     elif run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
         saved = "" if run.submission_id else keeping.salvage(run)  # of a coder that escalated or is blocked
         runs.end(run, Run.Outcome.HANDED_IN, exit_code=last.get("code"), salvage_sha=saved)
@@ -149,49 +142,6 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
         run, outcome, reason=text, exit_code=code, salvage_sha=keeping.salvage(run),
         error_class=trouble.error if trouble else "",
     )  # fmt: skip
-
-
-def _finish_verifier(run: Run, left: dict[str, Any], last: dict[str, Any], reason: str) -> None:
-    if reason in {"stopped", "orphan"}:
-        runs.end(run, REASONS[reason], reason="The verification was interrupted and runs again.")
-        return
-    green = not reason and all(step.get("code") == 0 for step in left.get("steps", []))
-    mirror = paths.mirror(run.project)
-    known = commands.commands_of(run.project, mirror, run.sha)
-    tail = clean(tail_of(run))
-    problem = "" if green else _problem(last, reason)
-    with transaction.atomic():
-        if not runs.end(run, Run.Outcome.HANDED_IN, reason=problem, exit_code=last.get("code")):
-            return
-        Verification.objects.update_or_create(
-            project=run.project, sha=run.sha, commands_hash=commands.commands_hash(known),
-            defaults={
-                "green": green, "step": "" if green else last.get("name", ""), "exit_code": last.get("code"),
-                "seconds": sum(step.get("seconds", 0) for step in left.get("steps", [])),
-                "tail": tail, "tier": run.tier,
-            },
-        )  # fmt: skip
-        kind = "green" if green else "red"
-        record(
-            run.project, f"verified_{kind}", task=run.task, note=problem, data={"sha": run.sha, "run": run.pk}
-        )
-        if not run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
-            _judge_submission(run, green, problem)
-
-
-def _problem(last: dict[str, Any], reason: str) -> str:
-    name = last.get("name", "verification")
-    if reason == "timeout":
-        return f"{name} took longer than its limit"
-    return f"{name} was ended: {reason}" if reason else f"{name} ended with {last.get('code')}"
-
-
-def _judge_submission(run: Run, green: bool, problem: str) -> None:
-    state = Submission.State.VERIFIED if green else Submission.State.RED
-    judged = Submission.objects.standing().filter(task=run.task, sha=run.sha, state=Submission.State.KEPT)
-    changed = judged.update(state=state, problem=problem[:500])
-    if changed and not green:
-        runs.bounce(Task.objects.select_related("project").get(pk=run.task_id), problem)
 
 
 def remove_folder(run: Run) -> None:

@@ -60,6 +60,12 @@ def descendants() -> list[processes.Identity]:
     return found
 
 
+def is_worth_another_try(result: dict[str, Any]) -> bool:
+    """Whether it failed as tests do: by an exit code of its own, not for want of a program or of time."""
+    code = result["code"]
+    return not result["reason"] and code is not None and code > 0 and code not in {126, 127}
+
+
 class Shim:
     """One run, from its folder."""
 
@@ -83,6 +89,10 @@ class Shim:
         for step in self.job["steps"]:
             result = self.run_step(step)
             done.append(result)
+            if "again" in step and is_worth_another_try(result):
+                second = {**step, "name": f"{step['name']} again", "env": {**step["env"], **step["again"]}}
+                result = self.run_step(second)
+                done.append(result)
             reason = result["reason"]
             if reason or result["code"] != 0:
                 break
@@ -90,14 +100,17 @@ class Shim:
         self.ring()
 
     def run_step(self, step: dict[str, Any]) -> dict[str, Any]:
-        """One command: its exit code (negative for a signal, None if it never ran), seconds and reason."""
-        begun = time.monotonic()
+        """One command: its exit code (negative for a signal, None if it never ran), seconds and reason.
+
+        `log` is where its output begins and ends in the run's log, in bytes.
+        """
+        begun, first = time.monotonic(), os.fstat(self.log).st_size
         try:
             child = self.start(step)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             why = getattr(error, "strerror", None) or error
             os.write(self.log, f"cannot start {step['argv'][0]}: {why}\n".encode(errors="replace"))
-            return {"name": step["name"], "code": None, "seconds": 0.0, "reason": "refused"}
+            return {"name": step["name"], "code": None, "seconds": 0.0, "reason": "refused", "log": [0, 0]}
         reason = self.watch(child, begun + float(step["timeout"]))
         self.end(child)
         return {
@@ -105,6 +118,7 @@ class Shim:
             "code": child.returncode,
             "seconds": round(time.monotonic() - begun, 3),
             "reason": reason,
+            "log": [first, os.fstat(self.log).st_size],
         }
 
     def start(self, step: dict[str, Any]) -> subprocess.Popen[bytes]:

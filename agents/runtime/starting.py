@@ -14,13 +14,17 @@ from django.utils import timezone
 
 from agents import judging, prompts
 from agents.models import Prompt, Run, new_token, token_hash
-from agents.runtime import commands, door, launching, paths, processes
+from agents.runtime import commands, door, heads, launching, paths, processes
 from agents.runtime.git import Mirror
 from agents.runtime.keeping import bring_here
 from disputes import rulings
-from tasks.models import StaleTask, Submission
+from tasks.models import StaleTask, Submission, Task
 
 SHIM = Path(__file__).with_name("shim.py")
+
+
+class BaseNotFit(Exception):
+    """The target branch moved on to a commit that nobody has tried yet; the text says so."""
 
 
 class CannotStart(Exception):
@@ -70,10 +74,18 @@ def fetch_base(run: Run, mirror: Mirror) -> str:
     return run.sha
 
 
+def check_base(run: Run, mirror: Mirror, base: str) -> None:
+    """A coder begins on the head of the target branch only where that is fit. Raises BaseNotFit."""
+    head = mirror.resolve(mirror.target_ref)
+    fit = heads.note(run.project, mirror, head)
+    if run.role == Run.Role.CODER and base == head and not fit and run.task.origin != Task.Origin.SETUP:
+        raise BaseNotFit(f"{mirror.branch} is at {head[:12]} now, which is tried first.")
+
+
 def prepare(run: Run) -> None:
     """Make the run's folder: clone, commands, and what the agent is told.
 
-    Raises Unreachable for the remote, GitError, ProviderError and CannotStart.
+    Raises Unreachable for the remote, GitError, BaseNotFit, ProviderError and CannotStart.
     """
     folder = paths.run_folder(run.pk)
     if folder.exists():
@@ -81,19 +93,20 @@ def prepare(run: Run) -> None:
     folder.mkdir(parents=True, mode=0o700)
     mirror = paths.mirror(run.project)
     base = fetch_base(run, mirror)
+    check_base(run, mirror, base)
     branch = f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else ""
     mirror.checkout(folder / "clone", base, branch)
-    known = commands.commands_of(run.project, mirror, base)
+    known = commands.commands_of(run.project, mirror, base, run.task)
     environment = commands.own_environment(run.project, folder, run.role)
     Run.objects.filter(pk=run.pk).update(base_sha=base)
     run.base_sha = base
     if run.role == Run.Role.VERIFIER:
-        steps = commands.verification_steps(run.project, known, folder, environment)
-        _write_job(folder, run, steps)
+        steps = commands.verification_steps(known, folder, environment, commands.Limits.of(run.project))
+        write_job(folder, str(run.pk), steps, steps_decide=True)
         return
     _identify(folder / "clone", run)
     steps = _agent_steps(run, mirror, folder, known, environment)
-    _write_job(folder, run, steps)
+    write_job(folder, str(run.pk), steps)
 
 
 def _identify(clone: Path, run: Run) -> None:
@@ -153,12 +166,16 @@ def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
     processes.write_json(folder / "context.json", context)
 
 
-def _write_job(folder: Path, run: Run, steps: list[dict[str, Any]]) -> None:
+def write_job(folder: Path, mark: str, steps: list[dict[str, Any]], *, steps_decide: bool = False) -> None:
+    """What the shim is to run, and its limits. `steps_decide`: the limit of each step is the only clock."""
     for one in steps:
-        one["env"] = one["env"] | {"STEROIDS_RUN": str(run.pk)}
+        one["env"] = one["env"] | {"STEROIDS_RUN": mark}
     limits = {name: settings.DURATIONS[name] for name in ("silence", "wall", "orphan", "grace")}
+    if steps_decide and steps:
+        longest = 2 * sum(one["timeout"] for one in steps)
+        limits |= {"silence": max(longest, limits["silence"]), "wall": max(longest, limits["wall"])}
     job = {
-        "run": run.pk,
+        "run": mark,
         "steps": steps,
         "limits": {**limits, "bytes": settings.OUTPUT_MAX_BYTES},
         "bell": str(paths.bell_socket()),

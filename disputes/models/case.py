@@ -174,6 +174,8 @@ class Conflict(models.Model):
         LADDER = "ladder", "Every model of the ladder failed"
         PING_PONG = "ping_pong", "Agents disagree over and over"
         BUDGET = "budget", "A cap of money or tokens"
+        BASE = "base", "The target branch is red"
+        VERIFYING = "verifying", "Build or tests"
 
     class Status(models.TextChoices):
         OPEN = "open"

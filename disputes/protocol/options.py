@@ -32,6 +32,10 @@ class Option(StrEnum):
     RAISE = "raise_cap"
     DEFER = "defer"
     CANCEL = "cancel"
+    VERIFY = "verify"
+    TRY_AGAIN = "try_again"
+    ACCEPT_BASE = "accept_base"
+    FIND_COMMANDS = "find_commands"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,31 @@ BUDGET_OPTIONS = (
     Choice(Option.CANCEL, "3", "Cancel", expects_change=False),
     Choice(Option.RAISE, "4", "Raise the cap", expects_change=False, needs_text=True),
 )
-BUDGET = "budget"
+
+# Build or tests did not come out green, and the coder may not be the one to mend it.
+VERIFYING_OPTIONS = (
+    Choice(Option.VERIFY, "1", "Verify the same commit again", expects_change=False),
+    Choice(Option.RETRY, "2", "Instruct and retry", expects_change=True),
+    Choice(Option.DEFER, "3", "Defer", expects_change=False),
+    Choice(Option.CANCEL, "4", "Cancel", expects_change=False),
+)
+
+# The target branch itself is red, or cannot be built and tested here: no coder begins.
+BASE_OPTIONS = (
+    Choice(Option.TRY_AGAIN, "1", "Try again", expects_change=False),
+    Choice(Option.ACCEPT_BASE, "2", "Accept as it is", expects_change=False),
+    Choice(Option.FIND_COMMANDS, "3", "Let the coder find the commands", expects_change=False),
+    Choice(Option.PAUSE, "4", "Pause", expects_change=False),
+)
+
+BUDGET, VERIFYING, BASE = "budget", "verifying", "base"
+# What is offered where it hangs on more than the kind: on what the card is about.
+BY_ORIGIN: dict[tuple[Kind, str], tuple[Choice, ...]] = {
+    **{(Kind.ALERT, origin): PROJECT_OPTIONS for origin in sorted(PROJECT_ALERTS)},
+    (Kind.ALERT, BASE): BASE_OPTIONS,
+    (Kind.HANDS, BUDGET): BUDGET_OPTIONS,
+    (Kind.HANDS, VERIFYING): VERIFYING_OPTIONS,
+}
 
 # Two stages disagree over the work of the earlier one (ITM-3): title and consequence of each choice.
 BETWEEN_STAGES: dict[Option, tuple[str, str]] = {
@@ -111,7 +139,7 @@ NOT_FOR_THE_CODER = frozenset(
     {
         Option.CONVERT, Option.WAIVE, Option.FALSE_POSITIVE, Option.ACCEPT, Option.CHECK_REVIEW,
         Option.NARROW, Option.PRIORITISE, Option.PAUSE, Option.DEFER, Option.CANCEL,
-        Option.RAISE,
+        Option.RAISE, Option.VERIFY, Option.TRY_AGAIN, Option.ACCEPT_BASE, Option.FIND_COMMANDS,
     }
 )  # fmt: skip
 
@@ -128,12 +156,8 @@ WORDS: dict[str, Option] = {
 
 
 def offered(kind: str, origin: str = "") -> tuple[Choice, ...]:
-    """What may be chosen on a card of this kind; an alert's options hang on what it is about."""
-    if kind == Kind.ALERT and origin in PROJECT_ALERTS:
-        return PROJECT_OPTIONS
-    if kind == Kind.HANDS and origin == BUDGET:
-        return BUDGET_OPTIONS
-    return OPTIONS[Kind(kind)]
+    """What may be chosen on a card of this kind that is about this."""
+    return BY_ORIGIN.get((Kind(kind), origin), OPTIONS[Kind(kind)])
 
 
 def choice(kind: str, option: str, origin: str = "") -> Choice | None:
@@ -148,7 +172,7 @@ def asks(option: str) -> bool:
 
 def letter(option: str) -> str:
     """A, B, C or D; for other options the key that chooses them."""
-    tables = (*OPTIONS.values(), PROJECT_OPTIONS, BUDGET_OPTIONS)
+    tables = (*BY_ORIGIN.values(), *OPTIONS.values())  # the later ones say how it is called elsewhere
     letters = {c.option: c.letter for choices in tables for c in choices}
     return letters[Option(option)]
 
@@ -204,6 +228,14 @@ def consequence(
             return "The tasks that you name, one a line, are put off; the count of flat rounds begins anew."
         case Option.PRIORITISE:
             return "Only critical tasks are begun until none of them is left."
+        case Option.VERIFY:
+            return f"Build and tests run once more on the commit as it is; green, it goes on.{waiting}"
+        case Option.TRY_AGAIN:
+            return "The branch is fetched, and its commands run once more; green, the work begins."
+        case Option.ACCEPT_BASE:
+            return "The work begins. What is red now does not count against anybody; what is newly red does."
+        case Option.FIND_COMMANDS:
+            return "A coder gets the task to find them; what it finds is verified by running it."
         case Option.PAUSE:
             return "Nothing of this project is started until somebody takes it up again."
     raise AssertionError(option)

@@ -112,6 +112,11 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
                 )
                 return "accept"
             return _start_again(task, decision, actor, note)
+        case Option.VERIFY:
+            _followed(decision.conflict)
+            if any(other.effect == HOLD for other in cases.open_conflicts(task)):
+                return "wait"
+            return _verify_again(task, decision, actor, note)
         case Option.RAISE:
             _check_amount(decision)
             _followed(decision.conflict)
@@ -142,6 +147,21 @@ def _start_again(task: Task, decision: Decision, actor: Actor, note: str) -> str
     to = Status.IN_PROGRESS if started else Status.PENDING
     task.retry(to, actor=actor, note=note, not_before=after)
     return "retry"
+
+
+def _verify_again(task: Task, decision: Decision, actor: Actor, note: str) -> str:
+    """Build and tests run once more on the newest commit. Raises Refused where there is none."""
+    last = task.last_submission()
+    if last is None or not last.sha:
+        raise Refused(
+            "no_commit", f"Nothing was handed in for {task.ref} that could be verified.",
+            "Retry, defer or cancel the task instead.",
+        )  # fmt: skip
+    Submission.objects.filter(pk=last.pk, state=Submission.State.RED).update(
+        state=Submission.State.KEPT, problem=""
+    )
+    task.rule_review(actor=actor, note=note, not_before=decision.effective_at)
+    return "review"
 
 
 def _check_amount(decision: Decision) -> None:

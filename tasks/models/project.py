@@ -41,6 +41,20 @@ class Project(models.Model):
         PAUSED = "paused"
         FINISHED = "finished"
 
+    class Base(models.TextChoices):
+        """What is known of the target branch's head under the project's own commands."""
+
+        UNKNOWN = "unknown", "Not tried yet"
+        TRYING = "trying", "Being tried"
+        GREEN = "green", "Green"
+        NOTHING = "nothing", "Nothing to run"
+        ACCEPTED = "accepted", "Red, accepted as it is"
+        RED = "red", "Red"
+        BROKEN = "broken", "Cannot be run here"
+
+    # Coders begin only on these; what else is red then is theirs.
+    FIT = (Base.GREEN, Base.NOTHING, Base.ACCEPTED)
+
     slug = models.SlugField(
         max_length=40, unique=True, validators=[validate_slug],
         help_text="Begins every task's name: ledger-214.",
@@ -62,6 +76,18 @@ class Project(models.Model):
     )
     trouble_until = models.DateTimeField(null=True, blank=True, editable=False)
     trouble_count = models.PositiveSmallIntegerField(default=0, editable=False)
+    base_state = models.CharField(max_length=8, choices=Base, default=Base.UNKNOWN, editable=False)
+    base_sha = models.CharField(
+        max_length=64, blank=True, editable=False, help_text="The head that `base_state` is about."
+    )
+    base_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Of that state.")
+    base_problem = models.CharField(max_length=500, blank=True, editable=False)
+    base_red = models.JSONField(
+        default=dict, blank=True, editable=False, help_text="What is red at base_sha: step, exit code, tests."
+    )
+    base_known = models.JSONField(
+        default=dict, blank=True, editable=False, help_text="What somebody accepted as it is, likewise."
+    )
     last_started_at = models.DateTimeField(null=True, blank=True, editable=False)
     focus = models.CharField(
         max_length=8, blank=True, editable=False,
@@ -79,6 +105,12 @@ class Project(models.Model):
             models.CheckConstraint(condition=Q(max_parallel__gt=0), name="project_max_parallel_positive"),
             models.CheckConstraint(
                 condition=Q(status__in=["active", "paused", "finished"]), name="project_status_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    base_state__in=["unknown", "trying", "green", "nothing", "accepted", "red", "broken"]
+                ),
+                name="project_base_state_known",
             ),
             models.CheckConstraint(
                 condition=Q(exit_type="", exit_at__isnull=True)

@@ -131,6 +131,16 @@ class Verification(models.Model):
     step = models.CharField(max_length=40, blank=True, help_text="The step that ended it.")
     exit_code = models.IntegerField(null=True, blank=True)
     seconds = models.FloatField(default=0)
+    problem = models.CharField(max_length=500, blank=True, help_text="Why it is red, in a sentence.")
+    failed = models.JSONField(default=list, blank=True, help_text="Names of the tests that failed.")
+    failed_count = models.PositiveIntegerField(null=True, blank=True, help_text="As the runner told it.")
+    total = models.PositiveIntegerField(null=True, blank=True, help_text="Tests that ran.")
+    newly_red = models.JSONField(default=list, blank=True, help_text="Those that the base did not fail.")
+    flaky = models.JSONField(default=list, blank=True, help_text="Failed, and passed when tried once more.")
+    fault = models.CharField(
+        max_length=300, blank=True,
+        help_text="What of the surroundings failed. Such a result counts for nothing.",
+    )  # fmt: skip
     tail = models.TextField(blank=True)
     tier = models.PositiveSmallIntegerField(default=1, help_text="How isolated it ran.")
     at = models.DateTimeField(default=timezone.now)

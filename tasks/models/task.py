@@ -64,6 +64,7 @@ class Task(models.Model):
         HAND = "hand", "By hand"
         TODO = "todo", "TODO.md"
         IMPORT = "import", "Imported"
+        SETUP = "setup", "Set-up"  # its result is the commands with which the others are verified
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tasks")
     section = models.ForeignKey(Section, on_delete=models.PROTECT, related_name="tasks")

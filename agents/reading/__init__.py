@@ -1,0 +1,1 @@
+"""Readers of what a build-and-test run left behind."""

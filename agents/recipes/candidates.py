@@ -1,0 +1,110 @@
+"""Core: what to try on a repository's untouched base, likeliest first."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from posixpath import dirname, splitext
+
+from agents.recipes import ci, native, node, python
+from agents.recipes.languages import LANGUAGES
+from agents.recipes.ranks import Candidate, Rank
+from agents.recipes.recipe import Recipe, Repository
+from agents.recipes.toolchains import programs
+from agents.recipes.tree import FOREIGN, Tree, words
+
+MOST = 8
+LONGEST = 2000  # characters of one command
+FOLDERS = 4  # below the top that are looked into
+ECOSYSTEMS: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (
+    python.candidates, node.candidates, *LANGUAGES, native.candidates,
+)  # fmt: skip
+# Which ecosystem a file speaks for; the one with most of the code is the project's own.
+SUFFIXES = {
+    "python": "py pyx pyi", "node": "js cjs mjs jsx ts cts mts tsx vue svelte", "rust": "rs", "go": "go",
+    "jvm": "java kt kts scala groovy", "ruby": "rb", "php": "php", "perl": "pl pm t xs",
+    "native": "c h cc cpp cxx hpp hh hxx s S f f90 m mm cu sh in vala asm l y", "elixir": "ex exs", "erlang": "erl hrl",
+    "ocaml": "ml mli", "haskell": "hs lhs", "swift": "swift", "dotnet": "cs fs vb", "zig": "zig", "julia": "jl",
+    "dart": "dart", "clojure": "clj cljc cljs", "scala": "scala", "crystal": "cr", "nim": "nim", "lua": "lua",
+    "bazel": "", "shell": "sh bats bash", "r": "R r",
+}  # fmt: skip
+KINDS = {f".{suffix}": kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes.split()}
+MINOR = 3  # an ecosystem with less than one part in this many of the main one's files stands back
+MANIFEST = (
+    r"([^/]+/){1,2}(pyproject\.toml|setup\.py|package\.json|Cargo\.toml|go\.mod|CMakeLists\.txt|meson\.build|pom\.xml"
+    r"|build\.gradle(\.kts)?|Gemfile|composer\.json|mix\.exs|Makefile|configure)"
+)
+
+
+def candidates(repository: Repository) -> list[Recipe]:
+    """What to try on the untouched base, likeliest first, at most eight.
+
+    Empty for a project of documents. What only builds is proposed where nothing is found that tests, so that a
+    recipe which runs the tests and finds some red is not passed over for one that runs none.
+    """
+    tree = Tree(repository)
+    found = _of(tree)
+    if not any(one.recipe.test and one.rank < Rank.BUILD for one in found):
+        found += _of_folders(tree)
+    found += ci.candidates(tree)
+    tested = [one for one in found if one.rank < Rank.BUILD]
+    shares = _shares(tree)
+    chosen = _main(tested, shares) if tested else found
+    order = sorted(chosen, key=lambda one: (one.rank, -shares[one.kind]))
+    recipes: dict[tuple[str, str, str], Recipe] = {}
+    for one in order:
+        recipe = replace(one.recipe, tools=programs(*one.recipe.commands))
+        if any(recipe.commands) and all(len(command) <= LONGEST for command in recipe.commands):
+            recipes.setdefault(recipe.commands, recipe)
+    return list(recipes.values())[:MOST]
+
+
+def _of(tree: Tree) -> list[Candidate]:
+    return [one for ecosystem in ECOSYSTEMS for one in ecosystem(tree)]
+
+
+def _of_folders(tree: Tree) -> list[Candidate]:
+    """What the packages below the top propose, where the top has no tests to run."""
+    folders = list(dict.fromkeys(dirname(path) for path in tree.matching(MANIFEST, own=True)))
+    sizes = Counter(
+        {folder: sum(name.startswith(f"{folder}/") for name in tree.names) for folder in folders[:50]}
+    )
+    found = []
+    for folder, _ in sizes.most_common(FOLDERS):
+        for one in _of(tree.below(folder)):
+            if one.rank < Rank.BUILD:
+                rank = max(one.rank, Rank.WIDER)
+                found.append(Candidate(rank, one.kind, _moved(one.recipe, folder)))
+    return found
+
+
+def _moved(recipe: Recipe, folder: str) -> Recipe:
+    """The same recipe, called from the top."""
+    start = f"cd {words(folder)} && "
+    commands = [start + command if command else "" for command in recipe.commands]
+    return Recipe(commands[0], commands[1], commands[2], f"{folder}/{recipe.source}")
+
+
+def _shares(tree: Tree) -> Counter[str]:
+    """How many of the project's own files are written in what each ecosystem speaks."""
+    counted: Counter[str] = Counter()
+    for name in tree.names:
+        kind = KINDS.get(splitext(name)[1])
+        if kind and not FOREIGN.search(name) and not re.search(r"\.min\.js$", name):
+            counted[kind] += 1
+    return counted
+
+
+def _main(tested: list[Candidate], shares: Counter[str]) -> list[Candidate]:
+    """What tests, with the ecosystems left out that are a small part: their green would say little.
+
+    Makefiles call anything; where the code is in another language they are a guess about it.
+    """
+    most = max(shares[one.kind] for one in tested)
+    found = []
+    for one in tested:
+        if one.kind == ci.KIND or shares[one.kind] * MINOR >= most:
+            found.append(one)
+        elif one.kind == native.KIND:
+            found.append(replace(one, rank=Rank.GUESS))
+    return found

@@ -1,0 +1,277 @@
+"""Core: the ecosystems whose own tool builds and tests everything, so that little needs to be known of them."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from agents.recipes.ranks import Candidate, Rank
+from agents.recipes.recipe import Recipe
+from agents.recipes.tree import Tree, table, then, words
+
+# --- Rust and Go ------------------------------------------------------------------------------------------
+
+
+def rust(tree: Tree) -> Iterator[Candidate]:
+    """Cargo, with the lock file where there is one."""
+    if "Cargo.toml" not in tree:
+        return
+    manifest = tree.toml("Cargo.toml")
+    flags = " --workspace" if "workspace" in manifest else ""
+    config = tree.text(".cargo/config.toml") + tree.text(".cargo/config")
+    vendored = "vendored-sources" in config
+    tested = bool(tree.matching(r"(.*/)?tests/.*\.rs", own=True)) or any(
+        "#[test]" in tree.text(path) or "```" in tree.text(path)
+        for path in tree.matching(r"(.*/)?src/.*\.rs", own=True)[:40]
+    )
+    rank = Rank.DIRECT if tested else Rank.BUILD
+    for index, lock in enumerate([" --locked", ""] if "Cargo.lock" in tree else [""]):
+        net = " --offline" if vendored else ""
+        yield Candidate(
+            Rank.WIDER if index and tested else rank,
+            "rust",
+            Recipe(
+                "" if vendored else f"cargo fetch{lock}",
+                f"cargo build{flags}{lock}{net}",
+                f"cargo test{flags}{lock}{net}" if tested else "",
+                f"Cargo.toml{', Cargo.lock' if lock else ''}",
+            ),
+        )
+
+
+def go(tree: Tree) -> Iterator[Candidate]:
+    """Modules, with what they vendor; without a module file as packages of the old kind."""
+    files = tree.matching(r"(.*/)?[^/]+\.go", own=True)
+    if "go.mod" not in tree and not ("go.work" in tree or any("/" not in path for path in files)):
+        return
+    tested = any(path.endswith("_test.go") for path in files)
+    rank = Rank.DIRECT if tested else Rank.BUILD
+    test = "go test ./..." if tested else ""
+    if "go.mod" not in tree and "go.work" not in tree:
+        old = "GO111MODULE=off "
+        yield Candidate(
+            Rank.GUESS if tested else Rank.BUILD,
+            "go",
+            Recipe("", f"{old}go build ./...", test and f"{old}{test}", "Go files without go.mod"),
+        )
+        return
+    needs = re.search(r"(?m)^\s*require\b", tree.text("go.mod")) and not tree.is_folder("vendor")
+    yield Candidate(rank, "go", Recipe("go mod download" if needs else "", "go build ./...", test, "go.mod"))
+    if tested and tree.is_folder("vendor"):
+        # The list of what is vendored may be older than the module file.
+        again = Recipe(
+            "go mod download", "go build -mod=mod ./...", "go test -mod=mod ./...", "go.mod, not vendor/"
+        )
+        yield Candidate(Rank.WIDER, "go", again)
+
+
+# --- Java and its relatives -------------------------------------------------------------------------------
+
+
+def jvm(tree: Tree) -> Iterator[Candidate]:
+    """Maven, Gradle, Ant; their wrappers where they lie there whole."""
+    tested = bool(tree.matching(r"(.*/)?(src/test|tests?)/.*\.(java|kt|scala|groovy)"))
+    rank = Rank.DIRECT if tested else Rank.BUILD
+    if "pom.xml" in tree:
+        calls = ["mvn --batch-mode"]
+        if "mvnw" in tree:
+            calls.insert(0, "sh ./mvnw --batch-mode")
+        for index, call in enumerate(calls):
+            build = f"{call} -DskipTests test-compile"
+            again = Rank.WIDER if index and tested else rank
+            said = "pom.xml" if call.startswith("mvn") else "pom.xml, mvnw"
+            yield Candidate(again, "jvm", Recipe("", build, f"{call} test" if tested else "", said))
+    gradle = tree.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
+    if gradle:
+        calls = ["gradle --no-daemon"]
+        if "gradlew" in tree and "gradle/wrapper/gradle-wrapper.jar" in tree:
+            calls.insert(0, "sh ./gradlew --no-daemon")
+        for index, call in enumerate(calls):
+            again = Rank.WIDER if index and tested else rank
+            test = f"{call} test" if tested else ""
+            said = gradle if call.startswith("gradle") else f"{gradle}, gradlew"
+            yield Candidate(again, "jvm", Recipe("", f"{call} assemble", test, said))
+    if "build.xml" in tree:
+        targets = re.findall(r"<target\b[^>]{0,200}\bname=\"([\w.-]+)\"", tree.text("build.xml"))
+        target = next((name for name in ("test", "tests", "check", "junit") if name in targets), "")
+        yield Candidate(
+            Rank.DIRECT if target else Rank.BUILD,
+            "jvm",
+            Recipe("", "ant", words("ant", target) if target else "", "build.xml"),
+        )
+
+
+# --- Ruby, PHP, Perl --------------------------------------------------------------------------------------
+
+# The bundle lies in the checkout's own folder: nothing is written where the system keeps its gems.
+BUNDLE = "BUNDLE_PATH=.bundle/gems bundle"
+
+
+def ruby(tree: Tree) -> Iterator[Candidate]:
+    """Bundler first; then the runners themselves, for gems that lie on the host."""
+    specifications = tree.matching(r"[^/]+\.gemspec")
+    if not (specifications or tree.first("Gemfile", "Rakefile")):
+        return
+    rakefile = tree.text("Rakefile")
+    specs = tree.matching(r"spec/.*_spec\.rb")
+    tests = tree.matching(r"tests?/(.*/)?(test_[^/]+|[^/]+_test|ts_[^/]+|tc_[^/]+)\.rb")
+    rules = {
+        "test": r"TestTask\.new|task[\s(]+[:\"']?test\b",
+        "spec": r"RakeTask\.new|task[\s(]+[:\"']?spec\b",
+    }
+    tasks = [name for name, rule in rules.items() if re.search(rule, rakefile)]
+    ways: list[tuple[str, str]] = []
+    if tests and "test" in tasks:
+        ways.append(("rake test", "Rakefile, test"))
+    if specs:
+        ways.append(("rspec", "spec/"))
+    if tests:
+        folder = tests[0].split("/")[0]
+        pattern = f"./{folder}/**/{{test_*,*_test,ts_*,tc_*}}.rb"
+        load = f"Dir.glob('{pattern}').sort.each {{ |file| require file }}"
+        ways.append((words("ruby", "-Ilib", f"-I{folder}", "-I.", "-e", load), f"{folder}/"))
+    if not ways and tasks:
+        ways.append((f"rake {tasks[0]}", f"Rakefile, {tasks[0]}"))
+    compiled = tree.matching(r"ext/.*extconf\.rb")
+    build = "rake compile" if compiled and "compile" in rakefile.lower() else ""
+    if "Gemfile" in tree:
+        for index, (way, said) in enumerate(ways[:2]):
+            bundled = [f"{BUNDLE} exec {command}" if command else "" for command in (build, way)]
+            recipe = Recipe(f"{BUNDLE} install", bundled[0], bundled[1], f"Gemfile, {said}")
+            yield Candidate(Rank.WIDER if index else Rank.DIRECT, "ruby", recipe)
+    for way, said in ways:
+        recipe = Recipe("", build, way, f"{said}, without bundler")
+        yield Candidate(Rank.WIDER if "Gemfile" in tree else Rank.DIRECT, "ruby", recipe)
+    if not ways and specifications:
+        yield Candidate(
+            Rank.BUILD, "ruby", Recipe("", words("gem", "build", specifications[0]), "", specifications[0])
+        )
+
+
+def php(tree: Tree) -> Iterator[Candidate]:
+    """Composer's packages and PHPUnit; PHPUnit of the host where they cannot be had."""
+    if "composer.json" not in tree and not tree.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
+        return
+    composer = tree.json("composer.json")
+    needed = {**table(composer.get("require")), **table(composer.get("require-dev"))}
+    install = "composer install --no-interaction --no-progress" if "composer.json" in tree else ""
+    tests = tree.matching(r"(.*/)?[^/]*Test\.php|(.*/)?[Tt]ests?/.*\.phpt?", own=True)
+    if not tests:
+        yield Candidate(
+            Rank.BUILD,
+            "php",
+            Recipe(
+                "",
+                "find . -name '*.php' -not -path './vendor/*' -print0 | xargs -0 -n1 php -l",
+                "",
+                "PHP files, no tests found",
+            ),  # fmt: skip
+        )
+        return
+    scripts = table(composer.get("scripts"))
+    name = next((name for name in ("test", "tests", "phpunit", "unit") if name in scripts), "")
+    own = {"phpunit/phpunit": "vendor/bin/phpunit", "pestphp/pest": "vendor/bin/pest",
+           "symfony/phpunit-bridge": "vendor/bin/simple-phpunit", "nette/tester": "vendor/bin/tester tests"}  # fmt: skip
+    runner = next((command for package, command in own.items() if package in needed), "")
+    for rank, command, said in (
+        (Rank.DIRECT, runner, "phpunit"), (Rank.WIDER if runner else Rank.DIRECT, name and f"composer {name}", f"script {name}"),
+    ):  # fmt: skip
+        if command and install:
+            yield Candidate(rank, "php", Recipe(install, "", command, f"composer.json, {said}"))
+    if runner in ("", "vendor/bin/phpunit", "vendor/bin/simple-phpunit"):
+        folder = tests[0].split("/")[0]
+        configured = tree.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")
+        command = "phpunit" if configured else words("phpunit", folder)
+        # Without composer its map of classes is missing, which this one command makes from what is there.
+        dump = "composer dump-autoload" if install else ""
+        yield Candidate(Rank.WIDER, "php", Recipe(dump, "", command, "phpunit of the host"))
+
+
+def perl(tree: Tree) -> Iterator[Candidate]:
+    """The makers of CPAN, which need no CPAN where the host has the modules."""
+    tested = bool(tree.matching(r"(x?t/.*|test)\.(t|pl)"))
+    quiet = "PERL_MM_USE_DEFAULT=1 PERL_USE_UNSAFE_INC=1"
+    made: list[tuple[str, str, str]] = []
+    if "Build.PL" in tree:
+        made.append((f"{quiet} perl Build.PL && ./Build", "./Build test", "Build.PL"))
+    if "Makefile.PL" in tree:
+        made.append((f"{quiet} perl Makefile.PL && make", f"{quiet} make test", "Makefile.PL"))
+    if not made and tested and tree.is_folder("lib"):
+        made.append(("", "prove -lr t", "t/"))
+    for index, (build, test, said) in enumerate(made):
+        rank = Rank.WIDER if index else Rank.DIRECT
+        yield Candidate(
+            rank if tested else Rank.BUILD, "perl", Recipe("", build, test if tested else "", said)
+        )
+    if made and tested:
+        build, test, said = made[0]
+        install = "cpanm --notest --local-lib-contained .local --installdeps ."
+        include = 'PERL5LIB="$PWD/.local/lib/perl5"'
+        recipe = Recipe(
+            install, then(f"export {include}", build), then(f"export {include}", test), f"{said}, cpanm"
+        )
+        yield Candidate(Rank.WIDER, "perl", recipe)
+
+
+# --- One row each -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An ecosystem that is known by a file at the top, and does the rest itself."""
+
+    kind: str
+    manifest: str  # a regular expression for the whole path
+    recipe: Recipe
+    tests: str = ""  # a path that shows that there are tests; where it is empty, there are
+
+
+ROWS = (
+    Row("elixir", "mix\\.exs",
+        Recipe("mix local.hex --force && mix deps.get", "mix compile", "mix test", "mix.exs"), r"(.*/)?test/.*\.exs"),
+    Row("erlang", "rebar\\.config",
+        Recipe("rebar3 get-deps", "rebar3 compile", "rebar3 do eunit, ct", "rebar.config")),
+    Row("ocaml", "dune-project",
+        Recipe("", "dune build", "dune runtest", "dune-project"), r"(.*/)?tests?/.*\.mli?"),
+    Row("haskell", "stack\\.yaml",
+        Recipe("stack setup", "stack build --test --no-run-tests", "stack test", "stack.yaml"), r"(.*/)?tests?/.*\.l?hs"),
+    Row("haskell", "[^/]+\\.cabal|cabal\\.project",
+        Recipe("cabal update", "cabal build all", "cabal test all", "cabal"), r"(.*/)?tests?/.*\.l?hs"),
+    Row("swift", "Package\\.swift",
+        Recipe("swift package resolve", "swift build", "swift test", "Package.swift"), r"Tests/.*\.swift"),
+    Row("dotnet", "[^/]+\\.(sln|slnx|csproj|fsproj)",
+        Recipe("dotnet restore", "dotnet build --no-restore", "dotnet test --no-build", "dotnet"),
+        r"(.*/)?[^/]*[Tt]ests?[^/]*\.(cs|fs|vb)(proj)?"),
+    Row("zig", "build\\.zig", Recipe("", "zig build", "zig build test", "build.zig")),
+    Row("julia", "Project\\.toml",
+        Recipe("julia --project=. -e 'using Pkg; Pkg.instantiate()'", "",
+               "julia --project=. -e 'using Pkg; Pkg.test()'", "Project.toml"), r"test/runtests\.jl"),
+    Row("dart", "pubspec\\.yaml", Recipe("dart pub get", "", "dart test", "pubspec.yaml"), r"test/.*_test\.dart"),
+    Row("clojure", "project\\.clj", Recipe("lein deps", "lein compile", "lein test", "project.clj"), r"test/.*\.cljc?"),
+    Row("scala", "build\\.sbt",
+        Recipe("sbt update", "sbt compile", "sbt test", "build.sbt"), r"(.*/)?src/test/.*\.scala"),
+    Row("crystal", "shard\\.yml", Recipe("shards install", "", "crystal spec", "shard.yml"), r"spec/.*\.cr"),
+    Row("nim", "[^/]+\\.nimble", Recipe("nimble install --depsOnly -y", "", "nimble test", "nimble"), r"tests/.*\.nim"),
+    Row("lua", "[^/]+\\.rockspec|\\.busted", Recipe("", "", "busted", "spec/"), r"spec/.*\.lua"),
+    Row("bazel", "MODULE\\.bazel|WORKSPACE(\\.bazel)?",
+        Recipe("bazel fetch //...", "bazel build //...", "bazel test //...", "bazel")),
+    Row("shell", "(tests?|spec)/[^/]+\\.bats", Recipe("", "", "bats --recursive tests", "bats")),
+    Row("r", "DESCRIPTION", Recipe("", "R CMD build .", "R CMD check --no-manual *.tar.gz", "DESCRIPTION"), r"tests/.*\.R"),
+)  # fmt: skip
+
+
+def rows(tree: Tree) -> Iterator[Candidate]:
+    """The ecosystems that one line says all about."""
+    for row in ROWS:
+        if not (found := tree.matching(row.manifest)):
+            continue
+        recipe = row.recipe
+        if row.kind == "shell":
+            recipe = Recipe("", "", words("bats", "--recursive", found[0].split("/")[0]), found[0])
+        if row.tests and not tree.matching(row.tests):
+            if recipe.build:
+                yield Candidate(Rank.BUILD, row.kind, Recipe(recipe.prepare, recipe.build, "", recipe.source))
+            continue
+        yield Candidate(Rank.DIRECT, row.kind, recipe)
+
+
+LANGUAGES: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (rust, go, jvm, ruby, php, perl, rows)

@@ -1,0 +1,27 @@
+"""Core: the recipe that a repository names itself, in `steroids.yaml` at its top."""
+
+import yaml
+
+from agents.recipes.recipe import Recipe
+from tasks.yaml_files import FaultyFile, compose
+
+NAME = "steroids.yaml"
+FILE_MAX = 64 * 1024  # characters
+COMMAND_MAX = 10_000
+KEYS = ("prepare", "build", "test")
+
+
+def read(text: str | None) -> Recipe | None:
+    """The commands that the file names; None where there is no such file, or it names none."""
+    try:
+        root = compose(text or "", FILE_MAX)
+    except FaultyFile:
+        return None
+    if not isinstance(root, yaml.MappingNode):
+        return None
+    found = {
+        key.value: value.value.strip()[:COMMAND_MAX]
+        for key, value in root.value
+        if isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode) and key.value in KEYS
+    }
+    return Recipe(**found, source=NAME) if any(found.values()) else None

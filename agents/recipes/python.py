@@ -1,0 +1,338 @@
+"""Core: how a Python project could be installed and tested."""
+
+import re
+from collections.abc import Iterator
+from posixpath import basename, dirname
+
+from agents.recipes.dependencies import Set, Use, label, normal, runtime, sets, spelled
+from agents.recipes.ranks import Candidate, Rank
+from agents.recipes.recipe import Recipe
+from agents.recipes.tree import Tree, at, name_of, once, strings, table, then, words
+
+KIND = "python"
+MANIFESTS = (
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "requirements.txt",
+    "Pipfile",
+    "tox.ini",
+    "noxfile.py",
+)
+TEST_FILES = r"(.*/)?(test_[^/]*|[^/]*_tests?)\.py"
+OTHER_TEST_FILES = r"(.*/)?(tests?|[^/]*[Tt]ests?)\.py"
+FAMILIES = ("group", "extra", "file", "listed")
+NEWER_PIP = words("pip", "install", "--upgrade", "pip>=25.1")  # the first that reads dependency groups
+
+# What an option or a setting of pytest asks to be installed.
+BY_SETTING = {
+    r"--(no-)?cov\b": "pytest-cov",
+    r"(^|\s)(-n|--numprocesses|--dist)[\s=]*\S": "pytest-xdist",
+    r"--timeout\b|(?m:^\s*timeout\s*=)": "pytest-timeout",
+    r"asyncio_mode|asyncio_default_fixture": "pytest-asyncio",
+    r"anyio_mode": "anyio",
+    r"--benchmark": "pytest-benchmark",
+    r"DJANGO_SETTINGS_MODULE|--ds\b|--reuse-db": "pytest-django",
+    r"--reruns": "pytest-rerunfailures",
+    r"--(disable|allow)-socket|--allow-hosts": "pytest-socket",
+    r"--mypy": "pytest-mypy",
+    r"--flake8": "pytest-flake8",
+    r"--black": "pytest-black",
+    r"--ruff": "pytest-ruff",
+    r"--isort": "pytest-isort",
+    r"--html": "pytest-html",
+    r"--random-order": "pytest-random-order",
+    r"--randomly|-p no:randomly": "pytest-randomly",
+    r"--doctest-plus|doctest_plus": "pytest-doctestplus",
+    r"--remote-data|remote_data_strict": "pytest-remotedata",
+    r"mock_use_standalone_module": "pytest-mock",
+    r"qt_api": "PySide6",
+    r"(?m:^\s*env\s*=)": "pytest-env",
+    r"--snapshot": "syrupy",
+    r"--import-mode|--strict": "",
+}
+# What the tests themselves ask for: well-known helpers alone, so that no name is guessed into a package.
+BY_IMPORT = {
+    "hypothesis": "hypothesis", "mock": "mock", "freezegun": "freezegun", "time_machine": "time-machine",
+    "responses": "responses", "requests": "requests", "requests_mock": "requests-mock", "httpx": "httpx",
+    "respx": "respx", "trio": "trio", "anyio": "anyio", "yaml": "PyYAML", "toml": "toml", "tomli": "tomli",
+    "attr": "attrs", "attrs": "attrs", "six": "six", "parameterized": "parameterized", "coverage": "coverage",
+    "faker": "Faker", "factory": "factory-boy", "numpy": "numpy", "pandas": "pandas", "pytz": "pytz",
+    "dateutil": "python-dateutil", "simplejson": "simplejson", "jinja2": "Jinja2", "django": "Django",
+    "flask": "Flask", "aiohttp": "aiohttp", "webtest": "WebTest", "testfixtures": "testfixtures", "ddt": "ddt",
+    "docutils": "docutils", "dirty_equals": "dirty-equals", "syrupy": "syrupy", "pretend": "pretend",
+    "lxml": "lxml", "bs4": "beautifulsoup4", "PIL": "Pillow", "cryptography": "cryptography", "psutil": "psutil",
+    "pexpect": "pexpect", "sure": "sure", "jsonschema": "jsonschema", "setuptools": "setuptools",
+    "pkg_resources": "setuptools<81", "typing_extensions": "typing-extensions", "pydantic": "pydantic",
+    "pytest_asyncio": "pytest-asyncio", "pytest_httpbin": "pytest-httpbin", "pytest_mock": "pytest-mock",
+    "pytest_cases": "pytest-cases", "pytest_lazyfixture": "pytest-lazy-fixture", "nose": "nose",
+    "pytest_subtests": "pytest-subtests", "sybil": "sybil", "werkzeug": "Werkzeug", "uvloop": "uvloop",
+    "testtools": "testtools", "docopt": "docopt", "ujson": "ujson", "tornado": "tornado", "click": "click",
+    "pygments": "Pygments", "tox": "tox", "virtualenv": "virtualenv", "build": "build", "packaging": "packaging",
+    "sympy": "sympy", "scipy": "scipy", "sqlalchemy": "SQLAlchemy", "tqdm": "tqdm", "regex": "regex",
+    "inline_snapshot": "inline-snapshot", "approvaltests": "approvaltests", "xmlschema": "xmlschema",
+    "html5lib": "html5lib", "markdown": "Markdown", "commonmark": "commonmark", "wcwidth": "wcwidth",
+}  # fmt: skip
+BY_FIXTURE = {
+    r"def test\w*\([^)]*\bmocker\b": "pytest-mock",
+    r"def test\w*\([^)]*\bbenchmark\b": "pytest-benchmark",
+    r"pytest\.mark\.asyncio": "pytest-asyncio",
+    r"def test\w*\([^)]*\bhttpbin\b": "pytest-httpbin",
+    r"def test\w*\([^)]*\bhttpserver\b": "pytest-httpserver",
+    r"def test\w*\([^)]*\bsubtests\b": "pytest-subtests",
+    r"def test\w*\([^)]*\brequests_mock\b": "requests-mock",
+    r"pytest\.mark\.timeout": "pytest-timeout",
+    r"pytest\.mark\.flaky": "pytest-rerunfailures",
+    r"pytest\.mark\.forked": "pytest-forked",
+    r"def test\w*\([^)]*\bfreezer\b": "pytest-freezer",
+    r"def test\w*\([^)]*\bfs\b": "pyfakefs",
+    r"pytest\.mark\.datafiles": "pytest-datafiles",
+    r"def test\w*\([^)]*\b(data|file|num)_regression\b": "pytest-regressions",
+}
+READ_TESTS = 40
+
+
+def candidates(tree: Tree) -> Iterator[Candidate]:
+    """What could install and test the Python project at the top of this tree."""
+    tests = tree.matching(TEST_FILES, own=True)
+    others = [] if tests else tree.matching(OTHER_TEST_FILES, own=True)
+    if not (tests or others or any(name in tree for name in MANIFESTS)):
+        return
+    if not tests and not others:
+        yield from _without_tests(tree)
+        return
+    found = sets(tree)
+    narrow, wide = _narrow(found), _wide(found)
+    runners = list(_runners(tree, tests, others))
+    observed = _observed(tree, tests or others)
+    for index, (rank, test, source) in enumerate(runners):
+        yield Candidate(rank, KIND, _recipe(tree, narrow, observed, test, source))
+        if not index and wide and set(wide) != set(narrow):
+            yield Candidate(Rank.WIDER, KIND, _recipe(tree, wide, observed, test, source))
+    yield from _tools(tree, found)
+
+
+# --- What is installed ------------------------------------------------------------------------------------
+
+
+def _narrow(found: list[Set]) -> list[Set]:
+    """The sets that say they are for tests, of one family; else the next best one."""
+    tests = [one for one in found if one.use == Use.TESTS]
+    if tests:
+        families = sorted(
+            {one.kind for one in tests},
+            key=lambda kind: (
+                not any("pytest" in one.distributions for one in tests if one.kind == kind),
+                FAMILIES.index(kind),
+            ),
+        )
+        return [one for one in tests if one.kind == families[0]]
+    rest = sorted(
+        (one for one in found if one.use in (Use.HAS_PYTEST, Use.DEVELOPMENT)),
+        key=lambda one: (one.use, FAMILIES.index(one.kind)),
+    )
+    return rest[:1] or [one for one in found if one.use == Use.RUNTIME]
+
+
+def _wide(found: list[Set]) -> list[Set]:
+    """Everything that developers and tests may want, of all families."""
+    return [one for one in found if one.use != Use.OTHER][:12]
+
+
+def installable(tree: Tree) -> bool:
+    """Whether pip can install what lies at the top of the tree."""
+    project = tree.toml("pyproject.toml")
+    if (
+        at(project, "tool", "poetry", "package-mode") is False
+        or at(project, "tool", "uv", "package") is False
+    ):
+        return False
+    named = "project" in project or "build-system" in project or at(project, "tool", "poetry", "name")
+    return "setup.py" in tree or bool(named)
+
+
+def _recipe(tree: Tree, chosen: list[Set], observed: list[str], test: str, source: str) -> Recipe:
+    extras = [one.name for one in chosen if one.kind == "extra"]
+    declared = {name for one in chosen for name in one.distributions}
+    declared |= {normal(requirement) for requirement in runtime(tree)}
+    arguments: list[str] = []
+    if installable(tree):
+        arguments = _itself(tree, extras)
+    for one in chosen:
+        if one.kind == "file":
+            arguments += ["-r", one.name]
+        elif one.kind == "group":
+            arguments += ["--group", one.name]
+        elif one.kind == "listed":
+            arguments += spelled(one.requirements)
+    arguments += [name for name in observed if normal(name) not in declared]
+    arguments = [*arguments[:2], *once(arguments[2:])] if "-r" not in arguments else arguments
+    newer = NEWER_PIP if any(one.kind == "group" for one in chosen) else ""
+    where = _manifest(tree)
+    said = ", ".join(once([where, *(label(one) for one in chosen), source] if where else [source]))
+    prepare = then(newer, words("pip", "install", *arguments)) if arguments else ""
+    return Recipe(prepare, "", test, said)
+
+
+def _itself(tree: Tree, extras: list[str]) -> list[str]:
+    goal = f".[{','.join(extras)}]" if extras else "."
+    backend = at(tree.toml("pyproject.toml"), "build-system", "build-backend")
+    # An editable install by this backend compiles again at each import, with tools that are gone by then.
+    return [goal] if backend == "mesonpy" else ["-e", goal]
+
+
+def _manifest(tree: Tree) -> str:
+    return tree.first("pyproject.toml", "setup.cfg", "setup.py", "Pipfile", "requirements.txt")
+
+
+def _observed(tree: Tree, tests: list[str]) -> list[str]:
+    """Plugins and helpers that the tests use without anybody having declared them."""
+    settings = _settings(tree)
+    found = [name for rule, name in BY_SETTING.items() if name and re.search(rule, settings)]
+    conftests = tree.matching(r"(.*/)?conftest\.py", own=True)
+    text = "\n".join(tree.text(path) for path in [*conftests[:5], *tests[:READ_TESTS]])
+    imported = set(re.findall(r"(?m)^(?:import|from)\s+([A-Za-z_]\w*)", text))
+    own = {name.split("/")[-1] for name in packages(tree)} | {name_of(path) for path in tree.names}
+    found += [name for module, name in BY_IMPORT.items() if module in imported - own]
+    found += [name for rule, name in BY_FIXTURE.items() if re.search(rule, text)]
+    return once(found)
+
+
+def _settings(tree: Tree) -> str:
+    """What pytest reads as its own settings, as text."""
+    options = table(at(tree.toml("pyproject.toml"), "tool", "pytest", "ini_options"))
+    found = [f"{key} = {' '.join(strings(value)) or value}" for key, value in options.items()]
+    for path, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+        found += [f"{key} = {value}" for key, value in tree.ini(path).get(section, {}).items()]
+    return "\n".join(line[:2000] for line in found)
+
+
+# --- How it is tested -------------------------------------------------------------------------------------
+
+
+def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[Rank, str, str]]:
+    if "manage.py" in tree and "pytest" not in _settings(tree) and not _settings(tree):
+        yield Rank.DIRECT, "python manage.py test", "manage.py"
+        yield Rank.WIDER, "python -m pytest", "pytest"
+        return
+    script = tree.first("runtests.py", "run_tests.py", "tests/runtests.py", "tests/run_tests.py", "test.py")
+    files = others if len(others) <= 8 else []
+    if tests or files:
+        rank = Rank.DIRECT if tests else Rank.GUESS
+        yield rank, words("python", "-m", "pytest", *([] if tests else files)), "pytest"
+    if script:
+        folder = dirname(script)
+        command = words("python", basename(script))
+        yield Rank.GUESS, f"cd {words(folder)} && {command}" if folder else command, script
+    elif any("unittest" in tree.text(path) for path in tests[:READ_TESTS]):
+        yield Rank.GUESS, _unittest(tree, tests), "unittest"
+
+
+def _unittest(tree: Tree, tests: list[str]) -> str:
+    folders = {path.split("/")[0] if "/" in path else "" for path in tests}
+    folder = folders.pop() if len(folders) == 1 else ""
+    if not folder:
+        return "python -m unittest discover"
+    top = [] if f"{folder}/__init__.py" not in tree else ["-t", "."]
+    return words("python", "-m", "unittest", "discover", "-s", folder, *top)
+
+
+def _tools(tree: Tree, found: list[Set]) -> Iterator[Candidate]:
+    """The project's own runner of tests in environments that it makes itself."""
+    project = tree.toml("pyproject.toml")
+    groups = [one.name for one in found if one.kind == "group" and one.use != Use.OTHER]
+    extras = [one.name for one in found if one.kind == "extra" and one.use != Use.OTHER]
+    lists = [part for name in groups for part in ("--group", name)]
+    lists += [part for name in extras for part in ("--extra", name)]
+    rows = [
+        (
+            "tox.ini" in tree or "tox:tox" in tree.ini("setup.cfg") or at(project, "tool", "tox") is not None,
+            "pip install tox", "tox -e py", "tox",
+        ),
+        (
+            "noxfile.py" in tree and bool(_sessions(tree)),
+            "pip install nox",
+            words("nox", "--force-python", "python3", "-s", *_sessions(tree)[:1]), "noxfile.py",
+        ),
+        (
+            "uv.lock" in tree,
+            f"pip install uv && {words('uv', 'sync', *lists)}", "uv run --no-sync pytest", "uv.lock",
+        ),
+        (
+            at(project, "tool", "poetry") is not None,
+            "pip install poetry && poetry install --no-interaction --all-extras",
+            "poetry run python -m pytest", "poetry",
+        ),
+        (
+            "pdm.lock" in tree, "pip install pdm && pdm install", "pdm run pytest", "pdm.lock",
+        ),
+        (
+            at(project, "tool", "hatch", "envs") is not None or "hatch.toml" in tree,
+            "pip install hatch", _hatch_test(tree), "hatch",
+        ),
+        (
+            "Pipfile" in tree, "pip install pipenv && pipenv install --dev", "pipenv run pytest", "Pipfile",
+        ),
+    ]  # fmt: skip
+    for there, prepare, test, source in rows:
+        if there:
+            yield Candidate(Rank.WIDER, KIND, Recipe(prepare, "", test, source))
+
+
+def _sessions(tree: Tree) -> list[str]:
+    """The sessions of nox that are about tests."""
+    text = tree.text("noxfile.py")
+    found = re.findall(r"@(?:nox\.)?session\b(?:[^\n]*\n){1,12}?def (\w+)\(", text[:60_000])
+    return [name for name in found if re.fullmatch(r"(unit_?)?(tests?|pytest|unit)(_?(unit|core|py))?", name)]
+
+
+def _hatch_test(tree: Tree) -> str:
+    environments = table(at(tree.toml("pyproject.toml"), "tool", "hatch", "envs")) or table(
+        tree.toml("hatch.toml").get("envs")
+    )
+    for name, content in environments.items():
+        scripts = table(at(content, "scripts"))
+        script = next((one for one in ("test", "tests", "run", "pytest") if one in scripts), "")
+        if script and (script != "run" or "test" in name):
+            return words("hatch", "run", script if name == "default" else f"{name}:{script}")
+    return "hatch test"
+
+
+# --- Without tests ----------------------------------------------------------------------------------------
+
+
+def packages(tree: Tree) -> list[str]:
+    """The project's importable packages and modules, as paths without an ending, its own name first."""
+    title = str(
+        at(tree.toml("pyproject.toml"), "project", "name") or at(tree.ini("setup.cfg"), "metadata", "name")
+    )
+    wanted = re.sub(r"[-.]+", "_", title).lower()
+    found = [dirname(path) for path in tree.matching(r"((src|lib)/)?[A-Za-z_]\w*/__init__\.py")]
+    if not found:
+        found = [path.removesuffix(".py") for path in tree.matching(r"(src/)?[A-Za-z_]\w*\.py")]
+    passed_over = re.compile(
+        r"(tests?|testing|docs?|examples?|setup|conftest|noxfile|tasks|fabfile|bench\w*)"
+    )
+    own = [name for name in found if not passed_over.fullmatch(basename(name))]
+    return sorted(own, key=lambda name: (basename(name).lower() != wanted, name.count("/"), name))
+
+
+def _without_tests(tree: Tree) -> Iterator[Candidate]:
+    own = packages(tree)
+    if installable(tree):
+        test = words("python", "-I", "-c", f"import {basename(own[0])}") if own else ""
+        yield Candidate(
+            Rank.BUILD, KIND, Recipe("", "pip install .", test, f"{_manifest(tree)}, no tests found")
+        )
+    elif own:
+        files = tree.first("requirements.txt")
+        yield Candidate(
+            Rank.BUILD,
+            KIND,
+            Recipe(
+                words("pip", "install", "-r", files) if files else "",
+                "python -m compileall -q .",
+                "",
+                "Python files, no tests found",
+            ),  # fmt: skip
+        )

@@ -1,0 +1,35 @@
+"""Text out of a run's log, fit for rows and pages."""
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+TOKEN = re.compile(rb"stx_[A-Za-z0-9_-]{20,}")
+
+
+def clean(raw: bytes) -> str:
+    """Text for a row: tokens masked, NULs gone, broken bytes replaced."""
+    return TOKEN.sub(b"stx_***", raw).replace(b"\0", b"").decode("utf-8", "replace")
+
+
+def read(path: Path, begin: Any, end: Any, most: int) -> bytes:
+    """The last `most` bytes between two offsets of a regular file; empty where there is none.
+
+    The offsets are believed no further than the file reaches: a run may have forged them.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return b""
+        last = min(end, status.st_size) if isinstance(end, int) and end > 0 else status.st_size
+        first = begin if isinstance(begin, int) and 0 <= begin <= last else 0
+        first = max(first, last - most)
+        return os.pread(descriptor, last - first, first)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,19 @@
+"""A project whose remote cannot be reached or used: it rests, and the pages say why."""
+
+from django.utils import timezone
+
+from agents import runs
+from tasks.events import record
+from tasks.models import Project
+
+
+def trouble(project: Project, problem: str) -> None:
+    """Nothing of this project is started for a while; the pages say why."""
+    project.refresh_from_db()
+    count = project.trouble_count + 1
+    until = timezone.now() + runs.backoff(count + 1)
+    Project.objects.filter(pk=project.pk).update(
+        trouble=problem[:500], trouble_until=until, trouble_count=count
+    )
+    if count == 1:
+        record(project, "trouble", note=problem)

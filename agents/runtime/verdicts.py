@@ -1,0 +1,138 @@
+"""What a build-and-test run says about its commit: read from its exit, its output and its test reports.
+
+Everything in the run's folder may have been written by the code under test. It can only make a commit look
+worse by it, or say what an exit code of 0 says as well.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agents.reading import failures, faults
+from agents.reading.failures import Tests
+from agents.runtime import commands, masking
+from tasks.models import Project
+
+NAMED = 3  # tests that a sentence names
+OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
+TAIL = 64 * 1024
+# Where build tools leave JUnit XML by themselves, below the checkout.
+LEFT_BEHIND = (
+    "target/surefire-reports", "build/test-results/test", "target/nextest/default", "target/nextest/ci",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How it went. `fault` suspects the surroundings; then nothing is said about the commit."""
+
+    green: bool
+    steps: list[dict[str, Any]]
+    step: str = ""  # the one that ended it
+    exit_code: int | None = None
+    problem: str = ""
+    fault: str = ""
+    tests: Tests = field(default_factory=Tests)
+    flaky: tuple[str, ...] = ()
+    tail: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return float(sum(step.get("seconds", 0) for step in self.steps))
+
+    @property
+    def red(self) -> dict[str, Any]:
+        """What is red, as it is kept to compare with later; empty where nothing is."""
+        if self.green:
+            return {}
+        return {
+            "step": self.step, "exit_code": self.exit_code, "failed": list(self.tests.failed),
+            "failed_count": self.tests.failed_count, "total": self.tests.total,
+        }  # fmt: skip
+
+
+def read(folder: Path, left: dict[str, Any]) -> Verdict:
+    """The verdict on a run whose shim left these steps in its folder."""
+    steps = [step for step in left.get("steps", []) if isinstance(step, dict)]
+    reason = str(left.get("reason", ""))
+    last = steps[-1] if steps else {"name": "", "code": 0}
+    tail = masking.clean(_slice(folder, last, TAIL))
+    first = next((step for step in steps if step["name"] == commands.TESTS), None)
+    again = next((step for step in steps if step["name"] == commands.AGAIN), None)
+    green = not reason and last.get("code") == 0
+    tests = _tests(folder, first, commands.FIRST) if first and (again or not green) else Tests()
+    flaky: tuple[str, ...] = ()
+    if again:
+        second = _tests(folder, again, commands.SECOND) if not green else Tests()
+        flaky = failures.flaky(tests, second)
+        tests = second
+    told = [
+        {"name": each.get("name", ""), "code": each.get("code"), "seconds": each.get("seconds", 0)}
+        for each in steps
+    ]
+    if green:
+        return Verdict(True, told, flaky=flaky, tail=tail)
+    name = str(last.get("name", "")).removesuffix(" again") or "verification"
+    code = last.get("code")
+    fault = "" if tests.failed else faults.environment_fault(tail, code, reason)
+    problem = fault or problem_of(name, code, reason, tests)
+    return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
+
+
+def problem_of(step: str, code: int | None, reason: str, tests: Tests) -> str:
+    """What is red, in one sentence."""
+    if reason == "timeout":
+        return f"{step} took longer than its limit"
+    if reason:
+        return f"{step} was ended: {reason}"
+    ended = f"{step} ended with {code}"
+    named = in_words(tests.failed)
+    if not named:
+        return f"{ended}: {tests.failed_count} failed" if tests.failed_count else ended
+    count = max(len(tests.failed), tests.failed_count or 0)
+    return f"{ended}: {count} failed: {named}"
+
+
+def in_words(names: Any) -> str:
+    """The first of the names, and how many more there are."""
+    shown = ", ".join(list(names)[:NAMED])
+    more = len(names) - NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def compare(project: Project, verdict: Verdict) -> failures.Comparison | None:
+    """A red verdict beside what somebody accepted of the target branch; None where that says nothing."""
+    return None if verdict.green or verdict.fault else compare_red(project, verdict.red)
+
+
+def compare_red(project: Project, red: dict[str, Any]) -> failures.Comparison | None:
+    """What is red beside what somebody accepted; None where nothing was, or another step was red."""
+    known = project.base_known
+    if not known or known.get("step") != red["step"]:
+        return None
+    return failures.compare(_as_tests(red), red["exit_code"], _as_tests(known), known.get("exit_code"))
+
+
+def _as_tests(red: dict[str, Any]) -> Tests:
+    return Tests(
+        failed=tuple(red.get("failed", ())), total=red.get("total"), failed_count=red.get("failed_count")
+    )
+
+
+def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:
+    """By the reports where there are any that say why it is red, else by what was printed."""
+    printed = failures.read_output(masking.clean(_slice(folder, step, OUTPUT_MAX)))
+    places = [commands.reports_folder(folder, which)]
+    if which == commands.FIRST or not any(place.exists() for place in places):
+        places += [folder / "clone" / name for name in LEFT_BEHIND]
+    for place in places:
+        told = failures.read_reports(place)
+        if told is not None and told.failed:
+            return told
+    return printed
+
+
+def _slice(folder: Path, step: dict[str, Any], most: int) -> bytes:
+    """The end of what one step printed."""
+    begin, end = step.get("log", (0, None))
+    return masking.read(folder / "output.log", begin, end, most)

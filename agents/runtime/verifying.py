@@ -1,0 +1,81 @@
+"""The end of a verification: what it says about the commit, and whose fault it is where it is red."""
+
+from typing import Any
+
+from django.db import transaction
+
+from agents import runs
+from agents.models import Run
+from agents.runtime import commands, paths, verdicts
+from agents.runtime.verdicts import Verdict
+from tasks import base
+from tasks.events import record
+from tasks.models import Landing, Project, Submission, Task, Verification
+
+INTERRUPTED = {"stopped": Run.Outcome.STOPPED, "orphan": Run.Outcome.LOST}
+
+
+def finish(run: Run, left: dict[str, Any]) -> None:
+    """Keep the result, and let the submission go on or back. Interrupted, it runs again."""
+    reason = str(left.get("reason", ""))
+    if reason in INTERRUPTED:
+        runs.end(run, INTERRUPTED[reason], reason="The verification was interrupted and runs again.")
+        return
+    verdict = verdicts.read(paths.run_folder(run.pk), left)
+    recipe = commands.commands_of(run.project, paths.mirror(run.project), run.sha, run.task)
+    if run.task.origin == Task.Origin.SETUP and not any(recipe.commands):
+        verdict = Verdict(False, verdict.steps, step="commands", problem="steroids.yaml names no command")
+    run.project.refresh_from_db()
+    compared = verdicts.compare(run.project, verdict)
+    green = verdict.green or bool(compared and compared.is_no_worse)
+    problem = "" if green else verdict.problem
+    if compared and not green and compared.newly_red:
+        problem = f"{verdict.step} newly red: {verdicts.in_words(compared.newly_red)}"
+    with transaction.atomic():
+        if not runs.end(run, Run.Outcome.HANDED_IN, reason=problem, exit_code=verdict.exit_code):
+            return
+        known = {"project": run.project, "sha": run.sha, "commands_hash": commands.commands_hash(recipe)}
+        suspected = Verification.objects.filter(**known).exclude(fault="").first()
+        is_suspect = bool(verdict.fault) and _may_be_the_surroundings(run.project, suspected)
+        Verification.objects.update_or_create(
+            **known,
+            defaults={
+                "green": green, "step": "" if green else verdict.step, "exit_code": verdict.exit_code,
+                "seconds": verdict.seconds, "tail": verdict.tail, "tier": run.tier, "problem": problem[:500],
+                "fault": verdict.fault[:300] if is_suspect else "",
+                "failed": list(verdict.tests.failed), "failed_count": verdict.tests.failed_count,
+                "total": verdict.tests.total, "flaky": list(verdict.flaky),
+                "newly_red": list(compared.newly_red if compared else verdict.tests.failed),
+            },
+        )  # fmt: skip
+        kind = "green" if green else "suspect" if is_suspect else "red"
+        data = {"sha": run.sha, "run": run.pk} | (
+            {"flaky": list(verdict.flaky)[:20]} if verdict.flaky else {}
+        )
+        record(run.project, f"verified_{kind}", task=run.task, note=_note(verdict, problem, green), data=data)
+        if is_suspect:
+            base.try_again(run.project, why=f"{run.task.ref} could not be verified: {verdict.fault}")
+        elif not run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
+            _judge_submission(run, green, problem)
+
+
+def _may_be_the_surroundings(project: Project, suspected: Verification | None) -> bool:
+    """The untouched branch is tried first. Where that is fit, what fails again is the work's own."""
+    if suspected is None:
+        return True
+    tried_since = project.base_at is not None and project.base_at > suspected.at
+    return not (tried_since and project.base_state in Project.FIT)
+
+
+def _note(verdict: Verdict, problem: str, green: bool) -> str:
+    flaky = f"Passed when tried once more: {verdicts.in_words(verdict.flaky)}." if verdict.flaky else ""
+    known = f"No worse than the target branch: {verdict.problem}." if green and not verdict.green else ""
+    return " ".join(filter(None, [problem, known, flaky]))
+
+
+def _judge_submission(run: Run, green: bool, problem: str) -> None:
+    state = Submission.State.VERIFIED if green else Submission.State.RED
+    judged = Submission.objects.standing().filter(task=run.task, sha=run.sha, state=Submission.State.KEPT)
+    changed = judged.update(state=state, problem=problem[:500])
+    if changed and not green:
+        runs.bounce(Task.objects.select_related("project").get(pk=run.task_id), problem)
