@@ -1,5 +1,6 @@
 """One repository from `add_project` to its first landing, typed as the README says."""
 
+import json
 import os
 import re
 import shutil
@@ -47,14 +48,17 @@ class Outcome:
     ecosystem: str
     ended: str = "failed"  # landed, card, failed, or not to be had
     why: str = ""
-    build: str = ""
-    test: str = ""
+    recipe: dict[str, str] = field(
+        default_factory=dict
+    )  # the commands that were kept, and where they were read
     base: str = ""
     base_seconds: float | None = None
     landed_seconds: float | None = None
     seconds: float = 0.0
     coder_runs: int = 0
     cards: list[str] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)  # each recipe and how it ended
+    details: list[str] = field(default_factory=list)  # what the cards show besides their question
     typed: list[str] = field(default_factory=list)  # what the commands printed
 
     def as_row(self) -> dict[str, Any]:
@@ -111,23 +115,22 @@ def drive(package: Package, database: Path) -> Outcome:
 def _drive(package: Package, made: Untouched, remote: Path, outcome: Outcome) -> None:
     begun = time.monotonic()
     if not _type_commands(made, remote, outcome):
+        outcome.seconds = time.monotonic() - begun
+        _read(made, outcome)
         return
     loop = made.begin("run_orchestrator", "--until-idle", "--no-web")
     while loop.poll() is None and time.monotonic() - begun < LIMIT:
         time.sleep(LOOK)
         if outcome.landed_seconds is None and has_landed(remote):
             outcome.landed_seconds = time.monotonic() - begun
-        if outcome.base_seconds is None and base_state(made)[0]:
-            outcome.base_seconds = time.monotonic() - begun
     outcome.seconds = time.monotonic() - begun
-    outcome.base = base_state(made)[0]
     _read(made, outcome)
     if loop.poll() is None:
         outcome.why = f"was not done after {LIMIT:g} s"
         return
     if outcome.landed_seconds is None and has_landed(remote):
         outcome.landed_seconds = outcome.seconds
-    judge(outcome)
+    judge(outcome, package.has)
     if outcome.ended == "failed" and not outcome.why:
         outcome.why = f"the loop ended with {loop.returncode}: {made.log()[-400:]}"
 
@@ -139,6 +142,7 @@ def _type_commands(made: Untouched, remote: Path, outcome: Outcome) -> bool:
         path = made.home / name
         path.write_text(text)
         path.chmod(0o700)
+    begun = time.monotonic()
     slug = "tried"
     for words in (
         ("add_project", slug, str(remote)),
@@ -151,11 +155,11 @@ def _type_commands(made: Untouched, remote: Path, outcome: Outcome) -> bool:
         except subprocess.TimeoutExpired:
             outcome.why = f"{words[0]} was not done after {LIMIT:g} s"
             return False
+        outcome.base_seconds = outcome.base_seconds or time.monotonic() - begun  # add_project waits for it
         outcome.typed += [*done.stdout.splitlines(), *done.stderr.splitlines()]
         if done.returncode:
-            outcome.why = (
-                f"{words[0]} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}"
-            )
+            said = (done.stderr or done.stdout).strip()[-400:]
+            outcome.why = _masked(f"{words[0]} ended with {done.returncode}: {said}")
             return False
     return True
 
@@ -166,43 +170,43 @@ def has_landed(remote: Path) -> bool:
     return subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
-def base_state(made: Untouched) -> tuple[str, str]:
-    """What the project knows of its untouched base: a word, empty for nothing yet; and the output's end."""
-    found = made.rows("SELECT green, step, exit_code, tail FROM tasks_verification ORDER BY at LIMIT 1")
-    if not found:
-        return "", ""
-    green, step, code, tail = found[0]
-    return ("green" if green else f"red: {step} {code}"), tail
-
-
 def _read(made: Untouched, outcome: Outcome) -> None:
+    """What the installation knows now, asked of its database."""
+    outcome.base = made.value("SELECT base_state FROM tasks_project") or ""
     outcome.coder_runs = made.value("SELECT count(*) FROM agents_run WHERE role = 'coder'")
-    outcome.cards = [
-        _masked(question)
-        for (question,) in made.rows(
-            "SELECT question FROM disputes_dispute WHERE status = 'open' ORDER BY id"
-        )
-    ]
-    printed = "\n".join(outcome.typed)
-    for name, pattern in (("build", r"^build: (.+)$"), ("test", r"^tests?: (.+)$")):
-        if found := re.search(pattern, printed, re.MULTILINE):
-            setattr(outcome, name, found[1])
+    for source, prepare, build, test, ended, problem, is_kept in made.rows(
+        "SELECT source, prepare, build, test, outcome, problem, is_kept FROM agents_trial ORDER BY id"
+    ):
+        commands = {"source": source, "prepare": prepare, "build": build, "test": test}
+        if is_kept:
+            outcome.recipe = commands
+        said = "; ".join(command for name, command in commands.items() if command and name != "source")
+        outcome.tried.append(_masked(f"{ended or 'live'}: {said} ({source}) {problem}"))
+    for question, detail, evidence in made.rows(
+        "SELECT question, coder_position, evidence FROM disputes_conflict WHERE status = 'open' ORDER BY id"
+    ):
+        outcome.cards.append(_masked(question))
+        outcome.details.append(_masked("\n".join([*json.loads(evidence), detail])))
 
 
-def judge(outcome: Outcome) -> None:
-    """Landed with one coder run; or one card and no coder run; or failed, with why."""
+def judge(outcome: Outcome, has: str) -> None:
+    """Landed with one coder run, and all run that there is; or one card and no coder; or failed, with why."""
     if outcome.landed_seconds is not None:
-        outcome.ended = "landed"
+        lacking = {"tests": not outcome.recipe.get("test"), "build": not outcome.recipe, "nothing": False}[
+            has
+        ]
         if outcome.coder_runs != 1 or outcome.cards:
-            outcome.ended = "failed"
             outcome.why = f"landed with {outcome.coder_runs} coder runs and {len(outcome.cards)} cards"
+        elif lacking:
+            outcome.why = f"landed without its {has}"
+        else:
+            outcome.ended = "landed"
     elif len(outcome.cards) == 1 and outcome.coder_runs == 0:
         outcome.ended = "card"
         outcome.why = outcome.cards[0]
     elif outcome.cards or outcome.coder_runs:
-        outcome.why = (
-            f"{len(outcome.cards)} cards, {outcome.coder_runs} coder runs: {' / '.join(outcome.cards)}"[:600]
-        )
+        cards = " / ".join(outcome.cards)
+        outcome.why = f"{len(outcome.cards)} cards, {outcome.coder_runs} coder runs: {cards}"[:600]
 
 
 def _masked(text: str) -> str:

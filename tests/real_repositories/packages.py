@@ -6,6 +6,7 @@ is needed but where `lacks` says so.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Package:
     name: str
     versions: tuple[str, ...] = ()  # oldest first, each a commit and a tag; empty: the one there is
     packaging: bool = False  # Debian's own changes become a second commit
+    has: str = "tests"  # what must have been run before it may land: tests, build (no tests there), nothing
     lacks: str = ""  # what the machine has not, as a pattern that the set-up card must fit
 
     @property
@@ -33,8 +35,8 @@ def _node(name: str, *versions: str) -> Package:
     return Package("Node", "npm", name, versions)
 
 
-def _debian(ecosystem: str, name: str, *, packaging: bool = False, lacks: str = "") -> Package:
-    return Package(ecosystem, "debian", name, packaging=packaging, lacks=lacks)
+def _debian(ecosystem: str, name: str, **more: Any) -> Package:
+    return Package(ecosystem, "debian", name, **more)
 
 
 PACKAGES = (
@@ -51,7 +53,7 @@ PACKAGES = (
     _python("tomlkit", "0.12.5"),  # poetry
     _node("xtend", "4.0.1", "4.0.2"),  # node test.js, tape
     _node("reusify", "1.0.4", "1.1.0"),  # tape
-    _node("kareem", "2.5.1", "2.6.3"),  # mocha
+    _node("object-path", "0.11.7", "0.11.8"),  # mocha
     _node("process-warning", "5.0.0"),  # node --test, jest and types
     _node("fastq", "1.17.1"),  # lint, tape under nyc
     _debian("Node", "node-which"),  # a lock file, tap
@@ -67,7 +69,7 @@ PACKAGES = (
     _debian("Make", "http-parser"),
     _debian("Make", "figlet", packaging=True),  # the target is called check
     _debian("Make", "uthash"),  # a Makefile in tests, a package.json without scripts
-    _debian("Make", "sl"),  # no tests
+    _debian("Make", "sl", has="build"),
     _debian("Go", "golang-github-spf13-pflag"),
     _debian("Go", "golang-github-gorilla-mux"),
     _debian("Go", "golang-github-pkg-errors"),  # no go.mod
@@ -79,5 +81,5 @@ PACKAGES = (
     _debian("PHP", "php-pimple", lacks="(?i)packagist|composer"),
     _debian("Perl", "libtry-tiny-perl"),
     _debian("Perl", "libjson-perl", packaging=True),
-    _debian("Documents", "gnu-standards"),
+    _debian("Documents", "gnu-standards", has="nothing"),
 )

@@ -46,4 +46,7 @@ def test_a_card_says_what_the_machine_lacks(outcomes: list[Outcome]) -> None:
     lacking = {package.slug: package.lacks for package in PACKAGES if package.lacks}
     for one in outcomes:
         if one.ended == "card" and one.package in lacking:
-            assert re.search(lacking[one.package], "\n".join(one.cards)), (one.package, one.cards)
+            assert re.search(lacking[one.package], "\n".join([*one.cards, *one.details])), (
+                one.package,
+                one.cards,
+            )
