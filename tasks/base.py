@@ -3,14 +3,19 @@
 A coder begins only where the branch is known to be fit: green, nothing to run, or accepted as it is.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from tasks.base_state import set_base, try_again
+from tasks.configuring import configure
 from tasks.errors import Refused
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import Actor, record
 from tasks.models import Project, Section, Task
+
+__all__ = ["accept_as_it_is", "find_commands", "is_comparable", "set_base", "try_again"]
 
 Base = Project.Base
 SETUP_TITLE = "Find the commands that build and test this project"
@@ -30,46 +35,23 @@ machine, say what is missing in a dispute instead of weakening the tests.
 """
 
 
-def set_base(project: Project, state: str, *, sha: str = "", problem: str = "", **changes: Any) -> bool:
-    """Write what is known now, and an event where that is news. Whether the state is another one than before.
-
-    An empty `sha` leaves the commit that it is about as it was.
-    """
-    with transaction.atomic():
-        row = Project.objects.get(pk=project.pk)
-        values = {"base_state": state, "base_at": timezone.now(), "base_problem": problem[:500], **changes}
-        if sha:
-            values["base_sha"] = sha
-        Project.objects.filter(pk=project.pk).update(**values)
-        is_news = row.base_state != state
-        if is_news and state not in {Base.UNKNOWN, Base.TRYING}:
-            record(
-                project, f"base_{state}", note=problem, old=row.base_state, new=state,
-                data={"sha": sha or row.base_sha},
-            )  # fmt: skip
-    for name, value in values.items():
-        setattr(project, name, value)
-    return is_news
-
-
-def try_again(project: Project, *, actor: Actor = SYSTEM, why: str = "") -> None:
-    """Have a host look at the branch anew: its head, its commands, what they say."""
-    with transaction.atomic():
-        Project.objects.filter(pk=project.pk).update(
-            base_state=Base.UNKNOWN, base_at=timezone.now(), trouble="", trouble_until=None, trouble_count=0
-        )
-        record(project, "base_to_try", actor=actor, note=why)
-    project.base_state = Base.UNKNOWN
-
-
 def accept_as_it_is(project: Project, *, actor: Actor, reason: str = "") -> None:
-    """Only what is newly red counts from now on. Raises Refused: nothing_red, nothing_ran."""
+    """Only what is newly red counts from now on; the commands that were found become the project's.
+
+    Raises Refused: nothing_red, nothing_ran, not_comparable.
+    """
     with transaction.atomic():
         row = Project.objects.get(pk=project.pk)
         if row.base_state == Base.BROKEN:
             raise Refused(
                 "nothing_ran", f"Nothing could be run on {row.target_branch}: {row.base_problem}",
                 "There is nothing to compare with. Mend what is missing, or edit the commands.",
+            )  # fmt: skip
+        if row.base_state == Base.RED and not is_comparable(row.base_red):
+            raise Refused(
+                "not_comparable", f"Nothing tells which tests are red: {row.base_problem}",
+                "Nobody could say later what is newly red. Edit the commands so that the tests run, or leave "
+                "out the one that is red.",
             )  # fmt: skip
         changed = Project.objects.filter(pk=project.pk, base_state=Base.RED).update(
             base_state=Base.ACCEPTED, base_known=row.base_red, base_at=timezone.now()
@@ -79,11 +61,18 @@ def accept_as_it_is(project: Project, *, actor: Actor, reason: str = "") -> None
                 "nothing_red", f"{row.target_branch} is not red: {row.get_base_state_display().lower()}.",
                 "Look at the project's set-up page.",
             )  # fmt: skip
+        if found := row.base_red.get("settings"):
+            configure(project, found, actor=actor, is_tried=True)
         record(
             project, "base_accepted", actor=actor, note=reason or row.base_problem,
-            data={"sha": row.base_sha, **row.base_red},
+            data={"sha": row.base_sha, "failed": row.base_red.get("failed", [])},
         )  # fmt: skip
     project.refresh_from_db()
+
+
+def is_comparable(red: Mapping[str, Any]) -> bool:
+    """Whether a later run can be held against it: it tells by name or by number which tests are red."""
+    return bool(red.get("failed") or red.get("failed_count"))
 
 
 def find_commands(project: Project, *, actor: Actor) -> Task:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from tasks.base import try_again
+from tasks.base_state import try_again
 from tasks.events import Actor, record
 from tasks.models import Project
 from tasks.pipeline import begin_at_the_first, refuse_stranding

@@ -33,8 +33,6 @@ PURE = [
         for path in sorted((ROOT / "disputes/protocol").glob("*.py"))
         if path.stem != "__init__"
     ),
-    "agents.recipes",
-    "agents.reading",
 ]
 # The core of what holds processes and git: the machine, but not Django.
 CORE = [
@@ -46,8 +44,9 @@ CORE = [
     "agents.cli",
     "agents.prices",
     *(
-        f"agents.providers.{path.stem}"
-        for path in sorted((ROOT / "agents/providers").glob("*.py"))
+        f"agents.{folder}.{path.stem}"
+        for folder in ("providers", "recipes", "reading")
+        for path in sorted((ROOT / "agents" / folder).glob("*.py"))
         if path.stem != "__init__"
     ),
     "agents.runtime.shim",

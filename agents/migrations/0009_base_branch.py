@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ('failed', models.JSONField(blank=True, default=list, help_text='Names of the tests that failed.')),
                 ('failed_count', models.PositiveIntegerField(blank=True, null=True)),
                 ('total', models.PositiveIntegerField(blank=True, null=True)),
+                ('broke_off', models.BooleanField(default=False, help_text='Not all of its tests ran.')),
                 ('flaky', models.JSONField(blank=True, default=list)),
                 ('tail', models.TextField(blank=True, help_text='The end of the output, renewed while it runs.')),
                 ('is_kept', models.BooleanField(default=False, help_text="Its commands became the project's.")),

@@ -44,6 +44,7 @@ class Trial(models.Model):
     failed = models.JSONField(default=list, blank=True, help_text="Names of the tests that failed.")
     failed_count = models.PositiveIntegerField(null=True, blank=True)
     total = models.PositiveIntegerField(null=True, blank=True)
+    broke_off = models.BooleanField(default=False, help_text="Not all of its tests ran.")
     flaky = models.JSONField(default=list, blank=True)
     tail = models.TextField(blank=True, help_text="The end of the output, renewed while it runs.")
     is_kept = models.BooleanField(default=False, help_text="Its commands became the project's.")

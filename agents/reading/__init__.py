@@ -1,1 +1,1 @@
-"""Readers of what a build-and-test run left behind."""
+"""What a build-and-test run left behind, read: which tests failed, and what was not the work's own fault."""

@@ -1,8 +1,266 @@
-"""Core: signs that the surroundings failed, not the work."""
+"""Core: signs that the surroundings of a build or test failed, and not the work.
+
+What is said here is a suspicion: whoever acts on it tries the untouched base once more, and only what fails
+there as well is the surroundings' fault. The work's own output can print any of these words, so:
+
+1. A reason or an exit code that the host itself saw counts always: a time limit, a program not found (127),
+   an end by signal 9.
+2. Words count only where no test failed by name: tests that ran and failed explain the end themselves.
+3. Words count only near the end, in the last LINES lines that are not empty.
+"""
+
+import re
+
+from agents.reading.output import plain, read_output
+from agents.reading.results import UNPRINTABLE
+
+LINES = 60  # what tools print after the cause: advice, a chain of make's, the path of a log
+THING_MAX = 80
+TIME = {"timeout", "wall", "silent"}
+KILLED = {137, -9}
+NOT_FOUND = 127
+OWN_SCRIPT = re.compile(r"\S/\S{0,200}: (?:not found|No such file or directory)")
+
+PROGRAM = r"[A-Za-z0-9_][\w.+-]{0,60}"  # no path: a script that the repository lacks is the work's own fault
+IT = rf"[‘'\"`]?(?P<it>{PROGRAM})[’'\"`]?"
+NAME = r"[\w@./+:~^*=<>!-]{1,80}"
+SHELL = r"(?:/\S{1,100}/)?(?:ba|da|z|k|a|)sh"
 
 
-def environment_fault(output: str, exit_code: int | None, reason: str = "") -> str:
-    """A sentence, or nothing."""
-    if exit_code == 127:
-        return "A program is missing (exit code 127)."
+def _any(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.MULTILINE) for pattern in patterns)
+
+
+# A program that is not there, in the words of shells, env, make, npm and of what starts programs by itself.
+MISSING = _any(
+    rf"^{SHELL}: (?:line )?(?:\d+: )?(?:{PROGRAM}: )?{IT}: (?:command )?not found$",
+    rf"^[^\s:]{{1,200}}: (?:line )?\d+: {IT}: (?:command )?not found$",
+    rf"^(?:/\S{{1,100}}/)?env: {IT}: No such file or directory$",
+    rf"^g?make(?:\[\d+\])?: {IT}: (?:No such file or directory|Command not found)$",
+    rf"\bspawn {IT} ENOENT\b",
+    rf"FileNotFoundError: \[Errno 2\] No such file or directory: {IT}$",
+    rf"exec: {IT}: executable file not found in \$PATH",
+    rf"error: command {IT} failed: No such file or directory",
+    rf"error: linker {IT} not found",
+    rf"^ERROR: Program {IT} not found or not executable",
+    rf"^configure: error: (?:cannot find |no acceptable ){IT}",
+)
+
+# The rest: any of these words, and the sentence. `it` is what the sentence names, where the words name it.
+FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
+    (
+        "The disk of this host is full.",
+        _any(r"No space left on device", r"\bENOSPC\b", r"Disk quota exceeded"),
+    ),
+    (
+        "A process ran out of memory, or the host ended it for lack of memory.",
+        _any(
+            r"Cannot allocate memory",
+            r"\bENOMEM\b",
+            r"JavaScript heap out of memory",
+            r"java\.lang\.OutOfMemoryError",
+            r"fatal error: runtime: out of memory",
+            r"virtual memory exhausted",
+            r"Killed signal terminated program",
+            r"\(signal: 9, SIGKILL",
+            r"^(?:.{0,200}: line \d+: +\d+ )?Killed\b",
+            r"\bError 137$",
+        ),
+    ),
+    (
+        "Rust has no default toolchain on this host.",
+        _any(
+            r"rustup could not choose a version of",
+            r"^error: no (?:default|override) toolchain",
+            r"^error: toolchain '[^'\n]{1,80}' is not installed",
+        ),
+    ),
+    (
+        "This host's Python does not fit what is required ({it}).",
+        _any(
+            r"requires a different Python: (?P<it>[^\n]{1,80})",
+            r"(?P<it>[^\s]{1,60}) requires Python [^\n]{1,60} but the running Python is",
+            r"current Python version \([^)\n]{1,40}\) is not allowed by the project \((?P<it>[^)\n]{1,40})\)",
+        ),
+    ),
+    (
+        "This host's Node.js or its package manager does not fit what is required ({it}).",
+        _any(
+            r"^npm (?:ERR!|error) notsup Required: *(?P<it>[^\n]{1,80})",
+            r"^npm (?:ERR!|error) (?:code EBADENGINE|engine Unsupported engine)",
+            r"The engine \"(?P<it>[^\"\n]{1,60})\" is incompatible",
+            r"ERR_PNPM_UNSUPPORTED_ENGINE",
+        ),
+    ),
+    (
+        "This host's Go is older than is required ({it}).",
+        _any(
+            r"note: module requires Go (?P<it>[\d.]{1,12})",
+            r"requires go >= (?P<it>[\d.]{1,12})",
+            r"invalid go version '(?P<it>[^'\n]{1,20})'",
+            r"go: download (?P<it>go[\d.]{1,12})[^\n]{0,80}: toolchain not available",
+        ),
+    ),
+    (
+        "This host's Rust is older than is required ({it}).",
+        _any(
+            r"requires rustc (?P<it>[\d.]{1,20})(?: or newer)?",
+            r"rustc [\d.]{1,20} is not supported by",
+            r"feature `(?P<it>edition20\d\d)` is required",
+            r"lock file version `?(?P<it>\d)`? (?:was found, but this version|requires)",
+        ),
+    ),
+    (
+        "This host's Java does not fit what is required ({it}).",
+        _any(
+            r"invalid target release: (?P<it>[\d.]{1,10})",
+            r"release version (?P<it>\d{1,3}) not supported",
+            r"UnsupportedClassVersionError",
+            r"JAVA_HOME (?:is not set|environment variable is not defined)",
+            r"No compiler is provided in this environment",
+        ),
+    ),
+    (
+        "A tool of this host is older than is required ({it}).",
+        _any(
+            r"^ *(?P<it>CMake [\d.]{1,12}) or higher is required",
+            r"Meson version is [\d.]{1,12} but project requires (?P<it>[^\n]{1,20})",
+            r"Your Ruby version is [\d.]{1,12}, but your Gemfile specified (?P<it>[^\n]{1,20})",
+            r"require[sd]? (?P<it>php [^\s]{1,20}) [^\n]{0,60}your php version",
+        ),
+    ),
+    (
+        "PHP's extension {it} is missing on this host.",
+        _any(r"\brequires? (?:PHP extension )?ext-(?P<it>[\w-]{1,40})"),
+    ),
+    (
+        "A library of the system is missing on this host: {it}.",
+        _any(
+            r"Package '?(?P<it>[\w.+-]{1,80})'?, required by '[^'\n]{1,80}', not found",
+            r"^(?:.{0,40} )?No package '(?P<it>[\w.+-]{1,80})' found",
+            r"Package (?P<it>[\w.+-]{1,80}) was not found in the pkg-config search path",
+            r"ERROR: [Dd]ependency \"(?P<it>[\w.+-]{1,80})\" not found",
+            r"ERROR: Dependency lookup for (?P<it>[\w.+-]{1,80}) with method",
+            r"^ {1,4}Could NOT find (?P<it>[\w.+-]{1,80})",
+            r"package configuration file provided by \"(?P<it>[\w.+-]{1,80})\"",
+            r"cannot find -l(?P<it>[\w.+-]{1,80})",
+            # Only <…>: a header in quotes is mostly the repository's own.
+            r"fatal error: '?(?P<it>[\w./+-]{1,120})'?(?:: No such file or directory| file not found)\n"
+            r"(?: *\d+ \|)? *# *include <",
+            r"fatal error: '?(?P<it>(?:Python|ruby|jni|node_api)\.h)'?(?::| file not found)",
+        ),
+    ),
+    (
+        "The package registry does not have {it}.",
+        _any(
+            r"No matching distribution found for (?P<it>[^\n]{1,80})",
+            rf"Could not find a version that satisfies the requirement (?P<it>{NAME})",
+            r"Because (?P<it>[\w.-]{1,60}) was not found in the package registry",
+            rf"^npm (?:ERR!|error) 404 +'?(?P<it>{NAME})'? is not in (?:this|the npm) registry",
+            rf"^npm (?:ERR!|error) (?:code ETARGET|notarget No matching version found for (?P<it>{NAME}))",
+            r"ERR_PNPM_FETCH_404[^\n]{0,200}/(?P<it>[\w.%@-]{1,80})",
+            r"ERR_PNPM_NO_MATCHING_VERSION[^\n]{0,60} for (?P<it>[^\s]{1,80})",
+            r"Couldn't find package \"(?P<it>[^\"\n]{1,80})\"",
+            r"^error: no matching package (?:named|found)(?: `(?P<it>[\w-]{1,80})` found)?",
+            r"Could not find gem '(?P<it>[^'\n]{1,80})'",
+            r"Could not find artifact (?P<it>[^\s]{1,80})",
+            r"Could not find (?:a matching version of )?package (?P<it>[\w./-]{1,80})",
+        ),
+    ),
+    (
+        "A package registry or another server could not be reached.",
+        _any(
+            r"Temporary failure in name resolution",
+            r"Could not resolve host",
+            r"Name or service not known",
+            r"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT)\b",
+            r"Connection (?:refused|timed out|reset by peer)",
+            r"Network is unreachable",
+            r"No route to host",
+            r"\bdial tcp\b",
+            r"Max retries exceeded with url",
+            r"NewConnectionError|ReadTimeoutError|ConnectTimeoutError",
+            r"^error: failed to (?:download|get `|fetch)",
+            r"spurious network error",
+            r"Could not transfer artifact",
+            r"UnknownHostException",
+            r"Failed to connect to",
+            r"TLS handshake timeout",
+            r"CERTIFICATE_VERIFY_FAILED|unable to get local issuer certificate",
+            r"module lookup disabled by GOPROXY=off",
+            r"Could not fetch specs from",
+            r"error sending request for url",
+            r"502 Bad Gateway|503 Service Unavailable",
+        ),
+    ),
+    (
+        "A program is built for another kind of machine than this host.",
+        _any(r"Exec format error", r"cannot execute binary file"),
+    ),
+    (
+        "The interpreter {it} is missing on this host.",
+        _any(r"(?P<it>/(?:usr|bin|opt)[^\s:]{0,80}): bad interpreter: No such file"),
+    ),
+    (
+        "This host has reached a limit of open files or processes.",
+        _any(r"Too many open files", r"\bEMFILE\b", r"fork: (?:retry: )?Resource temporarily unavailable"),
+    ),
+    (
+        "A folder that the command writes to is read-only on this host.",
+        _any(r"Read-only file system", r"\bEROFS\b"),
+    ),
+)
+
+
+def environment_fault(output_tail: str, exit_code: int | None, reason: str = "") -> str:
+    """A sentence about the surroundings that failed; empty where it is the work's own as far as known.
+
+    `reason`: the host's word for why it ended the run itself, such as `timeout`; empty where it did not.
+    """
+    if reason in TIME:
+        is_silent = reason == "silent"
+        return "It printed nothing for too long." if is_silent else "It took longer than its time limit."
+    if reason or exit_code == 0:
+        return ""
+    if exit_code in KILLED:
+        return "It was ended by signal 9, most often because the host ran out of memory."
+    end = "\n".join([line for line in plain(output_tail).split("\n") if line.strip()][-LINES:])
+    if exit_code == NOT_FOUND:
+        return _missing(end) or _said(end) or _unnamed(end)
+    tests = read_output(output_tail)
+    if tests.failed or tests.failed_count:
+        return ""
+    return _missing(end) or _said(end)
+
+
+def _missing(end: str) -> str:
+    found = _last(MISSING, end)
+    return f"The program `{_thing(found)}` is missing on this host." if found else ""
+
+
+def _said(end: str) -> str:
+    for says, patterns in FAULTS:
+        found = _last(patterns, end)
+        if found:
+            thing = _thing(found)
+            return says.replace("{it}", thing) if thing else says.replace(" ({it})", "").replace("{it}", "it")
     return ""
+
+
+def _unnamed(end: str) -> str:
+    """Exit code 127 without a program's bare name: a path is the repository's own script."""
+    if OWN_SCRIPT.search(end):
+        return ""
+    return "A program that the commands call is missing on this host (exit code 127)."
+
+
+def _last(patterns: tuple[re.Pattern[str], ...], end: str) -> re.Match[str] | None:
+    """The match nearest to the end, where the cause is."""
+    found = [match for pattern in patterns for match in pattern.finditer(end)]
+    return max(found, key=lambda match: match.start(), default=None)
+
+
+def _thing(match: re.Match[str]) -> str:
+    """What a match names, short and on one line."""
+    named = match.groupdict().get("it") or ""
+    return UNPRINTABLE.sub(" ", named).strip(" .'\"`")[:THING_MAX]

@@ -10,6 +10,7 @@ from agents.recipes import ci, native, node, python
 from agents.recipes.languages import LANGUAGES
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe, Repository
+from agents.recipes.rows import rows
 from agents.recipes.toolchains import programs
 from agents.recipes.tree import FOREIGN, Tree, words
 
@@ -17,16 +18,16 @@ MOST = 8
 LONGEST = 2000  # characters of one command
 FOLDERS = 4  # below the top that are looked into
 ECOSYSTEMS: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (
-    python.candidates, node.candidates, *LANGUAGES, native.candidates,
+    python.candidates, node.candidates, *LANGUAGES, rows, native.candidates,
 )  # fmt: skip
 # Which ecosystem a file speaks for; the one with most of the code is the project's own.
 SUFFIXES = {
     "python": "py pyx pyi", "node": "js cjs mjs jsx ts cts mts tsx vue svelte", "rust": "rs", "go": "go",
-    "jvm": "java kt kts scala groovy", "ruby": "rb", "php": "php", "perl": "pl pm t xs",
-    "native": "c h cc cpp cxx hpp hh hxx s S f f90 m mm cu sh in vala asm l y", "elixir": "ex exs", "erlang": "erl hrl",
-    "ocaml": "ml mli", "haskell": "hs lhs", "swift": "swift", "dotnet": "cs fs vb", "zig": "zig", "julia": "jl",
-    "dart": "dart", "clojure": "clj cljc cljs", "scala": "scala", "crystal": "cr", "nim": "nim", "lua": "lua",
-    "bazel": "", "shell": "sh bats bash", "r": "R r",
+    "jvm": "java kt kts groovy", "ruby": "rb", "php": "php", "perl": "pl pm t xs",
+    "native": "c h cc cpp cxx hpp hh hxx s S f f90 m mm cu vala asm l y", "elixir": "ex exs",
+    "erlang": "erl hrl", "ocaml": "ml mli", "haskell": "hs lhs", "swift": "swift", "dotnet": "cs fs vb",
+    "zig": "zig", "julia": "jl", "dart": "dart", "clojure": "clj cljc cljs", "scala": "scala",
+    "crystal": "cr", "nim": "nim", "lua": "lua", "shell": "sh bats bash", "r": "R r",
 }  # fmt: skip
 KINDS = {f".{suffix}": kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes.split()}
 MINOR = 3  # an ecosystem with less than one part in this many of the main one's files stands back
@@ -39,8 +40,8 @@ MANIFEST = (
 def candidates(repository: Repository) -> list[Recipe]:
     """What to try on the untouched base, likeliest first, at most eight.
 
-    Empty for a project of documents. What only builds is proposed where nothing is found that tests, so that a
-    recipe which runs the tests and finds some red is not passed over for one that runs none.
+    Empty for a project of documents. What only builds is proposed where nothing is found that tests, so
+    that a recipe which runs the tests and finds some red is not passed over for one that runs none.
     """
     tree = Tree(repository)
     found = _of(tree)
@@ -98,13 +99,13 @@ def _shares(tree: Tree) -> Counter[str]:
 def _main(tested: list[Candidate], shares: Counter[str]) -> list[Candidate]:
     """What tests, with the ecosystems left out that are a small part: their green would say little.
 
-    Makefiles call anything; where the code is in another language they are a guess about it.
+    Makefiles call anything; where the code is in another language their target for tests is a guess about it.
     """
     most = max(shares[one.kind] for one in tested)
     found = []
     for one in tested:
         if one.kind == ci.KIND or shares[one.kind] * MINOR >= most:
             found.append(one)
-        elif one.kind == native.KIND:
+        elif one.kind == native.KIND and not one.recipe.build:
             found.append(replace(one, rank=Rank.GUESS))
     return found

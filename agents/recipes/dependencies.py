@@ -27,7 +27,7 @@ DEVELOPMENT = re.compile(r"(^|[-_.])(dev|devel|develop|development|developer|ci|
 OTHER = re.compile(
     r"(^|[-_.])(docs?|documentation|lint|linting|linters?|typing|types|mypy|format|style|release|publish"
     r"|min|minimal|minimum|oldest|lowest|bench|benchmarks?|build|gpu|cuda|prod|production|deploy|docker|mutation"
-    r"|fuzz|windows|macos|pypy|conda|examples?|py2|py27|readthedocs|rtd)([-_.]|$)",
+    r"|fuzz|cov|coverage|pyright|ty|pyrefly|qa|pre-commit|debug|profile|windows|macos|pypy|conda|examples?|py2|py27|readthedocs|rtd)([-_.]|$)",
     re.IGNORECASE,
 )
 
@@ -44,7 +44,10 @@ class Use(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Requirements that belong together: `kind` is "extra", "group", "file" or "listed"; `where` names the place."""
+    """Requirements that belong together.
+
+    `kind` is "extra", "group", "file" or "listed"; `where` names the place to people.
+    """
 
     kind: str
     name: str
@@ -91,8 +94,10 @@ def sets(tree: Tree) -> list[Set]:
         *_extras(tree), *_groups(tree), *_files(tree), *_poetry(tree), *_pdm(tree), *_hatch(tree),
         *_pipenv(tree), *_tox(tree),
     ]  # fmt: skip
-    seen: set[tuple[str, str]] = set()
-    return [one for one in found if not ((one.kind, one.name) in seen or seen.add((one.kind, one.name)))]
+    first: dict[tuple[str, str], Set] = {}
+    for one in found:
+        first.setdefault((one.kind, one.name), one)
+    return list(first.values())
 
 
 def runtime(tree: Tree) -> list[str]:

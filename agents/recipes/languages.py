@@ -1,8 +1,7 @@
-"""Core: the ecosystems whose own tool builds and tests everything, so that little needs to be known of them."""
+"""Core: the ecosystems whose own tool builds and tests, so that little needs to be known of them."""
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
@@ -147,6 +146,14 @@ def ruby(tree: Tree) -> Iterator[Candidate]:
         )
 
 
+PHP_RUNNERS = {
+    "phpunit/phpunit": "vendor/bin/phpunit",
+    "pestphp/pest": "vendor/bin/pest",
+    "symfony/phpunit-bridge": "vendor/bin/simple-phpunit",
+    "nette/tester": "vendor/bin/tester tests",
+}
+
+
 def php(tree: Tree) -> Iterator[Candidate]:
     """Composer's packages and PHPUnit; PHPUnit of the host where they cannot be had."""
     if "composer.json" not in tree and not tree.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
@@ -169,12 +176,12 @@ def php(tree: Tree) -> Iterator[Candidate]:
         return
     scripts = table(composer.get("scripts"))
     name = next((name for name in ("test", "tests", "phpunit", "unit") if name in scripts), "")
-    own = {"phpunit/phpunit": "vendor/bin/phpunit", "pestphp/pest": "vendor/bin/pest",
-           "symfony/phpunit-bridge": "vendor/bin/simple-phpunit", "nette/tester": "vendor/bin/tester tests"}  # fmt: skip
-    runner = next((command for package, command in own.items() if package in needed), "")
+    runner = next((command for package, command in PHP_RUNNERS.items() if package in needed), "")
+    script = f"composer {name}" if name else ""
     for rank, command, said in (
-        (Rank.DIRECT, runner, "phpunit"), (Rank.WIDER if runner else Rank.DIRECT, name and f"composer {name}", f"script {name}"),
-    ):  # fmt: skip
+        (Rank.DIRECT, runner, runner),
+        (Rank.WIDER if runner else Rank.DIRECT, script, f"script {name}"),
+    ):
         if command and install:
             yield Candidate(rank, "php", Recipe(install, "", command, f"composer.json, {said}"))
     if runner in ("", "vendor/bin/phpunit", "vendor/bin/simple-phpunit"):
@@ -212,66 +219,4 @@ def perl(tree: Tree) -> Iterator[Candidate]:
         yield Candidate(Rank.WIDER, "perl", recipe)
 
 
-# --- One row each -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """An ecosystem that is known by a file at the top, and does the rest itself."""
-
-    kind: str
-    manifest: str  # a regular expression for the whole path
-    recipe: Recipe
-    tests: str = ""  # a path that shows that there are tests; where it is empty, there are
-
-
-ROWS = (
-    Row("elixir", "mix\\.exs",
-        Recipe("mix local.hex --force && mix deps.get", "mix compile", "mix test", "mix.exs"), r"(.*/)?test/.*\.exs"),
-    Row("erlang", "rebar\\.config",
-        Recipe("rebar3 get-deps", "rebar3 compile", "rebar3 do eunit, ct", "rebar.config")),
-    Row("ocaml", "dune-project",
-        Recipe("", "dune build", "dune runtest", "dune-project"), r"(.*/)?tests?/.*\.mli?"),
-    Row("haskell", "stack\\.yaml",
-        Recipe("stack setup", "stack build --test --no-run-tests", "stack test", "stack.yaml"), r"(.*/)?tests?/.*\.l?hs"),
-    Row("haskell", "[^/]+\\.cabal|cabal\\.project",
-        Recipe("cabal update", "cabal build all", "cabal test all", "cabal"), r"(.*/)?tests?/.*\.l?hs"),
-    Row("swift", "Package\\.swift",
-        Recipe("swift package resolve", "swift build", "swift test", "Package.swift"), r"Tests/.*\.swift"),
-    Row("dotnet", "[^/]+\\.(sln|slnx|csproj|fsproj)",
-        Recipe("dotnet restore", "dotnet build --no-restore", "dotnet test --no-build", "dotnet"),
-        r"(.*/)?[^/]*[Tt]ests?[^/]*\.(cs|fs|vb)(proj)?"),
-    Row("zig", "build\\.zig", Recipe("", "zig build", "zig build test", "build.zig")),
-    Row("julia", "Project\\.toml",
-        Recipe("julia --project=. -e 'using Pkg; Pkg.instantiate()'", "",
-               "julia --project=. -e 'using Pkg; Pkg.test()'", "Project.toml"), r"test/runtests\.jl"),
-    Row("dart", "pubspec\\.yaml", Recipe("dart pub get", "", "dart test", "pubspec.yaml"), r"test/.*_test\.dart"),
-    Row("clojure", "project\\.clj", Recipe("lein deps", "lein compile", "lein test", "project.clj"), r"test/.*\.cljc?"),
-    Row("scala", "build\\.sbt",
-        Recipe("sbt update", "sbt compile", "sbt test", "build.sbt"), r"(.*/)?src/test/.*\.scala"),
-    Row("crystal", "shard\\.yml", Recipe("shards install", "", "crystal spec", "shard.yml"), r"spec/.*\.cr"),
-    Row("nim", "[^/]+\\.nimble", Recipe("nimble install --depsOnly -y", "", "nimble test", "nimble"), r"tests/.*\.nim"),
-    Row("lua", "[^/]+\\.rockspec|\\.busted", Recipe("", "", "busted", "spec/"), r"spec/.*\.lua"),
-    Row("bazel", "MODULE\\.bazel|WORKSPACE(\\.bazel)?",
-        Recipe("bazel fetch //...", "bazel build //...", "bazel test //...", "bazel")),
-    Row("shell", "(tests?|spec)/[^/]+\\.bats", Recipe("", "", "bats --recursive tests", "bats")),
-    Row("r", "DESCRIPTION", Recipe("", "R CMD build .", "R CMD check --no-manual *.tar.gz", "DESCRIPTION"), r"tests/.*\.R"),
-)  # fmt: skip
-
-
-def rows(tree: Tree) -> Iterator[Candidate]:
-    """The ecosystems that one line says all about."""
-    for row in ROWS:
-        if not (found := tree.matching(row.manifest)):
-            continue
-        recipe = row.recipe
-        if row.kind == "shell":
-            recipe = Recipe("", "", words("bats", "--recursive", found[0].split("/")[0]), found[0])
-        if row.tests and not tree.matching(row.tests):
-            if recipe.build:
-                yield Candidate(Rank.BUILD, row.kind, Recipe(recipe.prepare, recipe.build, "", recipe.source))
-            continue
-        yield Candidate(Rank.DIRECT, row.kind, recipe)
-
-
-LANGUAGES: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (rust, go, jvm, ruby, php, perl, rows)
+LANGUAGES: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (rust, go, jvm, ruby, php, perl)

@@ -79,11 +79,12 @@ def _cmake(tree: Tree) -> Iterator[Candidate]:
 
 
 # Words of an option's name that tell of tests, and those that tell of something which tests do without.
-TEST_WORDS = {"TEST", "TESTS", "TESTING", "UNITTEST", "UNITTESTS", "CHECK", "CHECKS"}
+TEST_WORDS = {"TEST", "TESTS", "TESTING", "UNITTEST", "UNITTESTS"}
 OTHER_WORDS = {
-    "COVERAGE", "FUZZ", "FUZZING", "FUZZER", "FUZZERS", "VALGRIND", "MEMCHECK", "PERF", "PERFORMANCE", "BENCHMARK",
-    "BENCHMARKS", "INSTALL", "NETWORK", "REMOTE", "ONLINE", "EXAMPLES", "PYTHON", "SANITIZER", "DISABLE", "NO",
-    "WITHOUT", "SKIP", "EXTERNAL", "SYSTEM", "CUDA", "WERROR", "STRICT", "FETCH", "EXCLUDE", "STATIC", "TIDY",
+    "BENCHMARK", "BENCHMARKS", "COVERAGE", "CUDA", "DISABLE", "EXAMPLES", "EXCLUDE", "EXTERNAL", "FETCH",
+    "FUZZ", "FUZZER", "FUZZERS", "FUZZING", "INSTALL", "MEMCHECK", "NETWORK", "NO", "ONLINE", "PERF", "PERFORMANCE",
+    "PYTHON", "REMOTE", "SANITIZER", "SKIP", "STATIC", "STRICT", "SYSTEM", "TIDY", "VALGRIND", "WERROR",
+    "WITHOUT",
 }  # fmt: skip
 
 
@@ -96,7 +97,7 @@ def _test_options(texts: list[str]) -> list[str]:
         ):
             parts = set(name.upper().split("_"))
             off = not re.search(r"(?i)\sON\s*$", rest.strip() and f" {rest.strip()}")
-            if off and parts & TEST_WORDS - {"CHECK", "CHECKS"} and not parts & OTHER_WORDS:
+            if off and parts & TEST_WORDS and not parts & OTHER_WORDS:
                 found.append(name)
     return list(dict.fromkeys(found))[:6]
 

@@ -53,25 +53,28 @@ BY_SETTING = {
 }
 # What the tests themselves ask for: well-known helpers alone, so that no name is guessed into a package.
 BY_IMPORT = {
-    "hypothesis": "hypothesis", "mock": "mock", "freezegun": "freezegun", "time_machine": "time-machine",
-    "responses": "responses", "requests": "requests", "requests_mock": "requests-mock", "httpx": "httpx",
-    "respx": "respx", "trio": "trio", "anyio": "anyio", "yaml": "PyYAML", "toml": "toml", "tomli": "tomli",
-    "attr": "attrs", "attrs": "attrs", "six": "six", "parameterized": "parameterized", "coverage": "coverage",
-    "faker": "Faker", "factory": "factory-boy", "numpy": "numpy", "pandas": "pandas", "pytz": "pytz",
-    "dateutil": "python-dateutil", "simplejson": "simplejson", "jinja2": "Jinja2", "django": "Django",
-    "flask": "Flask", "aiohttp": "aiohttp", "webtest": "WebTest", "testfixtures": "testfixtures", "ddt": "ddt",
-    "docutils": "docutils", "dirty_equals": "dirty-equals", "syrupy": "syrupy", "pretend": "pretend",
-    "lxml": "lxml", "bs4": "beautifulsoup4", "PIL": "Pillow", "cryptography": "cryptography", "psutil": "psutil",
-    "pexpect": "pexpect", "sure": "sure", "jsonschema": "jsonschema", "setuptools": "setuptools",
-    "pkg_resources": "setuptools<81", "typing_extensions": "typing-extensions", "pydantic": "pydantic",
-    "pytest_asyncio": "pytest-asyncio", "pytest_httpbin": "pytest-httpbin", "pytest_mock": "pytest-mock",
-    "pytest_cases": "pytest-cases", "pytest_lazyfixture": "pytest-lazy-fixture", "nose": "nose",
-    "pytest_subtests": "pytest-subtests", "sybil": "sybil", "werkzeug": "Werkzeug", "uvloop": "uvloop",
-    "testtools": "testtools", "docopt": "docopt", "ujson": "ujson", "tornado": "tornado", "click": "click",
-    "pygments": "Pygments", "tox": "tox", "virtualenv": "virtualenv", "build": "build", "packaging": "packaging",
-    "sympy": "sympy", "scipy": "scipy", "sqlalchemy": "SQLAlchemy", "tqdm": "tqdm", "regex": "regex",
-    "inline_snapshot": "inline-snapshot", "approvaltests": "approvaltests", "xmlschema": "xmlschema",
-    "html5lib": "html5lib", "markdown": "Markdown", "commonmark": "commonmark", "wcwidth": "wcwidth",
+    "aiohttp": "aiohttp", "anyio": "anyio", "approvaltests": "approvaltests", "attr": "attrs",
+    "attrs": "attrs", "bs4": "beautifulsoup4", "build": "build", "click": "click",
+    "commonmark": "commonmark", "coverage": "coverage", "cryptography": "cryptography",
+    "dateutil": "python-dateutil", "ddt": "ddt", "dirty_equals": "dirty-equals", "django": "Django",
+    "docopt": "docopt", "docutils": "docutils", "factory": "factory-boy", "faker": "Faker",
+    "flask": "Flask", "freezegun": "freezegun", "html5lib": "html5lib", "httpx": "httpx",
+    "hypothesis": "hypothesis", "inline_snapshot": "inline-snapshot", "jinja2": "Jinja2",
+    "jsonschema": "jsonschema", "lxml": "lxml", "markdown": "Markdown", "mock": "mock", "nose": "nose",
+    "numpy": "numpy", "packaging": "packaging", "pandas": "pandas", "parameterized": "parameterized",
+    "pexpect": "pexpect", "PIL": "Pillow", "pkg_resources": "setuptools<81", "pretend": "pretend",
+    "psutil": "psutil", "pydantic": "pydantic", "pygments": "Pygments", "pytest_asyncio": "pytest-asyncio",
+    "pytest_cases": "pytest-cases", "pytest_httpbin": "pytest-httpbin",
+    "pytest_lazyfixture": "pytest-lazy-fixture", "pytest_mock": "pytest-mock",
+    "pytest_subtests": "pytest-subtests", "pytz": "pytz", "regex": "regex", "requests": "requests",
+    "requests_mock": "requests-mock", "responses": "responses", "respx": "respx", "scipy": "scipy",
+    "setuptools": "setuptools", "simplejson": "simplejson", "six": "six", "sqlalchemy": "SQLAlchemy",
+    "sure": "sure", "sybil": "sybil", "sympy": "sympy", "syrupy": "syrupy", "testfixtures": "testfixtures",
+    "testtools": "testtools", "time_machine": "time-machine", "toml": "toml", "tomli": "tomli",
+    "tornado": "tornado", "tox": "tox", "tqdm": "tqdm", "trio": "trio",
+    "typing_extensions": "typing-extensions", "ujson": "ujson", "uvloop": "uvloop",
+    "virtualenv": "virtualenv", "wcwidth": "wcwidth", "webtest": "WebTest", "werkzeug": "Werkzeug",
+    "xmlschema": "xmlschema", "yaml": "PyYAML",
 }  # fmt: skip
 BY_FIXTURE = {
     r"def test\w*\([^)]*\bmocker\b": "pytest-mock",
@@ -155,18 +158,12 @@ def _recipe(tree: Tree, chosen: list[Set], observed: list[str], test: str, sourc
     extras = [one.name for one in chosen if one.kind == "extra"]
     declared = {name for one in chosen for name in one.distributions}
     declared |= {normal(requirement) for requirement in runtime(tree)}
-    arguments: list[str] = []
-    if installable(tree):
-        arguments = _itself(tree, extras)
-    for one in chosen:
-        if one.kind == "file":
-            arguments += ["-r", one.name]
-        elif one.kind == "group":
-            arguments += ["--group", one.name]
-        elif one.kind == "listed":
-            arguments += spelled(one.requirements)
-    arguments += [name for name in observed if normal(name) not in declared]
-    arguments = [*arguments[:2], *once(arguments[2:])] if "-r" not in arguments else arguments
+    options = [["-r", one.name] for one in chosen if one.kind == "file"]
+    options += [["--group", one.name] for one in chosen if one.kind == "group"]
+    listed = [name for one in chosen if one.kind == "listed" for name in spelled(one.requirements)]
+    listed += [name for name in observed if normal(name) not in declared]
+    arguments = _itself(tree, extras) if installable(tree) else []
+    arguments += [part for option in options for part in option] + once(listed)
     newer = NEWER_PIP if any(one.kind == "group" for one in chosen) else ""
     where = _manifest(tree)
     said = ", ".join(once([where, *(label(one) for one in chosen), source] if where else [source]))
@@ -224,7 +221,10 @@ def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[
         folder = dirname(script)
         command = words("python", basename(script))
         yield Rank.GUESS, f"cd {words(folder)} && {command}" if folder else command, script
-    elif any("unittest" in tree.text(path) for path in tests[:READ_TESTS]):
+        return
+    texts = [tree.text(path) for path in tests[:READ_TESTS]]
+    # Where some tests are functions, unittest would pass them over and be green for the others, or for none.
+    if texts and all("TestCase)" in text and "pytest" not in text for text in texts):
         yield Rank.GUESS, _unittest(tree, tests), "unittest"
 
 

@@ -79,7 +79,7 @@ HINTS = {
 BRINGS = {"cmake": ("cc",), "meson": ("ninja", "cc")}  # what a program calls without being told to
 COMMAND = re.compile(
     r"(?:^|&&|\|\||[;|(\n]|\b(?:exec|env|xargs(?:\s-\S+)*|sh|bash)\s)\s*"  # where a command begins
-    r"(?:export\s+[^&;|\n]*&&\s*)?(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s+)*"  # variables before it
+    r"(?:export\s+[^&;|\n]*&&\s*)?(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s+)*"  # variables
     r"([\w./+@-]+)"
 )
 
@@ -144,8 +144,8 @@ TAIL = 20_000
 def tool_not_found(output: str, exit_code: int | None) -> str:
     """The program that a shell, make or env could not find in this output, else nothing.
 
-    A command that ended well lacked nothing. What a shell merely mentions counts only where the exit code, or a
-    tool that passes it on, says the same.
+    A command that ended well lacked nothing. What a shell merely mentions counts only where the exit code,
+    or a tool that passes it on, says the same.
     """
     if exit_code == 0:
         return ""

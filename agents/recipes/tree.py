@@ -58,7 +58,7 @@ class Tree:
         return next((path for path in paths if path in self._files), "")
 
     def matching(self, pattern: str, *, own: bool = False) -> list[str]:
-        """The paths that fit a regular expression whole, shallow ones first; `own` leaves out foreign code."""
+        """The paths that a regular expression fits whole, shallow first; `own` leaves foreign code out."""
         rule = re.compile(pattern)
         found = [name for name in self.names if rule.fullmatch(name) and not (own and FOREIGN.search(name))]
         return sorted(found, key=lambda name: (name.count("/"), name))

@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents.models import Host, Trial
-from agents.recipes import toolchains
+from agents.recipes import own_file, toolchains
 from agents.recipes.candidates import candidates
 from agents.recipes.recipe import Recipe
 from agents.runtime import commands, masking, paths, processes, starting, verdicts
@@ -142,7 +142,9 @@ def _recipes(project: Project, mirror: Mirror, sha: str) -> tuple[list[Recipe], 
         return [own], Trial.Why.CONFIGURED
     if not project.config.detect_commands:
         return [], Trial.Why.CONFIGURED
-    return candidates(Tree(mirror, sha)), Trial.Why.SEARCH
+    tree = Tree(mirror, sha)
+    named = own_file.read(tree.read(own_file.NAME))
+    return [*([named] if named else []), *candidates(tree)], Trial.Why.SEARCH
 
 
 def _queue(project: Project, sha: str, recipe: Recipe, why: str, ordinal: int) -> None:
@@ -313,7 +315,8 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
     _end(
         trial, outcome, problem=verdict.problem, step=verdict.step, exit_code=verdict.exit_code,
         steps=verdict.steps, failed=list(verdict.tests.failed), failed_count=verdict.tests.failed_count,
-        total=verdict.tests.total, flaky=list(verdict.flaky), tail=verdict.tail,
+        total=verdict.tests.total, broke_off=verdict.tests.broke_off, flaky=list(verdict.flaky),
+        tail=verdict.tail,
     )  # fmt: skip
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -370,6 +373,13 @@ def _found_green(project: Project, trial: Trial) -> None:
 
 def _keep_commands(project: Project, trial: Trial) -> None:
     """Its commands become the project's, with limits by the time that they took here."""
+    if changes := _settings_of(project, trial):
+        configure(project, changes, actor=SYSTEM, is_tried=True)
+    Trial.objects.filter(pk=trial.pk).update(is_kept=True)
+
+
+def _settings_of(project: Project, trial: Trial) -> dict[str, Any]:
+    """What the project's settings would be with this trial's commands."""
     changes: dict[str, Any] = {}
     if trial.why == Trial.Why.SEARCH:
         changes = {
@@ -381,9 +391,7 @@ def _keep_commands(project: Project, trial: Trial) -> None:
         limit = max(LIMIT_MIN, ceil(LIMIT_FACTOR * took.get(name, 0)))
         if limit > getattr(config, f"{key}_timeout"):
             changes[f"{key}_timeout"] = float(limit)
-    if changes:
-        configure(project, changes, actor=SYSTEM, is_tried=True)
-    Trial.objects.filter(pk=trial.pk).update(is_kept=True)
+    return changes
 
 
 def _found_none(project: Project, tried: list[Trial]) -> None:
@@ -392,10 +400,9 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
     state = Base.RED if best.outcome == Trial.Outcome.RED else Base.BROKEN
     red = {
         "step": best.step, "exit_code": best.exit_code, "failed": best.failed,
-        "failed_count": best.failed_count, "total": best.total,
+        "failed_count": best.failed_count, "total": best.total, "broke_off": best.broke_off,
+        "settings": _settings_of(project, best),
     }  # fmt: skip
-    if state == Base.RED and best.step == commands.TESTS:
-        _keep_commands(project, best)
     compared = verdicts.compare_red(project, red) if state == Base.RED else None
     if compared and compared.is_no_worse:
         base.set_base(

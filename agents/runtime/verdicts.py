@@ -48,6 +48,7 @@ class Verdict:
         return {
             "step": self.step, "exit_code": self.exit_code, "failed": list(self.tests.failed),
             "failed_count": self.tests.failed_count, "total": self.tests.total,
+            "broke_off": self.tests.broke_off,
         }  # fmt: skip
 
 
@@ -60,18 +61,18 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     first = next((step for step in steps if step["name"] == commands.TESTS), None)
     again = next((step for step in steps if step["name"] == commands.AGAIN), None)
     green = not reason and last.get("code") == 0
-    tests = _tests(folder, first, commands.FIRST) if first and (again or not green) else Tests()
+    tests = _tests(folder, first, commands.FIRST) if first else Tests()
     flaky: tuple[str, ...] = ()
     if again:
-        second = _tests(folder, again, commands.SECOND) if not green else Tests()
-        flaky = failures.flaky(tests, second)
+        second = _tests(folder, again, commands.SECOND)
+        flaky = failures.flaky(tests, second) or (() if not green else tests.failed)
         tests = second
     told = [
         {"name": each.get("name", ""), "code": each.get("code"), "seconds": each.get("seconds", 0)}
         for each in steps
     ]
     if green:
-        return Verdict(True, told, flaky=flaky, tail=tail)
+        return Verdict(True, told, tests=Tests(total=tests.total), flaky=flaky, tail=tail)
     name = str(last.get("name", "")).removesuffix(" again") or "verification"
     code = last.get("code")
     fault = "" if tests.failed else faults.environment_fault(tail, code, reason)
@@ -115,8 +116,9 @@ def compare_red(project: Project, red: dict[str, Any]) -> failures.Comparison | 
 
 def _as_tests(red: dict[str, Any]) -> Tests:
     return Tests(
-        failed=tuple(red.get("failed", ())), total=red.get("total"), failed_count=red.get("failed_count")
-    )
+        failed=tuple(red.get("failed", ())), total=red.get("total"), failed_count=red.get("failed_count"),
+        broke_off=bool(red.get("broke_off")),
+    )  # fmt: skip
 
 
 def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:

@@ -1,0 +1,196 @@
+"""Core: reading reports in the format of JUnit, as most runners can write them.
+
+Whoever wrote the tests wrote these files, too: links and pipes are not opened, number, size and depth are
+bounded, and a file with a document type is refused, so that there are no entities to expand.
+"""
+
+import os
+import stat
+from collections import Counter
+from pathlib import Path
+from xml.parsers import expat
+
+from agents.reading.results import COUNT_MAX, NAME_MAX, Tests, bounded, numbered, tidy
+
+FILES_MAX = 2_000
+ENTRIES_MAX = 20_000
+FOLDERS_DEEP = 4
+BYTES_MAX = 16 * 1024 * 1024  # of one report
+ALL_BYTES_MAX = 64 * 1024 * 1024
+DEPTH_MAX = 40
+CASES_MAX = 1_000_000
+RED = {"failure", "error"}
+SAYS_NOTHING = {"", "test", "suite"}  # what node writes as the class of each test
+
+Place = tuple[tuple[str, ...], str]  # the suites around a test, its name
+
+
+class UnusableReport(Exception):
+    """Not a report, or one that goes beyond the limits."""
+
+
+def read_reports(folder: Path, root: str = "") -> Tests | None:
+    """The tests of all reports in this folder and below it; None where there is no usable one.
+
+    `root`: a path that is another one in the next run, such as the run's own folder; it is cut out of names.
+    A report that cannot be read counts as broken off, as the tests in it are unknown.
+    """
+    found: list[str] = []
+    total = failed = 0
+    used = broken = 0
+    left = ALL_BYTES_MAX
+    for path in _files(folder):
+        data = _read(path, min(BYTES_MAX, left))
+        if data is None:
+            broken += 1
+            continue
+        left -= len(data)
+        report = Report(root)
+        try:
+            report.read(data)
+        except UnusableReport:
+            broken += 1
+            continue
+        if not report.is_report:
+            continue  # another kind of XML, such as one of coverage
+        used += 1
+        found += report.failed()
+        total += report.total
+        failed += max(report.failures, report.told)
+    if not used:
+        return None
+    return Tests(bounded(numbered(found)), total, min(failed, COUNT_MAX), broke_off=bool(broken))
+
+
+def _files(folder: Path) -> list[Path]:
+    """The XML files below the folder, sorted; links are not followed."""
+    found: list[Path] = []
+    seen = 0
+    waiting = [(folder, 0)]
+    while waiting:
+        place, depth = waiting.pop()
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    seen += 1
+                    if seen > ENTRIES_MAX or len(found) >= FILES_MAX:
+                        return sorted(found)
+                    if entry.is_dir(follow_symlinks=False) and depth < FOLDERS_DEEP:
+                        waiting.append((place / entry.name, depth + 1))
+                    elif entry.name.lower().endswith(".xml"):
+                        found.append(place / entry.name)
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def _read(path: Path, limit: int) -> bytes | None:
+    """What a regular file holds; None for anything else and for more than `limit` bytes."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return None
+            data = file.read(limit + 1)
+        except OSError:
+            return None
+    return data if len(data) <= limit else None
+
+
+class Report:
+    """One report while it is read: its failed cases, and what its outermost suites say they add up to."""
+
+    def __init__(self, root: str = "") -> None:
+        self.root = root
+        self.is_report = False
+        self.total = 0
+        self.failures = 0
+        self.told = 0
+        self._open: list[str] = []
+        self._suites: list[str] = []
+        self._depth_of_told: int | None = None
+        self._name = ""
+        self._has_class = self._is_red = self._is_skipped = self._is_not_run = False
+        self._red: list[Place] = []
+        self._later_green: Counter[Place] = Counter()
+
+    def read(self, data: bytes) -> None:
+        """Read one file; raises UnusableReport."""
+        parser = expat.ParserCreate("utf-8")
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        try:
+            parser.Parse(data, True)
+        except (expat.ExpatError, ValueError) as error:
+            raise UnusableReport(str(error)) from error
+
+    def failed(self) -> list[str]:
+        """Names of the failed cases, in order. One that passed when it was tried again is left out.
+
+        It still counts among the failures: two tests of one name in one suite look the same.
+        """
+        return [name for suite, name in self._red if not self._later_green[suite, name]]
+
+    def _refuse(self, *_: object) -> None:
+        raise UnusableReport("a document type")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if len(self._open) >= DEPTH_MAX or self.total > CASES_MAX:
+            raise UnusableReport("too deep or too many")
+        if tag in {"testsuites", "testsuite"}:
+            self.is_report = True
+            self._suite(tag, attributes)
+        elif tag == "testcase":
+            self._case(attributes)
+        elif self._open and self._open[-1] == "testcase":
+            self._is_red |= tag in RED
+            self._is_skipped |= tag == "skipped"
+        self._open.append(tag)
+
+    def _suite(self, tag: str, attributes: dict[str, str]) -> None:
+        told = [_count(attributes[word]) for word in ("failures", "errors") if word in attributes]
+        # Only the outermost that counts at all: inner ones are in its sum.
+        if told and self._depth_of_told is None:
+            self._depth_of_told = len(self._open)
+            self.told += sum(told)
+        if tag == "testsuite":
+            self._suites.append(attributes.get("name", "")[:NAME_MAX])
+
+    def _case(self, attributes: dict[str, str]) -> None:
+        self.total += 1
+        group = attributes.get("classname", "")
+        name = attributes.get("name", "")
+        self._has_class = group not in SAYS_NOTHING
+        if not self._has_class:
+            self._name = " > ".join([*self._suites, name])
+        else:
+            self._name = name if group == name else f"{group} > {name}"
+        # ctest: what could not be started is red for it.
+        self._is_not_run = attributes.get("status") == "notrun" and "result" not in attributes
+        self._is_red = self._is_skipped = False
+
+    def _end(self, tag: str) -> None:
+        self._open.pop()
+        if tag == "testsuite" and self._suites:
+            self._suites.pop()
+        if self._depth_of_told == len(self._open):
+            self._depth_of_told = None
+        if tag == "testcase":
+            self._end_case()
+
+    def _end_case(self) -> None:
+        place = (tuple(self._suites), tidy(self._name, self.root) or "a test without a name")
+        if self._is_not_run or (self._is_red and not self._is_skipped):
+            self.failures += 1
+            self._red.append(place)
+            self._later_green[place] = 0
+        elif self._has_class and not self._is_skipped:
+            self._later_green[place] += 1
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 7 else 0

@@ -1,0 +1,74 @@
+"""Core: the tests of one run as values, and names that are the same in two runs of the same code.
+
+Names come from programs that nobody trusts: they are bounded in number and length and hold no control
+characters. Whoever shows them still has to escape them.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+NAMES_MAX = 500
+NAME_MAX = 300
+COUNT_MAX = 9_999_999
+
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\s]+")
+# A duration at the end, in brackets as runners print it; words such as "waits 5s" belong to the name.
+DURATION = re.compile(r"\s*[(\[]\s?\d{1,9}(?:[.,]\d{1,9})?\s?(?:ns|us|µs|μs|ms|s|sec|seconds?|m)\s?[)\]]$")
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{4,16}\b|\b0x[0-9a-fA-F]{9,16}\b")
+TEMPORARY = re.compile(r"(?:/private)?(?:/var/folders|/var/tmp|/tmp)/[^\s'\"\]\),:]{1,300}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """What a run says about its tests.
+
+    `failed`: sorted, unique, at most NAMES_MAX names. `total`: how many ran. `failed_count`: how many failed
+    or broke with an error; larger than the number of names where some have none. None: nothing says so.
+    `broke_off`: the runner says that it stopped before all tests had run.
+    """
+
+    __test__ = False  # pytest would take a class of this name for tests
+
+    failed: tuple[str, ...] = ()
+    total: int | None = None
+    failed_count: int | None = None
+    broke_off: bool = False
+
+    @property
+    def are_all_named(self) -> bool:
+        """Whether each failed test is known by its name, as far as the runner's own count says."""
+        return self.failed_count is not None and self.failed_count <= len(self.failed)
+
+
+def tidy(name: str, root: str = "") -> str:
+    """A test's name without what differs between two runs: durations, addresses, temporary paths, `root`.
+
+    Empty where nothing of it is left. A long one ends in a digest of the whole, so that two stay two.
+    """
+    if root:
+        name = name.replace(root, "")
+    name = UNPRINTABLE.sub(" ", name[: 10 * NAME_MAX]).strip()
+    name = DURATION.sub("", name)
+    name = TEMPORARY.sub("/tmp/…", ADDRESS.sub("0x…", name)).strip()  # noqa: S108 - a word in a name
+    if len(name) > NAME_MAX:
+        digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:12]
+        name = f"{name[: NAME_MAX - 14]}… {digest}"
+    return name
+
+
+def numbered(names: Iterable[str]) -> tuple[str, ...]:
+    """The names in order, the second of one name as `name (2)`: two failures stay two."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(f"{name[: NAME_MAX - 10]} ({seen[name]})" if seen[name] > 1 else name)
+    return tuple(found)
+
+
+def bounded(names: Iterable[str]) -> tuple[str, ...]:
+    """What a row may hold: the first NAMES_MAX of the sorted names."""
+    return tuple(sorted(set(names))[:NAMES_MAX])

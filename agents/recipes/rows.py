@@ -1,0 +1,128 @@
+"""Core: the ecosystems of which one line says all: a file that shows them, the commands of their tool."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from agents.recipes.ranks import Candidate, Rank
+from agents.recipes.recipe import Recipe
+from agents.recipes.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An ecosystem: `manifest` and `tests` are regular expressions for whole paths.
+
+    Where `tests` is empty, nothing tells whether there are tests, and the tool is asked to run them.
+    """
+
+    kind: str
+    manifest: str
+    recipe: Recipe
+    tests: str = ""
+
+
+ROWS = (
+    Row(
+        "elixir",
+        r"mix\.exs",
+        Recipe("mix local.hex --force && mix deps.get", "mix compile", "mix test", "mix.exs"),
+        r"(.*/)?test/.*\.exs",
+    ),
+    Row(
+        "erlang",
+        r"rebar\.config",
+        Recipe("rebar3 get-deps", "rebar3 compile", "rebar3 eunit", "rebar.config"),
+    ),
+    Row(
+        "ocaml",
+        r"dune-project",
+        Recipe("", "dune build", "dune runtest", "dune-project"),
+        r"(.*/)?tests?/.*\.mli?",
+    ),
+    Row(
+        "haskell",
+        r"stack\.yaml",
+        Recipe("stack setup", "stack build --test --no-run-tests", "stack test", "stack.yaml"),
+        r"(.*/)?tests?/.*\.l?hs",
+    ),
+    Row(
+        "haskell",
+        r"[^/]+\.cabal|cabal\.project",
+        Recipe("cabal update", "cabal build --enable-tests all", "cabal test all", "cabal"),
+        r"(.*/)?tests?/.*\.l?hs",
+    ),
+    Row(
+        "swift",
+        r"Package\.swift",
+        Recipe("swift package resolve", "swift build", "swift test", "Package.swift"),
+        r"Tests/.*\.swift",
+    ),
+    Row(
+        "dotnet",
+        r"[^/]+\.(sln|slnx|csproj|fsproj)",
+        Recipe("dotnet restore", "dotnet build --no-restore", "dotnet test --no-build", "the .NET project"),
+        r"(.*/)?[^/]*[Tt]ests?[^/]*\.(cs|fs|vb)(proj)?",
+    ),
+    Row("zig", r"build\.zig", Recipe("", "zig build", "zig build test", "build.zig")),
+    Row(
+        "julia",
+        r"Project\.toml",
+        Recipe(
+            "julia --project=. -e 'using Pkg; Pkg.instantiate()'",
+            "",
+            "julia --project=. -e 'using Pkg; Pkg.test()'",
+            "Project.toml",
+        ),
+        r"test/runtests\.jl",
+    ),
+    Row(
+        "dart",
+        r"pubspec\.yaml",
+        Recipe("dart pub get", "", "dart test", "pubspec.yaml"),
+        r"test/.*_test\.dart",
+    ),
+    Row(
+        "clojure",
+        r"project\.clj",
+        Recipe("lein deps", "lein compile", "lein test", "project.clj"),
+        r"test/.*\.cljc?",
+    ),
+    Row(
+        "scala",
+        r"build\.sbt",
+        Recipe("sbt update", "sbt compile", "sbt test", "build.sbt"),
+        r"(.*/)?src/test/.*\.scala",
+    ),
+    Row("crystal", r"shard\.yml", Recipe("shards install", "", "crystal spec", "shard.yml"), r"spec/.*\.cr"),
+    Row(
+        "nim",
+        r"[^/]+\.nimble",
+        Recipe("nimble install --depsOnly -y", "nimble build", "nimble test", "the nimble file"),
+        r"tests/.*\.nim",
+    ),
+    Row("lua", r"[^/]+\.rockspec|\.busted", Recipe("", "", "busted", "spec/"), r"spec/.*\.lua"),
+    Row(
+        "bazel",
+        r"MODULE\.bazel|WORKSPACE(\.bazel)?",
+        Recipe("", "bazel build //...", "bazel test //...", "bazel"),
+    ),
+    Row("shell", r"tests/[^/]+\.bats", Recipe("", "", "bats --recursive tests", "tests/*.bats")),
+    Row("shell", r"test/[^/]+\.bats", Recipe("", "", "bats --recursive test", "test/*.bats")),
+    Row(
+        "r",
+        r"DESCRIPTION",
+        Recipe("", "R CMD build --no-build-vignettes .", "R CMD check --no-manual *.tar.gz", "DESCRIPTION"),
+        r"tests/.*\.R",
+    ),
+)
+
+
+def rows(tree: Tree) -> Iterator[Candidate]:
+    """What could build and test a project of one of these ecosystems."""
+    for row in ROWS:
+        if not tree.matching(row.manifest):
+            continue
+        if not row.tests or tree.matching(row.tests):
+            yield Candidate(Rank.DIRECT, row.kind, row.recipe)
+        elif row.recipe.build:
+            yield Candidate(Rank.BUILD, row.kind, replace(row.recipe, test=""))

@@ -1,0 +1,228 @@
+"""Core: the jobs that the files of a continuous integration service describe.
+
+The files are hostile: they are read as nodes within bounds, no tag makes anything, and aliases are not
+expanded without end.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from agents.recipes.tree import Tree, at, strings, table
+from tasks.yaml_files import FaultyFile, compose
+
+FILES = 8  # that are read
+CHARACTERS = 60_000  # of one file
+NODES = 8_000  # that are taken out of one file
+DEPTH = 12
+JOBS = 40
+STEPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One script of a job, where it runs, and the variables that are set for it."""
+
+    text: str
+    name: str = ""
+    folder: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Steps that run one after another on a fresh machine."""
+
+    file: str
+    name: str
+    steps: list[Step] = field(default_factory=list)
+
+
+def jobs(tree: Tree) -> Iterator[Job]:
+    """The jobs of every service whose files lie in the repository, up to a bound."""
+    rows = (
+        (r"\.github/workflows/[^/]+\.ya?ml", _github),
+        (r"\.gitlab-ci\.ya?ml", _gitlab),
+        (r"\.travis\.ya?ml", _travis),
+        (r"\.circleci/config\.ya?ml", _circle),
+        (r"\.?azure-pipelines[\w.-]*\.ya?ml|\.azure-pipelines/[^/]+\.ya?ml", _azure),
+        (r"\.cirrus\.ya?ml", _cirrus),
+        (r"\.builds?/[^/]+\.ya?ml|\.build\.ya?ml", _sourcehut),
+    )
+    seen = 0
+    for pattern, read_jobs in rows:
+        for path in tree.matching(pattern):
+            seen += 1
+            if seen > FILES:
+                return
+            for number, job in enumerate(read_jobs(path, load(tree.text(path)))):
+                if number >= JOBS:
+                    break
+                yield job
+
+
+def load(text: str) -> dict[str, Any]:
+    """A YAML file of tables, lists and strings; every scalar is text, and "3.10" stays what it is.
+
+    Empty where it is no such file. What lies beyond the bounds is left out.
+    """
+    try:
+        root = compose(text, CHARACTERS)
+    except (FaultyFile, yaml.YAMLError, ValueError):
+        return {}
+    return table(_Reader(NODES).value(root, DEPTH))
+
+
+class _Reader:
+    """Takes values out of nodes, and no more of them than it may; an alias costs what it stands for."""
+
+    def __init__(self, nodes: int) -> None:
+        self.left = nodes
+
+    def value(self, node: yaml.Node | None, depth: int) -> Any:
+        self.left -= 1
+        if self.left < 0 or depth < 0:
+            return None
+        if isinstance(node, yaml.ScalarNode):
+            return str(node.value)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, depth - 1) for item in node.value if self.left > 0]
+        if isinstance(node, yaml.MappingNode):
+            return self._table(node, depth)
+        return None
+
+    def _table(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, below in node.value:
+            if self.left <= 0:
+                break
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            value = self.value(below, depth - 1)
+            if key.value == "<<":  # what is merged in gives way to what stands there itself
+                for merged in value if isinstance(value, list) else [value]:
+                    found = {**table(merged), **found}
+            else:
+                found[str(key.value)] = value
+        return found
+
+
+def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
+    for key, job in table(data.get("jobs")).items():
+        runs_on = " ".join(strings(at(job, "runs-on"))) or "linux"
+        if re.search(r"(?i)windows|macos|mac-", runs_on) and "${{" not in runs_on:
+            continue
+        defaults = at(job, "defaults", "run") or at(data, "defaults", "run")
+        steps = []
+        for step in at(job, "steps") or [] if isinstance(at(job, "steps"), list) else []:
+            text, condition = at(step, "run"), str(at(step, "if") or "")
+            shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
+            if not isinstance(text, str) or not re.match(r"(ba)?sh\b", shell):
+                continue
+            if condition and not re.search(r"(?i)ubuntu|linux|success\(\)", condition):
+                continue
+            folder = str(at(step, "working-directory") or at(defaults, "working-directory") or "")
+            variables = _variables(table(at(data, "env")), table(at(job, "env")), table(at(step, "env")))
+            steps.append(Step(text, str(at(step, "name") or ""), folder, variables))
+        yield Job(path, str(at(job, "name") or key), steps)
+
+
+def _gitlab(path: str, data: dict[str, Any]) -> Iterator[Job]:
+    before = at(data, "before_script") or at(data, "default", "before_script")
+    for key, job in data.items():
+        job = {**table(data.get(str(at(job, "extends")))), **table(job)}
+        if not job.get("script") or key.startswith("."):
+            continue
+        variables = _variables(table(data.get("variables")), table(job.get("variables")))
+        lines = [*_texts(job.get("before_script") or before), *_texts(job.get("script"))]
+        yield Job(path, key, [Step(line, key, "", variables) for line in lines])
+
+
+def _travis(path: str, data: dict[str, Any]) -> Iterator[Job]:
+    phases = ("before_install", "install", "before_script", "script")
+    lines = [Step(line, phase) for phase in phases for line in _texts(data.get(phase))]
+    if data.get("script"):
+        yield Job(path, "script", lines)
+
+
+def _circle(path: str, data: dict[str, Any]) -> Iterator[Job]:
+    for key, job in table(data.get("jobs")).items():
+        steps = []
+        for step in at(job, "steps") if isinstance(at(job, "steps"), list) else []:
+            run = at(step, "run")
+            text = run if isinstance(run, str) else at(run, "command")
+            if isinstance(text, str):
+                folder = str(at(run, "working_directory") or "")
+                steps.append(
+                    Step(text, str(at(run, "name") or ""), folder, _variables(table(at(run, "environment"))))
+                )
+        yield Job(path, key, steps)
+
+
+def _azure(path: str, data: dict[str, Any]) -> Iterator[Job]:
+    """Lists of steps lie in stages, in jobs or at the top."""
+    queue: list[tuple[Any, str]] = [(data, "")]
+    for _ in range(400):
+        if not queue:
+            return
+        value, name = queue.pop(0)
+        below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+        label = str(at(value, "displayName") or at(value, "job") or name)
+        steps = at(value, "steps")
+        if isinstance(steps, list):
+            found = [
+                Step(text, str(at(step, "displayName") or ""), str(at(step, "workingDirectory") or ""),
+                     _variables(table(at(step, "env"))))
+                for step in steps if isinstance(text := at(step, "script") or at(step, "bash"), str)
+            ]  # fmt: skip
+            yield Job(path, label, found)
+        queue += [(item, label) for item in below if isinstance(item, dict | list)]
+
+
+def _cirrus(path: str, data: dict[str, Any]) -> Iterator[Job]:
+    for key, job in data.items():
+        if key.endswith("task") and not re.search(r"(?i)freebsd|windows|macos", str(sorted(table(job)))):
+            lines = [
+                Step(text, name)
+                for name, value in table(job).items() if name.endswith("_script")
+                for text in _texts(value)
+            ]  # fmt: skip
+            yield Job(path, str(at(job, "name") or key), lines)
+
+
+def _sourcehut(path: str, data: dict[str, Any]) -> Iterator[Job]:
+    tasks = data.get("tasks")
+    steps = [
+        Step(text, name)
+        for task in (tasks if isinstance(tasks, list) else [])
+        for name, text in table(task).items() if isinstance(text, str)
+    ]  # fmt: skip
+    yield Job(path, "tasks", steps)
+
+
+def _texts(value: object) -> list[str]:
+    """The scripts of a list that may hold lists, as services let people write them."""
+    if isinstance(value, list):
+        return [text for item in value[:STEPS] for text in strings(item)]
+    return strings(value)
+
+
+def _variables(*tables: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Plain variables that a script may want; no expression, and nothing that is called a secret."""
+    merged: dict[str, Any] = {}
+    for one in tables:
+        merged |= one
+    return tuple(
+        (name, value)
+        for name, value in list(merged.items())[:20]
+        if re.fullmatch(r"[A-Za-z_]\w{0,60}", name)
+        and isinstance(value, str)
+        and re.fullmatch(r"[\w .,:/=+@%-]{0,200}", value)
+        and not re.search(
+            r"(?i)token|secret|password|key|colou?r|^(PIP|CARGO|UV|NPM|RUSTUP)_|^\w*FLAGS$|_VERSION$|^(PATH|HOME|CI|SHELL|IFS|ENV|BASH_ENV|LD_\w+)$",
+            name,
+        )
+    )
