@@ -21,6 +21,8 @@ TOOLCHAINS = {
     "phpunit": ("phpunit",),
     "composer": ("composer",),
     "autoreconf": ("autoconf", "automake", "libtool", "gettext", "texinfo"),
+    "autopoint": ("autopoint",),
+    "help2man": ("help2man",),
     "pkg-config": ("pkg-config",),
     "cc": ("gcc", "libc6-dev"),
     "c++": ("g++",),

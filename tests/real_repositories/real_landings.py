@@ -42,7 +42,7 @@ def test_the_rest_end_in_one_card_before_any_coder(outcomes: list[Outcome]) -> N
     assert {one.package: one.why for one in outcomes if one.ended == "failed"} == {}
 
 
-def test_a_card_says_what_the_machine_lacks(outcomes: list[Outcome]) -> None:
+def test_a_card_says_what_is_lacking(outcomes: list[Outcome]) -> None:
     lacking = {package.slug: package.lacks for package in PACKAGES if package.lacks}
     for one in outcomes:
         if one.ended == "card" and one.package in lacking:

@@ -28,7 +28,9 @@ FOLDER = ROOT / "var" / "repositories"
 ARCHIVES, REMOTES = FOLDER / "archives", FOLDER / "remotes"
 SECONDS = 600  # for one call of a registry's client
 MAX_BYTES = 64 * 1024 * 1024  # of one archive
-WRITTEN_BY_PACKING = re.compile(r"PKG-INFO|.+\.egg-info|\.pc|\.cargo_vcs_info\.json")
+WRITTEN_BY_PACKING = re.compile(
+    r"PKG-INFO|.+\.egg-info|\.pc|\.cargo_vcs_info\.json|metadata\.yml|checksums\.yaml\.gz"
+)
 SIZES = re.compile(r"\.tar\.(gz|bz2|xz)$|\.tgz$")
 
 
