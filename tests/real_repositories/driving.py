@@ -105,9 +105,9 @@ def drive(package: Package, database: Path) -> Outcome:
         _drive(package, made, fresh, outcome)
     finally:
         made.end_everything()
-        for folder in (home / "runs").glob("*"):
+        for folder in (*home.glob("runs/*"), *home.glob("trials/*")):
             processes.end_all(processes.working_in(folder), 1.0)
-        for name in ("runs", "env", "mirrors"):  # large; database and logs tell what happened
+        for name in ("runs", "trials", "env", "mirrors"):  # large; database and logs tell what happened
             shutil.rmtree(home / name, ignore_errors=True)
     return outcome
 

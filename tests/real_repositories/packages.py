@@ -42,7 +42,8 @@ def _debian(ecosystem: str, name: str, **more: Any) -> Package:
 PACKAGES = (
     _python("click", "8.1.6", "8.1.7"),  # setuptools, src layout, tox.ini
     _python("humanize", "4.8.0", "4.9.0"),  # hatchling, version by tags, an extra with what the tests need
-    _python("attrs", "23.2.0"),  # hatchling, several extras, tox
+    _python("more-itertools", "10.6.0", "10.7.0"),  # flit, a Makefile as well, unittest
+    _python("webcolors", "24.11.1"),  # pdm, nox
     _python("idna", "3.6", "3.7"),  # flit, unittest
     _python("packaging", "23.2", "24.0"),  # flit; what the tests need is nowhere but in the tests
     _python("pluggy", "1.4.0", "1.5.0"),  # setuptools_scm: the version comes from tags
