@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # What runs the suite for us, if anything.
 TRY :=
 
-.PHONY: run test test-agents setup setup-dev axe lint check clean
+.PHONY: run test test-agents test-repositories setup setup-dev axe lint check clean
 
 run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
@@ -19,6 +19,12 @@ test-agents: setup-dev
 	@$(BIN)/python -m tests.real_agents.install
 	$$(test "$$(id -u)" = 0 || ! unshare --map-root-user --net true 2>/dev/null || echo unshare --map-root-user) \
 	$(BIN)/python -m pytest --numprocesses 2 tests/real_agents/test_stub.py tests/real_agents/real_*.py
+
+# Published source packages of many ecosystems as strangers' repositories. Not part of `test`: it needs the package
+# registries and about an hour. Toolchains are installed by apt-get where root may.
+test-repositories: setup-dev
+	@$(BIN)/python -m tests.real_repositories.install
+	$(BIN)/python -m pytest -n0 tests/real_repositories/real_landings.py
 
 setup: $(VENV)/.installed var/secret-key
 	@$(BIN)/python manage.py migrate --verbosity 0
