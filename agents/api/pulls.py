@@ -4,6 +4,7 @@ A claim is made with the agent's own token, everything else with the token of th
 """
 
 import secrets
+from copy import copy
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -26,7 +27,7 @@ from tasks import idempotency
 from tasks.errors import Refused
 from tasks.events import record
 from tasks.locking import locked
-from tasks.models import Project
+from tasks.models import Project, Task
 from tasks.repository_urls import redact
 
 NOTHING_SECONDS = 10  # between two questions for work where there is none
@@ -176,10 +177,10 @@ class BeatView(PulledRunView):
         said = dict(body.validated_data)
         log = said.pop("log")
         run = self.run_of(request, pk)
-        return idempotency.once(request, lambda: (self._beaten(run, log, said), 200))
+        return idempotency.once(request, lambda: (self._beaten(copy(run), log, said), 200))
 
     def _beaten(self, run: Run, log: str, usage: dict[str, Any]) -> dict[str, Any]:
-        locked(Run.objects).get(pk=run.pk)  # two beats at once write one after the other
+        locked(Task.objects).get(pk=run.task_id)  # two beats at once write one after the other
         reason = pulling.beat(run, log=log, usage=usage)
         run.refresh_from_db(fields=["status"])
         seconds = settings.DURATIONS["pull_lease"]

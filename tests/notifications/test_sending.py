@@ -446,12 +446,13 @@ def test_both_jobs_are_scheduled_and_the_bell_rings_once(db: None, monkeypatch: 
 
     from disputes.apps import schedule_jobs
     from disputes.telling import bell
+    from tasks import broker
 
     schedule_jobs(sender=apps.get_app_config("disputes"))
     functions = set(Schedule.objects.values_list("func", flat=True))
     assert {"disputes.telling.jobs.tell", "disputes.telling.jobs.tidy"} <= functions
     rung: list[str] = []
-    monkeypatch.setattr(bell, "async_task", lambda name, **kwargs: rung.append(name))
+    monkeypatch.setattr(broker, "async_task", lambda name, **kwargs: rung.append(name))
     bell.ring(1)
     bell.ring(2)
     assert rung == ["disputes.telling.jobs.tell"]
