@@ -67,7 +67,9 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
         return page(request, "agents/import_tasks.html", context | {"report": report, "created": created})
     for note in report.notes[:5]:
         messages.info(request, note)
-    messages.success(request, f"{len(report.created)} tasks created, {len(report.updated)} updated.")
+    count = len(report.created)
+    created = "1 task" if count == 1 else f"{count} tasks"
+    messages.success(request, f"{created} created, {len(report.updated)} updated.")
     return redirect("board", slug)
 
 

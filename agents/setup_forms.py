@@ -17,7 +17,10 @@ COMMAND_MAX = 10_000  # characters
 
 
 class CommandsForm(forms.Form):
-    """The three commands and how long each may take. `mark` names the values that the page showed."""
+    """The three commands and how long each may take. `mark` names the values that the page showed.
+
+    Where the project has none, those that came closest are filled in; they count once they are saved.
+    """
 
     mark = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
 
@@ -25,7 +28,10 @@ class CommandsForm(forms.Form):
         told = ProjectSettings.salvaged(project.settings)[0].to_json()
         self.now = {key: told[key] for key in (*COMMANDS, *LIMITS)}
         self.shown = sha256(json.dumps(self.now).encode()).hexdigest()[:16]
-        initial = {key: f"{value:g}" if key in LIMITS else value for key, value in self.now.items()}
+        offered = {} if any(self.now[key] for key in COMMANDS) else project.base_red.get("settings", {})
+        self.is_offer = any(offered.get(key) for key in COMMANDS)
+        values = {key: offered.get(key, value) for key, value in self.now.items()}
+        initial = {key: f"{value:g}" if key in LIMITS else value for key, value in values.items()}
         super().__init__(data, initial=initial | {"mark": self.shown})
         for key in (*COMMANDS, *LIMITS):
             self.fields[key] = setting_field(key, SETTINGS[key])

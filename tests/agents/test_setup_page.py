@@ -235,6 +235,17 @@ def test_a_wrong_address_is_seen_and_mended_here(client: Client, world: World, l
     assert (project.repo_url, project.target_branch) == (right, "next")
 
 
+def test_commands_that_came_closest_are_filled_in(client: Client, red: Project, lea: User) -> None:
+    signed_in(client, lea)
+    closest = {"prepare_command": "pip install .", "test_command": "pytest -q", "test_timeout": 900.0}
+    Project.objects.filter(pk=red.pk).update(base_red=red.base_red | {"settings": closest})
+    assert "These came closest." in html(client)
+    client.post(PAGE, commands(client))
+    red.refresh_from_db()
+    assert {key: getattr(red.config, key) for key in closest} == closest
+    assert "These came closest." not in html(client)
+
+
 # --- Where else it is told --------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents.models import Host
 from agents.runtime import trying
-from tasks.models import Project
+from tasks.models import Project, Task
 from tests.agents.world import Remote
 from tests.browser.scene import Scene
 from tests.factories import create_host, create_project
@@ -112,3 +112,47 @@ def test_a_wrong_address_is_seen_within_seconds_and_mended(open_page: Open, benc
     page.get_by_role("textbox", name="Repository").fill(right)
     page.locator("#repository").get_by_role("button", name="Save and try").click()
     bench.turn(page, "Red")
+
+
+def test_an_empty_installation_says_what_it_takes(open_page: Open, scene: Scene, shoot: Any) -> None:
+    Project.objects.exclude(pk=scene.ledger.pk).update(slug="demo")
+    User.objects.filter(username="lea").update(is_superuser=True)
+    Project.objects.filter(slug="ledger").update(status="paused")
+    page = open_page("/admin/")
+    expect(page.locator("#checklist")).to_have_text("Set up your first project")
+    shoot(page, "checklist-empty", full_page=True)
+    page.get_by_role("link", name="Add a project").first.click()
+    page.locator("#id_name").fill("Rates")
+    page.locator("#id_slug").fill("rates")
+    page.locator("#id_repo_url").fill("/nowhere/rates.git")
+    page.locator("[name=_save]").click()
+    expect(page.locator("main h1", has_text="Set-up of Rates")).to_be_visible()
+    expect(page.locator("[data-setup-line]")).to_have_text("No host is up to look at it.")
+    shoot(page, "setup-new", full_page=True)
+    rates = Project.objects.get(name="Rates")
+    member = rates.memberships.get()
+    assert (member.user.username, member.role, member.is_lead) == ("lea", "maintainer", True)
+
+    page.goto(page.url.replace("/setup/", "/tasks/import/"))
+    page.locator("#todo").fill("## Documents\n\n- [ ] Say what it does\n  depends: What is not there\n")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("alert")).to_contain_text("Line 3: There is no task")
+    shoot(page, "import-faults", full_page=True)
+    page.locator("#todo").fill("## Documents\n\n- [ ] Say what it does\n  severity: high\n")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#preview-title ~ .meta")).to_contain_text("1 new")
+    assert not rates.tasks.exists()
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator(".toast")).to_contain_text("1 task created")
+    page.goto(page.url.replace("/board/", "/"))
+    shoot(page, "overview", full_page=True)
+    page.goto(page.url.replace(f"/projects/{rates.slug}/", "/admin/"))
+    expect(page.locator("#checklist")).to_have_text("Set up Rates")
+    shoot(page, "checklist-project", full_page=True)
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 390, "height": 844})
+    shoot(page, "checklist-phone", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    Task.objects.filter(project=rates).update(landed_at=timezone.now(), landed_sha="a" * 40)
+    page.reload()
+    expect(page.locator("#checklist")).to_have_count(0)
