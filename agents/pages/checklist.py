@@ -19,6 +19,7 @@ Base = Project.Base
 START = ".venv/bin/python manage.py run_orchestrator"
 DEMO_COMMAND = ".venv/bin/python manage.py run_orchestrator --demo"
 DONE, WRONG, OPEN = "done", "wrong", "open"
+WAITS = "waits"  # for a machine: nobody has to do anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class Checklist:
 
     @property
     def next(self) -> Step | None:
-        return next((step for step in self.steps if step.state != DONE), None)
+        """What somebody can do now."""
+        return next((step for step in self.steps if step.state in {OPEN, WRONG}), None)
 
     @property
     def done(self) -> int:
@@ -102,7 +104,7 @@ def _repository(project: Project | None, is_up: bool) -> Step:
     if project.base_sha:
         return Step(title, DONE, f"{project.repo_url}, {project.target_branch}", here, "Set-up")
     waits = "It is being fetched." if is_up else "It is fetched once the loop runs."
-    return Step(title, OPEN, waits, here, "Look")
+    return Step(title, WAITS, waits, here, "Look")
 
 
 def _branch(project: Project | None, is_up: bool) -> Step:
@@ -115,7 +117,7 @@ def _branch(project: Project | None, is_up: bool) -> Step:
     if project.base_state in {Base.RED, Base.BROKEN}:
         return Step(title, WRONG, base.said(project), here, "Mend it")
     waits = "It is being tried before anybody works on it." if is_up else "It is tried once the loop runs."
-    return Step(title, OPEN, waits, here, "Watch")
+    return Step(title, WAITS, waits, here, "Watch")
 
 
 def _agent(crew: Iterable[Agent], role: str, user: Any, does: str) -> Step:

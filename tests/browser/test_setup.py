@@ -149,10 +149,15 @@ def test_an_empty_installation_says_what_it_takes(open_page: Open, scene: Scene,
     page.goto(page.url.replace(f"/projects/{rates.slug}/", "/admin/"))
     expect(page.locator("#checklist")).to_have_text("Set up Rates")
     shoot(page, "checklist-project", full_page=True)
-    page.emulate_media(color_scheme="dark")
+    for path, name in (("/admin/", "checklist-dark"), (f"/projects/{rates.slug}/", "overview-dark")):
+        shoot(open_page(path, color_scheme="dark"), name, full_page=True)
     page.set_viewport_size({"width": 390, "height": 844})
     shoot(page, "checklist-phone", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.goto(page.url.replace("/admin/", f"/projects/{rates.slug}/"))
+    shoot(page, "overview-phone", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.goto(page.url.replace(f"/projects/{rates.slug}/", "/admin/"))
     Task.objects.filter(project=rates).update(landed_at=timezone.now(), landed_sha="a" * 40)
     page.reload()
     expect(page.locator("#checklist")).to_have_count(0)
