@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from agents import account_views, board_views, run_views, task_views
+from agents import account_views, board_views, project_views, run_views, setup_views, task_views
 from agents.pages.moves import BY_HAND
+from agents.pages.setup import VERBS
 
 urlpatterns = [
     path("tasks/<str:ref>/", task_views.task_page, name="task"),
@@ -15,6 +16,15 @@ urlpatterns = [
     ),
     path("board/", board_views.boards, name="boards"),
     path("projects/<slug:slug>/board/", board_views.board_page, name="board"),
+    path("projects/<slug:slug>/", project_views.overview, name="project"),
+    path("projects/<slug:slug>/tasks/import/", project_views.import_tasks, name="project-import"),
+    path("projects/<slug:slug>/setup/", setup_views.setup_page, name="project-setup"),
+    path("projects/<slug:slug>/setup/now/", setup_views.progress, name="project-setup-now"),
+    path("projects/<slug:slug>/setup/repository/", setup_views.move, name="project-move"),
+    *(
+        path(f"projects/<slug:slug>/setup/{verb}/", setup_views.act, {"verb": verb}, name=f"project-{verb}")
+        for verb in VERBS
+    ),
     path("runs/", run_views.runs_page, name="runs"),
     path("runs/<int:pk>/", run_views.run_page, name="run"),
     path("runs/<int:pk>/log/", run_views.run_log, name="run-log"),

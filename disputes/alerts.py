@@ -85,7 +85,7 @@ def _ask(
 # --- The card about the target branch ---------------------------------------------------------------------
 
 
-def _about_base(project: Project) -> QuerySet[Conflict]:
+def about_base(project: Project) -> QuerySet[Conflict]:
     return Conflict.objects.filter(
         dispute__project=project, dispute__task__isnull=True, origin=Conflict.Origin.BASE,
         status=Conflict.Status.OPEN,
@@ -101,7 +101,7 @@ def ask_about_base(
     `detail` is the end of the output.
     """
     return _ask(
-        _about_base(project), project, Conflict.Origin.BASE, question, evidence, Severity.HIGH,
+        about_base(project), project, Conflict.Origin.BASE, question, evidence, Severity.HIGH,
         actor=SYSTEM, detail=detail,
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ def ask_about_base(
 @transaction.atomic
 def withdraw_base_card(project: Project) -> None:
     """The branch is fit again, or is being tried anew for a reason of its own: nobody has to answer."""
-    cards = list(_about_base(project).select_related("dispute__project", "dispute__task"))
+    cards = list(about_base(project).select_related("dispute__project", "dispute__task"))
     for card in cards:
         card.status = Conflict.Status.MOOT
         card.save(update_fields=["status"])

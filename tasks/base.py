@@ -100,3 +100,19 @@ def find_commands(project: Project, *, actor: Actor) -> Task:
         )  # fmt: skip
         record(project, "created", actor=actor, task=task, new=task.status)
     return task
+
+
+# What is known, in a sentence, for pages and terminals alike.
+SAID = {
+    Base.GREEN: "{branch} is green. Work can begin.",
+    Base.NOTHING: "Nothing to build or test was found; work is not verified before it is reviewed.",
+    Base.ACCEPTED: "{branch} is no worse than was accepted. Work can begin.",
+    Base.RED: "{branch} is red: {problem}",
+    Base.BROKEN: "{branch} cannot be built and tested here: {problem}",
+}
+
+
+def said(project: Project) -> str:
+    """What is known of the target branch, in a sentence; empty while nothing is."""
+    words = SAID.get(Base(project.base_state), "")
+    return words.format(branch=project.target_branch, problem=project.base_problem)

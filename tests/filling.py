@@ -7,7 +7,7 @@ from django.utils import timezone
 from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
-from agents.models import Output, Prompt, PromptText, ProviderPause, Token
+from agents.models import Output, Prompt, PromptText, ProviderPause, Token, Trial
 from disputes.models import (
     Bulk,
     Channel,
@@ -102,6 +102,12 @@ def fill(project: Project, seed: int, user: User) -> None:
     Idempotency.objects.create(
         actor="run:1", key=f"k{seed}", request_hash="r" * 64, status=200, reply={"a": 1}
     )
+    ended = {"status": "ended", "ended_at": timezone.now(), "steps": [{"name": "tests", "seconds": 3}]}
+    Trial.objects.create(
+        project=project, why="search", sha="e" * 40, ordinal=1, source="pyproject.toml", test="pytest",
+        outcome="red", problem="tests ended with 1", failed=["tests/test_a.py::test_b"], flaky=["test_c"],
+        tail="1 failed\n", **ended,
+    )  # fmt: skip
     Group.objects.create(name=f"group {seed}")
     Membership.objects.create(project=project, user=create_user(f"colleague{seed}"), role="viewer")
     ProviderPause.objects.create(

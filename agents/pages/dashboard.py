@@ -13,12 +13,14 @@ from agents.jobs import LAST_TICK
 from agents.models import Host, Run
 from agents.pages import costs
 from agents.pages.accounts import paused_accounts
+from agents.pages.checklist import checklist_for
 from agents.pages.log import silent_for, tail
 from agents.staffing import unwatched
 from disputes.models import Dispute
 from disputes.telling import channels
 from tasks import broker
-from tasks.access import projects_for
+from tasks.access import MAINTAIN, projects_for
+from tasks.admin.base import project_ids
 from tasks.models import Event, Project, Section, Task
 from tasks.states import Status
 
@@ -43,6 +45,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         **context,
         "title": "Dashboard",
         "has_projects": bool(rows),
+        "checklist": checklist_for(request.user, project_ids(request, MAINTAIN)),
         **_needs_you(projects),
         **_runs(projects),
         **_landed(projects),

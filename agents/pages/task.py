@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Count, F, FilteredRelation, OuterRef, Q, Subquery
-from django.db.models.functions import Left
+from django.db.models.functions import Left, Right
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -26,6 +26,7 @@ RUNS_MAX, EVENTS, DEPENDANTS = 300, 12, 8
 EVENTS_PER_PAGE = 50
 CONFLICT_FIELDS = ("dispute", "kind", "origin", "status", "severity", "question", "followed")
 DIFF_CHARS, DIFF_LINES = 120_000, 600
+OUTPUT_CHARS = 6000
 WHOLE_DIFF_LINES = 8000
 
 
@@ -179,9 +180,19 @@ class TaskPage:
                 green=Subquery(seen.values("green")[:1]),
                 step=Subquery(seen.values("step")[:1]),
                 seconds=Subquery(seen.values("seconds")[:1]),
+                **{name: Subquery(seen.values(name)[:1]) for name in ("failed", "newly_red", "flaky")},
                 **{f"n_{kind}": Count("answers", filter=Q(answers__kind=kind)) for kind in Answer.Kind},
             ).order_by("round", "attempt")
         )
+
+    @cached_property
+    def red(self) -> Verification | None:
+        """What build and tests said of the last submission, where that is red; `end` is of its output."""
+        last = self.shown_submission
+        if last is None or last.state != Submission.State.RED:
+            return None
+        seen = Verification.objects.filter(project=self.task.project_id, sha=last.sha, green=False)
+        return seen.defer("tail").annotate(end=Right("tail", OUTPUT_CHARS)).order_by("-at").first()
 
     @cached_property
     def rounds(self) -> list[RoundFacts]:

@@ -13,22 +13,12 @@ from agents.models import Trial
 from agents.runtime import git, paths, trying
 from agents.runtime.git import Mirror
 from agents.runtime.host import HostBusy, Reconciler
+from tasks import base
 from tasks.events import SYSTEM, Actor, record
 from tasks.models import Membership, Project, Section
 
 POLL = 0.25  # seconds
-SAID = {
-    Project.Base.GREEN: "{branch} is green. Work can begin.",
-    Project.Base.NOTHING: "Nothing to build or test was found; work is not verified before it is reviewed.",
-    Project.Base.ACCEPTED: "{branch} is no worse than was accepted. Work can begin.",
-    Project.Base.RED: (
-        "{branch} is red: {problem}\nNo coder is started. A card in the queue offers what to do."
-    ),
-    Project.Base.BROKEN: (
-        "{branch} cannot be built and tested here: {problem}\n"
-        "No coder is started. A card in the queue offers what to do."
-    ),
-}
+NOT_BEGUN = "No coder is started. A card in the queue offers what to do."
 
 
 def add_project(
@@ -76,12 +66,13 @@ def follow(project: Project, say: Callable[[str], None]) -> None:
                 trying.advance(host.row, lambda key, work: work(), only=project.pk)
             _tell(project, begun, told, say)
             project.refresh_from_db()
-            if project.base_state in SAID or project.trouble:
+            if base.said(project) or project.trouble:
                 break
             time.sleep(POLL)
     _tell(project, begun, told, say)
-    words = SAID.get(Project.Base(project.base_state), "{trouble}")
-    say(words.format(branch=project.target_branch, problem=project.base_problem, trouble=project.trouble))
+    say(base.said(project) or project.trouble)
+    if project.base_state in {Project.Base.RED, Project.Base.BROKEN}:
+        say(NOT_BEGUN)
 
 
 def _hold_host(stack: contextlib.ExitStack) -> Reconciler | None:

@@ -14,6 +14,7 @@ from disputes.pages.code import Line, code_at
 from disputes.pages.evidence import EvidenceCard
 from disputes.pages.loaded import Rows
 from disputes.pages.quote import Passage, named, passage_of
+from disputes.pages.result import Result
 from disputes.protocol.options import Option, choice
 from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task
 from tasks.states import Severity
@@ -27,6 +28,10 @@ STATES = {
     Conflict.Followed.CANNOT_TELL: ("Cannot tell", "Nothing shows whether it was followed."),
     Conflict.Followed.REOPENED: ("Reopened", "It no longer stands; a newer card asks again."),
 }
+
+
+# Cards about build and tests: their evidence and detail are a result, not what a side says.
+ABOUT_RESULTS = {Conflict.Origin.BASE, Conflict.Origin.VERIFYING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,8 @@ class Case:
         """Both sides; for a card that needs hands what happened and what was handed in last."""
         if self.conflict.kind == Conflict.Kind.HANDS:
             return self._hands()
+        if self.conflict.origin in ABOUT_RESULTS:
+            return []
         if self.conflict.kind == Conflict.Kind.ALERT:
             quotes = [Quote("", line) for line in self.conflict.evidence]
             return [Card("", "What happened", self.conflict.get_origin_display(), quotes)]
@@ -150,15 +157,24 @@ class Case:
 
     def _hands(self) -> list[Card]:
         conflict, submission = self.conflict, self.submission
-        happened = Card(
-            "", "What happened", conflict.get_origin_display(), _quotes(("Detail", conflict.coder_position))
-        )
+        happened = []
+        if conflict.origin not in ABOUT_RESULTS:
+            quotes = _quotes(("Detail", conflict.coder_position))
+            happened = [Card("", "What happened", conflict.get_origin_display(), quotes)]
         if submission is None:
-            return [happened]
+            return happened
         who = _joined(submission.by_agent, submission.by_model, f"round {submission.round}")
         state = f"{submission.get_state_display()}, commit {submission.sha[:10]}"
         quotes = _quotes(("State", state), ("Problem", submission.problem), ("Response", submission.response))
-        return [happened, Card("", "Last submission", who, quotes)]
+        return [*happened, Card("", "Last submission", who, quotes)]
+
+    @cached_property
+    def result(self) -> Result | None:
+        """What build and tests said, on a card about them."""
+        conflict = self.conflict
+        if conflict.origin not in ABOUT_RESULTS:
+            return None
+        return Result.of(conflict.evidence, conflict.coder_position)
 
     # --- The code ---
 
@@ -215,7 +231,7 @@ class Case:
     def evidence(self) -> EvidenceCard | None:
         """What speaks for a silent disagreement, in rows; None where nothing was found."""
         conflict = self.conflict
-        if conflict.kind == Conflict.Kind.ALERT or not conflict.evidence:
+        if conflict.kind == Conflict.Kind.ALERT or self.result or not conflict.evidence:
             return None
         flag = conflict.flags.order_by("-pk").first()
         if flag is None:

@@ -113,7 +113,7 @@ def _path(subject: Subject) -> str:
         return reverse("project-end", args=[event.project.slug])
     if event.task is not None:
         return reverse("task", args=[event.task.ref])
-    return reverse("admin:tasks_project_change", args=[event.project_id])
+    return reverse("project", args=[event.project.slug])
 
 
 def link(path: str) -> str:

@@ -10,17 +10,23 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.dataclasses import UnfoldAction
 from unfold.decorators import action, display
 
+from tasks.access import MAINTAIN
 from tasks.admin.base import (
     ProjectFilter,
     ProjectScopedAdmin,
     ReadOnlyAdmin,
     ScopedInline,
     is_superuser,
+    project_ids,
 )
 from tasks.admin.settings_form import SETTING_FIELDSETS, ProjectForm, settings_table
+from tasks.base import try_again
 from tasks.configuring import configure
 from tasks.dependencies import recount
 from tasks.events import Actor
@@ -63,7 +69,8 @@ class ProjectAdmin(ProjectScopedAdmin):
     """A project is never deleted, its status says that it is over. Superusers add projects."""
 
     project_path = "pk"
-    list_display = ("name", "slug", "status_label", landed_of_all, "target_branch", "max_parallel")
+    list_display = ("overview", "slug", "status_label", "base_label", landed_of_all, "settings_link")
+    list_display_links = ("settings_link",)
     list_filter = ("status",)
     search_fields = ("name", "slug")
     ordering = ("name", "pk")  # said here as well: counting its tasks makes Django drop the table's own
@@ -119,6 +126,35 @@ class ProjectAdmin(ProjectScopedAdmin):
         super().save_model(request, obj, form, change)
         if change and (changes := form.setting_changes()):
             configure(obj, changes, actor=Actor.person(request.user))
+        if change and {"repo_url", "target_branch"} & set(form.changed_data):
+            try_again(obj, actor=Actor.person(request.user), why="The repository is another one.")
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Whoever makes a project leads it."""
+        super().save_related(request, form, formsets, change)
+        if not change:
+            Membership.objects.update_or_create(
+                project=form.instance, user=request.user,
+                defaults={"role": Membership.Role.MAINTAINER, "is_lead": True},
+            )  # fmt: skip
+
+    def response_add(
+        self, request: HttpRequest, obj: Project, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """On to the page that shows what is found in the repository."""
+        if {"_continue", "_addanother", "_popup"} & set(request.POST):
+            return super().response_add(request, obj, post_url_continue)
+        self.message_user(
+            request, f"{obj.name} is added. Its repository is being looked at.", messages.SUCCESS
+        )
+        return redirect("project-setup", obj.slug)
+
+    def get_actions_detail(self, request: HttpRequest, object_id: int) -> list[UnfoldAction]:
+        """Only who may end the project is offered it."""
+        actions = super().get_actions_detail(request, object_id)
+        if str(object_id) in map(str, project_ids(request, MAINTAIN)):
+            return actions
+        return [action for action in actions if getattr(action, "path", "") != "end"]
 
     def touched(self, form: Any) -> list[str]:
         """The settings leave an event of their own, with their values."""
@@ -126,6 +162,25 @@ class ProjectAdmin(ProjectScopedAdmin):
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
         return {} if obj else super().get_prepopulated_fields(request, obj)
+
+    @display(description="name", ordering="name")
+    def overview(self, project: Project) -> SafeString:
+        return format_html('<a href="{}">{}</a>', reverse("project", args=[project.slug]), project.name)
+
+    @display(description="")
+    def settings_link(self, project: Project) -> str:
+        return "Settings"
+
+    @display(
+        description="target branch",
+        ordering="base_state",
+        label={
+            "green": "success", "nothing": "neutral", "accepted": "neutral", "unknown": "neutral",
+            "trying": "neutral", "red": "danger", "broken": "danger",
+        },
+    )  # fmt: skip
+    def base_label(self, project: Project) -> tuple[str, str]:
+        return project.base_state, f"{project.target_branch}: {project.get_base_state_display().lower()}"
 
     @display(
         description="status",

@@ -179,6 +179,29 @@ def test_a_ruling_says_when_it_takes_effect(ledger: Project, lea: Any) -> None:
     assert line(task, later) == "The coder's turn; it begins when the loop turns next."
 
 
+def test_nobody_begins_on_a_branch_that_is_not_fit(ledger: Project) -> None:
+    task, looks_for_commands = create_task(ledger), create_task(ledger, origin=Task.Origin.SETUP)
+    verified = create_task(ledger, status="review", round=1)
+    create_submission(verified)
+    kept = create_task(ledger, status="review", round=1)
+    create_submission(kept, state="kept")
+    begins = "The coder's turn; it begins when the loop turns next."
+    told = {}
+    for state in Project.Base.values:
+        Project.objects.update(base_state=state, base_problem="tests ended with 1: 3 failed")
+        told[state] = of(task)
+        assert line(looks_for_commands) == begins
+        assert "main" not in line(verified)
+    red = "main is red, and nobody begins on it: tests ended with 1: 3 failed"
+    assert (told["red"].turn, told["red"].line, told["red"].setup) == ("human", red, "ledger")
+    assert told["broken"].line.startswith("main cannot be built and tested here")
+    assert told["unknown"].line == told["trying"].line == "main is tried before anybody works on it."
+    assert {told[state].line for state in Project.FIT} == {begins}
+    for state, waits_for_it in (("red", False), ("broken", True), ("trying", True)):
+        Project.objects.update(base_state=state)
+        assert ("main" in line(kept)) == waits_for_it
+
+
 # --- Agents are at it -------------------------------------------------------------------------------------
 
 

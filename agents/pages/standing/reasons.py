@@ -25,6 +25,7 @@ class Standing:
     dispute: int | None = None
     run: int | None = None
     blocker: str = ""  # the task that it waits for first
+    setup: str = ""  # the project whose set-up page says more
 
     @property
     def is_wrong(self) -> bool:
@@ -34,7 +35,7 @@ class Standing:
 def standing_of(task: Task, facts: Facts) -> Standing:
     """The task's line. `task.project` and `task.section` must be loaded."""
     asked = facts.asked[task.pk]
-    for reason in (_over, _people, _under_way, _project, _stopped, _resting, _behind, _spent, _next):
+    for reason in (_over, _people, _under_way, _project, _branch, _stopped, _resting, _behind, _spent, _next):
         if found := reason(task, asked, facts):
             return found
     raise AssertionError(f"{task.ref} has no standing.")  # the last one always has
@@ -132,6 +133,26 @@ def _project(task: Task, asked: Asked, facts: Facts) -> Standing | None:
         when = f"; tried again at {clock(again, facts.now)}" if again and again > facts.now else ""
         return Standing(WAIT, f"Waits for the repository{when}: {project.trouble}")
     return None
+
+
+def _branch(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """Coders begin only on a target branch that is known to be fit."""
+    project, base = task.project, Project.Base
+    if project.base_state in Project.FIT or task.origin == Task.Origin.SETUP:
+        return None
+    if task.status == Status.REVIEW:
+        if asked.submission == Submission.State.VERIFIED or project.base_state == base.RED:
+            return None
+    elif task.status not in {Status.PENDING, Status.IN_PROGRESS}:
+        return None
+    branch, problem = project.target_branch, project.base_problem
+    if project.base_state == base.RED:
+        line = f"{branch} is red, and nobody begins on it: {problem}"
+    elif project.base_state == base.BROKEN:
+        line = f"{branch} cannot be built and tested here, and nobody begins on it: {problem}"
+    else:
+        return Standing(WAIT, f"{branch} is tried before anybody works on it.", setup=project.slug)
+    return Standing(HUMAN, line, setup=project.slug)
 
 
 def _stopped(task: Task, asked: Asked, facts: Facts) -> Standing | None:

@@ -1,0 +1,202 @@
+"""The overview of a project, the list of what a new installation needs, and tasks that are pasted."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from disputes import alerts
+from tasks.models import Event, Membership, Project, Task
+from tests.factories import (
+    create_agent,
+    create_host,
+    create_project,
+    create_run,
+    create_task,
+    create_user,
+    sha,
+)
+from tests.steroidsweb.setting_inputs import setting_inputs
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/projects/ledger/"
+TODO = "## Documents\n\n- [ ] Say <b>what</b> it does\n  severity: high\n"
+
+
+def html(client: Client, path: str = PAGE) -> str:
+    cache.clear()
+    reply = client.get(path)
+    assert reply.status_code == 200
+    return reply.content.decode()
+
+
+def landed(project: Project) -> Task:
+    task = create_task(project, status="completed", finished_by="hand")
+    Task.objects.filter(pk=task.pk).update(landed_at=timezone.now(), landed_sha=sha(task.pk))
+    return task
+
+
+def steps(client: Client) -> dict[str, tuple[str, str]]:
+    """What the dashboard's list says: state and words of each step; empty where there is no list."""
+    cache.clear()
+    told = client.get("/admin/").context["checklist"]
+    return {step.title: (step.state, step.line) for step in told.steps} if told else {}
+
+
+# --- The overview -----------------------------------------------------------------------------------------
+
+
+def test_the_overview_says_how_far_it_is_and_who_is_there(
+    client: Client, ledger: Project, vera: User
+) -> None:
+    done, under_way = landed(ledger), create_task(ledger, title="Round <i>half</i> up", status="in_progress")
+    create_run(under_way)
+    create_agent("coder", name="coder-7", is_fine=True)
+    create_agent("coder", name="elsewhere").projects.set([create_project("other")])
+    alerts.ask_about_base(ledger, "main of Ledger is red: 3 failed")
+    Project.objects.filter(pk=ledger.pk).update(base_state="red", base_problem="3 failed")
+    client.force_login(vera)
+    shown = html(client)
+    wanted = [
+        "1 of 2 landed", "Round &lt;i&gt;half&lt;/i&gt; up", done.ref, "main of Ledger is red: 3 failed",
+        "coder-7", ">Red</a>", f"{PAGE}setup/", "vera", "viewer", "maintainer",
+        f"/admin/tasks/project/{ledger.pk}/change/",
+    ]  # fmt: skip
+    assert [words for words in wanted if words not in shown] == []
+    assert "elsewhere" not in shown
+    assert f"{PAGE}end/" not in shown, "who only reads is not offered the end"
+    assert "Paste a TODO.md" not in shown
+
+
+def test_the_overview_costs_the_same_however_much_there_is(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    client.force_login(lea)
+    counts = []
+    for number in (2, 6):
+        for _ in range(number):
+            landed(ledger)
+            create_run(create_task(ledger, status="in_progress"), host=create_host())
+            create_agent("coder")
+            ledger.memberships.create(user=create_user(), role="viewer")
+        html(client)
+        with CaptureQueriesContext(connection) as queries:
+            html(client)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_the_admin_leads_to_the_overview_and_offers_the_end_to_maintainers(
+    client: Client, ledger: Project, lea: User, vera: User
+) -> None:
+    form = f"/admin/tasks/project/{ledger.pk}/change/"
+    client.force_login(vera)
+    assert f'href="{PAGE}"' in html(client, "/admin/tasks/project/")
+    assert "End the project" not in html(client, form)
+    client.force_login(lea)
+    assert "End the project" in html(client, form)
+    assert f'href="{PAGE}"' in html(client, f"{PAGE}board/")
+
+
+def test_whoever_makes_a_project_leads_it_and_sees_what_is_found(client: Client, db: Any) -> None:
+    root = create_user("root", is_superuser=True)
+    client.force_login(root)
+    form = {
+        "name": "Till", "slug": "till", "status": "active", "repo_url": "/nowhere/till.git",
+        "target_branch": "main", "max_parallel": 2, "memberships-TOTAL_FORMS": 0,
+        "memberships-INITIAL_FORMS": 0, **setting_inputs(Project()),
+    }  # fmt: skip
+    reply = client.post("/admin/tasks/project/add/", form)
+    assert reply.url == "/projects/till/setup/"
+    till = Project.objects.get(slug="till")
+    member = till.memberships.get()
+    assert (member.user, member.role, member.is_lead) == (root, Membership.Role.MAINTAINER, True)
+
+    Project.objects.filter(pk=till.pk).update(base_state="green", trouble="It cannot be reached.")
+    changed = {**form, **setting_inputs(till), "repo_url": "/there/till.git"}
+    changed |= {"memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0}
+    assert client.post(f"/admin/tasks/project/{till.pk}/change/", changed).status_code == 302
+    till.refresh_from_db()
+    assert (till.repo_url, till.base_state, till.trouble) == ("/there/till.git", "unknown", "")
+
+
+# --- What a new installation needs ------------------------------------------------------------------------
+
+
+def test_the_list_goes_through_its_steps_until_something_has_landed(client: Client, db: Any) -> None:
+    root = create_user("root", is_superuser=True)
+    client.force_login(root)
+    told = steps(client)
+    assert list(told) == ["Repository", "Target branch", "Coder", "Reviewer", "Tasks", "People", "Start"]
+    assert {state for state, _ in told.values()} == {"open"}
+    assert "run_orchestrator --demo" in html(client, "/admin/")
+
+    landed(create_project("demo"))
+    project = create_project("till", base_state="unknown", trouble="till.git cannot be reached: no such host")
+    assert steps(client)["Repository"] == ("wrong", "till.git cannot be reached: no such host")
+    Project.objects.filter(pk=project.pk).update(
+        trouble="", base_sha="a" * 40, base_state="red", base_problem="3 failed"
+    )
+    told = steps(client)
+    assert told["Repository"][0] == "done"
+    assert told["Target branch"] == ("wrong", "main is red: 3 failed")
+
+    create_agent("coder", name="writer", is_fine=False, check_says="claude: not found")
+    create_agent("reviewer", name="reader", is_fine=True, check_says="It answers.")
+    create_agent("judge", name="judge")
+    create_host(seen_at=timezone.now())
+    create_task(project)
+    project.memberships.create(user=root, role="maintainer")
+    Project.objects.filter(pk=project.pk).update(base_state="green")
+    told = steps(client)
+    assert told["Coder"] == ("wrong", "writer: claude: not found")
+    assert {title for title, (state, _) in told.items() if state != "done"} == {"Coder"}
+
+    landed(project)
+    assert steps(client) == {}
+
+
+def test_the_list_is_for_those_who_set_something_up(
+    client: Client, ledger: Project, lea: User, tom: User, otto: User
+) -> None:
+    for user, has_list in ((lea, True), (tom, False), (otto, False)):
+        client.force_login(user)
+        assert bool(steps(client)) == has_list, user
+    client.force_login(lea)
+    assert "/admin/agents/agent/add/" not in html(client, "/admin/"), "a superuser adds agents"
+
+
+# --- Tasks that are pasted --------------------------------------------------------------------------------
+
+
+def test_tasks_are_pasted_looked_at_and_imported(
+    client: Client, ledger: Project, lea: User, tom: User
+) -> None:
+    path = f"{PAGE}tasks/import/"
+    client.force_login(tom)
+    assert client.post(path, {"text": TODO, "import": ""}).status_code == 403
+
+    client.force_login(lea)
+    events = Event.objects.count()
+    look = client.post(path, {"text": TODO, "preview": ""}).content.decode()
+    assert "1 new" in look
+    assert "Say &lt;b&gt;what&lt;/b&gt; it does" in look
+    assert (ledger.tasks.count(), Event.objects.count()) == (0, events)
+
+    faulty = client.post(path, {"text": f"{TODO}  depends: Nothing\n", "import": ""})
+    assert faulty.status_code == 422
+    assert "Line 3: There is no task “Nothing” to depend on." in faulty.content.decode()
+    assert "depends: Nothing" in faulty.content.decode()
+    assert client.post(path, {"text": "x" * 500_001, "import": ""}).status_code == 422
+    assert client.post(path, {"text": " ", "import": ""}).status_code == 422
+
+    assert client.post(path, {"text": TODO.replace("\n", "\r\n"), "import": ""}).url == f"{PAGE}board/"
+    task = ledger.tasks.get()
+    assert (task.title, task.severity) == ("Say <b>what</b> it does", "high")
+    assert Event.objects.filter(task=task, user=lea).exists()

@@ -1,0 +1,278 @@
+"""The set-up page of a project: what it shows, to whom, what it costs, and its buttons."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from agents.models import Host, Trial
+from agents.pages.setup import mark_of
+from agents.runtime import trying
+from disputes import alerts
+from disputes.models import Conflict
+from tasks.models import Event, Project, Task, Verification
+from tests.agents.world import World, make_world  # noqa: F401
+from tests.factories import create_host, create_submission, create_task
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/projects/ledger/setup/"
+ASKS = f'hx-get="{PAGE}now/"'
+NAMES = ["tests/test_rates.py::test_half_up", "tests/test_rates.py::test_<b>"]
+NOW = timezone.now()
+
+
+def signed_in(client: Client, user: User) -> Client:
+    client.force_login(user)
+    return client
+
+
+def html(client: Client, path: str = PAGE, expect: int = 200) -> str:
+    reply = client.get(path)
+    assert reply.status_code == expect
+    return reply.content.decode()
+
+
+def tried(project: Project, ordinal: int = 1, **kwargs: Any) -> Trial:
+    kwargs = {
+        "why": "search", "sha": "a" * 40, "source": "pyproject.toml", "test": "pytest -q", "status": "ended",
+        "outcome": "red", "ended_at": NOW, "steps": [{"name": "tests", "code": 1, "seconds": 34.0}],
+        "problem": "tests ended with 1: 2 failed", "failed": NAMES, "tail": "E assert <i>1</i> == 2\n",
+    } | kwargs  # fmt: skip
+    return Trial.objects.create(project=project, ordinal=ordinal, **kwargs)
+
+
+@pytest.fixture
+def red(ledger: Project) -> Project:
+    """Its branch is red, and a card asks what to do."""
+    tried(ledger)
+    tried(ledger, 2, outcome="broken", problem="cargo is not on this host.", failed=[], tail="", steps=[])
+    Project.objects.filter(pk=ledger.pk).update(
+        base_state="red", base_sha="a" * 40, base_at=NOW, base_problem="tests ended with 1: 2 failed",
+        base_red={"step": "tests", "exit_code": 1, "failed": NAMES, "failed_count": 2, "total": 9},
+    )  # fmt: skip
+    ledger.refresh_from_db()
+    alerts.ask_about_base(
+        ledger, "main of Ledger is red", evidence=["Commit aaaa.", "test: pytest -q", f"failed: {NAMES[1]}"],
+        detail="E assert <i>1</i> == 2\n",
+    )  # fmt: skip
+    return ledger
+
+
+def commands(client: Client, **typed: str) -> dict[str, str]:
+    """What the form holds on the page, and what is typed into it."""
+    form = client.get(PAGE).context["form"]
+    held = {name: form[name].value() for name in form.fields}
+    return {name: "" if value is None else str(value) for name, value in held.items()} | typed
+
+
+# --- What it shows ----------------------------------------------------------------------------------------
+
+
+def test_it_says_what_is_red_and_what_was_tried(client: Client, red: Project, vera: User) -> None:
+    card = alerts.about_base(red).get()
+    shown = html(signed_in(client, vera))
+    wanted = [
+        "main is red: tests ended with 1", "aaaaaaaaaaaa", "test_half_up", "test_rates.py::test_&lt;b&gt;",
+        "2 of 9 tests", "pyproject.toml", "cargo is not on this host.", "E assert &lt;i&gt;1&lt;/i&gt;",
+        "34 s", f"/queue/{card.dispute.ref}/", "A maintainer edits them.",
+    ]  # fmt: skip
+    assert [words for words in wanted if words not in shown] == []
+    assert ASKS not in shown, "nothing is under way"
+    assert "Accept as it is" not in shown, "a viewer reads"
+
+
+def test_it_asks_again_only_while_something_is_under_way(client: Client, ledger: Project, vera: User) -> None:
+    signed_in(client, vera)
+    told = {}
+    for name, state, host, trouble in (
+        ("nobody", "unknown", False, ""), ("fetching", "unknown", True, ""), ("trying", "trying", True, ""),
+        ("trouble", "unknown", True, "x.git cannot be reached: no such host"), ("green", "green", True, ""),
+    ):  # fmt: skip
+        create_host()
+        Host.objects.update(seen_at=timezone.now() if host else None)
+        Trial.objects.all().delete()
+        Project.objects.update(base_state=state, trouble=trouble)
+        if state == "trying":
+            tried(ledger)
+            tried(
+                ledger, 2, status="running", outcome="", ended_at=None, failed=[], problem="", tail="half\n",
+                started_at=timezone.now() - timedelta(seconds=34),
+            )  # fmt: skip
+        told[name] = html(client)
+    assert "every 5s" in told["nobody"]
+    assert "manage.py run_orchestrator" in told["nobody"]
+    assert "every 1s" in told["fetching"]
+    assert "main is being fetched." in told["fetching"]
+    assert "Trying 2 of 2" in told["trying"]
+    assert "34 s" in told["trying"]
+    assert "half\n" in told["trying"]
+    assert "cannot be reached: no such host" in told["trouble"]
+    assert "git ls-remote" in told["trouble"]
+    assert ASKS in told["fetching"]
+    assert ASKS not in told["green"]
+
+
+def test_who_was_signed_out_meanwhile_signs_in_again(client: Client, ledger: Project) -> None:
+    reply = client.get(f"{PAGE}now/")
+    assert reply.status_code == 403
+    assert reply["HX-Redirect"] == "/admin/login/?next=%2Fprojects%2Fledger%2Fsetup%2F"
+
+
+def test_it_costs_the_same_however_much_was_tried(client: Client, red: Project, lea: User) -> None:
+    signed_in(client, lea)
+    client.get(PAGE)
+    with CaptureQueriesContext(connection) as few:
+        client.get(PAGE)
+    for number in range(12):
+        tried(red, number % 6 + 1, tail="x" * 60_000)
+    with CaptureQueriesContext(connection) as many:
+        shown = client.get(PAGE)
+    assert len(many) <= len(few)
+    assert len(shown.content) < 300_000
+
+
+# --- Its buttons ------------------------------------------------------------------------------------------
+
+
+def test_the_buttons_do_what_the_card_does(client: Client, red: Project, tom: User) -> None:
+    signed_in(client, tom)
+    assert "Look for commands anew" not in html(client), "who edits the commands is a maintainer"
+    assert client.post(f"{PAGE}anew/", {"mark": mark_of(red)}).status_code == 403
+
+    reply = client.post(f"{PAGE}find/", {"mark": mark_of(red)}, follow=True)
+    task = Task.objects.get(origin=Task.Origin.SETUP)
+    assert f"{task.ref} asks a coder for the commands." in reply.content.decode()
+
+    client.post(f"{PAGE}accept/", {"mark": mark_of(red)})
+    red.refresh_from_db()
+    assert red.base_state == "accepted"
+    assert red.base_known["failed"] == NAMES
+    assert not alerts.about_base(red).exists()
+    assert Conflict.objects.get().status == "moot"
+    assert Event.objects.filter(kind="base_accepted", user=tom).exists()
+
+    late = client.post(f"{PAGE}try/", {"mark": "red 0"})
+    assert late.status_code == 409
+    assert "was looked at meanwhile: red, accepted as it is" in late.content.decode()
+    client.post(f"{PAGE}try/", {"mark": mark_of(red)})
+    red.refresh_from_db()
+    assert red.base_state == "unknown"
+
+
+def test_what_was_typed_over_newer_commands_is_kept(client: Client, red: Project, lea: User) -> None:
+    signed_in(client, lea)
+    typed = commands(client, test_command="make check", test_timeout="900")
+    Project.objects.filter(pk=red.pk).update(settings={"test_command": "make test"})
+
+    late = client.post(PAGE, typed)
+    assert late.status_code == 409
+    assert "They are now prepare: none; build: none; test: make test." in late.content.decode()
+    form = late.context["form"]
+    assert form["test_command"].value() == "make check"
+
+    wrong = client.post(PAGE, commands(client, test_command="make check", test_timeout="-3"))
+    assert wrong.status_code == 422
+    assert wrong.context["form"]["test_command"].value() == "make check"
+    red.refresh_from_db()
+    assert red.base_state == "red"
+
+    client.post(PAGE, typed | {"mark": form["mark"].value()})
+    red.refresh_from_db()
+    assert (red.config.test_command, red.config.test_timeout) == ("make check", 900.0)
+    assert red.base_state == "unknown"
+
+    Project.objects.filter(pk=red.pk).update(base_state="red")
+    client.post(PAGE, commands(client))
+    red.refresh_from_db()
+    assert red.base_state == "unknown", "the same commands are tried once more"
+
+    Project.objects.filter(pk=red.pk).update(base_state="broken")
+    red.refresh_from_db()
+    client.post(f"{PAGE}anew/", {"mark": mark_of(red)})
+    red.refresh_from_db()
+    assert (red.config.test_command, red.base_state) == ("", "unknown")
+
+
+def test_a_wrong_address_is_seen_and_mended_here(client: Client, world: World, lea: User) -> None:
+    project, host = world.project, create_host(seen_at=timezone.now())
+    right = project.repo_url
+    User.objects.filter(pk=lea.pk).update(is_superuser=True)
+    Project.objects.filter(pk=project.pk).update(repo_url=f"{right}-not", base_state="unknown")
+    signed_in(client, User.objects.get(pk=lea.pk))
+    path = f"/projects/{project.slug}/setup/"
+
+    trying.advance(host, lambda key, work: work())
+    assert f"{right}-not cannot be" in html(client, path)
+
+    client.post(
+        f"{path}repository/",
+        {
+            "repo_url": right,
+            "initial-repo_url": f"{right}-not",
+            "target_branch": "main",
+            "initial-target_branch": "main",
+        },
+    )  # noqa: E501
+    trying.advance(host, lambda key, work: work())
+    project.refresh_from_db()
+    assert (project.repo_url, project.trouble, project.base_state) == (right, "", "nothing")
+
+    Project.objects.filter(pk=project.pk).update(base_state="red")
+    client.force_login(lea)
+    User.objects.filter(pk=lea.pk).update(is_superuser=False)
+    project.memberships.create(user=lea, role="maintainer")
+    client.post(
+        f"{path}repository/",
+        {"repo_url": "ext::evil", "target_branch": "next", "initial-target_branch": "main"},
+    )  # noqa: E501
+    project.refresh_from_db()
+    assert (project.repo_url, project.target_branch) == (right, "next")
+
+
+def test_commands_that_came_closest_are_filled_in(client: Client, red: Project, lea: User) -> None:
+    signed_in(client, lea)
+    closest = {"prepare_command": "pip install .", "test_command": "pytest -q", "test_timeout": 900.0}
+    Project.objects.filter(pk=red.pk).update(base_red=red.base_red | {"settings": closest})
+    assert "These came closest." in html(client)
+    client.post(PAGE, commands(client))
+    red.refresh_from_db()
+    assert {key: getattr(red.config, key) for key in closest} == closest
+    assert "These came closest." not in html(client)
+
+
+# --- Where else it is told --------------------------------------------------------------------------------
+
+
+def test_the_card_names_the_tests_and_shows_the_output(client: Client, red: Project, tom: User) -> None:
+    card = alerts.about_base(red).get()
+    shown = html(signed_in(client, tom), f"/queue/{card.dispute.ref}/")
+    wanted = [
+        "What build and tests said", "Commit aaaa.", "<code>pytest -q</code>",
+        "<li><code>tests/test_rates.py::test_&lt;b&gt;</code></li>", "E assert &lt;i&gt;1&lt;/i&gt; == 2",
+        f"{PAGE}#commands", "Edit the commands",
+    ]  # fmt: skip
+    assert [words for words in wanted if words not in shown] == []
+    assert "failed: tests/" not in shown
+
+
+def test_a_task_names_what_is_red_in_it(client: Client, ledger: Project, tom: User) -> None:
+    task = create_task(ledger, number=7, status="in_progress", round=1)
+    submission = create_submission(task, state="red", problem="tests ended with 1")
+    Verification.objects.create(
+        project=ledger, sha=submission.sha, commands_hash="x", green=False, step="tests", exit_code=1,
+        failed=NAMES, newly_red=NAMES[1:], flaky=["tests/test_clock.py::test_tick"], tail="E <i>boom</i>\n",
+        problem="tests newly red",
+    )  # fmt: skip
+    signed_in(client, tom)
+    shown = html(client, "/tasks/ledger-7/")
+    wanted = [
+        "What is red", "1 newly red", "tests/test_rates.py::test_&lt;b&gt;", "test_tick", "1 flaky",
+        "E &lt;i&gt;boom&lt;/i&gt;", "All 2 that failed",
+    ]  # fmt: skip
+    assert [words for words in wanted if words not in shown] == []
