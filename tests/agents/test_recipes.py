@@ -176,6 +176,9 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
         ({"CMakeLists.txt": "project(a)"}, ("", CMAKE.format(""), "")),
         ({"meson.build": "project('a', 'c')\ntest('a', exe)"},
          ("", "meson setup build && meson compile -C build", "meson test -C build --print-errorlogs")),
+        # A configure of the project's own making; automake serves only what was contributed.
+        ({"configure": "", "Makefile.in": "check: test\n", "contrib/Makefile.am": ""},
+         ("", "sh ./configure && make -j\"$(nproc)\"", "make check")),
         ({"configure.ac": "", "Makefile.am": "SUBDIRS = src", "autogen.sh": "#!/bin/sh"},
          ("", "NOCONFIGURE=1 sh ./autogen.sh && sh ./configure && make -j\"$(nproc)\"", "")),
         ({"configure.ac": "", "Makefile.am": "TESTS = a", "autogen.sh": "#!/bin/sh"},
