@@ -68,6 +68,8 @@ def test_python_installs_what_the_tests_are_said_to_need() -> None:
          "pip install -e . pytest-cov"),
         ({"tests/test_other.py": "import hypothesis\nimport nobody_knows\n", "setup.py": ""},
          "pip install -e . hypothesis"),
+        ({"tests/test_other.py": "def test_a(mocker, fs): ...\ndef fs(): ...\n", "setup.py": ""},
+         "pip install -e . pytest-mock"),
         ({"pyproject.toml": '[build-system]\nbuild-backend = "mesonpy"'}, "pip install ."),
         ({"pyproject.toml": "[tool.ruff]\nline-length = 99"}, ""),  # nothing that pip could install
     ]  # fmt: skip
