@@ -109,6 +109,9 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
         )
         if not index and wide and set(wide) != set(narrow):
             yield Candidate(Rank.WIDER, KIND, _recipe(tree, wide, observed, test, source))
+        if not index and narrow:
+            # What is declared may be too old or too new to be installed together.
+            yield Candidate(Rank.WIDER, KIND, _recipe(tree, [], observed, test, source))
     yield from _tools(tree, found)
 
 

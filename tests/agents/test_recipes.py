@@ -90,8 +90,9 @@ def test_python_has_other_ways_behind_the_first() -> None:
     )
 
     tests = [recipe.test for recipe in found]
-    assert tests[:2] == [PYTEST, PYTEST]
+    assert tests[:3] == [PYTEST, PYTEST, PYTEST]
     assert "--group dev" in found[1].prepare
+    assert found[2].prepare == "pip install -e ."
     assert {"tox -e py", "nox --force-python python3 -s tests", "uv run --no-sync pytest"} <= set(tests)
     assert all(needs_python(" ".join(recipe.commands)) for recipe in found)
 
