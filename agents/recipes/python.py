@@ -77,21 +77,15 @@ BY_IMPORT = {
     "xmlschema": "xmlschema", "yaml": "PyYAML",
 }  # fmt: skip
 BY_FIXTURE = {
-    r"def test\w*\([^)]{0,300}\bmocker\b": "pytest-mock",
-    r"def test\w*\([^)]{0,300}\bbenchmark\b": "pytest-benchmark",
-    r"pytest\.mark\.asyncio": "pytest-asyncio",
-    r"def test\w*\([^)]{0,300}\bhttpbin\b": "pytest-httpbin",
-    r"def test\w*\([^)]{0,300}\bhttpserver\b": "pytest-httpserver",
-    r"def test\w*\([^)]{0,300}\bsubtests\b": "pytest-subtests",
-    r"def test\w*\([^)]{0,300}\brequests_mock\b": "requests-mock",
-    r"pytest\.mark\.timeout": "pytest-timeout",
-    r"pytest\.mark\.flaky": "pytest-rerunfailures",
-    r"pytest\.mark\.forked": "pytest-forked",
-    r"def test\w*\([^)]{0,300}\bfreezer\b": "pytest-freezer",
-    r"def test\w*\([^)]{0,300}\bfs\b": "pyfakefs",
-    r"pytest\.mark\.datafiles": "pytest-datafiles",
-    r"def test\w*\([^)]{0,300}\b(data|file|num)_regression\b": "pytest-regressions",
-}
+    "benchmark": "pytest-benchmark", "data_regression": "pytest-regressions", "freezer": "pytest-freezer",
+    "file_regression": "pytest-regressions", "fs": "pyfakefs", "httpbin": "pytest-httpbin",
+    "httpserver": "pytest-httpserver", "mocker": "pytest-mock", "requests_mock": "requests-mock",
+    "subtests": "pytest-subtests",
+}  # fmt: skip
+BY_MARK = {
+    "asyncio": "pytest-asyncio", "datafiles": "pytest-datafiles", "flaky": "pytest-rerunfailures",
+    "forked": "pytest-forked", "timeout": "pytest-timeout",
+}  # fmt: skip
 READ_TESTS = 40
 
 
@@ -115,6 +109,9 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
         )
         if not index and wide and set(wide) != set(narrow):
             yield Candidate(Rank.WIDER, KIND, _recipe(tree, wide, observed, test, source))
+        if not index and narrow:
+            # What is declared may be too old or too new to be installed together.
+            yield Candidate(Rank.WIDER, KIND, _recipe(tree, [], observed, test, source))
     yield from _tools(tree, found)
 
 
@@ -194,7 +191,12 @@ def _observed(tree: Tree, tests: list[str]) -> list[str]:
     imported = set(re.findall(r"(?m)^(?:import|from)\s+([A-Za-z_]\w*)", text))
     own = {name.split("/")[-1] for name in packages(tree)} | {name_of(path) for path in tree.names}
     found += [name for module, name in BY_IMPORT.items() if module in imported - own]
-    found += [name for rule, name in BY_FIXTURE.items() if re.search(rule, text)]
+    asked = set(re.findall(r"\w+", " ".join(re.findall(r"def test\w*\(([^)]{0,300})", text))))
+    # A fixture that the tests make themselves needs no plugin, and would be at odds with it.
+    made = set(re.findall(r"(?m)^\s*(?:async )?def (\w+)\(", text))
+    found += [name for fixture, name in BY_FIXTURE.items() if fixture in asked - made]
+    marks = set(re.findall(r"pytest\.mark\.(\w+)", text))
+    found += [name for mark, name in BY_MARK.items() if mark in marks]
     return once(found)
 
 

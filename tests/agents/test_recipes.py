@@ -68,6 +68,8 @@ def test_python_installs_what_the_tests_are_said_to_need() -> None:
          "pip install -e . pytest-cov"),
         ({"tests/test_other.py": "import hypothesis\nimport nobody_knows\n", "setup.py": ""},
          "pip install -e . hypothesis"),
+        ({"tests/test_other.py": "def test_a(mocker, fs): ...\ndef fs(): ...\n", "setup.py": ""},
+         "pip install -e . pytest-mock"),
         ({"pyproject.toml": '[build-system]\nbuild-backend = "mesonpy"'}, "pip install ."),
         ({"pyproject.toml": "[tool.ruff]\nline-length = 99"}, ""),  # nothing that pip could install
     ]  # fmt: skip
@@ -88,8 +90,9 @@ def test_python_has_other_ways_behind_the_first() -> None:
     )
 
     tests = [recipe.test for recipe in found]
-    assert tests[:2] == [PYTEST, PYTEST]
+    assert tests[:3] == [PYTEST, PYTEST, PYTEST]
     assert "--group dev" in found[1].prepare
+    assert found[2].prepare == "pip install -e ."
     assert {"tox -e py", "nox --force-python python3 -s tests", "uv run --no-sync pytest"} <= set(tests)
     assert all(needs_python(" ".join(recipe.commands)) for recipe in found)
 
@@ -176,6 +179,9 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
         ({"CMakeLists.txt": "project(a)"}, ("", CMAKE.format(""), "")),
         ({"meson.build": "project('a', 'c')\ntest('a', exe)"},
          ("", "meson setup build && meson compile -C build", "meson test -C build --print-errorlogs")),
+        # A configure of the project's own making; automake serves only what was contributed.
+        ({"configure": "", "Makefile.in": "check: test\n", "contrib/Makefile.am": ""},
+         ("", "sh ./configure && make -j\"$(nproc)\"", "make check")),
         ({"configure.ac": "", "Makefile.am": "SUBDIRS = src", "autogen.sh": "#!/bin/sh"},
          ("", "NOCONFIGURE=1 sh ./autogen.sh && sh ./configure && make -j\"$(nproc)\"", "")),
         ({"configure.ac": "", "Makefile.am": "TESTS = a", "autogen.sh": "#!/bin/sh"},
