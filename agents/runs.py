@@ -16,7 +16,7 @@ from disputes.models import Conflict
 from tasks.errors import Refused
 from tasks.events import Actor, record
 from tasks.locking import locked, repeated
-from tasks.models import StaleTask, Task, Verification
+from tasks.models import StaleTask, Submission, Task, Verification
 from tasks.states import MOVES, IllegalMove
 
 NAMED_MAX = 20  # tests that a card names
@@ -159,9 +159,13 @@ def bounce(task: Task, note: str) -> None:
     failures = since.count()
     try:
         if failures >= settings.EMPTY_RUNS_MAX and not attempts.has_ladder(task):
-            ask_about_verification(
-                task, f"Build or tests stayed red in {failures} attempts: {task.title}", note
-            )
+            last = task.last_submission()
+            if last is not None and last.state == Submission.State.RED:
+                question = f"Build or tests stayed red in {failures} attempts: {task.title}"
+                ask_about_verification(task, question, note)
+            else:
+                question = f"Nothing could be taken in {failures} attempts: {task.title}"
+                cases.park(task, Conflict.Origin.EMPTY_RUNS, question, detail=note)
         else:
             task.bounce(note=note, not_before=timezone.now() + backoff(failures) if failures > 1 else None)
     except StaleTask:

@@ -18,6 +18,7 @@ from tasks.admin.base import is_superuser, role_in
 from tasks.configuring import configure
 from tasks.errors import Refused
 from tasks.events import Actor, record
+from tasks.locking import locked
 from tasks.models import Project
 
 
@@ -71,7 +72,7 @@ def _save_commands(request: HttpRequest, project: Project, form: CommandsForm) -
     setup.check_role(project, role_in(request, project.pk), MAINTAIN)
     actor = Actor.person(request.user)
     with transaction.atomic():
-        row = Project.objects.select_for_update().get(pk=project.pk)
+        row = locked(Project.objects).get(pk=project.pk)
         if CommandsForm(row).shown != form.shown or form.is_stale:
             form.renew()
             now = "; ".join(f"{key.partition('_')[0]}: {form.now[key] or 'none'}" for key in COMMANDS)

@@ -19,6 +19,7 @@ from tasks.access import MAINTAIN, RULE
 from tasks.configuring import configure
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.locking import locked
 from tasks.models import Project, Task
 
 Base = Project.Base
@@ -89,7 +90,7 @@ def carry_out(project: Project, name: str, *, user: Any, role: str, mark: str) -
     check_role(project, role, verb.roles)
     actor = Actor.person(user)
     with transaction.atomic():
-        project = Project.objects.select_for_update().get(pk=project.pk)
+        project = locked(Project.objects).get(pk=project.pk)
         check_shown(project, mark)
         if project.base_state not in verb.states:
             raise Refused(

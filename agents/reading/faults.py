@@ -213,6 +213,19 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
 )
 
 
+# These come and go by themselves: no change of the work brings them about, or mends them.
+PASSING = (
+    "The disk of this host is full.",
+    "A package registry or another server could not be reached.",
+    "This host has reached a limit of open files or processes.",
+)
+
+
+def is_passing(fault: str) -> bool:
+    """Whether a fault that `environment_fault` names may be gone the next time, whoever's work is tried."""
+    return fault.startswith(PASSING)
+
+
 def environment_fault(output_tail: str, exit_code: int | None, reason: str = "") -> str:
     """A sentence about the surroundings that failed; empty where it is the work's own as far as known.
 

@@ -186,7 +186,8 @@ def _is_green(landing: Landing, mirror: Mirror) -> bool:
         _ask_for_verification(landing)
         return False
     if not done.green:
-        _clash(landing, f"Rebased onto the target branch, {done.problem or done.step}.\n{done.tail[-1500:]}")
+        said = done.problem or f"{done.step} is red"
+        _clash(landing, f"Rebased onto the target branch, {said}.\n{done.tail[-1500:]}")
         return False
     return True
 

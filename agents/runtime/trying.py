@@ -44,6 +44,7 @@ LIMIT_FACTOR = 3  # a command may take so many times what it took on the base
 LIMIT_MIN = 600  # seconds
 SHOWN_WHILE_RUNNING = 4000  # bytes of output
 PATHS_MAX = 20_000
+FEWER = 2  # a green recipe that runs fewer tests than a red one divided by this hides something
 Do = Callable[[str, Callable[[], None]], None]
 
 
@@ -363,13 +364,21 @@ def _decide(pk: int) -> None:
     if newest is None:
         return
     tried = list(mine.filter(why=newest.why, queued_at__gte=project.base_at).order_by("pk"))
-    if green := next((trial for trial in tried if trial.outcome == Trial.Outcome.GREEN), None):
+    if green := next((trial for trial in tried if _is_convincing(trial, tried)), None):
         project.trials.filter(status=Trial.Status.QUEUED).update(
             status=Trial.Status.ENDED, outcome=Trial.Outcome.SKIPPED, ended_at=timezone.now()
         )
         _found_green(project, green)
     elif tried and all(trial.status == Trial.Status.ENDED for trial in tried):
         _found_none(project, tried)
+
+
+def _is_convincing(trial: Trial, tried: list[Trial]) -> bool:
+    """Green, and not by running far fewer tests than one before it that found some red."""
+    if trial.outcome != Trial.Outcome.GREEN:
+        return False
+    red = [other.total or 0 for other in tried if other.outcome == Trial.Outcome.RED]
+    return FEWER * (trial.total or 0) >= max(red, default=0)
 
 
 def _found_green(project: Project, trial: Trial) -> None:
@@ -403,7 +412,7 @@ def _settings_of(project: Project, trial: Trial) -> dict[str, Any]:
 
 def _found_none(project: Project, tried: list[Trial]) -> None:
     """No trial is green: the best says what is red. Where that was accepted as it is, only news counts."""
-    best = max(tried, key=_worth)
+    best = max((trial for trial in tried if trial.outcome != Trial.Outcome.GREEN), key=_worth)
     state = Base.RED if best.outcome == Trial.Outcome.RED else Base.BROKEN
     red = {
         "step": best.step, "exit_code": best.exit_code, "failed": best.failed,
@@ -451,7 +460,7 @@ def _evidence(best: Trial, tried: list[Trial], newly_red: Sequence[str]) -> list
     if len(names) > NAMED_MAX:
         facts.append(f"and {len(names) - NAMED_MAX} more")
     others = [trial for trial in tried if trial.pk != best.pk]
-    facts += [f"Also tried: {trial.source or 'the own commands'}. {trial.problem}" for trial in others[:8]]
+    facts += [f"Also tried: {trial.source or 'the own commands'}, {says(trial)}" for trial in others[:8]]
     return facts
 
 

@@ -1,16 +1,19 @@
 """The end of a verification: what it says about the commit, and whose fault it is where it is red."""
 
+from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
 
 from agents import runs
 from agents.models import Run
+from agents.reading import faults
 from agents.runtime import commands, paths, verdicts
 from agents.runtime.verdicts import Verdict
 from tasks import base
 from tasks.events import record
-from tasks.models import Landing, Project, Submission, Task, Verification
+from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
+from tasks.states import IllegalMove
 
 INTERRUPTED = {"stopped": Run.Outcome.STOPPED, "orphan": Run.Outcome.LOST}
 
@@ -36,6 +39,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
             return
         known = {"project": run.project, "sha": run.sha, "commands_hash": commands.commands_hash(recipe)}
         suspected = Verification.objects.filter(**known).exclude(fault="").first()
+        is_passing = faults.is_passing(verdict.fault)
         is_suspect = bool(verdict.fault) and _may_be_the_surroundings(run.project, suspected)
         Verification.objects.update_or_create(
             **known,
@@ -55,7 +59,11 @@ def finish(run: Run, left: dict[str, Any]) -> None:
         record(run.project, f"verified_{kind}", task=run.task, note=_note(verdict, problem, green), data=data)
         if is_suspect:
             base.try_again(run.project, why=f"{run.task.ref} could not be verified: {verdict.fault}")
-        elif not run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
+        elif run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
+            return
+        elif is_passing:
+            _ask(run, problem)
+        else:
             _judge_submission(run, green, problem)
 
 
@@ -65,6 +73,15 @@ def _may_be_the_surroundings(project: Project, suspected: Verification | None) -
         return True
     tried_since = project.base_at is not None and project.base_at > suspected.at
     return not (tried_since and project.base_state in Project.FIT)
+
+
+def _ask(run: Run, problem: str) -> None:
+    """A registry or a disk failed again, and only here: a human looks, and no agent is blamed."""
+    judged = Submission.objects.standing().filter(task=run.task, sha=run.sha, state=Submission.State.KEPT)
+    if judged.update(state=Submission.State.RED, problem=problem[:500]):
+        task = Task.objects.select_related("project").get(pk=run.task_id)
+        with suppress(StaleTask, IllegalMove):
+            runs.ask_about_verification(task, f"The work could not be verified: {task.title}", problem)
 
 
 def _note(verdict: Verdict, problem: str, green: bool) -> str:

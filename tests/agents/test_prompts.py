@@ -355,11 +355,14 @@ def test_build_and_test_commands_are_named(world: World, rich: Run) -> None:
     assert "no build or test command" not in text
 
 
-def test_detected_commands_are_named(world: World) -> None:
-    world.remote.push({"Cargo.toml": ""})
-    Project.objects.update(settings={})
+def test_the_commands_and_what_is_red_already_are_named(world: World) -> None:
+    settings = {"prepare_command": "pip install -e .", "test_command": "pytest"}
+    known = {"step": "tests", "exit_code": 1, "failed": ["tests/test_a.py::test_old"]}
+    Project.objects.update(settings=settings, base_state="accepted", base_known=known)
     world.project.refresh_from_db()
-    assert "- build: `cargo build`\n- tests: `cargo test`" in told(world, run_for(world))
+    text = told(world, run_for(world))
+    assert "- prepare: `pip install -e .`\n- tests: `pytest`" in text
+    assert "tests/test_a.py::test_old" in text
 
 
 def test_a_project_of_documents_has_nothing_to_build(world: World) -> None:

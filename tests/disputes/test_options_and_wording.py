@@ -202,7 +202,10 @@ def test_the_button_names_the_round_that_begins(option: Option, round_: int) -> 
 
 # What these do to tasks that wait is known only once the conflict behind them is ruled.
 BEFORE_A_RULING = {
-    each.option for kind in ("silence", "alert") for origin in ("", "stall") for each in offered(kind, origin)
+    each.option
+    for kind in ("silence", "alert")
+    for origin in ("", "stall", "base")
+    for each in offered(kind, origin)
 } - {Option.CLARIFY}
 
 
