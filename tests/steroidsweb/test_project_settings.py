@@ -148,11 +148,12 @@ def test_a_field_left_empty_has_its_default(client: Client, ledger: Project, lea
 
 def test_a_change_is_recorded_with_who_from_and_to(client: Client, ledger: Project, lea: User) -> None:
     save(client, lea, ledger, rejections_max="3", build_command="make", status="paused")
-    event, edited = Event.objects.order_by("pk")
+    event, tried, edited = Event.objects.order_by("pk")
 
     assert (event.kind, event.label) == ("project_configured", "Lea Lindt")
     assert event.note == "rejections_max: 15 → 3; build_command: empty → make"
     assert event.data == {"settings": {"rejections_max": ["15", "3"], "build_command": ["empty", "make"]}}
+    assert (tried.kind, tried.note) == ("base_to_try", "The commands were changed.")
     assert (edited.kind, edited.note) == ("project_edited", "status")
 
 
@@ -182,7 +183,7 @@ def test_a_new_project_has_the_settings_of_its_form(client: Client) -> None:
         ("rejections_max", "0", "rejections_max is 0; it is between 1 and 10000."),
         ("rejections_max", "many", "Enter a whole number."),
         ("undo_seconds", "nan", "Enter a number."),
-        ("build_timeout", "4000", "build_timeout is 4000.0; it is between 1 and 3600 seconds."),
+        ("build_timeout", "90000", "build_timeout is 90000.0; it is between 1 and 86400 seconds."),
         ("on_failed", "stop", "Select a valid choice. stop is not one of the available choices."),
         ("mandatory", ["urgent"], "Select a valid choice. urgent is not one of the available choices."),
         ("policy_1", "stop", "Select a valid choice. stop is not one of the available choices."),
