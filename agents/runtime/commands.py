@@ -21,6 +21,16 @@ COMMAND_FILE_LIMIT = 256 * 1024
 PREPARE, BUILD, TESTS = "prepare", "build", "tests"
 PYTEST = re.compile(r"(?<![\w./-])py\.?test(?![\w.-])")
 ENVIRONMENT = "environment"
+# Folders of version managers in the home of whoever runs this host, and what each package manager keeps.
+TOOLCHAINS = {
+    "RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "RBENV_ROOT": ".rbenv", "NVM_DIR": ".nvm",
+    "SDKMAN_DIR": ".sdkman", "ASDF_DATA_DIR": ".asdf", "VOLTA_HOME": ".volta",
+}  # fmt: skip
+CACHES = {
+    "CARGO_HOME": "cargo", "GOPATH": "go", "GOCACHE": "go-build", "GRADLE_USER_HOME": "gradle",
+    "COMPOSER_HOME": "composer", "BUNDLE_USER_HOME": "bundle", "COREPACK_HOME": "corepack",
+    "YARN_CACHE_FOLDER": "yarn", "npm_config_store_dir": "pnpm",
+}  # fmt: skip
 AGAIN = "tests again"  # as the shim names the second try
 FIRST, SECOND = "1", "2"
 PYTHON_ITSELF = re.compile(r"\bpython[\d.]*")  # which asks for no pip by itself
@@ -52,6 +62,8 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     passed = {name: os.environ[name] for name in settings.PASS_TO_BUILDS if name in os.environ}
     return {
+        **_toolchains(),
+        **{name: str(cache / folder) for name, folder in CACHES.items()},
         **passed,
         "PATH": f"{run_folder / 'env' / 'bin'}:{system_path()}",
         "HOME": str(home),
@@ -66,6 +78,16 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
         "PYTHONDONTWRITEBYTECODE": "1",
         "STEROIDS_TIME_SCALE": str(settings.TIME_SCALE),
     }
+
+
+def _toolchains() -> dict[str, str]:
+    """Where version managers of this host's user keep their toolchains; their programs ask by variable.
+
+    The home of a run is empty, so that without these `cargo` finds no toolchain and `python3` no version.
+    """
+    home = Path.home()
+    places = {name: Path(os.environ.get(name) or home / folder) for name, folder in TOOLCHAINS.items()}
+    return {name: str(place) for name, place in places.items() if place.is_dir()}
 
 
 def system_path() -> str:
@@ -132,6 +154,7 @@ def verification_steps(
     Tests that fail are tried once more, to tell the ones that fail now and then.
     """
     clone = run_folder / "clone"
+    (run_folder / "pytest.ini").touch()  # or pytest takes the settings of whatever lies further up
     steps = [
         step(name, ["/bin/sh", "-c", command], clone, environment, timeout=seconds)
         for name, command, seconds in (
