@@ -5,10 +5,14 @@ BIN := $(VENV)/bin
 # What runs the suite for us, if anything.
 TRY :=
 
-.PHONY: run test test-agents test-repositories setup setup-dev axe lint check clean
+.PHONY: run start test test-agents test-repositories setup setup-dev axe lint check clean
 
 run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
+
+# The first hour with a project of your own: asks, and may be run again.
+start: setup
+	@$(BIN)/python manage.py start
 
 test: setup-dev
 	$(TRY) $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from agents.models import Agent
 from agents.providers.base import ProviderError, find_program
-from agents.providers.registry import provider_for
+from agents.providers.registry import CLIS, provider_for
 from agents.runtime import commands
 from tasks.models import Project
 
@@ -31,6 +31,24 @@ def missing_program(agent: Agent) -> str:
             return f"{error} {place} is not executable."
         return f"{error} There is no file {place}."
     return ""
+
+
+def agent_from(
+    name: str, role: str, argv: list[str], *, model: str = "", slots: int = 1, **said: object
+) -> Agent:
+    """An agent of this command that is not kept yet; a known one alone is started the way this program knows.
+
+    `said` are further settings; empty ones are left out.
+    """
+    if "{" not in argv[0] and os.path.dirname(argv[0]) and os.path.exists(argv[0]):
+        argv = [os.path.abspath(argv[0]), *argv[1:]]  # a host need not start where this was typed
+    is_known = argv in [[command] for command in CLIS]
+    wanted = {"argv": [] if is_known else argv, **said}
+    return Agent(
+        name=name, role=role, model=model, slots=slots,
+        provider=argv[0] if is_known else Agent.Provider.COMMAND,
+        settings={key: value for key, value in wanted.items() if value},
+    )  # fmt: skip
 
 
 def add(agent: Agent, slugs: Iterable[str], *, elsewhere: bool = False) -> str:

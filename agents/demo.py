@@ -13,6 +13,7 @@ from agents.runtime import git, paths
 from tasks.events import SYSTEM
 from tasks.importing import import_todo
 from tasks.models import Membership, Project
+from tasks.projects import adopt
 
 SLUG = "demo"
 EXAMPLES = Path(settings.BASE_DIR) / "examples" / "demo"
@@ -79,5 +80,6 @@ def first_admin() -> str | None:
     if users.objects.filter(is_superuser=True).exists():
         return None
     password = secrets.token_urlsafe(12)
-    users.objects.create_superuser("admin", password=password)
+    with transaction.atomic():
+        adopt([users.objects.create_superuser("admin", password=password)])
     return password

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
+from django.db import transaction
 from django.db.models import Count
 
-from tasks.models import Project, Task
+from tasks.models import Membership, Project, Task
 
 _SECRET = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", re.IGNORECASE)
 
@@ -31,3 +33,22 @@ def counts_line(counts: dict[str, int]) -> str:
     """3 in progress, 12 pending; or no tasks."""
     told = [f"{count} {status.replace('_', ' ')}" for status, count in sorted(counts.items())]
     return ", ".join(told) or "no tasks"
+
+
+def adopt(users: Iterable[Any]) -> list[Project]:
+    """Make these people maintainers and leads of every project without members; the projects.
+
+    A project may be added before there is any account. Then nobody would be told of its cards.
+    """
+    people = list(users)
+    with transaction.atomic():
+        alone = list(Project.objects.filter(memberships__isnull=True).order_by("slug")) if people else []
+        Membership.objects.bulk_create(
+            (
+                Membership(project=project, user=user, role=Membership.Role.MAINTAINER, is_lead=True)
+                for project in alone
+                for user in people
+            ),
+            ignore_conflicts=True,
+        )
+    return alone

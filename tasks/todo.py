@@ -76,6 +76,10 @@ class TodoError(ValueError):
         self.problems = sorted(problems, key=lambda problem: problem.line)
         super().__init__("\n".join(f"line {problem.line}: {problem.reason}" for problem in self.problems))
 
+    def lines(self, file: str) -> list[str]:
+        """Each problem with its place in the file of that name."""
+        return [f"{file}:{problem.line}: {problem.reason}" for problem in self.problems]
+
 
 @dataclass(frozen=True, slots=True)
 class TodoTask:

@@ -41,6 +41,7 @@ class Claude(Cli):
     title = "Claude Code"
     command = "claude"
     key_variable = "ANTHROPIC_API_KEY"
+    own_variable = "CLAUDE_CODE_OAUTH_TOKEN"
     sign_in_place = ".claude/.credentials.json"
 
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:

@@ -5,6 +5,7 @@ Nothing secret is ever an argument: keys go by variables, or in files of mode 06
 
 import re
 from abc import abstractmethod
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,6 +38,7 @@ class Cli(Provider):
     title: str
     command: str
     key_variable: str  # where the operator has the key by default
+    own_variable = ""  # of a subscription, where it has such a thing
     sign_in_place: str  # its own file of sign-ins, relative to its home
     settings = frozenset({"program", "base_url", "key", "pass", "sign_in_file", "account"})
 
@@ -58,6 +60,18 @@ class Cli(Provider):
         checked_names(settings)
         if model and not MODEL.match(model):
             raise ProviderError(f"{model!r} is no name of a model.")
+
+    def sign_in(self, given: Container[str], home: Path, model: str = "") -> dict[str, Any] | None:
+        """The settings with which it signs in here; None where it cannot. Only names are looked at.
+
+        `given` are the names of the operator's variables, `home` is their home.
+        """
+        if self.usual_variable(model) in given:
+            return {}
+        if self.own_variable and self.own_variable in given:
+            return {"pass": [self.own_variable]}
+        file = home / self.sign_in_place
+        return {"sign_in_file": str(file)} if file.is_file() else None
 
     def program(self, settings: dict[str, Any]) -> str:
         return settings.get("program") or self.command

@@ -2,9 +2,11 @@
 
 import json
 import re
+from collections.abc import Container
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from agents.providers.base import Launch, ProviderError
@@ -101,6 +103,12 @@ class Opencode(Cli):
             "OPENCODE_DISABLE_SHARE": "1",
             "OPENCODE_DISABLE_PROJECT_CONFIG": "1",  # the repository's own servers and tools would run
         }
+
+    def sign_in(self, given: Container[str], home: Path, model: str = "") -> dict[str, Any] | None:
+        """Without a model, which names the vendor, the key of any vendor will do."""
+        if not model and any(name in given for name in KEY_VARIABLES.values()):
+            return {}
+        return super().sign_in(given, home, model)
 
     def usual_variable(self, model: str) -> str:
         vendor = model.partition("/")[0]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from agents.providers.base import Provider, ProviderError
 from agents.providers.claude import Claude
+from agents.providers.clis import Cli
 from agents.providers.codex import Codex
 from agents.providers.command import CommandProvider
 from agents.providers.gemini import Gemini
@@ -14,17 +15,19 @@ from agents.providers.replay import ReplayProvider
 if TYPE_CHECKING:
     from agents.models import Agent
 
-PROVIDERS: dict[str, Provider] = {
+# They bring their own command.
+CLIS: dict[str, Cli] = {
     "claude": Claude(),
     "codex": Codex(),
     "gemini": Gemini(),
     "opencode": Opencode(),
+}
+PROVIDERS: dict[str, Provider] = {
+    **CLIS,
     "command": CommandProvider(),
     "replay": ReplayProvider(),
     "pull": PullProvider(),
 }
-
-CLIS = ("claude", "codex", "gemini", "opencode")  # they bring their own command
 
 __all__ = ["CLIS", "PROVIDERS", "ProviderError", "provider_for"]
 

@@ -4,6 +4,7 @@
 set -eu
 prompt=$1
 title=$(sed -n 's/^# Task [^:]*: //p' "$prompt" | head -n 1)
+test -n "$title" || { echo READY; exit 0; }  # check_agent asks without a task
 printf -- '- %s\n' "$title" >> DONE.md
 git add DONE.md
 git commit -q -m "docs: $title"

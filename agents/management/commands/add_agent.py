@@ -1,6 +1,5 @@
 """Add an agent from the command line."""
 
-import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -8,7 +7,6 @@ from django.core.management.base import BaseCommand
 
 from agents import adding
 from agents.models import Agent
-from agents.providers.registry import CLIS
 
 
 class Command(BaseCommand):
@@ -44,16 +42,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         argv = options["argv"]
-        if "{" not in argv[0] and os.path.dirname(argv[0]) and os.path.exists(argv[0]):
-            argv[0] = os.path.abspath(argv[0])  # a host need not start where this was typed
-        is_known = len(argv) == 1 and argv[0] in CLIS
-        said = {"argv": [] if is_known else argv, "pass": options["names"], "key": options["key"]}
-        agent = Agent(
-            name=options["name"], role=options["role"], model=options["model"], slots=options["slots"],
-            provider=argv[0] if is_known else Agent.Provider.COMMAND,
-            settings={name: value for name, value in said.items() if value},
+        agent = adding.agent_from(
+            options["name"], options["role"], argv, model=options["model"], slots=options["slots"],
+            key=options["key"], **{"pass": options["names"]},
         )  # fmt: skip
         where = adding.add(agent, options["project"], elsewhere=options["elsewhere"])
-        self.stdout.write(f"{agent.name} is a {agent.role} on {where}: {' '.join(argv)}")
-        if is_known:
+        started = agent.settings.get("argv", argv)
+        self.stdout.write(f"{agent.name} is a {agent.role} on {where}: {' '.join(started)}")
+        if agent.provider != Agent.Provider.COMMAND:
             self.stdout.write(f"Try it: manage.py check_agent {agent.name}")

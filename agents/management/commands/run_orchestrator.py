@@ -3,16 +3,12 @@
 import io
 import sys
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
-from agents import demo
+from agents import demo, first_hour
 from agents.event_lines import EventLines
 from agents.runtime import paths
 from agents.runtime.host import HostBusy
@@ -42,10 +38,8 @@ class Command(BaseCommand):
             sys.stdout.reconfigure(errors="backslashreplace")
         if options["demo"]:
             self._prepare_demo()
-        elif MigrationExecutor(connection).migration_plan(
-            MigrationExecutor(connection).loader.graph.leaf_nodes()
-        ):
-            raise CommandError("The database is not up to date. Run `make setup` or `manage.py migrate`.")
+        else:
+            first_hour.check_database()
         if options["once"]:
             self._once()
             return
@@ -83,10 +77,7 @@ class Command(BaseCommand):
         if self.stdout.isatty():
             self._say(f"Sign in as admin with the password {password} (shown only now).")
             return
-        path = Path(settings.HOME) / "admin-password"
-        path.touch(mode=0o600)
-        path.write_text(password + "\n")
-        self._say(f"Sign in as admin; the password is in {path}.")
+        self._say(f"Sign in as admin; the password is in {first_hour.keep_password(password)}.")
 
     def _report(self) -> None:
         """Task, status, rounds, landed SHA; then what waits for a human."""

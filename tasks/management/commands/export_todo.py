@@ -28,5 +28,4 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror}.") from error
         except TodoError as error:
-            lines = [f"TODO.md:{problem.line}: {problem.reason}" for problem in error.problems]
-            raise CommandError("\n".join([*lines, "Nothing was exported."])) from error
+            raise CommandError("\n".join([*error.lines("TODO.md"), "Nothing was exported."])) from error

@@ -29,8 +29,7 @@ class Command(BaseCommand):
         except UnicodeDecodeError as error:
             raise CommandError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from error
         except TodoError as error:
-            lines = [f"{file}:{problem.line}: {problem.reason}" for problem in error.problems]
-            raise CommandError("\n".join([*lines, "Nothing was imported."])) from error
+            raise CommandError("\n".join([*error.lines(file), "Nothing was imported."])) from error
         for note in report.notes:
             self.stdout.write(note)
         for task in report.missing:

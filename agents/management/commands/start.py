@@ -1,0 +1,56 @@
+"""The first hour with a project of one's own, asked on the terminal."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from agents import first_hour
+from agents.asking import Asker
+
+ANSWERS = {
+    "username": "name of the first account (default: your login name)",
+    "repository": "URL or path of the repository, or the short name of a project that is there",
+    "slug": "short name of the project; tasks are called SLUG-1, SLUG-2, ... (default: from the repository)",
+    "branch": "target branch (default: the remote's own default)",
+    "coder": "claude, codex, gemini, opencode, or any command in quotes; {prompt} is the path of its prompt",
+    "coder-model": "its model",
+    "reviewer": "likewise",
+    "reviewer-model": "its model",
+    "todo": "path of a TODO.md, or one task in a line (default: TODO.md, where this folder has one)",
+}
+
+
+class Command(BaseCommand):
+    help = (
+        "Set up the first project: account, repository, agents and tasks. Asks, with defaults; what is done "
+        "already is left alone, so that it can be run again at any time."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        for name, text in ANSWERS.items():
+            parser.add_argument(f"--{name}", dest=name, default="", help=text)
+        parser.add_argument("--yes", action="store_true", help="never ask; take the defaults")
+        parser.add_argument("--no-check", action="store_true", help="do not try the agents")
+        parser.add_argument("--run", action="store_true", help="start run_orchestrator afterwards")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        first_hour.check_database()
+        asker = Asker({name: options[name] for name in ANSWERS}, self._say, never=options["yes"])
+        try:
+            problems = first_hour.walk(asker, check_agents=not options["no_check"])
+        except KeyboardInterrupt:
+            raise CommandError(
+                "\nStopped. What was done stays; run it again to go on.", returncode=130
+            ) from None
+        if problems:
+            raise CommandError("\n".join(["Not ready yet.", *problems]))
+        if options["run"]:
+            call_command("run_orchestrator", stdout=self.stdout, stderr=self.stderr)
+        else:
+            self._say("Ready. Start it: .venv/bin/python manage.py run_orchestrator")
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
