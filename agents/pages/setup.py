@@ -227,7 +227,9 @@ class SetupPage:
     def verbs(self) -> list[Verb]:
         """The buttons that this person may press now."""
         state = self.project.base_state
-        return [verb for verb in VERBS.values() if state in verb.states and self.role in verb.roles]
+        fit = [verb for verb in VERBS.values() if state in verb.states and self.role in verb.roles]
+        is_comparable = base.is_comparable(self.project.base_red)
+        return [verb for verb in fit if verb.name != "accept" or is_comparable]
 
     @property
     def may_edit(self) -> bool:
