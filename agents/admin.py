@@ -158,7 +158,11 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         if "_check" not in request.POST:
             return None
         checking.ask(agent)
-        self.message_user(request, f"{agent.name} is saved and being checked.", messages.SUCCESS)
+        self.message_user(
+            request,
+            f"{agent.name} was saved. What its check finds appears under Last check.",
+            messages.SUCCESS,
+        )
         return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:

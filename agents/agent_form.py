@@ -110,7 +110,7 @@ class CommandField(forms.CharField):
     """A command as a shell would read it, kept as its words."""
 
     def prepare_value(self, value: Any) -> Any:
-        return shlex.join(map(str, value)) if isinstance(value, list) else value
+        return " ".join(_quoted(str(word)) for word in value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> list[str]:
         text = str(super().to_python(value)).replace("\r\n", "\n")
@@ -127,6 +127,12 @@ class CommandField(forms.CharField):
 
     def run_validators(self, value: Any) -> None:
         """Its provider checks the words."""
+
+
+def _quoted(word: str) -> str:
+    """As a shell would need it; a placeholder alone needs no quotation marks, for no shell reads it."""
+    bare = re.sub(r"[{}]", "", word)
+    return word if bare and shlex.quote(bare) == bare else shlex.quote(word)
 
 
 def _line(label: str, help_text: str = "", **attrs: Any) -> forms.CharField:
@@ -158,9 +164,9 @@ class AgentForm(forms.ModelForm):
         "Never the key itself. The four known commands only.",
     )
     passes = WordsField(
-        label="Further variables",
-        help_text="Names of further variables that it may see: MY_AGENT_KEY, HTTPS_PROXY. Any command "
-        "gets its key this way.",
+        label="Variables to pass",
+        help_text="Names of further variables of the orchestrator's environment that it may see: "
+        "MY_AGENT_KEY, HTTPS_PROXY. Any command gets its key this way.",
     )
     cassettes = _line("Cassettes", "Path of the folder. Recorded cassette only.")
     domains = WordsField(label="Domains", help_text="Tags of the tasks that it works on; empty means any.")
@@ -240,17 +246,27 @@ class AgentForm(forms.ModelForm):
         for fault in faults:
             name = FIELD_OF.get(fault.code, "provider")
             if name not in self.errors:
-                super().add_error(name, ValidationError(fault.message))
-        if field == "key" or any(fault.code == "key" for fault in faults):
-            self._forget_key()
+                says = str(fault.message)
+                if says.startswith(f"{fault.code} "):  # the setting's name in a file; here it has a label
+                    says = f"{self.fields[name].label}{says.removeprefix(fault.code)}"
+                super().add_error(name, says)
         if not faults or error.error_dict:
             super().add_error(field, error)
+        self._forget_keys()
 
-    def _forget_key(self) -> None:
-        """Who pastes the key itself does not get it back in a page."""
-        if not NAME.match(str(self.data.get("key", ""))):
-            self.data = self.data.copy()
-            self.data["key"] = ""
+    def _forget_keys(self) -> None:
+        """Who pastes a key where its name belongs does not get it back in a page."""
+        for name in ("key", "passes"):
+            words = str(self.data.get(name, "")).replace(",", " ").split()
+            if not all(map(NAME.match, words)):
+                self.data = self.data.copy()
+                self.data[name] = ", ".join(filter(NAME.match, words))
+
+    def clean_passes(self) -> list[str]:
+        names: list[str] = self.cleaned_data["passes"]
+        if not all(map(NAME.match, names)) and "passes" in self.changed_data:
+            raise ValidationError("Names of variables only, never their values: MY_AGENT_KEY.")
+        return names
 
 
 def fitting(provider: str) -> list[str]:
