@@ -126,7 +126,7 @@ def test_a_faulty_file_is_refused_with_every_line(till: Project, tmp_path: Path)
     till.refresh_from_db()
 
     assert str(refusal.value).splitlines() == [
-        f"{path}:3: build.timeout is 0; it is between 1 and 3600 seconds.",
+        f"{path}:3: build.timeout is 0; it is between 1 and 86400 seconds.",
         "Nothing was imported.",
     ]
     assert (till.settings, rows()) == ({}, [])

@@ -206,6 +206,7 @@ def roll_back(**kwargs: Any) -> Make:
 REFUSED: dict[str, Callable[[], Make]] = {
     "project_max_parallel_positive": lambda: of(Project, create_project(), max_parallel=0),
     "project_status_known": lambda: of(Project, create_project(), status="asleep"),
+    "project_base_state_known": lambda: of(Project, create_project(), base_state="mauve"),
     "project_ended_is_finished": lambda: of(Project, create_project(), exit_type="complete"),
     "checkpoint_number_once": second_checkpoint,
     "rollback_goes_back": lambda: roll_back(to_round=3),

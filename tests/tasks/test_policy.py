@@ -30,6 +30,8 @@ DEFAULTS: dict[str, Any] = {
     "mandatory": ["critical", "high"],
     "on_failed": "section",
     "detect_commands": True,
+    "prepare_command": "",
+    "prepare_timeout": 600.0,
     "build_command": "",
     "build_timeout": 600.0,
     "test_command": "",
@@ -140,9 +142,9 @@ ALLOWED = [
     ("undo_seconds", 3600),  # the most
     ("build_timeout", 1),  # the least
     ("build_timeout", 1.5),
-    ("build_timeout", 3600),  # the most
+    ("build_timeout", 86_400),  # the most
     ("test_timeout", 1),
-    ("test_timeout", 3600.0),
+    ("test_timeout", 86_400.0),
     ("mandatory", []),  # nothing is: the coder may drop every finding
     ("mandatory", ["critical"]),  # ARB-1: which ones are mandatory is a setting of the project
     ("mandatory", ["critical", "high", "medium", "low"]),  # everything is
@@ -223,13 +225,13 @@ REFUSED = [
     ({"undo_seconds": float("inf")}, "undo_seconds is inf; it is between 0 and 3600"),
     ({"undo_seconds": "10"}, "undo_seconds is '10'; a number is needed"),
     ({"undo_seconds": False}, "undo_seconds is False; a number is needed"),
-    ({"build_timeout": 0}, "build_timeout is 0; it is between 1 and 3600 seconds"),
-    ({"build_timeout": 0.99}, "build_timeout is 0.99; it is between 1 and 3600 seconds"),
-    ({"build_timeout": 3601}, "build_timeout is 3601; it is between 1 and 3600 seconds"),
-    ({"build_timeout": float("nan")}, "build_timeout is nan; it is between 1 and 3600 seconds"),
+    ({"build_timeout": 0}, "build_timeout is 0; it is between 1 and 86400 seconds"),
+    ({"build_timeout": 0.99}, "build_timeout is 0.99; it is between 1 and 86400 seconds"),
+    ({"build_timeout": 86_401}, "build_timeout is 86401; it is between 1 and 86400 seconds"),
+    ({"build_timeout": float("nan")}, "build_timeout is nan; it is between 1 and 86400 seconds"),
     ({"build_timeout": None}, "build_timeout is None; a number is needed"),
-    ({"test_timeout": -1}, "test_timeout is -1; it is between 1 and 3600 seconds"),
-    ({"test_timeout": 1e9}, "test_timeout is 1000000000.0; it is between 1 and 3600 seconds"),
+    ({"test_timeout": -1}, "test_timeout is -1; it is between 1 and 86400 seconds"),
+    ({"test_timeout": 1e9}, "test_timeout is 1000000000.0; it is between 1 and 86400 seconds"),
     ({"test_timeout": []}, "test_timeout is []; a number is needed"),
     ({"mandatory": ["urgent"]}, "mandatory holds unknown severities: urgent"),
     ({"mandatory": ["high", "b", "a"]}, "mandatory holds unknown severities: a, b"),

@@ -169,7 +169,7 @@ AGENT = "agents:\n  - name: a\n    role: coder\n    {line}\n"
         (
             "\nbuild:\n  command: make\n  timeout: 0\n",
             4,
-            "build.timeout is 0; it is between 1 and 3600 seconds.",
+            "build.timeout is 0; it is between 1 and 86400 seconds.",
         ),
         ("build:\n  timeout: long", 2, "build.timeout is 'long'; a number is needed."),
         ("build:\n  timeout: .nan", 2, "build.timeout is nan; it is between"),
