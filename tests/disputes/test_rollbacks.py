@@ -595,9 +595,9 @@ def test_a_lost_commit_of_a_round_taken_back_does_not_move_the_task(disputed: Ta
     back_to(disputed, 1, lea)
     hand_in(disputed, DONE, state="received")
     old = disputed.submissions.get(rolled_back__isnull=False)
-    from agents.runtime.keeping import _send_back
+    from agents.runtime.keeping import send_back
 
-    _send_back(old, "It cannot be taken.")
+    send_back(old, "It cannot be taken.")
     disputed.refresh_from_db()
     assert disputed.status == "review"
 
