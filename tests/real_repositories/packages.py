@@ -49,7 +49,7 @@ PACKAGES = (
     _python("pluggy", "1.4.0", "1.5.0"),  # setuptools_scm: the version comes from tags
     _python("h11", "0.14.0"),  # setuptools, the tests in the package
     _python("tabulate", "0.9.0"),  # setuptools_scm, tox
-    _python("zipp", "3.19.2"),  # an extra called test
+    _python("zipp", "3.23.0"),  # an extra called test, others for checks
     _python("wcwidth", "0.2.13"),  # requirements files for tests, setup.py
     _python("tomlkit", "0.12.5"),  # poetry
     _node("xtend", "4.0.1", "4.0.2"),  # node test.js, tape
