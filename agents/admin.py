@@ -3,23 +3,26 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
-from django.http import HttpRequest
-from django.urls import reverse
+from django.forms.widgets import Script
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django_q.tasks import async_task
 from unfold.admin import StackedInline
-from unfold.decorators import action, display
+from unfold.decorators import display
 
 from agents import (
+    checking,
     pauses,
     prompt_admin,  # noqa: F401  (registers the prompts of projects)
     pulling,
 )
 from agents.adding import missing_program
+from agents.agent_form import AgentForm
 from agents.models import Agent, Host, Output, Prompt, ProviderPause, Run, Token, new_token, token_hash
 from agents.pages.log import plain
 from tasks.admin.base import (
@@ -47,18 +50,46 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
     )  # fmt: skip
     list_filter = ("role", "provider", "tier", "is_active")
     search_fields = ("name", "model", "kind")
-    autocomplete_fields = ("projects",)
     actions = ("check_agents",)
-    actions_submit_line = ("save_and_check",)
+    form = AgentForm
     readonly_fields = ("last_check",)
     fieldsets = (
-        (None, {"fields": (("name", "role"), ("kind", "is_active"), "last_check")}),
         (
-            "Command",
-            {"fields": (("provider", "model"), ("vendor", "tier"), "settings", "instructions")},
+            None,
+            {
+                "fields": (
+                    "last_check", ("name", "role"), "provider", "command_line", "model", "key", "passes",
+                    "cassettes", "domains", "watches", "projects", "is_active",
+                )
+            },
         ),
-        ("What it takes", {"fields": ("projects", "domains", "watches", "focus", ("priority", "slots"))}),
-    )
+        (
+            "Advanced",
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    ("kind", "vendor"), "tier", ("priority", "slots"), "focus", "instructions", "program",
+                    "base_url", "sign_in_file", "account", "cost_input", "cost_output", "cost_cache_read",
+                    "limit_context", "limit_output",
+                ),
+            },
+        ),
+    )  # fmt: skip
+
+    class Media:
+        css = {"all": ("steroids/agent-form.css",)}
+        js = (Script("steroids/agent-form.js", type="module"),)
+
+    def get_urls(self) -> list[Any]:
+        state = self.admin_site.admin_view(self.check_state)
+        return [path("<path:object_id>/check/", state, name="agents_agent_check"), *super().get_urls()]
+
+    def check_state(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """How the check stands, for the agent's page that waits for it."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        agent = self.get_object(request, object_id)
+        return JsonResponse({"is_asked": checking.is_asked(agent), "says": checking.last_check(agent)})
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         seen = Token.objects.filter(agent=OuterRef("pk")).order_by("-used_at").values("used_at")[:1]
@@ -79,13 +110,15 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
 
     @display(
         description="state",
-        label={"paused": "warning", "fails": "danger", "fine": "success", "not tried": "neutral"},
+        label={"paused": "warning", "fails": "danger", "fine": "success"}
+        | dict.fromkeys(("not checked", "being checked"), "neutral"),
     )
     def state(self, agent: Any) -> tuple[str, str]:
         """Whether its account is paused, else what its last check said."""
         if pause := getattr(agent, "pause", None):
             return "paused", f"paused until {clock(pause.until, timezone.now())}"
-        word = {True: "fine", False: "fails"}.get(agent.is_fine, "not tried")
+        untried = "being checked" if checking.is_asked(agent) else "not checked"
+        word = {True: "fine", False: "fails"}.get(agent.is_fine, untried)
         return word, word
 
     @display(description="last seen")
@@ -98,18 +131,39 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         return clock(last, timezone.now()) if last else "never"
 
     @display(description="last check")
-    def last_check(self, agent: Agent) -> str:
-        if agent.checked_at is None:
-            return "Not tried yet. Save and check starts its command once."
-        return f"{clock(agent.checked_at, timezone.now())}: {agent.check_says}"
+    def last_check(self, agent: Agent) -> SafeString:
+        waits = reverse("admin:agents_agent_check", args=[agent.pk]) if checking.is_asked(agent) else ""
+        return format_html(
+            '<span id="last-check" role="status" data-waits="{}">{}</span>',
+            waits,
+            checking.last_check(agent),
+        )
 
     @admin.action(description="Check: start the command once")
     def check_agents(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
-        self._ask(request, list(queryset[:CHECKED_MAX]))
+        asked = list(queryset[:CHECKED_MAX])
+        for agent in asked:
+            checking.ask(agent)
+        names = ", ".join(agent.name for agent in asked)
+        self.message_user(request, f"{names}: being checked. The result stands here in a moment.")
 
-    @action(description="Save and check")
-    def save_and_check(self, request: HttpRequest, agent: Agent) -> None:
-        self._ask(request, [agent])
+    def response_add(self, request: HttpRequest, obj: Agent, post_url_continue: Any = None) -> HttpResponse:
+        return self._checked(request, obj) or super().response_add(request, obj, post_url_continue)
+
+    def response_change(self, request: HttpRequest, obj: Agent) -> HttpResponse:
+        return self._checked(request, obj) or super().response_change(request, obj)
+
+    def _checked(self, request: HttpRequest, agent: Agent) -> HttpResponse | None:
+        """After Save and check: the agent's page, where the result will stand."""
+        if "_check" not in request.POST:
+            return None
+        checking.ask(agent)
+        self.message_user(
+            request,
+            f"{agent.name} was saved. What its check finds appears under Last check.",
+            messages.SUCCESS,
+        )
+        return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
         """Web server and agent host may be two machines: what this one lacks is said, and not refused."""
@@ -117,13 +171,6 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         if missing := missing_program(obj):
             says = f"{missing} Saved all the same: another host may have it."
             self.message_user(request, says, messages.WARNING)
-
-    def _ask(self, request: HttpRequest, agents: list[Agent]) -> None:
-        """The check is a process of its own; the page shows its result once it is there."""
-        for agent in agents:
-            async_task("agents.jobs.check_agent", agent.pk, group="check")
-        names = ", ".join(agent.name for agent in agents)
-        self.message_user(request, f"{names}: tried now. What came of it stands here in a moment.")
 
     @display(description="running", ordering="live")
     def live_of_slots(self, agent: Any) -> str:

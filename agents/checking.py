@@ -7,11 +7,15 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
+from django_q.tasks import async_task
 
 from agents import metering, pauses
 from agents.models import Agent
@@ -24,6 +28,7 @@ from tasks.spans import clock, duration
 PROMPT = "Answer with the one word READY. Change no file and run no command.\n"
 SAYS_MAX = 500
 POLL = 0.1
+LATE = 60.0  # seconds beyond the longest check, after which nobody is at it
 WITHOUT_PROCESS = {Agent.Provider.PULL}
 SPEAKING = {
     Agent.Provider.CLAUDE, Agent.Provider.CODEX, Agent.Provider.GEMINI, Agent.Provider.OPENCODE,
@@ -36,6 +41,29 @@ class Checked:
 
     is_fine: bool
     says: str
+
+
+def ask(agent: Agent) -> None:
+    """Have the agent checked beside the cluster. Until then it counts as being checked."""
+    Agent.objects.filter(pk=agent.pk).update(checked_at=timezone.now(), is_fine=None, check_says="")
+    transaction.on_commit(partial(async_task, "agents.jobs.check_agent", agent.pk, group="check"))
+
+
+def is_asked(agent: Agent) -> bool:
+    """Whether a check was asked for and nothing came of it yet."""
+    return agent.checked_at is not None and agent.is_fine is None
+
+
+def last_check(agent: Agent) -> str:
+    """In a sentence what came of the last check, or how it stands."""
+    if agent.checked_at is None:
+        return "Not checked yet. Save and check starts its command once."
+    when = clock(agent.checked_at, timezone.now())
+    if not is_asked(agent):
+        return f"{when}: {agent.check_says}"
+    if timezone.now() - agent.checked_at > timedelta(seconds=settings.DURATIONS["check"] + LATE):
+        return f"Asked for at {when}, and nothing came of it. Is the cluster running (manage.py qcluster)?"
+    return f"Being checked since {when}…"
 
 
 def check(agent: Agent) -> Checked:

@@ -99,7 +99,9 @@ class Agent(models.Model):
         try:
             provider_for(self).check(self.settings, self.model)
         except ProviderError as error:
-            raise ValidationError({"settings": str(error)}) from error
+            # The code names the setting, for a form that has a field for it.
+            fault = ValidationError(str(error), code=error.setting or "invalid")
+            raise ValidationError({"settings": fault}) from error
 
 
 class ProviderPause(models.Model):

@@ -16,7 +16,14 @@ OURS = re.compile(r"(SECRET_KEY|DATABASE_URL|REDIS_URL|STEROIDS_|DJANGO_)")
 
 
 class ProviderError(Exception):
-    """The agent cannot be started as it is configured; the text says what to change."""
+    """The agent cannot be started as it is configured; the text says what to change.
+
+    `setting` is the key of the settings at fault, or "model"; empty where it is none of them alone.
+    """
+
+    def __init__(self, says: str, *, setting: str = "") -> None:
+        super().__init__(says)
+        self.setting = setting
 
 
 class NotSignedIn(ProviderError):
@@ -38,6 +45,8 @@ class Launch:
 
 class Provider(ABC):
     """Turns an agent's settings into a process, and the process' output into a report."""
+
+    settings: frozenset[str] = frozenset()  # the keys that have an effect
 
     @abstractmethod
     def check(self, settings: dict[str, Any], model: str = "") -> None:
@@ -76,12 +85,12 @@ def checked_names(settings: dict[str, Any]) -> list[str]:
     """The setting `pass`. Raises ProviderError for what is no name, or the name of something of ours."""
     names = settings.get("pass", [])
     if not isinstance(names, list):
-        raise ProviderError('pass is a list of names of variables: ["MY_AGENT_API_KEY"].')
+        raise ProviderError('pass is a list of names of variables: ["MY_AGENT_API_KEY"].', setting="pass")
     for name in names:
         if not isinstance(name, str) or not NAME.match(name):
-            raise ProviderError(f"pass holds {name!r}, which is no name of a variable.")
+            raise ProviderError(f"pass holds {name!r}, which is no name of a variable.", setting="pass")
         if OURS.match(name):
-            raise ProviderError(f"{name} belongs to this program; no agent may see it.")
+            raise ProviderError(f"{name} belongs to this program; no agent may see it.", setting="pass")
     return names
 
 

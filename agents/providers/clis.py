@@ -47,19 +47,23 @@ class Cli(Provider):
             raise ProviderError(f"{self.title}: the settings are a mapping: {{}} will do.")
         if unknown := sorted(set(map(str, settings)) - self.settings):
             known = ", ".join(sorted(self.settings))
-            raise ProviderError(f"{self.title} has no setting {unknown[0]!r}; it knows {known}.")
+            raise ProviderError(
+                f"{self.title} has no setting {unknown[0]!r}; it knows {known}.", setting=unknown[0]
+            )
         for name in sorted({"program", "base_url", "key", "sign_in_file", "account"} & set(settings)):
             if not _is_plain(settings[name]):
-                raise ProviderError(f"{name} is a text of one line.")
+                raise ProviderError(f"{name} is a text of one line.", setting=name)
         if (url := settings.get("base_url")) and not _is_address(url):
-            raise ProviderError(f"base_url is an address such as http://127.0.0.1:8080/v1, not {url!r}.")
+            raise ProviderError(
+                f"base_url is an address such as http://127.0.0.1:8080/v1, not {url!r}.", setting="base_url"
+            )
         if key := settings.get("key"):
             self._check_key(key)
         if (file := settings.get("sign_in_file")) and not Path(file).is_absolute():
-            raise ProviderError("sign_in_file is the absolute path of a file.")
+            raise ProviderError("sign_in_file is the absolute path of a file.", setting="sign_in_file")
         checked_names(settings)
         if model and not MODEL.match(model):
-            raise ProviderError(f"{model!r} is no name of a model.")
+            raise ProviderError(f"{model!r} is no name of a model.", setting="model")
 
     def sign_in(self, given: Container[str], home: Path, model: str = "") -> dict[str, Any] | None:
         """The settings with which it signs in here; None where it cannot. Only names are looked at.
@@ -80,10 +84,11 @@ class Cli(Provider):
         if not NAME.match(key):
             raise ProviderError(
                 f"key is the name of the variable that holds the key, such as {self.key_variable}; "
-                "the key itself stands in the orchestrator's environment."
+                "the key itself stands in the orchestrator's environment.",
+                setting="key",
             )
         if OURS.match(key):
-            raise ProviderError(f"{key} belongs to this program; no agent may see it.")
+            raise ProviderError(f"{key} belongs to this program; no agent may see it.", setting="key")
 
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         self.check(settings, launch.model)

@@ -11,14 +11,19 @@ PLACEHOLDERS = ("prompt", "clone", "model")
 class CommandProvider(Provider):
     """`argv` with the placeholders {prompt} (a path), {clone} and {model}; `pass` names variables."""
 
+    settings = frozenset({"argv", "pass", "account"})
+
     def check(self, settings: dict[str, Any], model: str = "") -> None:
         argv = settings.get("argv") if isinstance(settings, dict) else None
         if not isinstance(argv, list) or not argv or not all(isinstance(word, str) and word for word in argv):
-            raise ProviderError('The provider "command" needs argv: a list of words, the program first.')
+            raise ProviderError(
+                'The provider "command" needs argv: a list of words, the program first.', setting="argv"
+            )
         for word in argv:
             if not _fits(word):
                 raise ProviderError(
-                    f"{word!r} has an unknown placeholder; known are {{prompt}}, {{clone}}, {{model}}."
+                    f"{word!r} has an unknown placeholder; known are {{prompt}}, {{clone}}, {{model}}.",
+                    setting="argv",
                 )
         checked_names(settings)
 

@@ -58,10 +58,14 @@ class Opencode(Cli):
         for name, keys in (("cost", {"input", "output", "cache_read"}), ("limit", {"context", "output"})):
             table = settings.get(name, {})
             if not isinstance(table, dict) or set(table) - keys or not all(map(_is_amount, table.values())):
-                raise ProviderError(f"{name} is a mapping of numbers: {', '.join(sorted(keys))}.")
+                raise ProviderError(
+                    f"{name} is a mapping of numbers: {', '.join(sorted(keys))}.", setting=name
+                )
         vendor, slash, name = model.partition("/")
         if model and not (vendor and slash and name):
-            raise ProviderError(f"A model of opencode is PROVIDER/MODEL, such as anthropic/{model}.")
+            raise ProviderError(
+                f"A model of opencode is PROVIDER/MODEL, such as anthropic/{model}.", setting="model"
+            )
 
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         if not launch.model:

@@ -12,7 +12,8 @@ class PullProvider(Provider):
         for name in ("argv", "cassettes", "pass"):
             if isinstance(settings, dict) and name in settings:
                 raise ProviderError(
-                    f"An agent that claims its own work is not started here; leave {name} out."
+                    f"An agent that claims its own work is not started here; leave {name} out.",
+                    setting=name,
                 )
 
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:

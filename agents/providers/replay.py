@@ -12,10 +12,14 @@ PLAYER = Path(__file__).with_name("replay_player.py")
 class ReplayProvider(Provider):
     """`cassettes` names the folder of cassettes."""
 
+    settings = frozenset({"cassettes"})
+
     def check(self, settings: dict[str, Any], model: str = "") -> None:
         cassettes = settings.get("cassettes") if isinstance(settings, dict) else None
         if not isinstance(cassettes, str) or not cassettes:
-            raise ProviderError('The provider "replay" needs cassettes: the path of a folder.')
+            raise ProviderError(
+                'The provider "replay" needs cassettes: the path of a folder.', setting="cassettes"
+            )
 
     def passes(self, settings: dict[str, Any]) -> list[str]:
         return []

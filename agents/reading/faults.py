@@ -40,6 +40,7 @@ MISSING = _any(
     rf"\bspawn {IT} ENOENT\b",
     rf"FileNotFoundError: \[Errno 2\] No such file or directory: {IT}$",
     rf"exec: {IT}: executable file not found in \$PATH",
+    rf"^Can't exec {IT}: No such file or directory",
     rf"error: command {IT} failed: No such file or directory",
     rf"error: linker {IT} not found",
     rf"ERROR: Program {IT} not found or not executable",

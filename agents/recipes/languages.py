@@ -46,6 +46,9 @@ def go(tree: Tree) -> Iterator[Candidate]:
     rank = Rank.DIRECT if tested else Rank.BUILD
     test = "go test ./..." if tested else ""
     if "go.mod" not in tree and "go.work" not in tree:
+        if path := _import_path(tree, files):
+            made = Recipe(f"go mod init {path} && go mod tidy", "go build ./...", test, f"import path {path}")
+            yield Candidate(rank, "go", made)
         old = "GO111MODULE=off "
         yield Candidate(
             Rank.GUESS if tested else Rank.BUILD,
@@ -61,6 +64,29 @@ def go(tree: Tree) -> Iterator[Candidate]:
             "go mod download", "go build -mod=mod ./...", "go test -mod=mod ./...", "go.mod, not vendor/"
         )
         yield Candidate(Rank.WIDER, "go", again)
+    if tested:  # code that a newer `go vet` than its own finds fault with does not even build its tests
+        build, plain = "go build ./...", "go test -vet=off ./..."
+        without = Recipe("go mod download" if needs else "", build, plain, "go.mod, without go vet")
+        yield Candidate(Rank.WIDER, "go", without)
+
+
+# Where a repository of the time before modules says under which path it is imported.
+IMPORT_PATHS = (
+    (".travis.yml", re.compile(r"(?m)^go_import_path:\s*[\"']?(\w[\w./-]{2,199})[\"']?\s*$")),
+    ("debian/control", re.compile(r"(?m)^XS-Go-Import-Path:\s*(\w[\w./-]{2,199})")),
+)
+IMPORT_COMMENT = re.compile(r'(?m)^package \w+ *// *import "(\w[\w./-]{2,199})"')
+
+
+def _import_path(tree: Tree, files: list[str]) -> str:
+    """The path by which the packages at the top import each other; empty where nothing says it."""
+    for name, pattern in IMPORT_PATHS:
+        if found := pattern.search(tree.text(name)):
+            return found[1]
+    for path in [path for path in files if "/" not in path][:20]:
+        if found := IMPORT_COMMENT.search(tree.text(path)):
+            return found[1]
+    return ""
 
 
 # --- Java and its relatives -------------------------------------------------------------------------------

@@ -442,13 +442,13 @@ DETAIL_MAX = 4000  # characters of output on a card
 NAMED_MAX = 20
 
 
-def _worth(trial: Trial) -> tuple[int, int, int, float, int]:
-    """How much of a project a trial that is not green got to run: more is better."""
-    reached = {"": 0, commands.PREPARE: 1, commands.BUILD: 2, commands.TESTS: 3}.get(trial.step, 0)
+def _worth(trial: Trial) -> tuple[bool, bool, float, int]:
+    """How much a trial that is not green says: the one whose tests ran, else the likeliest of all."""
+    is_told = trial.outcome == Trial.Outcome.RED and bool(trial.failed or trial.failed_count)
     failed = trial.failed_count if trial.failed_count is not None else len(trial.failed)
     passed = max((trial.total or 0) - failed, 0)
-    share = passed / trial.total if trial.total else 0.0
-    return (trial.outcome == Trial.Outcome.RED, reached, passed > 0, share, -trial.ordinal)
+    share = passed / trial.total if is_told and trial.total else 0.0
+    return (is_told, is_told and passed > 0, share, -trial.ordinal)
 
 
 def _evidence(best: Trial, tried: list[Trial], newly_red: Sequence[str]) -> list[str]:

@@ -1,12 +1,14 @@
 """Trying an agent: one sentence that says what is wrong, from its command under a real shim."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 from django_q.models import OrmQ
 
 from agents import checking, pauses
@@ -131,11 +133,18 @@ def test_an_agent_that_is_not_there_is_named_with_those_that_are() -> None:
         call_command("check_agent", "cx")
 
 
-def test_the_admin_asks_for_a_check_and_does_not_wait(admin_client: Client) -> None:
+def test_the_admin_asks_for_a_check_and_does_not_wait(
+    admin_client: Client, django_capture_on_commit_callbacks: Any
+) -> None:
     made = Agent.objects.create(name="cx", role="coder", provider="codex")
     data = {"action": "check_agents", "_selected_action": [made.pk]}
-    answer = admin_client.post("/admin/agents/agent/", data, follow=True)
-    assert "cx: tried now" in answer.content.decode()
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = admin_client.post("/admin/agents/agent/", data, follow=True)
+    assert "cx: being checked" in answer.content.decode()
     assert OrmQ.objects.count() == 1
     made.refresh_from_db()
-    assert made.checked_at is None
+    assert checking.is_asked(made)
+    assert checking.last_check(made).startswith("Being checked since")
+    Agent.objects.filter(pk=made.pk).update(checked_at=timezone.now() - timedelta(hours=1))
+    made.refresh_from_db()
+    assert "nothing came of it" in checking.last_check(made)

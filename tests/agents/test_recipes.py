@@ -190,6 +190,8 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
          ("cargo fetch --locked", "cargo build --workspace --locked", "cargo test --workspace --locked")),
         ({"go.mod": "module a\nrequire b v1", "a_test.go": ""},
          ("go mod download", "go build ./...", "go test ./...")),
+        ({"a.go": "package a // import \"example.org/a\"", "a_test.go": "package a"},
+         ("go mod init example.org/a && go mod tidy", "go build ./...", "go test ./...")),
         ({"go.mod": "module a\nrequire b v1", "vendor/b/b.go": "", "a_test.go": ""},
          ("", "go build ./...", "go test ./...")),
         ({"pom.xml": "", "mvnw": "", "src/test/java/A.java": ""},

@@ -14,8 +14,8 @@ README = (ROOT / "README.md").read_text()
 
 
 def commands() -> list[str]:
-    """The manage.py lines of the README's section on one's own project."""
-    section = README.split("## Your own project", 1)[1].split("\n## ", 1)[0]
+    """The manage.py lines of the README's section on one's own project, one command at a time."""
+    section = README.split("### The same, one command at a time", 1)[1].split("\n## ", 1)[0]
     return re.findall(r"^\.venv/bin/python manage\.py (.+)$", section, re.MULTILINE)
 
 

@@ -640,28 +640,6 @@ def test_people_drain_a_host_and_change_nothing_else_about_it(client: Client, ro
     assert client.get(page("agents.host", "add")).status_code == 403
 
 
-def test_an_agent_that_cannot_start_is_refused_with_the_reason(client: Client, root: User) -> None:
-    as_user(client, root)
-    form = {
-        "name": "coder-1", "role": "coder", "provider": "command", "settings": "", "domains": "",
-        "priority": 0, "slots": 1, "is_active": "on",
-    }  # fmt: skip
-    assert b"argv" in client.post(page("agents.agent", "add"), form).content
-    form["settings"] = '{"argv": ["true"]}'
-    assert client.post(page("agents.agent", "add"), form).status_code == 302
-    assert b"not on this host" not in client.get(page("agents.agent", "changelist")).content
-
-
-def test_an_agent_whose_program_another_host_has_is_kept_with_a_warning(client: Client, root: User) -> None:
-    form = {
-        "name": "coder-1", "role": "coder", "provider": "command", "settings": '{"argv": ["no-such-agent"]}',
-        "domains": "", "priority": 0, "slots": 1, "is_active": "on",
-    }  # fmt: skip
-    said = as_user(client, root).post(page("agents.agent", "add"), form, follow=True).content.decode()
-    assert "no-such-agent&#x27; is not on this host" in said
-    assert "Saved all the same: another host may have it." in said
-
-
 def test_a_superuser_adds_a_colleague_who_may_enter(client: Client, root: User) -> None:
     shown = as_user(client, root).get(page("auth.user", "add")).context["adminform"].form
     assert "its memberships say" in shown["is_staff"].help_text

@@ -1,0 +1,118 @@
+"""The small rules by which trials are chosen and a red branch is accepted."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from agents.models import Trial
+from agents.reading.faults import environment_fault, is_passing
+from agents.runtime import heads, trying
+from disputes.models import Conflict
+from tasks import base
+from tasks.configuring import configure
+from tasks.errors import Refused
+from tasks.events import SYSTEM
+from tasks.models import Project
+from tests.agents.world import World, make_world  # noqa: F401  (a fixture)
+from tests.factories import create_project
+
+pytestmark = pytest.mark.django_db
+RED = {"step": "tests", "exit_code": 1, "failed": ["a::b"], "failed_count": 1, "total": 9}
+
+
+def trying_project(**kwargs: Any) -> Project:
+    values = {"base_state": "trying", "base_sha": "a" * 40, "base_at": timezone.now()} | kwargs
+    return create_project(**values)
+
+
+def ended(project: Project, outcome: str, **kwargs: Any) -> Trial:
+    values = {"why": "search", "sha": project.base_sha, "test": "make test", "step": "tests"} | kwargs
+    return Trial.objects.create(
+        project=project, status="ended", outcome=outcome, ended_at=timezone.now(), **values
+    )
+
+
+def test_the_first_green_recipe_is_kept_with_limits_by_its_time() -> None:
+    project = trying_project()
+    ended(project, "red", problem="no pytest", test="pytest")
+    steps = [{"name": "tests", "code": 0, "seconds": 900 * 0.05}]
+    ended(project, "green", test="make check", prepare="make deps", steps=steps, total=7)
+    Trial.objects.create(project=project, why="search", sha=project.base_sha, test="never")
+    trying._decide(project.pk)
+    project.refresh_from_db()
+    assert project.base_state == "green"
+    config = project.config
+    assert (config.prepare_command, config.test_command) == ("make deps", "make check")
+    assert (config.build_timeout, config.test_timeout) == (600, 2700)
+    assert list(Trial.objects.filter(outcome="skipped").values_list("test", flat=True)) == ["never"]
+
+
+def test_a_green_recipe_that_runs_far_fewer_tests_hides_nothing() -> None:
+    project = trying_project()
+    ended(project, "red", problem="1 failed", total=1400, failed=["a::b"], failed_count=1, exit_code=1)
+    ended(project, "green", test="true")
+    trying._decide(project.pk)
+    project.refresh_from_db()
+    assert project.base_state == "red"
+    card = Conflict.objects.get(origin="base")
+    assert "1 failed" in card.question
+    assert "failed: a::b" in card.evidence
+    assert any(fact.startswith("Also tried: the own commands, green") for fact in card.evidence)
+    assert project.config.test_command == ""  # until somebody accepts it
+    base.accept_as_it_is(project, actor=SYSTEM)
+    assert project.config.test_command == "make test"
+    assert project.base_known["failed"] == ["a::b"]
+
+
+def test_only_what_can_be_told_apart_is_accepted() -> None:
+    for state, red, code in (
+        ("red", {"step": "build", "exit_code": 2}, "not_comparable"),
+        ("broken", {}, "nothing_ran"),
+        ("green", {}, "nothing_red"),
+    ):
+        with pytest.raises(Refused) as refused:
+            base.accept_as_it_is(create_project(base_state=state, base_red=red), actor=SYSTEM)
+        assert refused.value.code == code
+
+
+def test_other_commands_are_tried_and_other_settings_are_not() -> None:
+    project = create_project(base_state="accepted", base_known=RED)
+    configure(project, {"rejections_max": 3}, actor=SYSTEM)
+    project.refresh_from_db()
+    assert project.base_state == "accepted"
+    configure(project, {"test_command": "make check"}, actor=SYSTEM)
+    project.refresh_from_db()
+    assert project.base_state == "unknown"
+
+
+def test_what_was_verified_before_it_was_pushed_needs_no_trial(world: World) -> None:
+    configure(world.project, {"test_command": "true"}, actor=SYSTEM, is_tried=True)
+    head = world.mirror.fetch_target()
+    base.set_base(world.project, "accepted", sha=head, base_known=RED)
+    world.project.refresh_from_db()
+    ours = world.remote.push({"a.py": "a\n"})
+    world.mirror.fetch_target()
+    world.verify(ours, failed=["a::b"])
+    assert heads.note(world.project, world.mirror, ours)
+    assert world.project.base_state == "accepted"
+    green = world.remote.push({"b.py": "b\n"})
+    world.mirror.fetch_target()
+    world.verify(green)
+    assert heads.note(world.project, world.mirror, green)
+    assert (world.project.base_state, world.project.base_known) == ("green", {})
+    strange = world.remote.push({"c.py": "c\n"})
+    world.mirror.fetch_target()
+    assert not heads.note(world.project, world.mirror, strange)
+    assert world.project.base_state == "unknown"
+
+
+def test_a_disk_and_a_registry_come_back_by_themselves_and_a_missing_package_does_not() -> None:
+    for output, passing in (
+        ("OSError: [Errno 28] No space left on device", True),
+        ("npm ERR! network request failed, reason: connect ECONNREFUSED 127.0.0.1:9", True),
+        ("ERROR: No matching distribution found for no-such-thing", False),
+    ):
+        fault = environment_fault(output, 1)
+        assert fault, output
+        assert is_passing(fault) is passing, fault
