@@ -64,6 +64,7 @@ PACKAGES = (
     _debian("Autotools", "lzip"),  # a configure script of its own
     _debian("CMake", "cjson"),  # a Makefile as well
     _debian("CMake", "muparser"),
+    _debian("CMake", "pugixml"),  # a Makefile as well
     _debian("CMake", "libyaml"),  # autotools as well
     _debian(
         "Meson", "tinyxml2", lacks="(?i)xmltest"
@@ -75,7 +76,10 @@ PACKAGES = (
     _debian("Make", "sl", has="build"),
     _debian("Go", "golang-github-spf13-pflag"),
     _debian("Go", "golang-github-gorilla-mux"),
-    _debian("Go", "golang-github-pkg-errors"),  # no go.mod
+    _debian("Go", "golang-github-google-uuid"),
+    _debian(
+        "Go", "golang-github-pkg-errors", lacks="TestFormat"
+    ),  # no go.mod; red since newer Go's stack traces
     _debian("Go", "golang-github-mattn-go-runewidth", lacks="(?i)uniseg|proxy|go module"),
     _debian("Rust", "rust-fnv"),
     _debian("Rust", "rust-hex", lacks="(?i)crates|registry|index"),
