@@ -49,7 +49,7 @@ PACKAGES = (
     _python("pluggy", "1.4.0", "1.5.0"),  # setuptools_scm: the version comes from tags
     _python("h11", "0.14.0"),  # setuptools, the tests in the package
     _python("tabulate", "0.9.0"),  # setuptools_scm, tox
-    _python("zipp", "3.19.2"),  # an extra called test
+    _python("zipp", "3.23.0"),  # an extra called test, others for checks
     _python("wcwidth", "0.2.13"),  # requirements files for tests, setup.py
     _python("tomlkit", "0.12.5"),  # poetry
     _node("xtend", "4.0.1", "4.0.2"),  # node test.js, tape
@@ -64,6 +64,7 @@ PACKAGES = (
     _debian("Autotools", "lzip"),  # a configure script of its own
     _debian("CMake", "cjson"),  # a Makefile as well
     _debian("CMake", "muparser"),
+    _debian("CMake", "pugixml"),  # a Makefile as well
     _debian("CMake", "libyaml"),  # autotools as well
     _debian(
         "Meson", "tinyxml2", lacks="(?i)xmltest"
@@ -75,7 +76,10 @@ PACKAGES = (
     _debian("Make", "sl", has="build"),
     _debian("Go", "golang-github-spf13-pflag"),
     _debian("Go", "golang-github-gorilla-mux"),
-    _debian("Go", "golang-github-pkg-errors"),  # no go.mod
+    _debian("Go", "golang-github-google-uuid"),
+    _debian(
+        "Go", "golang-github-pkg-errors", lacks="TestFormat"
+    ),  # no go.mod; red since newer Go's stack traces
     _debian("Go", "golang-github-mattn-go-runewidth", lacks="(?i)uniseg|proxy|go module"),
     _debian("Rust", "rust-fnv"),
     _debian("Rust", "rust-hex", lacks="(?i)crates|registry|index"),

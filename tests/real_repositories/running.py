@@ -39,7 +39,8 @@ def as_table(outcomes: Sequence[Outcome]) -> str:
     """One line for each package, and one of sums."""
     rows = [COLUMNS]
     for one in outcomes:
-        commands = "; ".join(one.recipe.get(name, "") for name in ("prepare", "build", "test")).strip("; ")
+        kept = [one.recipe.get(name, "") for name in ("prepare", "build", "test")]
+        commands = "; ".join(command for command in kept if command)
         rows.append((
             one.package, one.ecosystem, one.ended, _seconds(one.base_seconds), _seconds(one.landed_seconds),
             str(one.coder_runs), " ".join((one.why or commands).split())[:160],

@@ -40,7 +40,8 @@ class NotToBeHad(Exception):
 
 def remote_of(package: Package) -> Path:
     """The bare repository of this package, made at the first call. Raises NotToBeHad."""
-    remote = REMOTES / f"{package.slug}.git"
+    words = (package.slug, *package.versions, *(["packaging"] if package.packaging else []))
+    remote = REMOTES / f"{'-'.join(words)}.git"
     if remote.exists():
         return remote
     folder = ARCHIVES / package.slug
