@@ -511,4 +511,4 @@ def idle(within: float) -> bool:
         return False
     if Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exists():
         return False
-    return not (orchestrator.waiting_tasks(soon) or judging.has_work() or trying.is_under_way())
+    return not (orchestrator.waiting_tasks(soon) or judging.has_work() or trying.is_under_way(soon))

@@ -9,14 +9,14 @@ import contextlib
 import logging
 import shutil
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -48,10 +48,11 @@ FEWER = 2  # a green recipe that runs fewer tests than a red one divided by this
 Do = Callable[[str, Callable[[], None]], None]
 
 
-def is_under_way() -> bool:
-    """Whether a trial is queued or runs, or a project waits for its first."""
+def is_under_way(until: datetime | None = None) -> bool:
+    """Whether a trial is queued or runs, or a project's first is due by then; None means now."""
+    due = Q(trouble_until__isnull=True) | Q(trouble_until__lte=until or timezone.now())
     waiting = Project.objects.filter(
-        status=Project.Status.ACTIVE, base_state__in=[Base.UNKNOWN, Base.TRYING], trouble=""
+        due, status=Project.Status.ACTIVE, base_state__in=[Base.UNKNOWN, Base.TRYING]
     )
     return Trial.objects.filter(status__in=Trial.LIVE).exists() or waiting.exists()
 

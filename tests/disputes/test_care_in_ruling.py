@@ -212,6 +212,7 @@ def test_the_page_shows_precedents_the_specification_and_what_was_said(
 ) -> None:
     rulings.decide(disputed(ledger), "uphold_coder", user=lea, rationale="The limiter was measured.")
     conflict = disputed(ledger)
+    conflict.task.submissions.update(specification="Nobody may be hammered.")
     as_user(client, tom).post(f"/tasks/{conflict.task.ref}/comments/", {"body": "Ask **@lea**."})
     html = client.get(page(conflict)).content.decode()
     for words in ("1 similar", "The limiter was measured.", "much alike", "docs/SPEC.md §4.3",

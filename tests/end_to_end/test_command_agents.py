@@ -112,8 +112,8 @@ def test_a_missing_repository_is_named_and_nothing_is_counted(loop: Loop, tmp_pa
     project.refresh_from_db()
     task.refresh_from_db()
     assert "nowhere.git cannot be reached" in project.trouble
-    assert task.status == "in_progress"
-    assert not Run.objects.filter(is_counted=True).exists()
+    assert task.status == "pending"
+    assert not Run.objects.exists()
 
 
 def test_work_goes_on_once_the_remote_is_back(loop: Loop, remote: Path, tmp_path: Path) -> None:
