@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents.models import Agent, Output, Run, Token
-from tasks.models import Submission, Task
+from tasks.models import Project, Submission, Task
 from tests.end_to_end.installation import ROOT, wait_for
 from tests.end_to_end.loop import Loop, bare_remote, small_project, task_in
 
@@ -17,7 +17,11 @@ DOCUMENT = ROOT / "docs" / "pull.md"
 
 
 def test_the_examples_carry_a_task_into_review(loop: Loop, tmp_path: Path) -> None:
-    task_in(small_project(bare_remote(tmp_path, {"README.md": "Hello.\n"})))
+    project = small_project(bare_remote(tmp_path, {"README.md": "Hello.\n"}))
+    while project.base_state not in Project.FIT:  # a host has looked at the branch before anybody claims
+        loop.turn()
+        project.refresh_from_db()
+    task_in(project)
     agent = Agent.objects.create(name="by-hand", role="coder", provider="pull")
     script = "set -eu\n" + "\n".join(re.findall(r"^```sh\n(.*?)^```", DOCUMENT.read_text(), re.M | re.S))
     folder = tmp_path / "there"
