@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "device_scale_factor": 1}
 RED = (
-    "echo '=== short test summary info ==='; echo 'FAILED tests/test_rates.py::test_half_up - assert 2 == 3'; "
+    "echo '=== short test summary info ==='; echo 'FAILED tests/test_rates.py::test_half_up - assert 2'; "
     "echo '=== 1 failed, 8 passed in 0.02s ==='; exit 1"
 )
 Open = Callable[..., "Page"]
