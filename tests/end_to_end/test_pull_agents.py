@@ -14,7 +14,7 @@ import pytest
 from agents import runs
 from agents.models import Agent, Output, Run, Token
 from tasks.events import SYSTEM
-from tasks.models import Submission, Task
+from tasks.models import Project, Submission, Task
 from tests.end_to_end.installation import ROOT, wait_for
 from tests.end_to_end.loop import APPROVER, CODER, Loop, bare_remote, git, script, small_project, task_in
 
@@ -93,7 +93,11 @@ def machine(tmp_path: Path, loop: Loop) -> Iterator[Machines]:
 @pytest.fixture
 def task(tmp_path: Path, loop: Loop) -> Task:
     remote = bare_remote(tmp_path, {"README.md": "Hello.\n"})
-    return task_in(small_project(remote))
+    project = small_project(remote)
+    while project.base_state not in Project.FIT:  # a host has looked at the branch before anybody claims
+        loop.turn()
+        project.refresh_from_db()
+    return task_in(project)
 
 
 def turns_until(loop: Loop, fact: Callable[[], Any], what: str) -> Any:
