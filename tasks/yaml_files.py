@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import yaml
 
+BRACKETS_MAX = 60  # open at once
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -26,12 +28,21 @@ class FaultyFile(ValueError):
         return [f"{name}:{fault.line}: {fault.message}" for fault in self.faults]
 
 
+class _Loader(yaml.SafeLoader):
+    """Refuses brackets that open without end, over which PyYAML's scanner would sit for minutes."""
+
+    def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+        if self.flow_level >= BRACKETS_MAX:
+            raise RecursionError
+        super().fetch_flow_collection_start(token)
+
+
 def compose(text: str, limit: int) -> yaml.Node | None:
     """The document's root; None where it is empty. `limit` counts characters. Raises FaultyFile."""
     if len(text) > limit:
         raise FaultyFile([Fault(1, f"the file has {len(text)} characters; {limit} are the most.")])
     try:
-        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
         return node
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1

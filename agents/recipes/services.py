@@ -18,7 +18,6 @@ FILES = 8  # that are read
 CHARACTERS = 60_000  # of one file
 NODES = 8_000  # that are taken out of one file
 DEPTH = 12
-BRACKETS = 60  # open at once
 JOBS = 40
 STEPS = 40
 
@@ -70,23 +69,11 @@ def load(text: str) -> dict[str, Any]:
 
     Empty where it is no such file. What lies beyond the bounds is left out.
     """
-    if _nested(text):
-        return {}
     try:
         root = compose(text, CHARACTERS)
     except (FaultyFile, yaml.YAMLError, ValueError):
         return {}
     return table(_Reader(NODES).value(root, DEPTH))
-
-
-def _nested(text: str) -> bool:
-    """Whether brackets open without end, over which the parser would sit for minutes."""
-    depth = 0
-    for bracket in re.findall(r"[\[\]{}]", text):
-        depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
-        if depth > BRACKETS:
-            return True
-    return False
 
 
 class _Reader:

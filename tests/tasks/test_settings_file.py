@@ -247,7 +247,10 @@ AGENT = "agents:\n  - name: a\n    role: coder\n    {line}\n"
         ("build: *nothing", 1, "no YAML: found undefined alias 'nothing'."),
         ("build: {}\n---\ntest: {}", 2, "no YAML: but found another document."),
         ("build: {}\ntest: \x07", 2, "there is a character that YAML does not allow."),
-        ("[" * 5000, 1, "no YAML for people: it is nested too deeply."),
+        *(
+            (opening * 25_000, 1, "no YAML for people: it is nested too deeply.")
+            for opening in ("[", "{", "a: [", "- ", "? ")
+        ),
         ("#" * (SIZE_MAX + 1), 1, f"the file has {SIZE_MAX + 1} characters"),
         # Agents.
         ("agents: {a: b}", 1, "agents is a list"),
