@@ -22,14 +22,14 @@ from tests.end_to_end.loop import (
 
 pytestmark = [pytest.mark.slow, pytest.mark.online, pytest.mark.django_db(transaction=True)]
 
-PACKAGE = "tomli==2.2.1"
+PACKAGE = "h11==0.14.0"
 CODER = """
     import pathlib, re, subprocess, sys
     prompt = pathlib.Path(sys.argv[1]).read_text()
     title = re.search(r"^# Task \\S+: (.+)$", prompt, re.MULTILINE)[1]
     assert "pip install -e ." in prompt and "pytest" in prompt
     name = re.sub(r"[^a-z]+", "_", title.lower())
-    test = f"import tomli\\n\\n\\ndef test_{name}():\\n    assert tomli.loads('k = 1') == {{'k': 1}}\\n"
+    test = f"import h11\\n\\n\\ndef test_{name}():\\n    assert h11.Request.__name__ == 'Request'\\n"
     pathlib.Path("tests").mkdir(exist_ok=True)
     pathlib.Path("tests", f"test_{name}.py").write_text(test)
     subprocess.run(["git", "add", "-A"], check=True)
