@@ -1,6 +1,5 @@
 """The demo project: a real small library, a bare remote, recorded agents, and an admin to rule with."""
 
-import secrets
 import shutil
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from agents.runtime import git, paths
 from tasks.events import SYSTEM
 from tasks.importing import import_todo
 from tasks.models import Membership, Project
-from tasks.projects import adopt
 
 SLUG = "demo"
 EXAMPLES = Path(settings.BASE_DIR) / "examples" / "demo"
@@ -72,14 +70,3 @@ def _remote() -> Path:
     fresh.rename(remote)
     shutil.rmtree(work)
     return remote
-
-
-def first_admin() -> str | None:
-    """An admin named `admin` with a random password where there is no superuser yet; the password, once."""
-    users = get_user_model()
-    if users.objects.filter(is_superuser=True).exists():
-        return None
-    password = secrets.token_urlsafe(12)
-    with transaction.atomic():
-        adopt([users.objects.create_superuser("admin", password=password)])
-    return password

@@ -17,7 +17,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
-from django.db import connection
+from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Q
 from django.utils.text import slugify
@@ -82,6 +82,17 @@ def account(asker: Asker) -> None:
         asker.say(f"  {name} can sign in, {where}.")
     if alone := adopt(admins):
         asker.say(f"  {', '.join(project.slug for project in alone)} had no members; admins lead it now.")
+
+
+def first_admin() -> str | None:
+    """An admin named `admin` with a random password where there is no superuser yet; the password, once."""
+    users = get_user_model()
+    if users.objects.filter(Q(is_superuser=True) | Q(username="admin")).exists():
+        return None
+    password = secrets.token_urlsafe(12)
+    with transaction.atomic():
+        adopt([users.objects.create_superuser("admin", password=password)])
+    return password
 
 
 def keep_password(password: str) -> Path:

@@ -115,4 +115,4 @@ SAID = {
 def said(project: Project) -> str:
     """What is known of the target branch, in a sentence; empty while nothing is."""
     words = SAID.get(Base(project.base_state), "")
-    return words.format(branch=project.target_branch, problem=project.base_problem)
+    return words.format(branch=project.branch, problem=project.base_problem)

@@ -112,7 +112,7 @@ def check_shown(project: Project, mark: str) -> None:
 
 def _try(project: Project, actor: Actor) -> str:
     base.try_again(project, actor=actor)
-    return f"{project.target_branch} is being looked at anew."
+    return f"{project.branch} is being looked at anew."
 
 
 def _accept(project: Project, actor: Actor) -> str:
@@ -200,8 +200,8 @@ class SetupPage:
         if not self.has_host:
             return "No host is up to look at it."
         if self.running:
-            return f"{project.target_branch} is being tried before anybody works on it."
-        return f"{project.target_branch} is being fetched."
+            return f"{project.branch} is being tried before anybody works on it."
+        return f"{project.branch} is being fetched."
 
     @property
     def since(self) -> datetime:

@@ -24,7 +24,7 @@ from agents.models import Host, Trial
 from agents.recipes import own_file, toolchains
 from agents.recipes.candidates import candidates
 from agents.recipes.recipe import Recipe
-from agents.runtime import commands, masking, paths, processes, starting, verdicts
+from agents.runtime import commands, git, masking, paths, processes, starting, verdicts
 from agents.runtime.git import GitError, Interrupted, Mirror, Unreachable
 from agents.runtime.unreachable import trouble
 from agents.runtime.verdicts import Verdict
@@ -32,6 +32,7 @@ from disputes import alerts
 from tasks import base
 from tasks.configuring import configure
 from tasks.events import SYSTEM
+from tasks.locking import locked
 from tasks.models import Project, Verification
 from tasks.repository_urls import redact
 
@@ -113,6 +114,11 @@ def _begin(project: Project) -> None:
     if not claimed:
         return
     try:
+        if not project.target_branch:
+            project.target_branch = git.default_branch(project.repo_url, paths.network())
+            Project.objects.filter(pk=project.pk, target_branch="").update(
+                target_branch=project.target_branch
+            )
         mirror = paths.mirror(project)
         sha = mirror.fetch_target()
         recipes, why = _recipes(project, mirror, sha)
@@ -346,13 +352,15 @@ def _keep_result(trial: Trial, verdict: Verdict) -> None:
 
 
 def _end(trial: Trial, outcome: str, *, problem: str = "", **result: Any) -> None:
-    """End the trial once, and decide what follows for its project."""
-    ended = Trial.objects.filter(pk=trial.pk).exclude(status=Trial.Status.ENDED).update(
-        status=Trial.Status.ENDED, outcome=outcome, problem=problem[:500], ended_at=timezone.now(),
-        lease_until=None, **result,
-    )  # fmt: skip
-    if ended:
-        _decide(trial.project_id)
+    """End the trial once, and decide what follows for its project, before another one of it can begin."""
+    with transaction.atomic():
+        locked(Project.objects).get(pk=trial.project_id)
+        ended = Trial.objects.filter(pk=trial.pk).exclude(status=Trial.Status.ENDED).update(
+            status=Trial.Status.ENDED, outcome=outcome, problem=problem[:500], ended_at=timezone.now(),
+            lease_until=None, **result,
+        )  # fmt: skip
+        if ended:
+            _decide(trial.project_id)
 
 
 def _decide(pk: int) -> None:

@@ -87,6 +87,8 @@ class ProjectAdmin(ProjectScopedAdmin):
         ("Work", {"fields": ("max_parallel",)}),
     )
 
+    add_fieldsets = ((None, {"fields": ("name", "slug", "repo_url", "target_branch")}),)
+
     class Media:
         css = {"all": ("steroids/settings.css",)}
 
@@ -104,12 +106,27 @@ class ProjectAdmin(ProjectScopedAdmin):
         return always if self.has_add_permission(request) else (*always, "slug", "repository")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Who may change the project gets a field for each setting, the others a table of them."""
-        may_change = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        """A new project takes four fields; the rest has defaults. Who may change one gets a field for each
+        setting, the others a table of them.
+        """
+        if obj is None:
+            return self.add_fieldsets
+        may_change = self.has_change_permission(request, obj)
         settings = SETTING_FIELDSETS if may_change else (("Settings", {"fields": ("settings_now",)}),)
         address = "repo_url" if self.has_add_permission(request) else "repository"
         names, _, work = self.fieldsets
         return (names, ("Repository", {"fields": ((address, "target_branch"),)}), work, *settings)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"target_branch": ""} | super().get_changeform_initial_data(request)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        if obj is None:
+            kwargs["form"] = forms.ModelForm
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        return self.inlines if obj else ()
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """Whoever may search an address may guess what is masked in it."""
@@ -180,7 +197,7 @@ class ProjectAdmin(ProjectScopedAdmin):
         },
     )  # fmt: skip
     def base_label(self, project: Project) -> tuple[str, str]:
-        return project.base_state, f"{project.target_branch}: {project.get_base_state_display().lower()}"
+        return project.base_state, f"{project.branch}: {project.get_base_state_display().lower()}"
 
     @display(
         description="status",

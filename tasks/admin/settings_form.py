@@ -220,9 +220,7 @@ class SettingsForm(forms.ModelForm):
             except SettingsError as error:
                 self.add_error(error.key.partition(".")[0] or None, str(error))
             else:
-                if self.instance.pk is None:
-                    self.instance.settings = settings.changed()
-                elif "stages" in self.changed_data:
+                if "stages" in self.changed_data:
                     self._check_stages(settings)
         return data
 

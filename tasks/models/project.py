@@ -74,7 +74,10 @@ class Project(models.Model):
     repo_url = models.CharField(
         "repository", max_length=500, help_text="A URL or a path that `git fetch` and `git push` accept."
     )
-    target_branch = models.CharField(max_length=200, default="main")
+    target_branch = models.CharField(
+        max_length=200, blank=True, default="main",
+        help_text="Work begins and lands on it. Empty: the one that the repository calls its default.",
+    )  # fmt: skip
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     max_parallel = models.PositiveSmallIntegerField(
         default=2, help_text="Agent runs and verifications of this project at a time."
@@ -140,6 +143,11 @@ class Project(models.Model):
                 validate_repository(self.repo_url)
             except ValidationError as error:
                 raise ValidationError({"repo_url": error.messages}) from error
+
+    @property
+    def branch(self) -> str:
+        """What sentences call the target branch, also before it is known."""
+        return self.target_branch or "The default branch"
 
     @property
     def config(self) -> ProjectSettings:

@@ -166,12 +166,15 @@ def test_what_somebody_else_saved_meanwhile_stays(client: Client, ledger: Projec
     assert stored(ledger) == {"undo_seconds": 1.0, "mandatory": ["high"], "rejections_max": 3}
 
 
-def test_a_new_project_has_the_settings_of_its_form(client: Client) -> None:
+def test_a_new_project_takes_four_fields_and_the_defaults(client: Client) -> None:
     client.force_login(User.objects.create_superuser("root"))
-    form = inputs(Project(name="Till", status="active"), slug="till", repo_url="/till.git", extend_by="9")
+    page = client.get("/admin/tasks/project/add/").context["adminform"]
+    assert list(page.form.fields) == ["name", "slug", "repo_url", "target_branch"]
+    form = {"name": "Till", "slug": "till", "repo_url": "/till.git", "target_branch": ""}
 
     assert client.post("/admin/tasks/project/add/", form).status_code == 302
-    assert Project.objects.get(slug="till").settings == {"extend_by": 9}
+    till = Project.objects.get(slug="till")
+    assert (till.settings, till.target_branch, till.branch) == ({}, "", "The default branch")
 
 
 # --- Faults -------------------------------------------------------------------------------------------------

@@ -37,9 +37,12 @@ class Command(BaseCommand):
         if isinstance(sys.stdout, io.TextIOWrapper):  # no letter of a title may end the loop
             sys.stdout.reconfigure(errors="backslashreplace")
         if options["demo"]:
-            self._prepare_demo()
-        else:
-            first_hour.check_database()
+            call_command("migrate", verbosity=0, interactive=False)
+        first_hour.check_database()
+        if options["demo"] or not (options["once"] or options["no_web"]):
+            self._open_the_first_account()
+        if options["demo"]:
+            demo.create()
         if options["once"]:
             self._once()
             return
@@ -68,10 +71,8 @@ class Command(BaseCommand):
         except HostBusy as error:
             raise CommandError(f"{error} Nothing was done.") from error
 
-    def _prepare_demo(self) -> None:
-        call_command("migrate", verbosity=0, interactive=False)
-        password = demo.first_admin()
-        demo.create()
+    def _open_the_first_account(self) -> None:
+        password = first_hour.first_admin()
         if password is None:
             return
         if self.stdout.isatty():

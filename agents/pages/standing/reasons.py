@@ -145,7 +145,7 @@ def _branch(task: Task, asked: Asked, facts: Facts) -> Standing | None:
             return None
     elif task.status not in {Status.PENDING, Status.IN_PROGRESS}:
         return None
-    branch, problem = project.target_branch, project.base_problem
+    branch, problem = project.branch, project.base_problem
     if project.base_state == base.RED:
         line = f"{branch} is red, and nobody begins on it: {problem}"
     elif project.base_state == base.BROKEN:
