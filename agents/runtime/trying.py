@@ -480,5 +480,5 @@ def says(trial: Trial) -> str:
     """How a trial ended, in one line."""
     if trial.outcome != Trial.Outcome.GREEN:
         return f"{trial.get_outcome_display().lower()}: {trial.problem}"
-    count = f", {trial.total} tests" if trial.total else ""
+    count = f", {trial.total} test{'s' if trial.total > 1 else ''}" if trial.total else ""
     return f"green after {trial.seconds:.0f} s{count}"
