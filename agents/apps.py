@@ -19,12 +19,4 @@ class AgentsConfig(AppConfig):
     verbose_name = "Agents"
 
     def ready(self) -> None:
-        from agents import (
-            judging,
-            tallies,  # noqa: F401  (the insights count runs as well)
-        )
-        from disputes import opinions
-
-        opinions.reach_of = judging.reach_of
-
         post_migrate.connect(schedule_tick, sender=self)

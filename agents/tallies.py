@@ -11,14 +11,13 @@ from django.db.models.functions import TruncDate
 from agents import attempts, spending
 from agents.models import Run
 from disputes.protocol.figures import Measure, joined
-from disputes.tallies import Row, Within, per_day, source
+from disputes.tallies import Row, Source, Within, per_day
 from tasks.models import Review, Submission
 
 NAME_MAX = 180
 PASSED, FAILED, OPEN = "passed", "failed", "open"
 
 
-@source
 def ended(within: Within) -> Iterator[Row]:
     """Runs, on the day they ended: how."""
     rows = Run.objects.filter(within.of("ended_at", "project"), status=Run.Status.ENDED)
@@ -26,7 +25,6 @@ def ended(within: Within) -> Iterator[Row]:
         yield project, day, Measure.RUNS, joined(role, outcome), n
 
 
-@source
 def spent(within: Within) -> Iterator[Row]:
     """What the runs of each agent cost, in thousandths of a dollar, and used, on the day they ended."""
     rows = Run.objects.filter(within.of("ended_at", "project"), status=Run.Status.ENDED)
@@ -46,7 +44,6 @@ def spent(within: Within) -> Iterator[Row]:
                 yield project, day, Measure.SPENT, joined(what, name), n
 
 
-@source
 def climbed(within: Within) -> Iterator[Row]:
     """Attempts on the steps of ladders, on the day they ended: what became of them, and the cost (LAD-5)."""
     days = _attempts(within).order_by().annotate(day=TruncDate("ended_at", tzinfo=UTC))
@@ -90,3 +87,6 @@ def _attempts(within: Within) -> QuerySet[Any]:
 
 def _name(stage: str, step: str) -> str:
     return f"{stage} {step}".strip()[:NAME_MAX]
+
+
+SOURCES: tuple[Source, ...] = (ended, spent, climbed)

@@ -1,7 +1,7 @@
 from typing import Any
 
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate, post_save
+from django.db.models.signals import post_migrate
 
 SCHEDULES = [  # name, function, every so many minutes
     ("wake", "disputes.jobs.wake", 1),
@@ -21,18 +21,9 @@ def schedule_jobs(**kwargs: Any) -> None:
         Schedule.objects.update_or_create(name=name, defaults=values)
 
 
-def wake_sleepers(instance: Any, created: bool, **kwargs: Any) -> None:
-    """Tasks know nothing of disputes, yet an event of a task may be what a dispute waits for."""
-    from disputes import triage
-
-    if created:
-        triage.wake_for(instance)
-
-
 class DisputesConfig(AppConfig):
     name = "disputes"
     verbose_name = "Disputes"
 
     def ready(self) -> None:
         post_migrate.connect(schedule_jobs, sender=self)
-        post_save.connect(wake_sleepers, sender="tasks.Event", dispatch_uid="wake_sleepers")

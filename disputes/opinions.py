@@ -7,7 +7,7 @@ conflict. An opinion that comes after the conflict was settled is kept and has n
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from disputes import rulings
+from disputes import hooks, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
 from disputes.protocol import arbitration
 from disputes.protocol.arbitration import Step, Subject
@@ -65,14 +65,6 @@ class Said:
     vendor: str = ""
 
 
-def _nobody(conflict: Conflict) -> dict[str, Reach]:
-    return {kind: Reach(False, f"No {kind} is known.", is_assigned=False) for kind in Opinion.Kind.values}
-
-
-# Agents live above this app, which does not know them: they say who can be asked when the program starts.
-reach_of: Callable[[Conflict], dict[str, Reach]] = _nobody
-
-
 def subject_of(conflict: Conflict) -> Subject:
     """The conflict as the project's policy looks at it."""
     sides = {conflict.reviewer_position.strip(), conflict.coder_position.strip()}
@@ -101,7 +93,7 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
             "nothing_to_judge", f"On {conflict.ref} no two sides disagree.", "Choose one of its options.",
             status=422,
         )  # fmt: skip
-    reach = reach_of(conflict)[kind]
+    reach = hooks.reach_of(conflict)[kind]
     if not reach.is_possible:
         raise Refused("nobody_to_ask", f"There is no {kind} to ask about {conflict.ref}.", reach.hint)
     try:
@@ -320,7 +312,7 @@ def _ask_each(conflicts: Iterable[Conflict], kind: str) -> int:
     """Ask about each where that is possible; without anybody to ask they wait for people, or for that day."""
     done = 0
     for conflict in conflicts:
-        reach = reach_of(conflict)[kind]
+        reach = hooks.reach_of(conflict)[kind]
         if not reach.is_assigned:
             break  # nor is there anybody for the others
         with contextlib.suppress(Refused):

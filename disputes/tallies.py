@@ -18,6 +18,7 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
+from disputes import hooks
 from disputes.models import Decision, Dispute, Flag, Opinion, Tally
 from disputes.models.insights import DAY, MARK
 from disputes.protocol import figures
@@ -37,14 +38,6 @@ RECOUNT = timedelta(days=max(PERIODS))
 
 Row = tuple[int, date, str, str, int]  # project, day, measure, key, n
 Source = Callable[["Within"], Iterator[Row]]
-# What is counted. Apps above this one add theirs when they start.
-SOURCES: list[Source] = []
-
-
-def source(function: Source) -> Source:
-    """Mark a function that counts rows, so that the tallies hold what it yields."""
-    SOURCES.append(function)
-    return function
 
 
 @dataclass
@@ -96,7 +89,6 @@ def per_day(rows: QuerySet[Any], at: str, *columns: str) -> Iterable[Any]:
 # --- What is counted --------------------------------------------------------------------------------------
 
 
-@source
 def opened(within: Within) -> Iterator[Row]:
     """Disputes, on the day they were opened."""
     rows = Dispute.objects.filter(within.of("opened_at", "project")).exclude(closed_reason="logged")
@@ -104,7 +96,6 @@ def opened(within: Within) -> Iterator[Row]:
         yield project, day, Measure.OPENED, severity, n
 
 
-@source
 def ruled(within: Within) -> Iterator[Row]:
     """Rulings of people that stand, on the day they were made."""
     rows = Decision.objects.standing().filter(
@@ -131,7 +122,6 @@ def ruled(within: Within) -> Iterator[Row]:
             yield project, day, measure, key, 1
 
 
-@source
 def judged(within: Within) -> Iterator[Row]:
     """Rulings of people after a judge had spoken for a side: whether they ruled as it said."""
     before = Opinion.objects.filter(
@@ -151,7 +141,6 @@ def judged(within: Within) -> Iterator[Row]:
         yield project, at.astimezone(UTC).date(), Measure.JUDGED, word, 1
 
 
-@source
 def answered(within: Within) -> Iterator[Row]:
     """How critical and high findings were answered, on the day of the hand-in."""
     rows = Answer.objects.standing().filter(
@@ -161,7 +150,6 @@ def answered(within: Within) -> Iterator[Row]:
         yield project, day, Measure.ANSWERS, kind, n
 
 
-@source
 def flagged(within: Within) -> Iterator[Row]:
     """Hints at silent disagreement, on the day they were raised."""
     rows = Flag.objects.filter(within.of("at", "submission__task__project"))
@@ -171,7 +159,6 @@ def flagged(within: Within) -> Iterator[Row]:
             yield project, at.astimezone(UTC).date(), measure, key, 1
 
 
-@source
 def completed(within: Within) -> Iterator[Row]:
     """Tasks, on the day they were completed: how often each was rejected."""
     rows = Task.objects.filter(within.of("status_at", "project"), status=Status.COMPLETED)
@@ -179,10 +166,13 @@ def completed(within: Within) -> Iterator[Row]:
         yield project, day, Measure.REJECTIONS, str(rejections), n
 
 
+SOURCES: tuple[Source, ...] = (opened, ruled, judged, answered, flagged, completed)
+
+
 def count(within: Within) -> Counter[tuple[int, date, str, str]]:
     """All sources, summed for each project, day, measure and key."""
     found: Counter[tuple[int, date, str, str]] = Counter()
-    for each in SOURCES:
+    for each in (*SOURCES, *hooks.sources_above()):
         for project, day, measure, key, n in each(within):
             if within.holds(project, day):
                 found[project, day, str(measure), key[:200]] += n

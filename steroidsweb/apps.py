@@ -6,4 +6,6 @@ class SiteConfig(AppConfig):
     verbose_name = "Steroids Web"
 
     def ready(self) -> None:
-        from steroidsweb import checks  # noqa: F401  (registers the system checks)
+        from steroidsweb import checks, wiring  # noqa: F401  (checks registers the system checks)
+
+        wiring.fill_slots()

@@ -181,13 +181,6 @@ LOGGING = {
 
 # --- Our own options ------------------------------------------------------------------------------------
 
-# Called after every committed event with the project's key, so that the loop looks at once.
-DOORBELL = "agents.bell.ring"
-# Who says in one line why a task is not moving; it knows runs and disputes, which `tasks` does not.
-WAITING_LINE = "agents.pages.standing.line_of"
-SPENT_LINE = "agents.pages.costs.task_line"
-# The same for events of which people are told.
-NOTICE_BELL = "disputes.telling.bell.ring"
 # Where people reach the pages: begins every link in a message. Empty: API_URL, which suits a single machine.
 URL = env_str("STEROIDS_URL").rstrip("/")
 if URL and not URL.startswith(("https://", "http://")):

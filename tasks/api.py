@@ -15,11 +15,11 @@ from tasks import idempotency
 from tasks.access import MAINTAIN, RULE, projects_for, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.hooks import spent_line, waiting_line
 from tasks.models import STATUS_CHOICES, Finding, Project, Task
 from tasks.projects import address_of, counts_of
 from tasks.severities import SeverityFilter
 from tasks.states import Status
-from tasks.waiting import spent_line, waiting_line
 
 
 class TaskFilter(django_filters.FilterSet):

@@ -1,13 +1,12 @@
 """Writing an event: the one act that also rings the loop, and leaves a notice where people are told."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.db import transaction
-from django.utils.module_loading import import_string
+
+from tasks import hooks
 
 if TYPE_CHECKING:
     from tasks.models import Event, Project, Task
@@ -39,12 +38,6 @@ TOLD = frozenset(
         "trouble", "round_limit", "project_ended", "landed",
     }
 )  # fmt: skip
-
-
-@lru_cache(maxsize=4)
-def _doorbell(path: str) -> Callable[[int], None]:
-    bell: Callable[[int], None] = import_string(path)
-    return bell
 
 
 def record(
@@ -80,7 +73,8 @@ def record(
         )
         if kind in TOLD:
             Notice.objects.create(event=event)
-    transaction.on_commit(lambda: _doorbell(settings.DOORBELL)(project.pk), robust=True)
+        hooks.wake_for(event)
+    transaction.on_commit(partial(hooks.ring_loop, project.pk), robust=True)
     if kind in TOLD:
-        transaction.on_commit(lambda: _doorbell(settings.NOTICE_BELL)(project.pk), robust=True)
+        transaction.on_commit(partial(hooks.ring_notices, project.pk), robust=True)
     return event

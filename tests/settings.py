@@ -18,7 +18,7 @@ os.environ["STEROIDS_RUN_RATE"] = os.environ["STEROIDS_UNKNOWN_TOKEN_RATE"] = "1
 os.environ.setdefault("LOG_LEVEL", "WARNING")
 
 from steroidsweb.settings import *  # noqa: E402, F403
-from steroidsweb.settings import DATABASES  # noqa: E402
+from steroidsweb.settings import DATABASES, INSTALLED_APPS  # noqa: E402
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 WHITENOISE_AUTOREFRESH = True  # every client of a test would list all files anew
@@ -26,4 +26,4 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, so that the processes which the tests start see the same rows.
     DATABASES["default"]["TEST"] = {"NAME": str(_home / "tests.sqlite3")}
 if not os.environ.get("STEROIDS_TEST_BELL"):
-    DOORBELL = NOTICE_BELL = "tests.bell.silent"
+    INSTALLED_APPS = [*INSTALLED_APPS, "tests.bell.Silence"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from disputes import opinions
+from disputes import hooks
 from disputes.models import Conflict, Opinion
 from disputes.opinions import Reach
 
@@ -102,7 +102,7 @@ class Asking:
 
     @cached_property
     def _reach(self) -> dict[str, Reach]:
-        return opinions.reach_of(self.conflict)
+        return hooks.reach_of(self.conflict)
 
     @property
     def judge(self) -> Reach:

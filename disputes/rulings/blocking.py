@@ -2,8 +2,12 @@
 
 from collections.abc import Iterable
 
+from django.db.models import QuerySet
+
+from disputes.models import Conflict
 from disputes.settled import settled_by_task
-from tasks.models import Finding, Review, Submission
+from tasks.models import Finding, Review, Submission, Task
+from tasks.states import Severity
 
 
 def blockers_of(submission: Submission) -> set[int] | None:
@@ -33,3 +37,17 @@ def blockers_for(submissions: Iterable[Submission]) -> dict[int, set[int] | None
         if blocking is not None and finding.origin.pk not in settled.get(every[of].task_id, {}):
             blocking.add(finding.origin.pk)
     return found
+
+
+def is_held(task: Task) -> bool:
+    """Whether an open conflict holds the task."""
+    return _open_on(task).filter(effect="hold").exists()
+
+
+def is_undecided(task: Task) -> bool:
+    """Whether a conflict of severity HIGH or above is open on the task (DEC-7)."""
+    return _open_on(task).filter(severity__in=[Severity.CRITICAL, Severity.HIGH]).exists()
+
+
+def _open_on(task: Task) -> QuerySet[Conflict]:
+    return Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN)

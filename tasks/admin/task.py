@@ -33,11 +33,11 @@ from tasks.comments import BODY_MAX, add_comment
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.hooks import waiting_line
 from tasks.locking import locked
 from tasks.models import Comment, Dependency, Project, Section, StaleTask, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import IllegalMove
-from tasks.waiting import waiting_line
 
 VERBS = {  # verb: what its tasks are then, who may
     "defer": ("deferred", RULE),

@@ -4,7 +4,7 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from tasks import stages, states
+from tasks import hooks, stages, states
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor, record
 from tasks.locking import locked
@@ -395,7 +395,7 @@ class Task(models.Model):
 
     def resume(self, *, actor: Actor, note: str = "") -> None:
         """Back to where the facts say it was: disputed, under way, or not begun."""
-        if self.disputes.filter(conflicts__status="open", conflicts__effect="hold").exists():
+        if hooks.is_held(self):
             to = Status.DISPUTED
         else:
             to = Status.IN_PROGRESS if self.submissions.standing().exists() else Status.PENDING
@@ -421,10 +421,7 @@ class Task(models.Model):
         """
         from tasks.dependencies import recount_dependants
 
-        undecided = self.disputes.filter(
-            conflicts__status="open", conflicts__severity__in=[Severity.CRITICAL, Severity.HIGH]
-        )
-        if undecided.exists():
+        if hooks.is_undecided(self):
             raise Refused(
                 "undecided", f"{self.ref} has an undecided conflict of severity HIGH or above.",
                 "Rule on it first: `steroids dispute list`.",

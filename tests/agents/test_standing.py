@@ -16,9 +16,9 @@ from agents.pages.standing import Standing
 from disputes import cases, rulings
 from disputes.models import Decision
 from tasks.dependencies import recount
+from tasks.hooks import waiting_line
 from tasks.models import Dependency, Landing, Project, Section, Task
 from tasks.states import Status
-from tasks.waiting import waiting_line
 from tests.factories import (
     create_agent,
     create_host,

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from disputes import cases, opinions, rulings
+from disputes import cases, hooks, opinions, rulings
 from disputes.bulk.items import ADOPT, items_of
 from disputes.bulk.opinions import agreed
 from disputes.models import Conflict, Decision, Dispute, Opinion
@@ -34,7 +34,7 @@ PROPOSAL = Said("propose", text="A setting.", trade_off="Each a half.", agent="c
 def somebody(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a judge and a mediator to ask."""
     monkeypatch.setattr(
-        opinions, "reach_of", lambda conflict: dict.fromkeys(Opinion.Kind.values, Reach(True))
+        hooks.reach_of, "function", lambda conflict: dict.fromkeys(Opinion.Kind.values, Reach(True))
     )
 
 
@@ -93,7 +93,7 @@ def test_nobody_is_asked_about_what_is_settled_or_no_disagreement(ledger: Projec
 def test_without_a_judge_it_is_said_how_to_assign_one(
     ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opinions, "reach_of", lambda conflict: {"judge": Reach(False, "Assign one.")})
+    monkeypatch.setattr(hooks.reach_of, "function", lambda conflict: {"judge": Reach(False, "Assign one.")})
     with pytest.raises(Refused) as refused:
         opinions.ask(disagreement(ledger), "judge", user=tom)
     assert (refused.value.code, refused.value.hint) == ("nobody_to_ask", "Assign one.")
@@ -487,7 +487,7 @@ def test_without_a_judge_the_page_has_a_hint_instead_of_the_button(
     is_loud: bool,
 ) -> None:
     nobody = dict.fromkeys(Opinion.Kind.values, Reach(False, "Assign one."))
-    monkeypatch.setattr(opinions, "reach_of", lambda conflict: nobody)
+    monkeypatch.setattr(hooks.reach_of, "function", lambda conflict: nobody)
     configure(ledger, {"on_dispute": on_dispute}, actor=Actor.person(tom))
     client.force_login(tom)
     page = client.get(f"/queue/{disagreement(ledger).dispute.ref}/").content.decode()

@@ -572,7 +572,7 @@ def test_a_move_rings_once_it_is_committed(
     monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
     rung: list[int] = []
-    monkeypatch.setattr("tasks.events._doorbell", lambda path: rung.append)
+    monkeypatch.setattr("tasks.hooks.ring_loop.function", rung.append)
     task = create_task()
     with django_capture_on_commit_callbacks(execute=True):
         task.start()
