@@ -19,8 +19,8 @@ from disputes.models import Conflict, Decision
 from disputes.protocol import budget
 from disputes.protocol.budget import Answer, Cap
 from disputes.protocol.options import Option
-from tasks.events import record
 from tasks.models import Event, Project, StaleTask, Task
+from tasks.models.event import record
 from tasks.policy import ProjectSettings
 from tasks.states import IllegalMove
 

@@ -11,9 +11,10 @@ from django.db.models import Q
 from agents.adding import ELSEWHERE, missing_program
 from agents.models import Agent
 from tasks.configuring import configure
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project
+from tasks.models.event import record
 from tasks.policy import ProjectSettings, SettingsError
 from tasks.settings_export import write_settings
 from tasks.settings_file import STARTS, AgentEntry, Fault, FaultyFile, SettingsFile, read_settings

@@ -18,8 +18,9 @@ from disputes.models import Conflict, Opinion
 from disputes.opinions import Reach, Said
 from disputes.protocol.arbitration import read_verdict
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.models import Project, Submission
+from tasks.models.event import record
 
 RUNS_MAX = 3  # without an opinion, before nobody is asked any more
 LOST_MAX = 5  # whose host or shim went away; more of them are the agent's doing

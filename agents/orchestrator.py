@@ -19,9 +19,9 @@ from agents import caps, choosing, escalating, judging, pulling, runs
 from agents.models import Agent, Run
 from disputes import alerts, checkpoints, followup, intake, opinions, passing
 from disputes.models import Conflict
-from tasks.events import record
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
+from tasks.models.event import record
 from tasks.policy import HOLD
 from tasks.stages import escalations_of, stages_of
 from tasks.states import STARTABLE, IllegalMove, Status

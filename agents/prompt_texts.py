@@ -9,9 +9,10 @@ from django.db.models import Max
 from agents import prompt_templates
 from agents.models import PromptText
 from agents.prompt_templates import Fault
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project
+from tasks.models.event import record
 
 
 class BadText(ValueError):

@@ -17,6 +17,7 @@ from django.utils.crypto import salted_hmac
 
 from agents import metering, outputs, runs
 from agents.models import TOKEN_PREFIX, PullBundle, Run, token_hash
+from agents.runtime.masking import clean
 from tasks.errors import Refused
 from tasks.models import Bundle, Submission
 
@@ -105,8 +106,6 @@ def beat(run: Run, *, log: str = "", usage: dict[str, Any] | None = None) -> str
 
 def add_log(run: Run, text: str) -> None:
     """More of its log, up to the limit of one run; a last line says that the rest is left out."""
-    from agents.runtime.results import clean
-
     left = LOG_MAX - (run.outputs.aggregate(used=Sum(Length("text")))["used"] or 0)
     if left <= 0:
         return

@@ -14,9 +14,10 @@ from agents.models import Run
 from disputes import cases
 from disputes.models import Conflict
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked, repeated
 from tasks.models import StaleTask, Submission, Task, Verification
+from tasks.models.event import record
 from tasks.states import MOVES, IllegalMove
 
 NAMED_MAX = 20  # tests that a card names

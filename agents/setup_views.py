@@ -17,9 +17,10 @@ from tasks.access import MAINTAIN, projects_for
 from tasks.admin.base import is_superuser, role_in
 from tasks.configuring import configure
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project
+from tasks.models.event import record
 
 
 def _project(request: HttpRequest, slug: str) -> Project:

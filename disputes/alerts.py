@@ -13,9 +13,10 @@ from disputes.protocol.options import PROJECT_ALERTS, Kind, Option
 from tasks import base
 from tasks.access import RULE, may
 from tasks.errors import Refused
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Project, Task
+from tasks.models.event import record
 from tasks.policy import LOG
 from tasks.states import MOVES, STARTABLE, Severity, Status
 

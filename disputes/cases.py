@@ -12,9 +12,10 @@ from disputes.protocol.gate import OpenConflict
 from disputes.protocol.options import Option
 from disputes.protocol.synthesis import Views, synthesise
 from tasks.dependencies import blocked_by
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Event, Finding, Project, Submission, Task
+from tasks.models.event import record
 from tasks.policy import HOLD, LOG
 from tasks.states import Severity, severity_rank, worst
 

@@ -20,9 +20,9 @@ from disputes.protocol.convergence import (
 from disputes.protocol.settings import part_of
 from disputes.protocol.severity import total_weight
 from disputes.protocol.termination import TerminationSettings, max_rounds
-from tasks.events import record
 from tasks.locking import locked
 from tasks.models import Checkpoint, Event, Project, Task
+from tasks.models.event import record
 from tasks.states import MEANINGS, Status
 
 UNDER_WAY = (Status.IN_PROGRESS, Status.REVIEW)

@@ -11,9 +11,10 @@ from disputes.rulings.effects import go_on
 from disputes.settled import settled_findings
 from tasks.access import RULE, may
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Answer, Finding, Task
+from tasks.models.event import record
 
 
 def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:

@@ -9,8 +9,9 @@ from disputes.models import Conflict, Decision
 from tasks import objections, stages
 from tasks.comments import add_comment
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.models import Comment, Task
+from tasks.models.event import record
 from tasks.objections import BACK, FORWARD, Objection
 
 ACCEPTED, REJECTED = "accepted", "rejected"

@@ -18,9 +18,10 @@ from disputes.protocol.termination import Exit, Next, Result, Standing, decide, 
 from tasks.access import MAINTAIN, may
 from tasks.configuring import configure
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Checkpoint, Project
+from tasks.models.event import record
 
 
 def check_maintainer(project: Project, user: Any, what: str) -> None:

@@ -10,8 +10,9 @@ from disputes import cases
 from disputes.models import NOT_STATED, Conflict, Flag, HeuristicScore
 from disputes.protocol.options import Option, asks
 from disputes.protocol.suspicion import Heuristic
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.models import Finding, Submission
+from tasks.models.event import record
 from tasks.policy import HOLD, LOG
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from disputes.protocol.options import Option
 from disputes.rulings.effects import go_on
 from tasks.access import RULE, may
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Finding, Submission, Task
+from tasks.models.event import record
 from tasks.policy import HOLD
 from tasks.states import MOVES, Severity
 

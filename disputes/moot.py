@@ -14,8 +14,9 @@ from disputes.models import Conflict, Flag
 from disputes.protocol.diffs import FileChange
 from disputes.protocol.reviews import ReadReview
 from disputes.protocol.statuses import Status
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.models import Finding, Submission, Task
+from tasks.models.event import record
 from tasks.states import Severity
 from tasks.states import Status as TaskStatus
 

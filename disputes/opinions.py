@@ -26,9 +26,10 @@ from disputes.protocol.quotes import plain
 from disputes.protocol.synthesis import Source
 from tasks.access import RULE, may
 from tasks.errors import Refused
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Event, Project, StaleTask, Task
+from tasks.models.event import record
 from tasks.states import IllegalMove
 
 log = logging.getLogger(__name__)

@@ -6,9 +6,10 @@ from disputes import cases
 from disputes.followup import follow_up
 from disputes.protocol.gate import Outcome, gate
 from tasks import stages
-from tasks.events import SYSTEM, record
+from tasks.events import SYSTEM
 from tasks.locking import locked
 from tasks.models import Submission, Task
+from tasks.models.event import record
 from tasks.states import Status
 
 

@@ -13,8 +13,9 @@ from disputes.protocol.decisions import (
 from disputes.protocol.options import Option
 from disputes.protocol.responses import ReadResponse
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
+from tasks.models.event import record
 
 LINES_MAX = 20
 

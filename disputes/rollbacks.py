@@ -18,9 +18,10 @@ from disputes.protocol.rollback import RollbackSettings, Trigger, Wanted
 from disputes.protocol.settings import part_of
 from tasks.access import MAINTAIN, RULE, may
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Finding, Landing, Project, Rollback, Task
+from tasks.models.event import record
 from tasks.models.task import RANK_STEP
 from tasks.states import MOVES
 

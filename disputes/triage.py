@@ -16,8 +16,9 @@ from disputes.models import Dispute, Duty, Watch
 from disputes.models.case import SNOOZE_CONDITIONS
 from tasks.access import READ, RULE, may
 from tasks.errors import Refused
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Membership, Project
+from tasks.models.event import record
 
 CLAIM_FOR = timedelta(minutes=5)
 SNOOZE_MAX = timedelta(days=365)

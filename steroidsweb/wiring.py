@@ -7,6 +7,7 @@ from agents.pages import costs, standing
 from disputes import hooks as of_disputes
 from disputes import triage
 from disputes.rulings import blocking
+from tasks import dependencies
 from tasks import hooks as of_tasks
 
 
@@ -19,5 +20,6 @@ def fill_slots() -> None:
     of_tasks.spent_line.fill(costs.task_line)
     of_tasks.is_held.fill(blocking.is_held)
     of_tasks.is_undecided.fill(blocking.is_undecided)
+    of_tasks.recount_dependants.fill(dependencies.recount_dependants)
     of_disputes.reach_of.fill(judging.reach_of)
     of_disputes.sources_above.fill(lambda: tallies.SOURCES)

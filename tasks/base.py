@@ -12,9 +12,10 @@ from django.utils import timezone
 from tasks.base_state import set_base, try_again
 from tasks.configuring import configure
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project, Section, Task
+from tasks.models.event import record
 
 __all__ = ["accept_as_it_is", "find_commands", "is_comparable", "set_base", "try_again"]
 

@@ -5,8 +5,9 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.models import Project
+from tasks.models.event import record
 
 Base = Project.Base
 

@@ -2,10 +2,11 @@
 
 from django.db import transaction
 
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.meta_yaml import SUFFIX, Item, MetaComment, artifact_of, numbered, read_meta, write_meta
 from tasks.models import Comment, Task
+from tasks.models.event import record
 from tasks.objections import Objection, objections_among, threads_of
 from tasks.states import Status
 

@@ -5,8 +5,9 @@ import re
 from django.db import transaction
 
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.models import Comment, Membership, Project, Task
+from tasks.models.event import record
 
 BODY_MAX = 20_000
 NOTE_MAX = 500  # of the event

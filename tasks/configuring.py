@@ -7,9 +7,10 @@ from typing import Any
 from django.db import transaction
 
 from tasks.base_state import try_again
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project
+from tasks.models.event import record
 from tasks.pipeline import begin_at_the_first, refuse_stranding
 from tasks.policy import ProjectSettings, in_words
 

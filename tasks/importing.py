@@ -15,9 +15,10 @@ from django.db.models import Max
 
 from tasks import todo
 from tasks.dependencies import recount
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Dependency, Project, Section, Task
+from tasks.models.event import record
 from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, UNFINISHED, Severity, Status
 from tasks.todo import Problem, TodoError, TodoFile, TodoSection, TodoTask

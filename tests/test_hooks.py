@@ -18,6 +18,7 @@ FILLED = {
     "tasks.hooks.spent_line": "agents.pages.costs",
     "tasks.hooks.is_held": "disputes.rulings.blocking",
     "tasks.hooks.is_undecided": "disputes.rulings.blocking",
+    "tasks.hooks.recount_dependants": "tasks.dependencies",
     "disputes.hooks.reach_of": "agents.judging",
     "disputes.hooks.sources_above": "steroidsweb.wiring",
 }

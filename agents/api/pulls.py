@@ -25,9 +25,9 @@ from agents.api.principals import PullPrincipal, RunPrincipal
 from agents.models import Agent, Prompt, PullBundle, Run, token_hash
 from tasks import idempotency
 from tasks.errors import Refused
-from tasks.events import record
 from tasks.locking import locked
 from tasks.models import Project, Task
+from tasks.models.event import record
 from tasks.repository_urls import redact
 
 NOTHING_SECONDS = 10  # between two questions for work where there is none

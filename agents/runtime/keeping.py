@@ -14,9 +14,9 @@ from agents.runtime import paths, processes, pulled
 from agents.runtime.git import SHA, GitError, Mirror, Unreachable
 from agents.specifications import SOURCE_MAX
 from disputes import moot, silences
-from tasks.events import record
 from tasks.locking import locked
 from tasks.models import Bundle, Finding, Submission, Task
+from tasks.models.event import record
 
 log = logging.getLogger(__name__)
 

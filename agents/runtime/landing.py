@@ -21,9 +21,9 @@ from agents.runtime.git import GitError, Interrupted, Mirror, Unreachable
 from agents.runtime.keeping import bring_here
 from disputes import cases
 from disputes.models import Conflict, Decision
-from tasks.events import record
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Task, Verification
+from tasks.models.event import record
 from tasks.states import IllegalMove, Status
 
 log = logging.getLogger(__name__)

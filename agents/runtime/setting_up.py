@@ -14,8 +14,9 @@ from agents.runtime import git, paths, trying
 from agents.runtime.git import Mirror
 from agents.runtime.host import HostBusy, Reconciler
 from tasks import base
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.models import Membership, Project, Section
+from tasks.models.event import record
 
 POLL = 0.25  # seconds
 NOT_BEGUN = "No coder is started. A card in the queue offers what to do."

@@ -3,8 +3,8 @@
 from django.utils import timezone
 
 from agents import runs
-from tasks.events import record
 from tasks.models import Project
+from tasks.models.event import record
 
 
 def trouble(project: Project, problem: str) -> None:

@@ -11,8 +11,8 @@ from agents.reading import faults
 from agents.runtime import commands, paths, verdicts
 from agents.runtime.verdicts import Verdict
 from tasks import base
-from tasks.events import record
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
+from tasks.models.event import record
 from tasks.states import IllegalMove
 
 INTERRUPTED = {"stopped": Run.Outcome.STOPPED, "orphan": Run.Outcome.LOST}

@@ -11,8 +11,9 @@ from disputes.bulk.items import ASSIGN, BULK_MAX, DISCARD, SNOOZE, VERBS, Item, 
 from disputes.models import Bulk, Conflict, Decision, Dispute
 from tasks.access import RULE, projects_for
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.models import Project, StaleTask
+from tasks.models.event import record
 from tasks.states import IllegalMove
 
 QUESTION_MAX = 160

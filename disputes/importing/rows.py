@@ -21,9 +21,10 @@ from disputes.protocol.sessions import Left
 from disputes.protocol.settings import part_of
 from disputes.protocol.suspicion import Judgement, SilenceSettings
 from disputes.stuck import earlier_finding
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Answer, Comment, Finding, Project, Review, Section, Submission, Task
+from tasks.models.event import record
 from tasks.models.task import RANK_STEP
 from tasks.states import Severity, Status, worst
 

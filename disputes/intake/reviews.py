@@ -15,9 +15,10 @@ from disputes.protocol.gate import Outcome, Point, gate
 from disputes.protocol.reviews import Found, ReadReview, Verdict, place
 from disputes.protocol.stuck import is_follow_up
 from disputes.settled import settled_findings
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Finding, Review, StaleTask, Submission, Task
+from tasks.models.event import record
 from tasks.states import Severity, Status, severity_rank
 
 

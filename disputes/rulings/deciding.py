@@ -13,9 +13,10 @@ from disputes.rulings.effects import act
 from disputes.rulings.offers import SHOWN, draft, shown_hash
 from tasks.access import RULE, may
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project, Task
+from tasks.models.event import record
 from tasks.states import Severity
 
 

@@ -9,9 +9,10 @@ from disputes.rulings.deciding import refuse_second
 from disputes.rulings.offers import TEXT_MAX
 from tasks.access import RULE, may
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project, Task
+from tasks.models.event import record
 
 LABEL_MAX = 120
 

@@ -14,9 +14,10 @@ from disputes.rulings.effects import go_on
 from tasks.access import RULE, may
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Task
+from tasks.models.event import record
 from tasks.policy import HOLD
 from tasks.states import MOVES, Status
 

@@ -14,7 +14,8 @@ from disputes.telling.addresses import Address
 from disputes.telling.sealing import Unreadable, seal, unseal
 from tasks.access import MAINTAIN, READ, may, projects_for
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
+from tasks.models.event import record
 
 CHANNELS_MAX = 20  # of one person, or of one project
 TEST_EVERY = 5  # seconds

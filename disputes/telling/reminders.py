@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from disputes.models import Dispute, Reminder
 from disputes.telling.subjects import Subject
-from tasks.events import record
+from tasks.models.event import record
 from tasks.policy import ProjectSettings
 
 log = logging.getLogger(__name__)

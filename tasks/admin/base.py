@@ -19,8 +19,9 @@ from unfold.decorators import display
 
 from tasks import access
 from tasks.access import MAINTAIN, READ, projects_for
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.models import Project, Task
+from tasks.models.event import record
 from tasks.states import Severity, Status
 
 SEVERITY_LABELS = {

@@ -1,9 +1,18 @@
+"""What happened, and writing it: the one act that also rings the loop, and leaves a notice for people."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.utils import timezone
 
-from tasks.models.project import Project
-from tasks.models.task import Task
+from tasks import hooks
+from tasks.events import SYSTEM, TOLD, Actor
+
+if TYPE_CHECKING:
+    from tasks.models.project import Project
+    from tasks.models.task import Task
 
 
 class Event(models.Model):
@@ -16,8 +25,10 @@ class Event(models.Model):
         SYSTEM = "system"
         POLICY = "policy"
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="events")
-    task = models.ForeignKey(Task, null=True, blank=True, on_delete=models.PROTECT, related_name="events")
+    project = models.ForeignKey("tasks.Project", on_delete=models.PROTECT, related_name="events")
+    task = models.ForeignKey(
+        "tasks.Task", null=True, blank=True, on_delete=models.PROTECT, related_name="events"
+    )
     kind = models.CharField(max_length=40)
     from_status = models.CharField(max_length=20, blank=True)
     to_status = models.CharField(max_length=20, blank=True)
@@ -49,3 +60,41 @@ class Notice(models.Model):
 
     def __str__(self) -> str:
         return f"notice of {self.event_id}"
+
+
+def record(
+    project: "Project",
+    kind: str,
+    *,
+    actor: Actor = SYSTEM,
+    task: "Task | None" = None,
+    old: str = "",
+    new: str = "",
+    note: str = "",
+    data: dict[str, Any] | None = None,
+) -> Event:
+    """Insert the event and the notice of it in one transaction, the caller's where there is one.
+
+    Rings once that has committed. The rows stand then: a bell that breaks is logged, and harms nobody.
+    """
+    with transaction.atomic(savepoint=False):
+        event = Event.objects.create(
+            project=project,
+            task=task,
+            kind=kind,
+            from_status=old,
+            to_status=new,
+            actor_kind=actor.kind,
+            user_id=actor.user_id,
+            run_number=actor.run_number,
+            label=actor.label[:120],
+            note=note[:2000],
+            data=data or {},
+        )
+        if kind in TOLD:
+            Notice.objects.create(event=event)
+        hooks.wake_for(event)
+    transaction.on_commit(partial(hooks.ring_loop, project.pk), robust=True)
+    if kind in TOLD:
+        transaction.on_commit(partial(hooks.ring_notices, project.pk), robust=True)
+    return event

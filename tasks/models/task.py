@@ -6,9 +6,10 @@ from django.utils import timezone
 
 from tasks import hooks, stages, states
 from tasks.errors import Refused
-from tasks.events import SYSTEM, Actor, record
+from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
+from tasks.models.event import record
 from tasks.models.project import Project, Section
 from tasks.stages import Stage
 from tasks.states import Severity, Status
@@ -325,8 +326,6 @@ class Task(models.Model):
 
     def landed(self, sha: str, *, actor: Actor = SYSTEM) -> None:
         """The SHA is proven to be on the target branch. Not a move: completed is a verdict, landed a fact."""
-        from tasks.dependencies import recount_dependants
-
         with transaction.atomic():
             changed = Task.objects.filter(
                 pk=self.pk, landed_at__isnull=True, status__in=[Status.COMPLETED, Status.DISPUTED]
@@ -342,7 +341,7 @@ class Task(models.Model):
                 new=self.status,
                 data={"sha": sha},
             )
-            recount_dependants(self)
+            hooks.recount_dependants(self)
         self.refresh_from_db()
 
     def clash(self, *, note: str) -> None:
@@ -351,14 +350,12 @@ class Task(models.Model):
 
     def rule_revise(self, *, actor: Actor, note: str, not_before: Any, **place: str) -> None:
         """A ruling sends it back to work; `place` names stage and home_stage where it belongs elsewhere."""
-        from tasks.dependencies import recount_dependants
-
         with transaction.atomic():
             self.move(
                 "rule_revise", actor=actor, note=note, round=self.round + 1, finished_by="", accepted=None,
                 landed_sha="", landed_at=None, not_before=not_before, data=dict(place), **place,
             )  # fmt: skip
-            recount_dependants(self)
+            hooks.recount_dependants(self)
 
     def rule_review(self, *, actor: Actor, note: str, not_before: Any) -> None:
         self.move("rule_review", actor=actor, note=note, not_before=not_before)
@@ -403,15 +400,13 @@ class Task(models.Model):
 
     def cancel(self, *, actor: Actor, note: str = "") -> None:
         """Not for landed tasks, nor while a push is under way."""
-        from tasks.dependencies import recount_dependants
-
         with transaction.atomic():
             if locked(Task.objects).get(pk=self.pk).landed_at is not None:
                 raise states.IllegalMove("cancel", "landed")
             if self.landings.filter(status="pushing").exists():
                 raise states.IllegalMove("cancel", "being pushed")
             self.move("cancel", actor=actor, note=note, accepted=None)
-            recount_dependants(self)
+            hooks.recount_dependants(self)
             self._restart_sections()
 
     def finish(self, *, actor: Actor, note: str = "") -> None:
@@ -419,8 +414,6 @@ class Task(models.Model):
 
         Raises Refused while a CRITICAL or HIGH conflict on it is undecided (DEC-7).
         """
-        from tasks.dependencies import recount_dependants
-
         if hooks.is_undecided(self):
             raise Refused(
                 "undecided", f"{self.ref} has an undecided conflict of severity HIGH or above.",
@@ -428,19 +421,17 @@ class Task(models.Model):
             )  # fmt: skip
         with transaction.atomic():
             self.move("finish", actor=actor, note=note, finished_by="hand", accepted=None)
-            recount_dependants(self)
+            hooks.recount_dependants(self)
             self._restart_sections()
 
     def reopen(self, *, actor: Actor, note: str) -> None:
-        from tasks.dependencies import recount_dependants
-
         started = self.submissions.standing().exists()
         with transaction.atomic():
             self.move(
                 "reopen", to=Status.IN_PROGRESS if started else Status.PENDING, actor=actor, note=note,
                 round=self.round + started, accepted=None, landed_sha="", landed_at=None, finished_by="",
             )  # fmt: skip
-            recount_dependants(self)
+            hooks.recount_dependants(self)
 
     def rollback(self, to_round: int, *, actor: Actor, note: str) -> None:
         """Back to the end of `to_round`: the round after it begins again, under the same number (§9).

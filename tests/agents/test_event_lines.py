@@ -4,8 +4,9 @@ import pytest
 
 from agents import event_lines
 from agents.event_lines import EventLines
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.models import Event, Project
+from tasks.models.event import record
 from tests.factories import create_task
 
 pytestmark = pytest.mark.django_db

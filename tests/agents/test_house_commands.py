@@ -19,8 +19,9 @@ from agents.runtime import paths
 from disputes import cases, rulings
 from tasks import append_only
 from tasks.comments import add_comment
-from tasks.events import SYSTEM, record
+from tasks.events import SYSTEM
 from tasks.models import Event, Landing, Project, Task, Verification
+from tasks.models.event import record
 from tests.factories import (
     create_agent,
     create_finding,

@@ -12,8 +12,8 @@ from django.utils import timezone
 from agents.models import Output
 from agents.pages.task import TaskPage
 from disputes import cases, rulings
-from tasks.events import record
 from tasks.models import Answer, Comment, Dependency, Project, Review, Task, Verification
+from tasks.models.event import record
 from tests.browser.scene import DIFF, STAT
 from tests.factories import create_finding, create_review, create_run, create_submission, create_task, sha
 

@@ -24,8 +24,8 @@ from disputes.models import (
     Tally,
     Watch,
 )
-from tasks.events import record
 from tasks.models import Project, Rollback
+from tasks.models.event import record
 from tests.factories import (
     create_finding,
     create_project,

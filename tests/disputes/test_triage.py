@@ -11,8 +11,9 @@ from django.utils import timezone
 from disputes import cases, jobs, rulings, triage
 from disputes.models import Conflict, Dispute, Duty
 from tasks.errors import Refused
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.models import Dependency, Event, Project
+from tasks.models.event import record
 from tests.factories import create_submission, create_task
 
 pytestmark = pytest.mark.django_db

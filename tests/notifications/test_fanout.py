@@ -15,8 +15,9 @@ from disputes.models import Delivery, Dispute, Duty, Watch
 from disputes.telling import fanout, sending
 from disputes.telling.topics import TOPICS
 from tasks.comments import add_comment
-from tasks.events import TOLD, Actor, record
+from tasks.events import TOLD, Actor
 from tasks.models import Event, Membership, Notice, Project
+from tasks.models.event import record
 from tests.factories import create_user
 from tests.notifications.conftest import create_channel, open_card
 

@@ -9,8 +9,9 @@ from disputes import rulings
 from disputes.models import Decision
 from disputes.telling.messages import LINE_MAX, SUBJECT_MAX, Message, line, message_of, payload, together
 from disputes.telling.subjects import subject_of
-from tasks.events import Actor, record
+from tasks.events import Actor
 from tasks.models import Event, Project
+from tasks.models.event import record
 from tests.notifications.conftest import open_card
 
 pytestmark = pytest.mark.django_db

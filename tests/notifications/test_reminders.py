@@ -10,8 +10,8 @@ from django.utils import timezone
 from disputes import rulings, triage
 from disputes.models import Conflict, Delivery, Dispute, Reminder
 from disputes.telling import fanout, reminders
-from tasks.events import record
 from tasks.models import Event, Membership, Project
+from tasks.models.event import record
 from tests.notifications.conftest import create_channel, open_card
 
 pytestmark = pytest.mark.django_db

@@ -3,8 +3,9 @@
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from tasks.events import SYSTEM, record
+from tasks.events import SYSTEM
 from tasks.models import Event
+from tasks.models.event import record
 from tests.factories import create_project
 
 pytestmark = pytest.mark.django_db
