@@ -24,6 +24,7 @@ OWN_SCRIPT = re.compile(r"\S/\S{0,200}: (?:not found|No such file or directory|c
 PROGRAM = r"[A-Za-z0-9_][\w.+-]{0,60}"  # no path: a script that the repository lacks is the work's own fault
 IT = rf"[‘'\"`]?(?P<it>{PROGRAM})[’'\"`]?"
 NAME = r"[\w@./+:~^*=<>!-]{1,80}"
+HOST = r"(?P<it>[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})"
 SHELL = r"(?:/\S{1,100}/)?(?:ba|da|z|k|a|)sh"
 
 
@@ -152,8 +153,14 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
         ),
     ),
     (
-        "A package registry or another server could not be reached.",
+        "A package registry or another server could not be reached ({it}).",
         _any(
+            rf"Could not resolve host: {HOST}",
+            rf"\bdial tcp: lookup {HOST}",
+            rf"host='{HOST}', port=\d{{1,5}}\): Max retries exceeded",
+            rf"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT) {HOST}",
+            rf"Failed to connect to {HOST}",
+            rf"UnknownHostException: {HOST}",
             r"Temporary failure in name resolution",
             r"Could not resolve host",
             r"Name or service not known",
@@ -217,7 +224,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
 # These come and go by themselves: no change of the work brings them about, or mends them.
 PASSING = (
     "The disk of this host is full.",
-    "A package registry or another server could not be reached.",
+    "A package registry or another server could not be reached",
     "This host has reached a limit of open files or processes.",
 )
 
@@ -257,7 +264,7 @@ def _said(end: str) -> str:
     for says, patterns in FAULTS:
         found = _last(patterns, end)
         if found:
-            thing = _thing(found)
+            thing = _thing(found) or _thing(_last(patterns, end, is_named=True))
             return says.replace("{it}", thing) if thing else says.replace(" ({it})", "").replace("{it}", "it")
     return ""
 
@@ -269,13 +276,16 @@ def _unnamed(end: str) -> str:
     return "A program that the commands call is missing on this host (exit code 127)."
 
 
-def _last(patterns: tuple[re.Pattern[str], ...], end: str) -> re.Match[str] | None:
-    """The match nearest to the end, where the cause is."""
+def _last(patterns: tuple[re.Pattern[str], ...], end: str, *, is_named: bool = False) -> re.Match[str] | None:
+    """The match nearest to the end, where the cause is; of those that name something, if so wished."""
     found = [match for pattern in patterns for match in pattern.finditer(end)]
+    found = [match for match in found if _thing(match) or not is_named]
     return max(found, key=lambda match: match.start(), default=None)
 
 
-def _thing(match: re.Match[str]) -> str:
-    """What a match names, short and on one line."""
+def _thing(match: re.Match[str] | None) -> str:
+    """What a match names, short and on one line; empty where it names nothing."""
+    if match is None:
+        return ""
     named = match.groupdict().get("it") or ""
     return UNPRINTABLE.sub(" ", named).strip(" .`")[:THING_MAX]

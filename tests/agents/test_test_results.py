@@ -514,12 +514,13 @@ def test_a_flaky_test_failed_once_and_not_again() -> None:
 
 MISSING = "The program `gopher` is missing on this host."
 UNREACHED = "A package registry or another server could not be reached."
+UNREACHED_AT = "A package registry or another server could not be reached ({})."
 LIBRARY = "A library of the system is missing on this host: {}."
 REGISTRY = "The package registry does not have {}."
 MEMORY = "A process ran out of memory, or the host ended it for lack of memory."
 FAULTS = {
     "cargo_offline": (101, REGISTRY.format("no-such-crate-of-ours")),
-    "cargo_refused": (101, UNREACHED),
+    "cargo_refused": (101, UNREACHED_AT.format("127.0.0.1")),
     "cargo_version": (101, "This host's Rust is older than is required (1.999)."),
     "cmake_module": (1, LIBRARY.format("LibArchive")),
     "cmake_package": (1, LIBRARY.format("ZZLIB")),
@@ -550,8 +551,8 @@ FAULTS = {
         1,
         'This host\'s Node.js or its package manager does not fit what is required ({"node":">=99"}).',
     ),
-    "npm_name": (1, UNREACHED),
-    "npm_refused": (1, UNREACHED),
+    "npm_name": (1, UNREACHED_AT.format("nothing.invalid")),
+    "npm_refused": (1, UNREACHED_AT.format("127.0.0.1")),
     "npm_script": (127, MISSING),
     "npm_version": (1, REGISTRY.format("is-odd@99.0.0")),
     "own_script": (127, ""),  # a path is a script that the repository lacks
