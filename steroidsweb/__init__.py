@@ -2,8 +2,6 @@
 
 import sys
 
-__version__ = "0.1.0"
-
 try:  # A newer SQLite than the one Python was linked against, where its wheel installs.
     import pysqlite3
 except ImportError:

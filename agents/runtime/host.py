@@ -27,6 +27,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents import judging, metering, runs
+from agents.cli import VERSION
 from agents.models import Host as HostRow
 from agents.models import Run
 from agents.providers.base import NotSignedIn, ProviderError
@@ -45,7 +46,6 @@ from agents.runtime import (
 from agents.runtime.git import GitError, Interrupted, Unreachable, allow_calls, end_calls
 from agents.runtime.unreachable import trouble
 from disputes import stuck
-from steroidsweb import __version__
 from tasks.models import Landing, Project, Review, StaleTask, Submission
 from tasks.repository_urls import redact
 
@@ -129,9 +129,9 @@ class Reconciler:
     def _register(self) -> HostRow:
         row, _ = HostRow.objects.update_or_create(
             name=host_name(),
-            defaults={"boot_id": processes.boot_id(), "version": __version__, "seen_at": timezone.now()},
+            defaults={"boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now()},
             create_defaults={
-                "boot_id": processes.boot_id(), "version": __version__, "seen_at": timezone.now(),
+                "boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now(),
                 "slots": settings.HOST_SLOTS, "tier": 1,
             },
         )  # fmt: skip

@@ -1,0 +1,188 @@
+"""The structure of the product: its lines, folders, circles among modules, arrows that go up, branches.
+
+`bench/house.py` prints it.
+"""
+
+import ast
+import io
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("tasks", "disputes", "agents", "steroidsweb")  # from the lowest to the highest
+QUIET = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What was measured. Migrations are left out everywhere."""
+
+    files: int
+    code_lines: int
+    folders: list[tuple[int, str]]
+    circles: list[list[str]]
+    upward: list[str]
+    branches: list[tuple[int, str]]
+
+
+def measure() -> Structure:
+    """The whole product, as its files stand."""
+    graph = {name: imports(path) for name, path in modules().items()}
+    folders = Counter(str(path.parent.relative_to(ROOT)) for path in modules().values())
+    return Structure(
+        files=len(modules()),
+        code_lines=sum(code_lines(path) for path in modules().values()),
+        folders=sorted(((n, name) for name, n in folders.items()), reverse=True),
+        circles=circles(graph),
+        upward=[
+            f"{name} -> {other}"
+            for name, others in graph.items()
+            for other in sorted(others)
+            if ROOMS.index(other.split(".")[0]) > ROOMS.index(name.split(".")[0])
+        ],
+        branches=sorted(_branches(), reverse=True),
+    )
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """The product's modules by their dotted names."""
+    found = {}
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            if "migrations" not in path.parts:
+                name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+                found[name.removesuffix(".__init__")] = path
+    return found
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def code_lines(path: Path) -> int:
+    """Lines that hold code: neither empty nor only a comment or a docstring."""
+    docstrings: set[int] = set()
+    for node in ast.walk(_tree(path)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            docstrings |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+        if token.type not in QUIET:
+            lines |= set(range(token.start[0], token.end[0] + 1))
+    return len(lines - docstrings)
+
+
+def imports(path: Path) -> set[str]:
+    """The product's modules that a module imports, at its top or late; what only types need is left out."""
+    for_types = {
+        id(below)
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for below in ast.walk(node)
+    }
+    found: set[str] = set()
+    for node in ast.walk(_tree(path)):
+        if id(node) in for_types:
+            continue
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            while name and name not in modules():
+                name = name.rpartition(".")[0]
+            if name and modules()[name] != path:
+                found.add(name)
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules each of which leads to every other of its group (Tarjan's algorithm)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        number[name] = lowest[name] = len(number)
+        stack.append(name)
+        for other in graph[name]:
+            if other not in number:
+                visit(other)
+                lowest[name] = min(lowest[name], lowest[other])
+            elif other in stack:
+                lowest[name] = min(lowest[name], number[other])
+        if lowest[name] == number[name]:
+            at = stack.index(name)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for name in graph:
+        if name not in number:
+            visit(name)
+    return found
+
+
+def _branches() -> Iterator[tuple[int, str]]:
+    """Of each function: where its way divides, functions within it left to themselves."""
+    for path in modules().values():
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield (
+                    sum(_divides(each) for each in _own(node)),
+                    f"{path.relative_to(ROOT)}:{node.lineno} {node.name}",
+                )
+
+
+def _own(function: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(function):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield child
+            yield from _own(child)
+
+
+def _divides(node: ast.AST) -> int:
+    if isinstance(node, ast.BoolOp):
+        return len(node.values) - 1
+    if isinstance(node, ast.Match):
+        return len(node.cases)
+    return int(isinstance(node, BRANCHES))
+
+
+def show(structure: Structure) -> None:
+    """Print it, the largest first."""
+    print(f"files {structure.files}, code lines {structure.code_lines}")
+    print("modules per folder: " + ", ".join(f"{name} {n}" for n, name in structure.folders[:8]))
+    print(f"circles among modules: {len(structure.circles)}")
+    for circle in structure.circles:
+        print("  " + ", ".join(circle))
+    print(f"arrows that go up: {len(structure.upward)}")
+    for arrow in structure.upward:
+        print(f"  {arrow}")
+    print(f"functions over 15 branches: {sum(n > 15 for n, _ in structure.branches)}")
+    for n, name in structure.branches[:10]:
+        print(f"  {n} {name}")
+
+
+if __name__ == "__main__":
+    show(measure())
