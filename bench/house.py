@@ -4,8 +4,8 @@
 
 Unreached: definitions of the product that no production code leads to. A definition is reached from where
 Python, Django and its packages enter (settings, addresses, apps, admin, commands, template tags, programs,
-migrations) by names, not by running: module-level names exactly, through their imports; methods by name alone,
-so that an unused method passes whose name is used for something else.
+migrations) by names, not by running: module-level names exactly, through their imports; methods by name
+alone, so that an unused method passes whose name is used for something else.
 """
 
 import ast
@@ -41,12 +41,14 @@ CALLED_BY_PATTERN = re.compile(
 )
 # What Django asks of whatever stands as `request.user`.
 ASKED_OF_USERS = {"has_perm", "has_perms", "has_module_perms"}
+PREFIX = re.compile(r"[a-z]\w*_")
 QUOTED = re.compile(r"[A-Za-z_][\w.]*(?:\[.*\])?")  # an annotation within quotes
 DUNDER = re.compile(r"^__\w+__$")
 WORD = re.compile(r"[A-Za-z_]\w*")
 TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+NAMED = Definition | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
 Name = tuple[str, str]  # module and name
 
 
@@ -57,6 +59,7 @@ class Uses:
     names: set[Name] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
+    prefixes: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
 
 
@@ -152,6 +155,13 @@ class _Reader(ast.NodeVisitor):
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str) and len(node.value) < 200:
             self.uses.texts.add(node.value)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """`f"of_{name}"` calls whatever begins so."""
+        first = node.values[0] if node.values else None
+        if len(node.values) == 2 and isinstance(first, ast.Constant) and PREFIX.fullmatch(str(first.value)):
+            self.uses.prefixes.add(first.value)
+        self.generic_visit(node)
 
     def visit_MatchClass(self, node: ast.MatchClass) -> None:
         self.uses.attributes.update(node.kwd_attrs)
@@ -374,6 +384,7 @@ class _House:
         self.loaded: set[str] = set()
         self.words = _template_words(root)
         self.attributes: set[str] = set()
+        self.prefixes: set[str] = set()
         self.waiting: list[Entry] = []
 
     def follow(self) -> None:
@@ -431,6 +442,7 @@ class _House:
         for name in uses.names:
             self.reach(name)
         self.attributes |= uses.attributes | uses.texts
+        self.prefixes |= uses.prefixes
         for text in uses.texts:
             self.text(text)
         for module in uses.modules:
@@ -480,7 +492,7 @@ class _House:
 
     def is_called(self, entry: Entry, owner: str, method: str) -> bool:
         called = self.attributes | self.words | ASKED_OF_USERS
-        if entry.is_entered or method in called or DUNDER.match(method):
+        if entry.is_entered or method in called or method.startswith((*self.prefixes, "__")):
             return True
         outside = self.outside(entry.module, owner) | self.outside_of_heirs((entry.module, owner))
         return method in outside or (bool(outside) and bool(CALLED_BY_PATTERN.match(method)))
