@@ -213,11 +213,7 @@ def _scope(arguments: set[str], body: list[ast.stmt]) -> tuple[set[str], dict[st
                 imports.update(_imported(node))
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 bound.add(node.id)
-            elif (
-                isinstance(node, Definition)
-                or isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar)
-                and node.name
-            ):
+            elif isinstance(node, NAMED) and node.name:
                 bound.add(node.name)
     return bound, imports
 

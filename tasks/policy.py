@@ -53,7 +53,6 @@ _DOLLARS = Number(0.01, 100_000, "US dollars", none="no cap")
 _TOKENS = Whole(1_000, 10**12, none="no cap")
 _SEVERITIES = tuple(severity.value for severity in Severity)
 _CONVERGENCE = "the project's convergence report"
-_SILENT = "counting which flags were false alarms"
 _GATE = "rounds on specifications"
 
 

@@ -6,7 +6,6 @@ a host does it at a time, who holds the host's lock.
 """
 
 import contextlib
-import logging
 import shutil
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -35,8 +34,6 @@ from tasks.events import SYSTEM
 from tasks.locking import locked
 from tasks.models import Project, Verification
 from tasks.repository_urls import redact
-
-log = logging.getLogger(__name__)
 
 Base = Project.Base
 AT_ONCE = 2  # trials on one host

@@ -135,7 +135,7 @@ def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:
     for place in places:
         told = failures.read_reports(place)
         if told is not None and told.failed:
-            return told
+            return failures.together(told, printed)
     return printed
 
 

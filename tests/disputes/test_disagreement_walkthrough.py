@@ -103,7 +103,7 @@ def next_prompt(task: Task) -> str:
     over = {"status": Run.Status.ENDED, "outcome": Run.Outcome.HANDED_IN, "ended_at": timezone.now()}
     run = create_run(task, agent=create_agent(), round=task.round, **over)
     decisions = rulings.rulings_for_prompt(task)
-    text = prompts.render(run, prompts.Material(), decisions)
+    text = prompts.compose(run, prompts.Material(), decisions).text
     rulings.mark_used(decisions, run.pk)
     return text
 

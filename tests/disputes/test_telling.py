@@ -64,13 +64,13 @@ def told_coder(task: Task) -> str:
     """The whole prompt of the next coder."""
     task.refresh_from_db()
     run = create_run(task, agent=create_agent(), **OVER)
-    return prompts.render(run, prompts.Material(), rulings.rulings_for_prompt(task))
+    return prompts.compose(run, prompts.Material(), rulings.rulings_for_prompt(task)).text
 
 
 def told_reviewer(task: Task) -> str:
     task.refresh_from_db()
     run = create_run(task, "reviewer", agent=create_agent("reviewer"), sha=last(task).sha, **OVER)
-    return prompts.render(run, prompts.Material(), rulings.rulings_for_prompt(task))
+    return prompts.compose(run, prompts.Material(), rulings.rulings_for_prompt(task)).text
 
 
 # --- Waived, put off, noted -------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from tests.factories import (
     create_section,
     create_submission,
     create_task,
+    create_token,
     create_user,
     sha,
 )
@@ -608,7 +609,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(client: Client, vera: U
 def test_everybody_withdraws_own_tokens_and_superusers_all(
     client: Client, lea: User, vera: User, root: User
 ) -> None:
-    hers, other = Token.mint(lea, "ci")[0], Token.mint(vera, "laptop")[0]
+    hers, other = create_token(lea, "ci")[0], create_token(vera, "laptop")[0]
     as_user(client, vera)
     assert client.post(page("agents.token", "delete", other.pk), {"post": "yes"}).status_code == 302
     client.post(page("agents.token", "delete", hers.pk), {"post": "yes"})
