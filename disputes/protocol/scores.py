@@ -7,11 +7,10 @@ PENALTY = 0.1  # false_positive_penalty
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What became of one heuristic's flags; `missed` are silences that a person found instead."""
+    """What became of one heuristic's flags."""
 
     confirmed: int = 0
     refused: int = 0
-    missed: int = 0
 
     @property
     def flags(self) -> int:
