@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from agents import judging, orchestrator, runs
 from agents.choosing import Crew
 from agents.judging_prompts import diff_of
-from agents.models import Agent, ProviderPause, Run, Token, new_token, token_hash
+from agents.models import Agent, ProviderPause, Run, new_token, token_hash
 from agents.prompts import Material, render
 from disputes import cases, opinions, rulings
 from disputes.models import Conflict, Decision, Opinion
@@ -29,6 +29,7 @@ from tests.factories import (
     create_run,
     create_submission,
     create_task,
+    create_token,
 )
 
 pytestmark = pytest.mark.django_db
@@ -401,7 +402,7 @@ def test_only_who_was_asked_gives_an_opinion(ledger: Project, tom: User, role: s
     create_run(conflict.task, role, token_hash=token_hash(secret))
     reply = hand_in(with_token(secret), conflict, verdict="ENFORCE", reasons="I am the judge.")
     assert (reply.status_code, reply.data["code"]) == (403, "wrong_role")
-    person = with_token(Token.mint(tom, "laptop")[1])
+    person = with_token(create_token(tom, "laptop")[1])
     reply = hand_in(person, conflict, verdict="ENFORCE", reasons="Me.")
     assert (reply.status_code, reply.data["code"]) == (403, "wrong_role")
 
