@@ -52,8 +52,6 @@ _COUNT = Whole(1, 100)
 _DOLLARS = Number(0.01, 100_000, "US dollars", none="no cap")
 _TOKENS = Whole(1_000, 10**12, none="no cap")
 _SEVERITIES = tuple(severity.value for severity in Severity)
-_CONVERGENCE = "the project's convergence report"
-_GATE = "rounds on specifications"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +203,6 @@ class ProjectSettings:
         PerSeverity(Whole(0, 1000), "a whole number"), ROUNDS,
         "How much a task of that severity weighs. None weighs more than a graver one.",
     )  # fmt: skip
-    deferred_weight: float = setting(
-        0.5, _SHARE, ROUNDS, "What a deferred task counts among the open ones.", kept_for=_CONVERGENCE
-    )
-    blocked_external_weight: float = setting(
-        0.25, _SHARE, ROUNDS, "What a task that waits for something from outside counts among the open ones.",
-        kept_for=_CONVERGENCE,
-    )  # fmt: skip
     stall_threshold: int | None = setting(
         None, Whole(1, 100, none="2 below 10 tasks, 3 up to 30, 4 above"), ROUNDS,
         "Rounds without net progress that make a stall. Left empty, a project of up to 3 tasks is never "
@@ -242,14 +233,6 @@ class ProjectSettings:
     )  # fmt: skip
     retry_example_tokens: int = setting(
         2000, Whole(0, 100_000), GATE, "Length of the example in a retry's prompt; 4 characters a token.",
-    )  # fmt: skip
-    first_example_tokens: int = setting(
-        1000, Whole(0, 100_000), GATE, "Length of the example in a first prompt; 4 characters a token.",
-        kept_for=_GATE,
-    )  # fmt: skip
-    thin_content_chars: int = setting(
-        200, Whole(0, 100_000), GATE, "Characters below which a section of a document is called thin.",
-        kept_for=_GATE,
     )  # fmt: skip
 
     # --- Rollback
