@@ -140,8 +140,9 @@ class ProjectSettings:
         600.0, _SECONDS, COMMANDS, "Seconds after which the tests count as failed.", path="test.timeout"
     )
     test_required: bool = setting(
-        True, Flag(), COMMANDS, "Whether red tests send the work back. Today they always do.",
-        path="test.required", kept_for="projects that only want to know the result",
+        True, Flag(), COMMANDS,
+        "Whether red tests send the work back. If not, the reviewer and the task's page are told of them; a "
+        "red build still sends it back.", path="test.required",
     )  # fmt: skip
     review_after_rebase: bool = setting(
         False, Flag(), COMMANDS, "Whether work that was rebased before landing is reviewed once more.",

@@ -432,6 +432,12 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
         )
         alerts.withdraw_base_card(project)
         return
+    if state == Base.RED and best.why != Trial.Why.SEARCH and verdicts.is_only_told(project, best.step):
+        base.set_base(
+            project, Base.ACCEPTED, sha=best.sha, problem=best.problem, base_red=red, base_known=red
+        )
+        alerts.withdraw_base_card(project)
+        return
     problem = best.problem
     if compared and compared.newly_red:
         problem = f"{best.step} newly red: {verdicts.in_words(compared.newly_red)}"
