@@ -14,7 +14,7 @@ from agents import judging, orchestrator, runs
 from agents.choosing import Crew
 from agents.judging_prompts import diff_of
 from agents.models import Agent, ProviderPause, Run, new_token, token_hash
-from agents.prompts import Material, render
+from agents.prompts import Material, compose
 from disputes import cases, opinions, rulings
 from disputes.models import Conflict, Decision, Opinion
 from tasks.configuring import configure
@@ -485,7 +485,7 @@ def test_no_words_are_no_opinion_and_neither_are_those_after_a_refusal(ledger: P
 
 def prompt_of(conflict: Conflict, user: User, kind: str = "judge") -> str:
     run, _ = running(asked(conflict, user, kind))
-    return render(run, Material(), [])
+    return compose(run, Material(), []).text
 
 
 def test_a_judge_is_told_the_code_the_item_and_the_objection(ledger: Project, tom: User) -> None:
