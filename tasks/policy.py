@@ -95,8 +95,8 @@ class ProjectSettings:
     )  # fmt: skip
     low_auto_resolve: bool = setting(
         False, Flag(), RULES,
-        "Settle a low conflict for the coder where earlier ones of its kind were ruled so.",
-        kept_for="the precedents of rulings",
+        "Settle a low conflict for the coder where people ruled so on the last three that read alike. It is "
+        "a ruling in the name of who set this, and can be undone.",
     )  # fmt: skip
     rounds_to_human: int = setting(
         3, _COUNT, RULES, "A task whose findings repeat over so many rounds goes to a human.",

@@ -80,12 +80,12 @@ def trade_off(option: Option, views: Views, impact: str = "", synthesis: Synthes
 # --- Low conflicts ----------------------------------------------------------------------------------------
 
 
-def settles_itself(severity: str, precedents: Sequence[str], *, enabled: bool) -> bool:
-    """Whether a conflict may go to the coder without a human (§14, low_auto_resolve, off by default).
+def settles_itself(severity: str, precedents: Sequence[str]) -> bool:
+    """Whether a conflict may go to the coder without a human (§14), where `low_auto_resolve` is on.
 
     Only a low one, and only where the last three rulings that people made on low conflicts of its kind all
     upheld the coder. `precedents` are their options, oldest first. Who settles it logs it.
     """
     last = list(precedents[-PRECEDENTS:])
     pattern = len(last) == PRECEDENTS and set(last) == {Option.UPHOLD_CODER}
-    return enabled and severity == Severity.LOW and pattern
+    return severity == Severity.LOW and pattern

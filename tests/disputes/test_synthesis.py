@@ -261,20 +261,19 @@ def test_what_takes_no_side_has_no_price() -> None:
 
 
 @pytest.mark.parametrize(
-    ("severity", "precedents", "enabled", "settled"),
+    ("severity", "precedents", "settled"),
     [
-        (LOW, [B, B, B], True, True),
-        (LOW, [A, B, B, B], True, True),
-        (LOW, [B, B, B], False, False),  # off by default
-        (LOW, [B, B], True, False),
-        (LOW, [B, B, B, A], True, False),
-        (LOW, [B, C, B], True, False),
-        (MEDIUM, [B, B, B], True, False),
-        (CRITICAL, [B, B, B], True, False),
+        (LOW, [B, B, B], True),
+        (LOW, [A, B, B, B], True),
+        (LOW, [B, B], False),
+        (LOW, [B, B, B, A], False),
+        (LOW, [B, C, B], False),
+        (MEDIUM, [B, B, B], False),
+        (CRITICAL, [B, B, B], False),
     ],
 )
 def test_only_low_conflicts_with_a_pattern_of_rulings_settle_themselves(
-    severity: Severity, precedents: list[Option], enabled: bool, settled: bool
+    severity: Severity, precedents: list[Option], settled: bool
 ) -> None:
     """§14: low_auto_resolve"""
-    assert settles_itself(severity, precedents, enabled=enabled) is settled
+    assert settles_itself(severity, precedents) is settled
