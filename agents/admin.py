@@ -229,11 +229,22 @@ class RunAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
         "number", task_ref, "role", "round", "agent_label", "host", "status", "outcome_label",
         "started_at", "ended_at",
     )  # fmt: skip
-    list_filter = (ProjectFilter, "status", "role", "outcome")
+    list_filter = (ProjectFilter, "status", "role", "outcome", "error_class")
     list_select_related = ("task__project", "host")
     search_fields = ("agent_label", "task__title", "reason")
     fieldsets = (
-        (None, {"fields": (("task", "project"), ("role", "round"), ("status", "outcome"), "reason", "log")}),
+        (
+            None,
+            {
+                "fields": (
+                    ("task", "project"),
+                    ("role", "round"),
+                    ("status", "outcome", "error_class"),
+                    "reason",
+                    "log",
+                )
+            },
+        ),
         (
             "Who and when",
             {

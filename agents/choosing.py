@@ -19,13 +19,13 @@ from django.utils.functional import cached_property
 from agents import attempts, pauses, reviewing
 from agents.models import Agent, ProviderPause, Run
 from tasks.ladder import Step, step_for
-from tasks.models import Project, Task
+from tasks.models import Task
 from tasks.policy import ProjectSettings
 from tasks.spans import clock
 from tasks.stages import Stage, stage_named
 from tasks.states import Status
 
-FIRST, ALL, IN_TURN = "first", "all", "turn"
+ALL, IN_TURN = "all", "turn"
 NAMED = 3  # agents in a sentence
 
 
@@ -141,13 +141,6 @@ def _names(agents: Iterable[Agent]) -> str:
     names = [agent.name for agent in agents]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{', '.join(names[:NAMED])}{more} {'is' if len(names) == 1 else 'are'}"
-
-
-def ranked(project: Project, role: str, *, free_only: bool = False) -> list[Agent]:
-    """The agents of a role that the loop may start in the project, the best first; all or the free ones."""
-    crew = Crew()
-    able = [agent for agent in crew.of(project.pk, role) if crew.is_chosen(agent)]
-    return [agent for agent in able if crew.is_free(agent)] if free_only else able
 
 
 def watches(agent: Agent, stage: Stage) -> bool:

@@ -62,11 +62,6 @@ def paused(at: datetime | None = None) -> dict[str, ProviderPause]:
     return {row.name: row for row in ProviderPause.objects.filter(until__gt=at or timezone.now())}
 
 
-def paused_accounts(at: datetime | None = None) -> set[str]:
-    """The accounts whose agents take nothing at this moment; compare with `Agent.account`."""
-    return set(paused(at))
-
-
 def pause(
     account: str,
     error: ErrorClass,

@@ -136,6 +136,7 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "focus": one_line(run.agent.focus) if run.agent else "",
         "is_verified": result is not None,
         "is_green": bool(result and result.green),
+        "red_tests": one_line(result.problem or result.step) if result and not result.green else "",
         "seconds": f"{result.seconds:.1f}" if result else "",
         "diff": Section(
             "diff", submission.diff if submission else "", DIFF_MAX, "diff",

@@ -40,8 +40,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     "coder": COMMON | {"prepare": "", "build": "", "test": "", "docs_only": False, "known_red": ""},
     "reviewer": COMMON
     | {
-        "sha": "", "again": False, "focus": "", "is_verified": False, "is_green": False, "seconds": "",
-        "answers": "", "response": "", "diff": "",
+        "sha": "", "again": False, "focus": "", "is_verified": False, "is_green": False, "red_tests": "",
+        "seconds": "", "answers": "", "response": "", "diff": "",
     },
     "judge": OPINION,
     "mediator": OPINION,

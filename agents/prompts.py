@@ -29,7 +29,6 @@ from tasks.models import Project
 
 __all__ = [
     "Composed", "Material", "compose", "compose_with", "cut", "cut_head", "fenced", "gather", "one_line",
-    "render",
 ]  # fmt: skip
 
 log = logging.getLogger(__name__)
@@ -41,7 +40,6 @@ INSTRUCTIONS_MAX = 16 * 1024
 KNOWN_MAX = 50  # red tests of the target branch that a prompt names
 COMMAND_MAX = 2_000
 CUTS_MAX = 60  # lines
-DIFF_MAX = prompt_parts.DIFF_MAX
 # The part of each budget that is tried, until the whole fits.
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.0)
 WITH_FIRST = frozenset({"coder", "reviewer"})
@@ -78,11 +76,6 @@ class Composed:
     text: str
     template_hash: str
     own: PromptText | None  # the project's own text, where it has one
-
-
-def render(run: Run, material: Material, decisions: list[Decision]) -> str:
-    """The whole prompt of a run."""
-    return compose(run, material, decisions).text
 
 
 def compose(run: Run, material: Material, decisions: list[Decision]) -> Composed:

@@ -185,7 +185,7 @@ class OpinionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 class HeuristicScoreAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     """How far each kind of hint may be trusted in a project."""
 
-    list_display = ("heuristic", "project", "confirmed", "refused", "missed", "precision", "weight")
+    list_display = ("heuristic", "project", "confirmed", "refused", "precision", "weight")
     list_filter = (ProjectFilter, "heuristic")
     list_select_related = ("project",)
     search_fields = ("heuristic",)
@@ -193,7 +193,7 @@ class HeuristicScoreAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     @display(description="precision")
     def precision(self, score: HeuristicScore) -> str:
         """The share of its hints that people confirmed, with how many they judged."""
-        judged = Score(score.confirmed, score.refused, score.missed)
+        judged = Score(score.confirmed, score.refused)
         return "-" if judged.precision is None else f"{judged.precision:.0%} of {judged.flags}"
 
     @display(description="weight")

@@ -17,9 +17,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from disputes import hooks, rulings
+from disputes import hooks, precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
 from disputes.protocol import arbitration
+from disputes.protocol.advice import PRECEDENTS, settles_itself
 from disputes.protocol.arbitration import Step, Subject
 from disputes.protocol.options import Option
 from disputes.protocol.quotes import plain
@@ -30,13 +31,15 @@ from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Event, Project, StaleTask, Task
 from tasks.models.event import record
-from tasks.states import IllegalMove
+from tasks.states import IllegalMove, Severity
 
 log = logging.getLogger(__name__)
 
 REASONS_MAX = 20_000  # characters, of reasons and of a proposal
 WHY_MAX = 600  # of the reasons that go into a ruling by policy, and so into a coder's prompt
 POLICY_KEYS, MEDIATOR_KEYS = frozenset({"on_dispute", "prompt_user"}), frozenset({"mediator"})
+LOW_KEYS = frozenset({"low_auto_resolve"})
+ALIKE_MAX = 20  # rulings on conflicts that read alike, the most alike first
 VERDICTS = {
     Opinion.Kind.JUDGE: (Opinion.Verdict.ENFORCE, Opinion.Verdict.DISMISS, Opinion.Verdict.ESCALATE),
     Opinion.Kind.MEDIATOR: (Opinion.Verdict.PROPOSE, Opinion.Verdict.NONE),
@@ -200,7 +203,7 @@ def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
     ):
         return
     why = f"The judge {opinion.by_agent}: {' '.join(opinion.reasons.split())}"
-    _rule(conflict, option, policy, why=why[:WHY_MAX], by=opinion.by_agent)
+    _rule(conflict, option, policy.set_by, why=why[:WHY_MAX], by=opinion.by_agent)
 
 
 def fail(opinion: Opinion, why: str) -> bool:
@@ -246,9 +249,14 @@ def policy_of(project: Project) -> Policy:
     policy = Policy(config.on_dispute, config.prompt_user, config.mediator)
     if not (policy.lets_the_judge_rule or policy.discards):
         return policy
-    user, since = _last_change(project, POLICY_KEYS)
-    person = get_user_model().objects.filter(pk=user, is_active=True).first() if user else None
+    person, since = _set_by(project, POLICY_KEYS)
     return replace(policy, set_by=person, since=since)
+
+
+def _set_by(project: Project, keys: frozenset[str]) -> tuple[Any, datetime | None]:
+    """The person who set one of these last, if that account is still active, and when."""
+    user, since = _last_change(project, keys)
+    return get_user_model().objects.filter(pk=user, is_active=True).first() if user else None, since
 
 
 def _last_change(project: Project, keys: frozenset[str]) -> tuple[int | None, datetime | None]:
@@ -266,19 +274,11 @@ def apply_policy(project: Project) -> int:
     Run by the loop: it reads rows only, so it may come late or twice. What a ruling was made on once, also
     one that was taken back, and what was opened before the policy was set, is left to people.
     """
+    done = _settle_low(project)
     policy = policy_of(project)
     if not (policy.mediator or policy.lets_the_judge_rule or policy.discards):
-        return 0
-    fresh = (
-        Conflict.objects.filter(
-            dispute__project=project, dispute__task__isnull=False, kind=Conflict.Kind.DISAGREEMENT,
-            status=Conflict.Status.OPEN,
-        )
-        .exclude(Exists(Decision.objects.filter(conflict=OuterRef("pk"))))
-        .select_related("dispute__task__project", "dispute__project", "submission", "finding")
-        .order_by("pk")
-    )  # fmt: skip
-    done = 0
+        return done
+    fresh = _unruled(project)
     if policy.mediator:
         since = _last_change(project, MEDIATOR_KEYS)[1]
         without = (
@@ -297,7 +297,7 @@ def apply_policy(project: Project) -> int:
         steps[step].append(conflict)
     why = f"{rulings.DISCARDED}: the project's policy."
     for conflict in steps[Step.DISCARD]:
-        done += _rule(conflict, Option.UPHOLD_CODER, policy, why=why, by="Steroids")
+        done += _rule(conflict, Option.UPHOLD_CODER, policy.set_by, why=why, by="Steroids")
     return done + _ask_each(steps[Step.ASK], Opinion.Kind.JUDGE)
 
 
@@ -322,15 +322,56 @@ def _ask_each(conflicts: Iterable[Conflict], kind: str) -> int:
     return done
 
 
-def _rule(conflict: Conflict, option: str, policy: Policy, *, why: str, by: str) -> int:
+def _unruled(project: Project) -> QuerySet[Conflict]:
+    """Open disagreements on which nothing was ruled yet, also nothing that was taken back."""
+    return (
+        Conflict.objects.filter(
+            dispute__project=project, dispute__task__isnull=False, kind=Conflict.Kind.DISAGREEMENT,
+            status=Conflict.Status.OPEN,
+        )
+        .exclude(Exists(Decision.objects.filter(conflict=OuterRef("pk"))))
+        .select_related("dispute__task__project", "dispute__project", "submission", "finding")
+        .order_by("pk")
+    )  # fmt: skip
+
+
+def _settle_low(project: Project) -> int:
+    """Rule for the coder on low disagreements where people did so on those before that read alike.
+
+    As with every policy: in the name of who set `low_auto_resolve`, and only on what came up since then.
+    """
+    if not project.config.low_auto_resolve:
+        return 0
+    person, since = _set_by(project, LOW_KEYS)
+    low = list(_opened_since(_unruled(project).filter(severity=Severity.LOW), since)) if person else []
+    alike = precedents.for_conflicts(low, ALIKE_MAX)
+    done = 0
+    for conflict in low:
+        by_people = [each.decision for each in alike[conflict.pk] if each.is_close and _is_of_people(each)]
+        by_people.sort(key=lambda decision: decision.pk)
+        step = arbitration.first_step("discard", prompt_user=False, subject=subject_of(conflict))
+        options = [decision.option for decision in by_people]
+        if step is Step.DISCARD and settles_itself(conflict.severity, options):
+            names = ", ".join(decision.conflict.ref for decision in by_people[-PRECEDENTS:])
+            why = f"Low, and people ruled for the coder on {names}, which read alike."
+            done += _rule(conflict, Option.UPHOLD_CODER, person, why=why, by="Steroids")
+    return done
+
+
+def _is_of_people(precedent: precedents.Precedent) -> bool:
+    is_low = precedent.conflict.severity == Severity.LOW
+    return is_low and precedent.decision.authority == Decision.Authority.PERSON
+
+
+def _rule(conflict: Conflict, option: str, set_by: Any, *, why: str, by: str) -> int:
     """Rule in the name of who set the policy. 0 where that cannot be; then the conflict waits for people."""
-    if policy.set_by is None:
+    if set_by is None:
         note = f"{conflict.ref} waits for people: nobody is known who set the policy."
         record(conflict.dispute.project, "policy_unsigned", actor=SYSTEM, task=conflict.task, note=note)
         return 0
     try:
         with transaction.atomic():
-            rulings.decide_by_policy(conflict, option, set_by=policy.set_by, rationale=why, by=by)
+            rulings.decide_by_policy(conflict, option, set_by=set_by, rationale=why, by=by)
     except (Refused, IllegalMove, StaleTask):
         log.exception("The policy could not rule on %s; it waits for people.", conflict.ref)
         return 0

@@ -12,7 +12,6 @@ from disputes.protocol.rates import (
     Action,
     Rated,
     RateSettings,
-    Tally,
     alert_lines,
     check_rates,
     justify_lines,
@@ -60,7 +59,7 @@ def _is_justified(text: str) -> bool:
 def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
     """Open a card where the coder's disagreements pass a limit; one that waits is brought up to date."""
     task = submission.task
-    by_round = _rounds(task)
+    by_round = rated_rounds(task)
     if submission.round not in by_round:
         return None
     rated = by_round.pop(submission.round)
@@ -109,12 +108,7 @@ def take_anew(task: Task, *, actor: Actor, since: datetime | None = None) -> lis
     return alerts
 
 
-def tallies(task: Task) -> list[Tally]:
-    """Each round of the task that answered a review, in numbers, oldest first."""
-    return [tally(number, rated) for number, rated in sorted(_rounds(task).items())]
-
-
-def _rounds(task: Task) -> dict[int, list[Rated]]:
+def rated_rounds(task: Task) -> dict[int, list[Rated]]:
     """What each round made of the findings that it had to answer; the last attempt of a round counts."""
     answers = (
         Answer.objects.filter(submission__task=task, submission__rolled_back__isnull=True)

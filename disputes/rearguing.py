@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from disputes.models import NOT_STATED, Conflict
 from disputes.protocol.decisions import (
     RE_ARGUED_CONFLICT,
-    Settled,
     Standing,
     reargued,
     repeated_positions,
@@ -73,6 +72,5 @@ def _standing(conflict: Conflict, codes: dict[int, set[str]]) -> Standing:
         option=Option(decision.option) if decision else Option.UPHOLD_CODER,
         text=decision.text if decision else "",
         coder_position="" if position == NOT_STATED else position,
-        kind=Settled.WAIVER if conflict.kind == Conflict.Kind.SILENCE else Settled.RULING,
         expects_change=decision.expects_change if decision else False,
     )

@@ -15,8 +15,8 @@ from tasks.pipeline import begin_at_the_first, refuse_stranding
 from tasks.policy import ProjectSettings, in_words
 
 WORDS_MAX = 60
-# Which commands are run: once one of these changes, the target branch is tried anew.
-COMMANDS = frozenset({"prepare_command", "build_command", "test_command", "detect_commands"})
+# Which commands are run and which count: once one of these changes, the target branch is tried anew.
+COMMANDS = frozenset({"prepare_command", "build_command", "test_command", "test_required", "detect_commands"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,11 +66,6 @@ class _Sections:
         return self.unmet[section_id]
 
 
-def unmet_sections(task: Task) -> int:
-    """How many sections the task waits for that still hold an unsatisfied task."""
-    return _Sections(task.project_id).count(task.section_id)
-
-
 @transaction.atomic
 def recount(tasks: Iterable[Task]) -> None:
     """Write `waits_for` anew where it differs from the facts.

@@ -52,9 +52,6 @@ _COUNT = Whole(1, 100)
 _DOLLARS = Number(0.01, 100_000, "US dollars", none="no cap")
 _TOKENS = Whole(1_000, 10**12, none="no cap")
 _SEVERITIES = tuple(severity.value for severity in Severity)
-_CONVERGENCE = "the project's convergence report"
-_SILENT = "counting which flags were false alarms"
-_GATE = "rounds on specifications"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +95,8 @@ class ProjectSettings:
     )  # fmt: skip
     low_auto_resolve: bool = setting(
         False, Flag(), RULES,
-        "Settle a low conflict for the coder where earlier ones of its kind were ruled so.",
-        kept_for="the precedents of rulings",
+        "Settle a low conflict for the coder where people ruled so on the last three that read alike. It is "
+        "a ruling in the name of who set this, and can be undone.",
     )  # fmt: skip
     rounds_to_human: int = setting(
         3, _COUNT, RULES, "A task whose findings repeat over so many rounds goes to a human.",
@@ -143,8 +140,9 @@ class ProjectSettings:
         600.0, _SECONDS, COMMANDS, "Seconds after which the tests count as failed.", path="test.timeout"
     )
     test_required: bool = setting(
-        True, Flag(), COMMANDS, "Whether red tests send the work back. Today they always do.",
-        path="test.required", kept_for="projects that only want to know the result",
+        True, Flag(), COMMANDS,
+        "Whether red tests send the work back. If not, the reviewer and the task's page are told of them; a "
+        "red build still sends it back.", path="test.required",
     )  # fmt: skip
     review_after_rebase: bool = setting(
         False, Flag(), COMMANDS, "Whether work that was rebased before landing is reviewed once more.",
@@ -206,13 +204,6 @@ class ProjectSettings:
         PerSeverity(Whole(0, 1000), "a whole number"), ROUNDS,
         "How much a task of that severity weighs. None weighs more than a graver one.",
     )  # fmt: skip
-    deferred_weight: float = setting(
-        0.5, _SHARE, ROUNDS, "What a deferred task counts among the open ones.", kept_for=_CONVERGENCE
-    )
-    blocked_external_weight: float = setting(
-        0.25, _SHARE, ROUNDS, "What a task that waits for something from outside counts among the open ones.",
-        kept_for=_CONVERGENCE,
-    )  # fmt: skip
     stall_threshold: int | None = setting(
         None, Whole(1, 100, none="2 below 10 tasks, 3 up to 30, 4 above"), ROUNDS,
         "Rounds without net progress that make a stall. Left empty, a project of up to 3 tasks is never "
@@ -243,14 +234,6 @@ class ProjectSettings:
     )  # fmt: skip
     retry_example_tokens: int = setting(
         2000, Whole(0, 100_000), GATE, "Length of the example in a retry's prompt; 4 characters a token.",
-    )  # fmt: skip
-    first_example_tokens: int = setting(
-        1000, Whole(0, 100_000), GATE, "Length of the example in a first prompt; 4 characters a token.",
-        kept_for=_GATE,
-    )  # fmt: skip
-    thin_content_chars: int = setting(
-        200, Whole(0, 100_000), GATE, "Characters below which a section of a document is called thin.",
-        kept_for=_GATE,
     )  # fmt: skip
 
     # --- Rollback

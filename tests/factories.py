@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from agents.models import Agent, Host, Run
+from agents.models import Agent, Host, Run, Token, new_token, token_hash
 from tasks.models import Finding, Membership, Project, Review, Section, Submission, Task
 
 _numbers = count(1)
@@ -22,6 +22,12 @@ def create_user(username: str = "", **kwargs: Any) -> User:
     return User.objects.create_user(
         username, f"{username}@example.org", "secret-password", is_staff=True, **kwargs
     )
+
+
+def create_token(user: User, name: str) -> tuple[Token, str]:
+    """A person's token, as a row and in clear."""
+    secret = new_token()
+    return Token.objects.create(user=user, name=name, hash=token_hash(secret)), secret
 
 
 def create_project(slug: str = "", *, members: dict[User, str] | None = None, **kwargs: Any) -> Project:

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
-from agents.models import Output, Prompt, PromptText, ProviderPause, Token, Trial
+from agents.models import Output, Prompt, PromptText, ProviderPause, Trial
 from disputes.models import (
     Bulk,
     Channel,
@@ -46,6 +46,7 @@ from tests.factories import (
     create_section,
     create_submission,
     create_task,
+    create_token,
     create_user,
 )
 
@@ -98,7 +99,7 @@ def fill(project: Project, seed: int, user: User) -> None:
     )
     for seq in range(2):
         Output.objects.create(run=run, seq=seq, text=f"line {seq}\n")
-    Token.mint(user, f"laptop {seed}")
+    create_token(user, f"laptop {seed}")
     Idempotency.objects.create(
         actor="run:1", key=f"k{seed}", request_hash="r" * 64, status=200, reply={"a": 1}
     )

@@ -50,12 +50,6 @@ class Token(models.Model):
 
     @classmethod
     def mint_for(cls, agent: Agent, name: str) -> tuple["Token", str]:
-        """The same for an agent that claims its own work."""
+        """The row and the token in clear, which is shown once, for an agent that claims its own work."""
         secret = new_token()
         return cls.objects.create(agent=agent, name=name, hash=token_hash(secret)), secret
-
-    @classmethod
-    def mint(cls, user: settings.AUTH_USER_MODEL, name: str) -> tuple["Token", str]:  # type: ignore[valid-type]
-        """The row and the token in clear, which is shown once."""
-        secret = new_token()
-        return cls.objects.create(user=user, name=name, hash=token_hash(secret)), secret

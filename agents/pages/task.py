@@ -24,7 +24,6 @@ from tasks.states import Status
 
 RUNS_MAX, EVENTS, DEPENDANTS = 300, 12, 8
 EVENTS_PER_PAGE = 50
-CONFLICT_FIELDS = ("dispute", "kind", "origin", "status", "severity", "question", "followed")
 DIFF_CHARS, DIFF_LINES = 120_000, 600
 OUTPUT_CHARS = 6000
 WHOLE_DIFF_LINES = 8000
@@ -70,10 +69,6 @@ class RoundFacts:
         """Whether the last word of one reviewer is to reject, and that of another to accept (ARB-9)."""
         last = {review.by: review.verdict == Review.Verdict.NEEDS_REVISION for review in self.reviews}
         return len(set(last.values())) > 1
-
-    @property
-    def coder_runs(self) -> list[Run]:
-        return [run for run in self.runs if run.role == Run.Role.CODER]
 
     @property
     def live(self) -> list[Run]:

@@ -4,7 +4,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from posixpath import basename
 
 APT = "Debian and Ubuntu: apt install {}"
 # What brings a program, in words that hold without an address. Only programs in this table are looked for.
@@ -120,55 +119,3 @@ def missing(tools: Iterable[str], which: Callable[[str], str | None] = shutil.wh
 def hint_for(tool: str) -> str:
     """How to get a program, in a few words."""
     return HINTS.get(tool, "install the package of your system that brings this program")
-
-
-# --- What the output of a command says --------------------------------------------------------------------
-
-NAME = r"[`'\"‘“]?(?P<name>[\w./+@-]{1,100}?)[`'\"’”]?"
-# Sure whatever the exit code was: these lines are the reason why the command ended.
-SURE = (
-    rf"(?m)^(?:g?make|gmake)(?:\[\d+\])?: {NAME}: (?:No such file or directory|Command not found)\s*$",
-    rf"(?m)^(?:/usr/bin/)?env: {NAME}: No such file or directory",
-    r"(?m)^error: rustup could not choose a version of (?P<name>cargo|rustc)\b",
-    r"(?m)^(?P<name>autoreconf|aclocal|automake|autopoint|libtoolize): (?:command )?not found",
-    r"Can't exec \"(?P<name>[\w./+-]{1,60})\": No such file or directory",
-    r"exec: \"(?P<name>[\w./+-]{1,60})\": executable file not found in \$PATH",
-    r"error: linker `(?P<name>[\w.+-]{1,60})` not found",
-    r"No CMAKE_(?P<c>C|CXX)_COMPILER could be found",
-    r"Unknown compiler\(s\): \[\['(?P<name>[\w.+-]{1,60})'",
-    r"configure: error: no acceptable (?P<cc>C) compiler found in \$PATH",
-    r"CMake was unable to find a build program corresponding to \"(?:Unix Makefiles|(?P<name>Ninja))\"",
-)
-# A shell's own words; a script may go on after them, so the exit code has to agree.
-SHELLS = (
-    rf"(?m)^(?:\S*/)?(?:ba|da|z|k|a)?sh: (?:line )?(?:\d+: )?(?:exec: )?{NAME}: (?:command )?not found\s*$",
-    rf"(?m)^[^\s:]+: (?:line )?\d+: (?:exec: )?{NAME}: (?:command )?not found\s*$",
-    r"(?m)^(?:zsh:\d*:? ?)?command not found: (?P<name>[\w./+@-]{1,100})\s*$",
-)
-PASSED_ON = re.compile(
-    r"\bError 127\b|\b(?:code|status)[: ]+127\b|exit(?:ed)?(?: with)? 127\b|code ENOENT", re.I
-)
-TAIL = 20_000
-
-
-def tool_not_found(output: str, exit_code: int | None) -> str:
-    """The program that a shell, make or env could not find in this output, else nothing.
-
-    A command that ended well lacked nothing. What a shell merely mentions counts only where the exit code,
-    or a tool that passes it on, says the same.
-    """
-    if exit_code == 0:
-        return ""
-    tail = output[-TAIL:]
-    rules = [*SURE, *SHELLS] if exit_code == 127 or PASSED_ON.search(tail) else [*SURE]
-    found = [match for rule in rules for match in re.finditer(rule, tail)]
-    if not found:
-        return ""
-    last = max(found, key=lambda match: match.start()).groupdict()
-    if last.get("c") or last.get("cc"):
-        return "c++" if last.get("c") == "CXX" else "cc"
-    path = last.get("name") or "make"
-    if "/" in path and not path.startswith(("/usr/", "/bin/", "/sbin/", "/opt/")):
-        return ""  # a file that the repository lacks
-    name = basename(path)
-    return {"Ninja": "ninja"}.get(name, name) if re.fullmatch(r"[\w.+@-]{1,64}", name) else ""

@@ -1,6 +1,6 @@
 """The head of the target branch: noticing that it moved, and what is known of where it is now."""
 
-from agents.runtime import commands
+from agents.runtime import commands, verdicts
 from agents.runtime.git import Mirror
 from tasks import base
 from tasks.models import Project, Verification
@@ -23,12 +23,18 @@ def note(project: Project, mirror: Mirror, head: str) -> bool:
         base.set_base(project, Base.NOTHING, sha=head)
         return True
     known = Verification.objects.filter(
-        project=project, sha=head, commands_hash=commands.commands_hash(recipe), fault="", green=True
+        project=project, sha=head, commands_hash=commands.commands_hash(recipe), fault=""
     ).first()
     is_ours = project.landings.filter(sha=head).exists()
     if known is not None and any(recipe.commands):
-        _known_green(project, head, known)
-        return project.base_state in Project.FIT
+        if known.green:
+            _known_green(project, head, known)
+            return True
+        if verdicts.is_only_told(project, known.step):
+            base.set_base(
+                project, Base.ACCEPTED, sha=head, problem=known.problem, base_known=verdicts.red_of(known)
+            )
+            return True
     if project.base_state == Base.NOTHING and is_ours:  # reviewed, and there was nothing to run
         base.set_base(project, Base.NOTHING, sha=head)
         return True

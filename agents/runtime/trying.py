@@ -6,7 +6,6 @@ a host does it at a time, who holds the host's lock.
 """
 
 import contextlib
-import logging
 import shutil
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -35,8 +34,6 @@ from tasks.events import SYSTEM
 from tasks.locking import locked
 from tasks.models import Project, Verification
 from tasks.repository_urls import redact
-
-log = logging.getLogger(__name__)
 
 Base = Project.Base
 AT_ONCE = 2  # trials on one host
@@ -430,6 +427,12 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
     }  # fmt: skip
     compared = verdicts.compare_red(project, red) if state == Base.RED else None
     if compared and compared.is_no_worse:
+        base.set_base(
+            project, Base.ACCEPTED, sha=best.sha, problem=best.problem, base_red=red, base_known=red
+        )
+        alerts.withdraw_base_card(project)
+        return
+    if state == Base.RED and best.why != Trial.Why.SEARCH and verdicts.is_only_told(project, best.step):
         base.set_base(
             project, Base.ACCEPTED, sha=best.sha, problem=best.problem, base_red=red, base_known=red
         )

@@ -11,7 +11,7 @@ from typing import Any
 from agents.reading import failures, faults
 from agents.reading.failures import Tests
 from agents.runtime import commands, masking
-from tasks.models import Project
+from tasks.models import Project, Verification
 
 NAMED = 3  # tests that a sentence names
 OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
@@ -106,6 +106,11 @@ def in_words(names: Any) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+def is_only_told(project: Project, step: str) -> bool:
+    """Whether a red step is told to the reviewer and on pages, and stops nothing: `test_required`."""
+    return step == commands.TESTS and not project.config.test_required
+
+
 def compare(project: Project, verdict: Verdict) -> failures.Comparison | None:
     """A red verdict beside what somebody accepted of the target branch; None where that says nothing."""
     return None if verdict.green or verdict.fault else compare_red(project, verdict.red)
@@ -117,6 +122,12 @@ def compare_red(project: Project, red: dict[str, Any]) -> failures.Comparison | 
     if not known or known.get("step") != red["step"]:
         return None
     return failures.compare(_as_tests(red), red["exit_code"], _as_tests(known), known.get("exit_code"))
+
+
+def red_of(known: Verification) -> dict[str, Any]:
+    """What is red by a result that was kept, to compare with later."""
+    names = ("step", "exit_code", "failed", "failed_count", "total")
+    return {name: getattr(known, name) for name in names}
 
 
 def _as_tests(red: dict[str, Any]) -> Tests:
@@ -135,7 +146,7 @@ def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:
     for place in places:
         told = failures.read_reports(place)
         if told is not None and told.failed:
-            return told
+            return failures.together(told, printed)
     return printed
 
 

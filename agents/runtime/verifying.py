@@ -56,7 +56,11 @@ def finish(run: Run, left: dict[str, Any]) -> None:
         data = {"sha": run.sha, "run": run.pk} | (
             {"flaky": list(verdict.flaky)[:20]} if verdict.flaky else {}
         )
-        record(run.project, f"verified_{kind}", task=run.task, note=_note(verdict, problem, green), data=data)
+        is_told = not green and not is_suspect and _is_only_told(run, verdict)
+        record(
+            run.project, f"verified_{kind}", task=run.task, data=data,
+            note=_note(verdict, problem, green, is_told=is_told),
+        )  # fmt: skip
         if is_suspect:
             base.try_again(run.project, why=f"{run.task.ref} could not be verified: {verdict.fault}")
         elif run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
@@ -64,7 +68,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
         elif is_passing:
             _ask(run, problem)
         else:
-            _judge_submission(run, green, problem)
+            _judge_submission(run, green or is_told, problem)
 
 
 def _may_be_the_surroundings(project: Project, suspected: Verification | None) -> bool:
@@ -84,15 +88,22 @@ def _ask(run: Run, problem: str) -> None:
             runs.ask_about_verification(task, f"The work could not be verified: {task.title}", problem)
 
 
-def _note(verdict: Verdict, problem: str, green: bool) -> str:
+def _is_only_told(run: Run, verdict: Verdict) -> bool:
+    """A task that is to find the commands shows that they work, whatever the project lets pass."""
+    is_setup = run.task.origin == Task.Origin.SETUP
+    return verdicts.is_only_told(run.project, verdict.step) and not is_setup
+
+
+def _note(verdict: Verdict, problem: str, green: bool, *, is_told: bool = False) -> str:
     flaky = f"Passed when tried once more: {verdicts.in_words(verdict.flaky)}." if verdict.flaky else ""
     known = f"No worse than the target branch: {verdict.problem}." if green and not verdict.green else ""
-    return " ".join(filter(None, [problem, known, flaky]))
+    told = "This project lets red tests pass." if is_told else ""
+    return " ".join(filter(None, [f"{problem}." if told else problem, told, known, flaky]))
 
 
-def _judge_submission(run: Run, green: bool, problem: str) -> None:
-    state = Submission.State.VERIFIED if green else Submission.State.RED
+def _judge_submission(run: Run, may_go_on: bool, problem: str) -> None:
+    state = Submission.State.VERIFIED if may_go_on else Submission.State.RED
     judged = Submission.objects.standing().filter(task=run.task, sha=run.sha, state=Submission.State.KEPT)
     changed = judged.update(state=state, problem=problem[:500])
-    if changed and not green:
+    if changed and not may_go_on:
         runs.bounce(Task.objects.select_related("project").get(pk=run.task_id), problem)

@@ -241,7 +241,7 @@ def _move(
             cases.open_conflict(
                 task, kind=Conflict.Kind.HANDS, origin=Conflict.Origin.REJECTIONS, opened_as="system",
                 question=f"Exceeded {limit} rejections: {task.title}", submission=submission,
-                severity=max(task.severity, "high", key=_rank),
+                severity=max(task.severity, "high", key=severity_rank),
             )  # fmt: skip
         case Outcome.REVISE:
             task.reject(actor=actor, note=summary)
@@ -249,11 +249,6 @@ def _move(
             task.ship(submission, actor=actor, note="Landed while an open conflict waits for a ruling.")
         case Outcome.PASS:
             task.approve(submission, actor=actor, note=summary)
-
-
-def _rank(severity: str) -> int:
-
-    return severity_rank(severity)
 
 
 def _send_back_to_reviewer(task: Task, submission: Submission, actor: Actor) -> None:

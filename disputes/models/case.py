@@ -440,7 +440,6 @@ class HeuristicScore(models.Model):
     heuristic = models.CharField(max_length=4)
     confirmed = models.PositiveIntegerField(default=0)
     refused = models.PositiveIntegerField(default=0)
-    missed = models.PositiveIntegerField(default=0, help_text="Silences that a person found instead.")
 
     class Meta:
         ordering = ["project", "heuristic"]

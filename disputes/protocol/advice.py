@@ -1,16 +1,16 @@
 """What a conflict's card says beside the options: what each one costs and which is recommended (§14).
 
-And the order of conflicts in the queue, and when a low one may settle itself.
+And when a low one may settle itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from disputes.protocol.options import Option
 from disputes.protocol.quotes import one_line
 from disputes.protocol.synthesis import Source, Synthesis, Views
-from tasks.states import Severity, severity_rank
+from tasks.states import Severity
 
 REASON_MAX = 300
 PRECEDENTS = 3  # so many rulings in a row make a pattern
@@ -80,48 +80,12 @@ def trade_off(option: Option, views: Views, impact: str = "", synthesis: Synthes
 # --- Low conflicts ----------------------------------------------------------------------------------------
 
 
-def settles_itself(severity: str, precedents: Sequence[str], *, enabled: bool) -> bool:
-    """Whether a conflict may go to the coder without a human (§14, low_auto_resolve, off by default).
+def settles_itself(severity: str, precedents: Sequence[str]) -> bool:
+    """Whether a conflict may go to the coder without a human (§14), where `low_auto_resolve` is on.
 
     Only a low one, and only where the last three rulings that people made on low conflicts of its kind all
     upheld the coder. `precedents` are their options, oldest first. Who settles it logs it.
     """
     last = list(precedents[-PRECEDENTS:])
     pattern = len(last) == PRECEDENTS and set(last) == {Option.UPHOLD_CODER}
-    return enabled and severity == Severity.LOW and pattern
-
-
-# --- The queue --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Queued:
-    """What places a conflict in the queue.
-
-    `number` is that of the finding in its round, None where it has no code; `opened` anything that sorts by
-    time, such as ISO 8601 in UTC; `key` the conflict's own number.
-    """
-
-    severity: str
-    round: int
-    number: int | None
-    opened: str
-    key: int
-
-
-def queue_order(conflicts: Iterable[Queued]) -> list[Queued]:
-    """Worst severity first, then the older round, the finding's number, the time, the key (§14).
-
-    One whose finding has no number comes behind the numbered ones of its round.
-    """
-    return sorted(
-        conflicts,
-        key=lambda each: (
-            -severity_rank(each.severity),
-            each.round,
-            each.number is None,
-            each.number or 0,
-            each.opened,
-            each.key,
-        ),
-    )
+    return severity == Severity.LOW and pattern

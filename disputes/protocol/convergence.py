@@ -1,6 +1,6 @@
 """Whether the work comes to an end: what was settled against what came up (§10)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -92,17 +92,6 @@ def after_round(
     return RoundResult(State.FLAT, "C4", weighted, net, flat + 1)
 
 
-def history(
-    rounds: Sequence[tuple[Collection[str | None], Collection[str | None]]],
-    settings: ConvergenceSettings | None = None,
-) -> tuple[RoundResult, ...]:
-    """The state after each of several rounds, given what each settled and brought up, oldest first."""
-    results: list[RoundResult] = []
-    for resolved, new in rounds:
-        results.append(after_round(resolved, new, results[-1].flat if results else 0, settings))
-    return tuple(results)
-
-
 def said(result: RoundResult, settings: ConvergenceSettings | None = None) -> str:
     """One line for people; both figures where they point different ways."""
     limits = settings or ConvergenceSettings()
@@ -122,67 +111,3 @@ def said(result: RoundResult, settings: ConvergenceSettings | None = None) -> st
             return f"A new critical gap came up: {figures}."
         case _:
             return f"More comes up than is settled: {figures}."
-
-
-# --- What a person may choose -----------------------------------------------------------------------------
-
-
-class Choice(StrEnum):
-    NARROW_SCOPE = "narrow_scope"
-    ACCEPT_COMPLEXITY = "accept_complexity"
-    PRIORITISE_CRITICAL = "prioritise_critical"
-    PAUSE = "pause"
-    FORCE_COMPLETE = "force_complete"
-    ABANDON = "abandon"
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One choice in a divergence warning: its words, what it does, and where it leads."""
-
-    title: str
-    effect: str
-    next_state: State
-    resets_flat: bool = False
-    focuses: bool = False  # only critical gaps are assigned until they are settled
-    needs_gaps: bool = False  # the person names the gaps to park, and why
-    gates: bool = False  # goes through the acknowledgements of §11
-
-
-OPTIONS: dict[Choice, Option] = {
-    Choice.NARROW_SCOPE: Option(
-        "Narrow the scope", "The gaps you choose are deferred with your reason.",
-        State.CONVERGING, resets_flat=True, needs_gaps=True,
-    ),
-    Choice.ACCEPT_COMPLEXITY: Option(
-        "Accept the complexity", "Recorded. The count of flat rounds begins anew; the history stays.",
-        State.CONVERGING, resets_flat=True,
-    ),
-    Choice.PRIORITISE_CRITICAL: Option(
-        "Critical ones first", "Only critical gaps are begun until they are settled.",
-        State.CONVERGING, focuses=True,
-    ),
-    Choice.PAUSE: Option(
-        "Pause", "Everything is kept; work goes on from the last finished phase.", State.PAUSED
-    ),
-    Choice.FORCE_COMPLETE: Option(
-        "Force the end", "Ends as a stall exit, once what is left is acknowledged.",
-        State.COMPLETE, gates=True,
-    ),
-    Choice.ABANDON: Option("Abandon", "Ends without output; the history is kept.", State.COMPLETE),
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What follows at once from a choice. Gates come before the next state, where the option says so."""
-
-    state: State
-    flat: int
-    focus: bool
-
-
-def choose(choice: Choice, flat: int, *, focus: bool = False) -> Chosen:
-    """Where a choice in a divergence warning leads."""
-    option = OPTIONS[choice]
-    return Chosen(option.next_state, 0 if option.resets_flat else flat, option.focuses or focus)

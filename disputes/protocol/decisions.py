@@ -1,4 +1,4 @@
-"""What a decision means afterwards: who is told of it, how long, and who argues it again (§15).
+"""What a decision means afterwards: who argues it again (§15).
 
 The record of a decision is `records.DecisionEntry`; the lines of the prompt are `wording.ruling_lines`.
 """
@@ -6,9 +6,7 @@ The record of a decision is `records.DecisionEntry`; the lines of the prompt are
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from disputes.protocol.compliance import Followed
 from disputes.protocol.documents import STATED, Line, Problem, scan
 from disputes.protocol.keywords import keywords, overlap
 from disputes.protocol.kinds import AnswerKind
@@ -23,69 +21,18 @@ SENTENCES_MAX = 20
 _SENTENCE = re.compile(r"[.!?;](?:\s|$)|\n\s*\n")
 
 
-class Settled(StrEnum):
-    """What kind of decision settled a finding."""
-
-    RULING = "ruling"
-    WAIVER = "waiver"
-    DEFERRAL = "deferral"
-
-
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One decision as the next prompts and hand-ins are held against it.
+    """One decision that holds, as the next hand-ins are held against it.
 
-    `codes` are all names that the finding has had over the rounds. `followed` is empty where nothing is
-    watched. A decision of a round that was taken back is `archived` (DEC-8); one that was reopened, revoked
-    or replaced by a newer one is `replaced`.
+    `codes` are all names that the finding has had over the rounds.
     """
 
     codes: frozenset[str]
     option: Option
     text: str = ""
     coder_position: str = ""
-    kind: Settled = Settled.RULING
     expects_change: bool = True
-    followed: Followed | None = Followed.WAITING
-    archived: bool = False
-    replaced: bool = False
-
-    @property
-    def holds(self) -> bool:
-        return not (self.archived or self.replaced)
-
-
-# --- Who is told ------------------------------------------------------------------------------------------
-
-
-def for_coder(decisions: Iterable[Standing]) -> list[Standing]:
-    """The decisions with which the next coder prompt begins (DEC-1, DEC-5, DEC-8).
-
-    A ruling stays, round after round, until the reviewer has confirmed it: until it is applied. Waivers and
-    deferrals ask nothing of the coder.
-    """
-    return [
-        decision
-        for decision in decisions
-        if decision.holds and decision.kind is Settled.RULING and decision.followed != Followed.APPLIED
-    ]
-
-
-def for_reviewer(decisions: Iterable[Standing]) -> list[Standing]:
-    """What the reviewer is told not to raise again: waived, deferred, settled without a change (DEC-5)."""
-    return [
-        decision
-        for decision in decisions
-        if decision.holds and (decision.kind is not Settled.RULING or not decision.expects_change)
-    ]
-
-
-def to_confirm(decisions: Iterable[Standing]) -> list[Standing]:
-    """The rulings that the reviewer is asked to look for in the code (DEC-5)."""
-    return [decision for decision in for_coder(decisions) if decision.expects_change]
-
-
-# --- Who argues again -------------------------------------------------------------------------------------
 
 
 def reargued(
@@ -97,7 +44,7 @@ def reargued(
     may just report the ruling. The reader of responses has passed over fences and quotes (DEC-6). One
     problem for each finding.
     """
-    standing = [decision for decision in decisions if decision.holds]
+    standing = list(decisions)
     decided = frozenset(code for decision in standing for code in decision.codes)
     ordered = frozenset(code for decision in standing if decision.expects_change for code in decision.codes)
     lines: dict[str, int] = {}
@@ -124,9 +71,7 @@ def repeated_positions(document: str, decisions: Iterable[Standing]) -> tuple[Pr
     against = [
         (decision, sentences)
         for decision in decisions
-        if decision.holds
-        and decision.option is not Option.UPHOLD_CODER
-        and (sentences := _proposals(decision))
+        if decision.option is not Option.UPHOLD_CODER and (sentences := _proposals(decision))
     ]
     if not against:
         return ()

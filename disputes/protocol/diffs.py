@@ -45,17 +45,6 @@ class FileChange:
         """Whether these lines of the old file, or some within `near` of them, were changed."""
         return any(_meets(edit.old, edit.removed, first, last, near) for edit in self.edits)
 
-    def now_at(self, line: int) -> int | None:
-        """The number that a line of the old file has in the new one; None where it was changed or removed."""
-        shift = 0
-        for edit in self.edits:
-            if line < edit.old:
-                break
-            if line < edit.old + edit.removed:
-                return None
-            shift = edit.new + edit.added - edit.old - edit.removed
-        return line + shift
-
 
 def _meets(start: int, count: int, first: int, last: int, near: int) -> bool:
     """Whether lines meet; where none are left the two beside the gap stand for them."""

@@ -211,11 +211,6 @@ def list_item(text: str) -> ListItem | None:
     return ListItem(indent, marker, text[match.end() :])
 
 
-def is_rule(line: Line) -> bool:
-    """Whether a line is a horizontal rule."""
-    return line.mode is STATED and RULE.match(line.text) is not None
-
-
 def bold_lead(text: str) -> tuple[str, str] | None:
     """What stands in bold at the beginning of a text, and the rest behind it; None where nothing does."""
     mark = text[:2]

@@ -17,8 +17,7 @@ class Raised:
     """One finding, as far as its identity needs it.
 
     `code` is what the review prints, or for an earlier finding the one this program allotted; `raw_code` what
-    the earlier review printed. `text` is what the finding says besides its title. The `location` of an
-    earlier finding is best given as it is now, after the changes since (`diffs.FileChange.now_at`).
+    the earlier review printed. `text` is what the finding says besides its title.
     """
 
     title: str

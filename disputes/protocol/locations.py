@@ -38,10 +38,6 @@ class Place:
     last: int | None = None
     section: frozenset[str] = frozenset()
 
-    @property
-    def is_known(self) -> bool:
-        return bool(self.path or self.first or self.section)
-
 
 def read_place(location: str) -> Place:
     """The place that a location names: `src/a.py:10-20`, `docs/spec.md, Section 3.2`, `§4.1`, `Retries`."""

@@ -1,7 +1,7 @@
 """How often a coder disagrees: the limits RL-1 to RL-3 (§12), and the card that asks what to do about it."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from disputes.protocol.quotes import one_line
@@ -92,11 +92,6 @@ class Rates:
     hits: tuple[Hit, ...]
     tally: Tally
 
-    @property
-    def actions(self) -> frozenset[Action]:
-        """Every action that holds, not only the worst."""
-        return frozenset(hit.action for hit in self.hits)
-
 
 def tally(round_: int, findings: Iterable[Rated]) -> Tally:
     """The numbers of one round (§12). Converted flags count as disputed, but not as explicit."""
@@ -166,27 +161,6 @@ def _session(current: Tally, earlier: Sequence[Tally], settings: RateSettings) -
 def percent(part: int, whole: int) -> str:
     """A share for people: 80%, 46.7%."""
     return f"{100 * part / whole:.1f}".removesuffix(".0") + "%"
-
-
-def lowered(
-    findings: Iterable[Rated], code: str, severity: Severity, mandatory: Collection[str] = GRAVE
-) -> tuple[Rated, ...]:
-    """The findings after a human lowered one of them.
-
-    Below the mandatory severities it is no conflict any more, so it leaves both sides of the rate; `tally`
-    what is returned to know the rate anew (§12, last paragraph).
-    """
-    return tuple(
-        replace(
-            finding,
-            severity=severity,
-            disagreed=finding.disagreed and severity in mandatory,
-            converted=finding.converted and severity in mandatory,
-        )
-        if finding.code == code
-        else finding
-        for finding in findings
-    )
 
 
 # --- The alert card ---------------------------------------------------------------------------------------

@@ -3,13 +3,11 @@
 Nothing is deleted: documents, states and rulings of the rounds are archived, and rulings can be made again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.gaps import GapState
 from disputes.protocol.patterns import Seen
-from disputes.protocol.quotes import one_line
 
 
 class Mode(StrEnum):
@@ -133,56 +131,6 @@ def offered(current: int, settings: RollbackSettings | None = None) -> tuple[int
     """The rounds that a page offers to roll back, the last one first; any other can be named (RB-4)."""
     depth = (settings or RollbackSettings()).backup_rounds
     return tuple(range(current, max(current - depth, 0), -1))
-
-
-# --- What it takes back -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a rollback does to a project, to be carried out in one transaction (RB-2)."""
-
-    rounds: tuple[int, ...]  # archived
-    restored_to: int  # the end of this round; 0 is before the first
-    states: Mapping[str, GapState]  # of each gap that existed then
-    gone: tuple[str, ...]  # gaps that came up in the archived rounds
-    decisions: tuple[str, ...]  # archived, and to be made again one by one (RB-3)
-
-
-def plan(
-    round_: int,
-    current: int,
-    states: Mapping[int, Mapping[str, GapState]],
-    decisions: Mapping[str, int],
-) -> Plan:
-    """What rolling back to before `round_` restores and archives.
-
-    `states` are those of all gaps at the end of each round, 0 before the first; `decisions` give the round in
-    which each was made. Raises KeyError where the states of the round before are not kept.
-    """
-    before = states[round_ - 1]
-    now = states.get(current, before)
-    return Plan(
-        rounds=tuple(range(round_, current + 1)),
-        restored_to=round_ - 1,
-        states=dict(before),
-        gone=tuple(gap for gap in now if gap not in before),
-        decisions=tuple(name for name, made in decisions.items() if made >= round_),
-    )
-
-
-def notice(made: Plan, reason: str, attempt: int, seen: Sequence[Seen] = ()) -> list[str]:
-    """The rollback notice: what was archived and why, which attempt it was, what was wrong (RB-2)."""
-    first, last = made.rounds[0], made.rounds[-1]
-    lines = [
-        "## Rolled back",
-        "",
-        f"Round {first} was archived." if first == last else f"Rounds {first} to {last} were archived.",
-        f"Reason: {one_line(reason)}",
-        f"Attempt: {attempt}",
-    ]
-    lines += [f"- {each.pattern}: {one_line(each.evidence)}" for each in seen]
-    return lines
 
 
 def adjustments(seen: Sequence[Seen]) -> list[str]:

@@ -1,6 +1,6 @@
 """A whole session of rounds: which finding is due when, what was answered, and what was left (H1-a, H1-b)."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from disputes.protocol.matching import Concern, same_concern
@@ -238,8 +238,3 @@ class _Walk:
 
 def _indexes(findings: Iterable[_Open]) -> tuple[int, ...]:
     return tuple(each.index for each in findings)
-
-
-def codes_of(session: Session, indexes: Collection[int]) -> tuple[str, ...]:
-    """The names of these findings: their codes, or #n for one without."""
-    return tuple(session.findings[at].code or f"#{session.findings[at].ordinal}" for at in sorted(indexes))

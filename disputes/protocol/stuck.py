@@ -8,7 +8,7 @@ from enum import StrEnum
 from disputes.protocol.diffs import Changes
 from disputes.protocol.keywords import keywords, likeness
 from disputes.protocol.kinds import AnswerKind
-from disputes.protocol.locations import read_place, same_place
+from disputes.protocol.locations import read_place
 from tasks.states import Severity
 
 SILENT = "silent"  # the answer of a coder that gave none
@@ -24,7 +24,6 @@ class Stuck(StrEnum):
     OSCILLATION = "oscillation"
     GOALPOSTS = "goalposts"
     CANNOT_DO = "cannot_do"
-    INFRASTRUCTURE = "infrastructure"
 
 
 class Step(StrEnum):
@@ -34,7 +33,6 @@ class Step(StrEnum):
     ASK = "ask"  # one re-prompt that demands an answer per finding
     FOLLOW_UP = "follow_up"
     HANDS = "hands"  # no options A to D
-    RETRY = "retry"  # or fail over; never a rejection
 
 
 class Whose(StrEnum):
@@ -44,7 +42,6 @@ class Whose(StrEnum):
     HUMAN = "A human's turn: rule."
     HANDS = "A human's turn: lend a hand."
     NOBODY = "Nobody's turn: the work goes on without it."
-    PROGRAM = "The program's turn: it tries again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,6 @@ class Diagnosis:
             Step.ASK: Whose.CODER,
             Step.FOLLOW_UP: Whose.NOBODY,
             Step.HANDS: Whose.HANDS,
-            Step.RETRY: Whose.PROGRAM,
         }[self.step]
 
     def line(self, name: str) -> str:
@@ -251,13 +247,7 @@ def is_follow_up(
     return bool(place.first) and not change.touches(place.first or 0, place.last or 0, BESIDE)
 
 
-def reviewer_undoes(request: str, location: str, earlier_request: str, earlier_location: str) -> bool:
-    """Whether a finding asks, at the place of an earlier one, for the opposite (§24, oscillation)."""
-    here = same_place(read_place(location), read_place(earlier_location))
-    return here is True and undoes(request, earlier_request)
-
-
-# --- Cannot do, and infrastructure ------------------------------------------------------------------------
+# --- Cannot do -------------------------------------------------------------------------------------------
 
 _LACKING = (
     r"(?:access|permissions?|credentials?|(?:api )?keys?|tokens?|licen[cs]es?|tools?|network|internet"
@@ -270,21 +260,12 @@ _CANNOT = re.compile(
     rf"|\b(?:i|we) (?:need|lack) {_LACKING}\b|^(?:there is )?no {_LACKING}\b",
     re.IGNORECASE,
 )
-# Ends of runs that say nothing about the work (§24, VAL-9).
-INFRASTRUCTURE = frozenset({"crash", "lost", "silent", "wall", "refused", "provider", "quota", "timeout"})
 
 
 def cannot_do(text: str) -> bool:
     """Whether a coder says that it lacks access, a tool or information."""
     plain = " ".join(text[:TEXT_MAX].replace("’", "'").split())
     return _CANNOT.search(plain) is not None
-
-
-def of_run(outcome: str, round_: int) -> Diagnosis | None:
-    """The class of a run that ended without a hand-in; None where its end says something about the work."""
-    if outcome not in INFRASTRUCTURE:
-        return None
-    return Diagnosis(Stuck.INFRASTRUCTURE, Step.RETRY, round_, f"the run ended: {outcome}")
 
 
 # --- Rounds that repeat -----------------------------------------------------------------------------------

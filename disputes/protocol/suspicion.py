@@ -6,8 +6,6 @@ from enum import StrEnum
 from tasks.states import Severity
 
 WATCHED = frozenset({Severity.HIGH, Severity.CRITICAL})
-SHORT_DOCUMENT = 1500  # characters below which an output is short
-QUOTE_MAX = 300
 
 
 class Heuristic(StrEnum):

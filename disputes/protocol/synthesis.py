@@ -1,7 +1,6 @@
 """Option C by rule: a middle ground that the words of both sides suggest (§14, S1 to S3)."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -84,9 +83,3 @@ def handed_in(
     text = proposal.strip()
     given_up = trade_off.strip() or "Each side gives up a part; whoever proposed it did not say which."
     return Synthesis(text, given_up, covers_both, source) if text else None
-
-
-def chosen_synthesis(views: Views, handed: Iterable[Synthesis] = ()) -> Synthesis | None:
-    """The option C to show: the last one that somebody handed in, else a rule's."""
-    by_people_or_agents = list(handed)
-    return by_people_or_agents[-1] if by_people_or_agents else synthesise(views)

@@ -13,7 +13,7 @@ from disputes.rulings.offers import (
     shown_hash,
     text_of,
 )
-from disputes.rulings.prompting import lines_for_coder, mark_used, rulings_for_prompt, settled_lines
+from disputes.rulings.prompting import mark_used, rulings_for_prompt, settled_lines
 from disputes.rulings.proposing import propose_synthesis
 from disputes.rulings.undoing import reopen, undo
 
@@ -25,7 +25,6 @@ __all__ = [
     "decide",
     "decide_by_policy",
     "last_judged",
-    "lines_for_coder",
     "mark_used",
     "needs_rationale",
     "options_of",

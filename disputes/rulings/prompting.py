@@ -7,10 +7,8 @@ from django.utils import timezone
 
 from disputes.models import Conflict, Decision
 from disputes.places import told_at
-from disputes.protocol.options import NOT_FOR_THE_CODER, Option
+from disputes.protocol.options import Option
 from disputes.protocol.quotes import one_line
-from disputes.protocol.wording import ruling_lines
-from disputes.rulings.offers import ruling_of
 from tasks.models import Answer, Finding, Submission, Task
 
 LINE_MAX, REASON_MAX = 300, 300
@@ -29,12 +27,6 @@ def rulings_for_prompt(task: Task) -> list[Decision]:
         .select_related("conflict__finding", "conflict__dispute__task__project")
         .order_by("pk")
     )
-
-
-def lines_for_coder(decisions: list[Decision]) -> list[str]:
-    """The section of rulings that a coder's prompt begins with; empty where none concerns the coder."""
-    told = [decision for decision in decisions if decision.option not in NOT_FOR_THE_CODER]
-    return ruling_lines(ruling_of(decision) for decision in told)
 
 
 def settled_lines(task: Task) -> list[str]:

@@ -55,7 +55,7 @@ def test_an_agent_that_answers_is_fine_and_its_pause_is_over(tmp_path: Path) -> 
     tried.refresh_from_db()
     assert (tried.is_fine, tried.check_says) == (True, checked.says)
     assert tried.checked_at
-    assert not pauses.paused_accounts()
+    assert not pauses.paused()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_is_wrong_is_said_in_a_sentence(events: list[Any], code: int, said:
 def test_a_used_up_quota_pauses_the_account_and_says_until_when(tmp_path: Path) -> None:
     checked = checking.check(agent(prints(tmp_path, failed("Quota exceeded. Try again in 1 hour."), code=1)))
     assert "Paused until " in checked.says
-    assert pauses.paused_accounts() == {"codex"}
+    assert pauses.paused().keys() == {"codex"}
 
 
 def test_a_command_that_waits_for_ever_is_ended_at_once(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_missing_program_and_a_missing_key_are_named() -> None:
     Agent.objects.all().delete()
     checked = checking.check(agent("sh", settings={"key": "NO_SUCH_KEY"}))
     assert "the variable NO_SUCH_KEY is not set" in checked.says
-    assert pauses.paused_accounts() == {"codex"}
+    assert pauses.paused().keys() == {"codex"}
 
 
 def test_nothing_of_a_check_is_left(tmp_path: Path, settings: Any) -> None:

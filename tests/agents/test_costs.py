@@ -11,11 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents.models import Run, Token
+from agents.models import Run
 from agents.pages import costs
 from agents.spending import Spent
 from tasks.models import Project, Task
-from tests.factories import create_project, create_run, create_task, create_user
+from tests.factories import create_project, create_run, create_task, create_token, create_user
 
 pytestmark = pytest.mark.django_db
 
@@ -144,7 +144,7 @@ def test_the_tile_takes_as_many_queries_for_many_projects_as_for_one(ledger: Pro
 
 def test_the_api_says_what_a_task_cost(task: Task, vera: Any) -> None:
     used(task, "1.5")
-    _, secret = Token.mint(vera, "laptop")
+    _, secret = create_token(vera, "laptop")
     reply = Client().get(f"/api/v1/tasks/{task.ref}/", headers={"Authorization": f"Bearer {secret}"}).json()
 
     assert reply["spent"] == "$1.50; tokens: 12k in, 900 out"

@@ -20,7 +20,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents.models import Run, Token, new_token, token_hash
+from agents.models import Run, new_token, token_hash
 from disputes import cases
 from disputes.models import Conflict, Dispute
 from tasks.models import Project, Submission, Task
@@ -34,6 +34,7 @@ from tests.factories import (
     create_section,
     create_submission,
     create_task,
+    create_token,
     sha,
 )
 
@@ -81,7 +82,7 @@ class Desk:
     def seat_person(self, name: str, user: User) -> None:
         """A personal token in a file."""
         path = self.folder / f"{name}.token"
-        path.write_text(Token.mint(user, "laptop")[1] + "\n")
+        path.write_text(create_token(user, "laptop")[1] + "\n")
         self.callers[name] = {"STEROIDS_URL": self.url, "STEROIDS_TOKEN_FILE": str(path)}
 
     def seat_run(self, name: str, task: Task, role: str = "coder") -> Run:

@@ -43,6 +43,7 @@ from tests.factories import (
     create_section,
     create_submission,
     create_task,
+    create_token,
     sha,
 )
 
@@ -110,7 +111,7 @@ def dead_run(task: Task, role: str = "coder") -> str:
 
 def person(user: User) -> str:
     """A personal token in clear."""
-    return Token.mint(user, "laptop")[1]
+    return create_token(user, "laptop")[1]
 
 
 def client_with(secret: str) -> APIClient:
@@ -340,7 +341,7 @@ def test_a_person_is_named_in_full(working: Task, lea: User) -> None:
 
 @pytest.mark.parametrize("change", ["expired", "inactive", "withdrawn"])
 def test_a_personal_token_can_be_taken_away(working: Task, lea: User, change: str) -> None:
-    token, secret = Token.mint(lea, "old laptop")
+    token, secret = create_token(lea, "old laptop")
     match change:
         case "expired":
             Token.objects.update(expires_at=timezone.now())

@@ -13,8 +13,8 @@ from rest_framework.test import APIClient
 from agents import judging, orchestrator, runs
 from agents.choosing import Crew
 from agents.judging_prompts import diff_of
-from agents.models import Agent, ProviderPause, Run, Token, new_token, token_hash
-from agents.prompts import Material, render
+from agents.models import Agent, ProviderPause, Run, new_token, token_hash
+from agents.prompts import Material, compose
 from disputes import cases, opinions, rulings
 from disputes.models import Conflict, Decision, Opinion
 from tasks.configuring import configure
@@ -29,6 +29,7 @@ from tests.factories import (
     create_run,
     create_submission,
     create_task,
+    create_token,
 )
 
 pytestmark = pytest.mark.django_db
@@ -401,7 +402,7 @@ def test_only_who_was_asked_gives_an_opinion(ledger: Project, tom: User, role: s
     create_run(conflict.task, role, token_hash=token_hash(secret))
     reply = hand_in(with_token(secret), conflict, verdict="ENFORCE", reasons="I am the judge.")
     assert (reply.status_code, reply.data["code"]) == (403, "wrong_role")
-    person = with_token(Token.mint(tom, "laptop")[1])
+    person = with_token(create_token(tom, "laptop")[1])
     reply = hand_in(person, conflict, verdict="ENFORCE", reasons="Me.")
     assert (reply.status_code, reply.data["code"]) == (403, "wrong_role")
 
@@ -484,7 +485,7 @@ def test_no_words_are_no_opinion_and_neither_are_those_after_a_refusal(ledger: P
 
 def prompt_of(conflict: Conflict, user: User, kind: str = "judge") -> str:
     run, _ = running(asked(conflict, user, kind))
-    return render(run, Material(), [])
+    return compose(run, Material(), []).text
 
 
 def test_a_judge_is_told_the_code_the_item_and_the_objection(ledger: Project, tom: User) -> None:

@@ -30,6 +30,7 @@ from tests.factories import (
     create_review,
     create_run,
     create_submission,
+    create_token,
     create_user,
 )
 
@@ -402,7 +403,7 @@ def test_a_person_uses_the_tools_with_a_token_of_their_own(
     lea = create_user("lea")
     world.project.memberships.create(user=lea, role="maintainer")
     task = world.task(title="Round up")
-    client = http(Token.mint(lea, "laptop")[1])
+    client = http(create_token(lea, "laptop")[1])
     unnamed, shown, said = client.call(
         ("my_task", {}), ("my_task", {"task": task.ref}), ("comment", {"body": "Soon.", "task": task.ref})
     )

@@ -67,15 +67,15 @@ def test_a_longer_time_from_a_run_of_the_same_cause_is_taken() -> None:
 def test_an_account_is_paused_until_its_time_and_by_itself() -> None:
     now = timezone.now()
     pauses.pause("codex", QUOTA, "Wait.", until=now + timedelta(hours=1))
-    assert pauses.paused_accounts() == {"codex"}
-    assert pauses.paused_accounts(now + timedelta(minutes=61)) == set()
+    assert pauses.paused().keys() == {"codex"}
+    assert pauses.paused(now + timedelta(minutes=61)) == {}
 
 
 def test_ending_a_pause_keeps_how_often_it_failed() -> None:
     pauses.pause("codex", RATE, "429")
     assert pauses.end("codex")
     assert not pauses.end("codex")
-    assert pauses.paused_accounts() == set()
+    assert pauses.paused() == {}
     assert length(pauses.pause("codex", RATE, "429")) == 60
 
 
@@ -164,9 +164,9 @@ def test_a_maintainer_ends_the_pause_and_nobody_else(
     assert as_user(otto).post(address).status_code == 404
     assert as_user(tom).post(address).status_code == 403
     assert as_user(lea).get(address).status_code == 405
-    assert pauses.paused_accounts() == {"codex"}
+    assert pauses.paused().keys() == {"codex"}
     assert as_user(lea).post(address).status_code == 302
-    assert pauses.paused_accounts() == set()
+    assert pauses.paused() == {}
     assert as_user(lea).post(address).status_code == 404
 
 

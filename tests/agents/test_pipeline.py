@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from agents.models import Run
 from agents.orchestrator import tick
-from agents.prompts import Material, render
+from agents.prompts import Material, compose
 from disputes import intake, passing, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.responses import read_response
@@ -167,7 +167,7 @@ def test_the_prompt_says_which_stage_it_is_and_what_for(task: Task) -> None:
     approve(task)
     run = create_run(fresh(task), stage="dev", base_sha="b" * 40)
 
-    text = render(run, Material(), [])
+    text = compose(run, Material(), []).text
 
     assert "## Development: stage 2 of 3" in text
     assert "The stages of this project, in order: tests, dev, qa." in text
@@ -177,7 +177,7 @@ def test_the_prompt_says_which_stage_it_is_and_what_for(task: Task) -> None:
 def test_a_project_of_one_stage_hears_nothing_of_stages() -> None:
     run = create_run(create_task(status="in_progress", round=1), base_sha="b" * 40)
 
-    assert "stage" not in render(run, Material(), []).lower()
+    assert "stage" not in compose(run, Material(), []).text.lower()
 
 
 # --- Stages that nobody reviews ---------------------------------------------------------------------------

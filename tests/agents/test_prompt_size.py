@@ -112,7 +112,7 @@ def test_the_list_of_cuts_stands_in_the_prompt_and_cannot_be_written_by_a_name()
 
 def test_as_little_as_possible_is_cut_until_the_whole_fits() -> None:
     run: Any = SimpleNamespace(role="reviewer", pk=1)
-    smileys = Section("diff", "\U0001f600" * 120_000, prompts.DIFF_MAX, "diff")
+    smileys = Section("diff", "\U0001f600" * 120_000, prompt_parts.DIFF_MAX, "diff")
     data = {"ref": "ledger-7", "title": "T", "round": 1, "for_texts": {}, "sha": "0" * 40, "diff": smileys}
     prompt = prompts._fitting(run, data, None)
 

@@ -153,7 +153,7 @@ def test_a_text_cannot_hide_what_follows_it_in_a_fence_of_its_own(world: World, 
     run = run_for(world, world.task(title="Weeks", body="Weeks.", status="in_progress", round=1))
     material = prompts.Material(guide="Be kind.")
 
-    assert_hands_off(prompts.render(run, material, []))
+    assert_hands_off(prompts.compose(run, material, []).text)
 
 
 def test_a_row_that_was_edited_past_every_check_gives_way_to_the_programs_text(world: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from agents import prompts, specifications
+from agents import prompt_parts, prompts, specifications
 from agents.models import Agent, Run, token_hash
 from agents.runtime import commands, keeping, paths, starting
 from agents.runtime.git import GitError
@@ -109,7 +109,7 @@ def told(world: World, run: Run) -> str:
     """The prompt of this run, made of what the repository and the rows say."""
     known = commands.commands_of(world.project, world.mirror, run.base_sha)
     material = prompts.gather(run, world.mirror, known)
-    return prompts.render(run, material, rulings.rulings_for_prompt(run.task))
+    return prompts.compose(run, material, rulings.rulings_for_prompt(run.task)).text
 
 
 def reviewed(world: World, **kwargs: Any) -> Submission:
@@ -531,7 +531,7 @@ def test_a_large_change_is_cut_and_says_so(world: World) -> None:
     submission = world.kept({"large.txt": "".join(f"{n}\n" for n in range(40_000))})
     text = told(world, reviewer_of(world, submission))
     assert re.search(r"\[diff: \d+ characters left out\]", text)
-    assert len(text) < prompts.DIFF_MAX + 10_000
+    assert len(text) < prompt_parts.DIFF_MAX + 10_000
     assert headings(text)[-1] == "## How to hand in"
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 
 from agents import orchestrator, runs
 from agents.api import handins
-from agents.models import Run, Token, new_token, token_hash
+from agents.models import Run, new_token, token_hash
 from disputes import cases, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.options import offered
@@ -31,6 +31,7 @@ from tests.factories import (
     create_section,
     create_submission,
     create_task,
+    create_token,
     create_user,
     sha,
 )
@@ -229,7 +230,7 @@ def somebody_writes() -> Iterator[None]:
 def test_where_the_database_is_busy_everybody_is_told_to_try_again() -> None:
     lea = create_user("lea")
     task = create_task(create_project("ledger", members={lea: "maintainer"}))
-    command = client_with(Token.mint(lea, "laptop")[1])
+    command = client_with(create_token(lea, "laptop")[1])
     browser = Client(raise_request_exception=False)
     browser.force_login(lea)
     words = {"body": "Mind the gap."}

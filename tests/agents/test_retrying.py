@@ -68,7 +68,7 @@ def end(run: Run) -> Run:
 def told(world: World, task: Task, role: str = "coder") -> str:
     """The next prompt of that role."""
     run, _ = begin(task, role, seat="next")
-    return prompts.render(run, prompts.Material(), [])
+    return prompts.compose(run, prompts.Material(), []).text
 
 
 # --- Kept ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.reading.failures import Tests, compare, flaky, read_output, read_reports, read_run
+from agents.reading.failures import Tests, compare, flaky, read_output, read_reports, together
 from agents.reading.faults import environment_fault
 from agents.reading.output import RUNNERS
 from agents.reading.results import NAME_MAX, NAMES_MAX, tidy
@@ -206,11 +206,12 @@ def test_every_runner_s_report_names_what_failed(tmp_path: Path) -> None:
 def test_what_the_output_counts_holds_beside_a_report(tmp_path: Path) -> None:
     shutil.copy(DATA / "reports/meson.xml", tmp_path)  # silent about a test that took too long
 
-    both = read_run(tmp_path, text("meson"))
+    reported = read_reports(tmp_path)
+    assert reported is not None
+    both = together(reported, read_output(text("meson")))
 
     assert (len(both.failed), both.failed_count, both.are_all_named) == (2, 4, False)
-    assert read_run(tmp_path, text("pytest_bail")).broke_off
-    assert read_run(tmp_path / "nothing", text("meson")) == read_output(text("meson"))
+    assert together(reported, read_output(text("pytest_bail"))).broke_off
 
 
 def test_a_name_is_the_same_in_two_runs_and_two_names_stay_two() -> None:

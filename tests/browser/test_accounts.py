@@ -39,4 +39,4 @@ def test_the_dashboard_names_the_account_and_tries_it_again(
     shoot(page, f"paused-{look}", full_page=True)
     page.get_by_role("button", name="Try again now").click()
     expect(page.get_by_text("codex is tried again")).to_be_visible()
-    assert pauses.paused_accounts() == set()
+    assert pauses.paused() == {}

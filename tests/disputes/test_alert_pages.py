@@ -7,13 +7,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from agents.models import Token
 from disputes import alerts, cases, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.options import NOT_FOR_THE_CODER, Kind, offered
 from disputes.protocol.wording import DEMANDS, ruling_lines
 from tasks.models import Event, Project, Task
-from tests.factories import create_finding, create_review, create_submission, create_task
+from tests.factories import create_finding, create_review, create_submission, create_task, create_token
 
 pytestmark = pytest.mark.django_db
 
@@ -205,7 +204,7 @@ def test_the_record_asks_nothing_of_the_coder_that_the_prompt_does_not(
 
 def test_a_script_reads_and_rules_it(card: Conflict, tom: User, ledger: Project) -> None:
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {Token.mint(tom, 'script')[1]}")
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {create_token(tom, 'script')[1]}")
     told = client.get(f"/api/v1/disputes/{card.dispute.ref}/").json()
     [shown] = told["conflicts"]
     assert (told["task"], shown["code"]) == (None, "Project ledger")
@@ -251,7 +250,6 @@ def test_the_preview_is_what_the_coder_will_read(tom_at: Client, task: Task, kin
     assert bool(lines) == (option not in NOT_FOR_THE_CODER)
     assert tom_at.post(page(conflict, "decide/"), sent).status_code == 302
     decision = Decision.objects.get()
-    assert lines == rulings.lines_for_coder([decision])
     if lines:
         assert lines == ruling_lines([rulings.ruling_of(decision)])
         assert lines[-1].startswith("   Do: ")

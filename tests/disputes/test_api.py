@@ -13,7 +13,7 @@ from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from agents.models import Token, new_token, token_hash
+from agents.models import new_token, token_hash
 from disputes import cases
 from disputes.models import Conflict, Decision, Dispute
 from tasks import idempotency
@@ -25,6 +25,7 @@ from tests.factories import (
     create_run,
     create_submission,
     create_task,
+    create_token,
 )
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +39,7 @@ def client_with(secret: str) -> APIClient:
 
 def client_of(user: User) -> APIClient:
     """A script with the person's token."""
-    return client_with(Token.mint(user, "script")[1])
+    return client_with(create_token(user, "script")[1])
 
 
 def resolve(user: User, ref: str, decision: str = "reviewer", key: str = "", **body: Any) -> Response:
@@ -219,7 +220,7 @@ def test_a_number_that_is_none_is_left_out(conflict: Conflict, vera: User, query
 
 def test_nor_does_a_strange_number_break_the_list(conflict: Conflict, vera: User) -> None:
     client = APIClient(raise_request_exception=False)
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {Token.mint(vera, 'script')[1]}")
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {create_token(vera, 'script')[1]}")
     assert client.get("/api/v1/disputes/?recent=²").status_code < 500
 
 

@@ -22,10 +22,11 @@ from disputes.protocol.closing import (
     matrix,
     summarise,
 )
-from disputes.protocol.convergence import State, history
+from disputes.protocol.convergence import State
 from disputes.protocol.gaps import GapState
 from disputes.protocol.termination import Ask, Exit, Gap, Standing, Unresolved, decide
 from tasks.states import Severity
+from tests.disputes.round_results import history
 
 CRITICAL, HIGH, MEDIUM, LOW = Severity
 G = GapState

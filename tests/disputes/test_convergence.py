@@ -1,23 +1,19 @@
-"""Convergence and stall: every condition at its border, and what a person may choose (§10)."""
+"""Convergence and stall: every condition at its border (§10)."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.convergence import (
-    OPTIONS,
-    Choice,
-    Chosen,
     ConvergenceSettings,
     RoundResult,
     State,
     after_round,
-    choose,
-    history,
     preset,
     said,
 )
 from tasks.states import Severity
+from tests.disputes.round_results import history
 
 CRITICAL, HIGH, MEDIUM, LOW = Severity
 CONVERGING, FLAT, WARNING = State.CONVERGING, State.FLAT, State.DIVERGENCE_WARNING
@@ -208,36 +204,3 @@ def test_rounds_without_progress_stall_in_the_end(
 )
 def test_a_round_is_told_in_one_line(result: RoundResult, line: str) -> None:
     assert said(result) == line
-
-
-# --- What a person may choose -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("choice", "state", "flat", "focus"),
-    [
-        (Choice.NARROW_SCOPE, CONVERGING, 0, False),
-        (Choice.ACCEPT_COMPLEXITY, CONVERGING, 0, False),  # R3-006
-        (Choice.PRIORITISE_CRITICAL, CONVERGING, 3, True),  # R3-003
-        (Choice.PAUSE, State.PAUSED, 3, False),
-        (Choice.FORCE_COMPLETE, State.COMPLETE, 3, False),
-        (Choice.ABANDON, State.COMPLETE, 3, False),
-    ],
-)
-def test_a_choice_leads_here(choice: Choice, state: State, flat: int, focus: bool) -> None:
-    assert choose(choice, 3) == Chosen(state, flat, focus)
-
-
-@pytest.mark.parametrize("choice", Choice)
-def test_a_focus_stays_until_it_is_lifted(choice: Choice) -> None:
-    assert choose(choice, 0, focus=True).focus
-
-
-def test_only_forcing_the_end_goes_through_the_gates_and_only_narrowing_names_gaps() -> None:
-    assert [choice for choice in Choice if OPTIONS[choice].gates] == [Choice.FORCE_COMPLETE]
-    assert [choice for choice in Choice if OPTIONS[choice].needs_gaps] == [Choice.NARROW_SCOPE]
-
-
-def test_every_choice_says_what_it_does() -> None:
-    assert list(OPTIONS) == list(Choice)
-    assert all(option.title and option.effect for option in OPTIONS.values())

@@ -1,23 +1,15 @@
-"""What a decision means afterwards (§15): who is told of it, how long, and who argues it again."""
-
-from dataclasses import replace
+"""What a decision means afterwards (§15): who argues it again."""
 
 import pytest
 
-from disputes.protocol.compliance import Followed
 from disputes.protocol.decisions import (
     RE_ARGUED_CONFLICT,
-    Settled,
     Standing,
-    for_coder,
-    for_reviewer,
     reargued,
     repeated_positions,
-    to_confirm,
 )
 from disputes.protocol.options import Option
 from disputes.protocol.responses import read_response
-from disputes.protocol.wording import HEADING, Ruling, ruling_lines
 from tests.own_time import linear_time
 
 A, B, C, D = Option.UPHOLD_REVIEWER, Option.UPHOLD_CODER, Option.COMPROMISE, Option.OTHER
@@ -66,12 +58,6 @@ def test_another_name_of_the_finding_is_the_same_finding() -> None:
 
 def test_what_is_not_decided_may_be_argued() -> None:
     assert argued(block("ISSUE-R5-004"), standing()) == []
-
-
-@pytest.mark.parametrize("fields", [{"archived": True}, {"replaced": True}])
-def test_a_decision_that_no_longer_holds_forbids_nothing(fields: dict[str, bool]) -> None:
-    """DEC-8, and a conflict that a human reopened"""
-    assert argued(block(), standing(**fields)) == []
 
 
 @pytest.mark.parametrize(
@@ -155,53 +141,3 @@ def test_a_long_response_is_compared_in_no_time() -> None:
     for piece in ("word ", "word\n\n", "a. "):
         with linear_time():
             repeated_positions(piece * (250 * 1024 // len(piece)), decisions)
-
-
-# --- Who is told ------------------------------------------------------------------------------------------
-
-
-def test_a_ruling_stays_in_the_prompts_until_the_reviewer_confirms_it() -> None:
-    """Vector 42, DEC-5: not just one round"""
-    ruled = standing()
-    for state in (Followed.WAITING, Followed.CANNOT_TELL, Followed.NOT_HONOURED):
-        assert for_coder([replace(ruled, followed=state)]) != []
-    assert for_coder([replace(ruled, followed=Followed.APPLIED)]) == []
-
-
-def test_the_prompt_after_a_ruling_begins_with_it() -> None:
-    """Vector 42, DEC-1: option A, ruled in round 5"""
-    told = for_coder([standing(text="Wait 1s, 2s, 4s.")])
-    lines = ruling_lines(
-        Ruling(name=CODE, severity="high", title="Retry", option=each.option, text=each.text) for each in told
-    )
-    assert lines[0] == HEADING
-    assert lines[2] == f"1. {CODE} (HIGH): A, uphold_reviewer"
-    assert "   Ruling: Wait 1s, 2s, 4s." in lines
-
-
-@pytest.mark.parametrize("fields", [{"archived": True}, {"replaced": True}])
-def test_a_decision_that_no_longer_holds_is_told_to_nobody(fields: dict[str, bool]) -> None:
-    """DEC-8"""
-    gone = [standing(**fields), standing(B, **fields), standing(kind=Settled.WAIVER, **fields)]
-    assert (for_coder(gone), for_reviewer(gone), to_confirm(gone)) == ([], [], [])
-
-
-@pytest.mark.parametrize(
-    ("decision", "coder", "reviewer", "confirms"),
-    [
-        (standing(A), True, False, True),
-        (standing(B), True, True, False),
-        (standing(B, followed=Followed.APPLIED), False, True, False),
-        (standing(C), True, False, True),
-        (standing(D), True, False, True),
-        (standing(D, expects_change=False), True, True, False),
-        (standing(kind=Settled.WAIVER, expects_change=False, followed=None), False, True, False),
-        (standing(kind=Settled.DEFERRAL, expects_change=False, followed=None), False, True, False),
-    ],
-)
-def test_each_side_is_told_what_it_must_honour(
-    decision: Standing, coder: bool, reviewer: bool, confirms: bool
-) -> None:
-    """DEC-5: waivers and deferrals are told to the reviewer, so that they are not raised again"""
-    told = (for_coder([decision]), for_reviewer([decision]), to_confirm([decision]))
-    assert tuple(bool(each) for each in told) == (coder, reviewer, confirms)

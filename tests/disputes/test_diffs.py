@@ -122,13 +122,6 @@ def test_lines_of_the_old_file_were_touched_or_not(line: int, touched: bool) -> 
     assert calls().touched(line, line) is touched
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [(1, 1), (2, None), (3, 4), (4, 5), (5, None), (6, 6), (20, 20), (21, 22), (90, 91)]
-)
-def test_a_line_of_the_old_file_has_its_number_in_the_new_one(old: int, new: int | None) -> None:
-    assert calls().now_at(old) == new
-
-
 def test_a_diff_without_git_has_files_as_well() -> None:
     text = "--- a/x.c\t2026-01-01\n+++ b/x.c\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n"
     text += "--- y.c\n+++ y.c\n@@ -3,0 +4 @@\n+c"
@@ -171,25 +164,6 @@ def test_what_is_no_diff_has_no_files(text: str) -> None:
 def test_no_text_breaks_the_reader(text: str) -> None:
     changes = read_diff(f"--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n{text}")
     assert all(edit.removed or edit.added for file in changes.files.values() for edit in file.edits)
-
-
-@given(st.lists(st.sampled_from("abcd"), max_size=12), st.lists(st.sampled_from("abcd"), max_size=12))
-def test_what_git_did_not_touch_has_its_number_in_the_new_file(
-    tmp_path_factory: pytest.TempPathFactory, old: list[str], new: list[str]
-) -> None:
-    """Against the real `git diff`: a line that stays is the same line there."""
-    folder = tmp_path_factory.mktemp("diff")
-    (folder / "old").write_text("".join(f"{line}\n" for line in old))
-    (folder / "new").write_text("".join(f"{line}\n" for line in new))
-    change = read_diff(_git_diff(folder)).of("new") or FileChange("new")
-    for number, line in enumerate(old, start=1):
-        now = change.now_at(number)
-        assert now is None or new[now - 1] == line
-    kept = {change.now_at(number) for number in range(1, len(old) + 1)} - {None}
-    assert kept == {
-        number for number in range(1, len(new) + 1)
-        if not any(edit.new <= number < edit.new + edit.added for edit in change.edits)
-    }  # fmt: skip
 
 
 def _git_diff(folder: Path) -> str:

@@ -17,13 +17,13 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from agents import prompts
-from agents.models import Run, Token, new_token, token_hash
+from agents.models import Run, new_token, token_hash
 from disputes import rulings
 from disputes.models import Conflict, Decision, Dispute, Flag
 from disputes.silences import look_for_silence
 from tasks.events import Actor
 from tasks.models import Answer, Event, Project, Submission, Task
-from tests.factories import BASE, create_agent, create_run, create_task, sha
+from tests.factories import BASE, create_agent, create_run, create_task, create_token, sha
 
 pytestmark = pytest.mark.django_db
 
@@ -103,7 +103,7 @@ def next_prompt(task: Task) -> str:
     over = {"status": Run.Status.ENDED, "outcome": Run.Outcome.HANDED_IN, "ended_at": timezone.now()}
     run = create_run(task, agent=create_agent(), round=task.round, **over)
     decisions = rulings.rulings_for_prompt(task)
-    text = prompts.render(run, prompts.Material(), decisions)
+    text = prompts.compose(run, prompts.Material(), decisions).text
     rulings.mark_used(decisions, run.pk)
     return text
 
@@ -126,7 +126,7 @@ class Person:
     def __init__(self, user: User) -> None:
         self.user, self.client = user, Client()
         self.client.force_login(user)
-        self.secret = Token.mint(user, "script")[1]
+        self.secret = create_token(user, "script")[1]
 
     def page(self, conflict: Conflict) -> str:
         return self.client.get(self._url(conflict), {"conflict": conflict.ref}).content.decode()

@@ -11,6 +11,7 @@ from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import read_review
 from tasks.events import Actor
 from tasks.models import Event, Finding, Project, Review, Submission, Task
+from tests.disputes.prompt_lines import told
 from tests.factories import create_finding, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -343,7 +344,7 @@ def test_the_ruling_on_a_circle_sends_the_task_on(task: Task, tom: User) -> None
     stuck.look_again(around(task, "a", "b", "a"))
     rule(Conflict.objects.get(), "other", tom, text="Keep b.", expects_change=True)
     assert fresh(task).status == "in_progress"
-    assert "Keep b." in "\n".join(rulings.lines_for_coder(rulings.rulings_for_prompt(fresh(task))))
+    assert "Keep b." in told(fresh(task))
 
 
 DELAY = HIGH | {"title": "The delay between tries", "impact": ""}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from disputes.protocol.documents import bold_lead, cells, is_rule, list_item, scan, tables
+from disputes.protocol.documents import bold_lead, cells, list_item, scan, tables
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,6 @@ def test_a_table_has_a_header_a_line_of_dashes_and_rows() -> None:
 )
 def test_other_bars_are_no_table(text: str) -> None:
     assert list(tables(scan(text))) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [("---", True), ("***", True), ("_____", True), ("  ---  ", True), ("--", False), ("--- a", False)],
-)
-def test_a_rule_parts_what_stands_around_it(text: str, rule: bool) -> None:
-    assert is_rule(scan(text)[0]) is rule
 
 
 @pytest.mark.parametrize(

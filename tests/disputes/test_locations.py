@@ -46,11 +46,6 @@ def test_a_number_of_a_section_is_no_file() -> None:
     assert read_place("Section 3.2").path == ""
 
 
-@pytest.mark.parametrize("location", ["", "the"])
-def test_what_names_nothing_is_no_known_place(location: str) -> None:
-    assert read_place(location).is_known is False
-
-
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [

@@ -7,11 +7,13 @@ from django.contrib.auth.models import User
 
 from disputes import cases, intake, lowering, rates, rollbacks, rulings
 from disputes.models import Conflict, Decision
+from disputes.protocol.rates import Tally, tally
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import read_review
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Project, Submission, Task
+from tests.disputes.prompt_lines import told
 from tests.factories import create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -116,8 +118,9 @@ def disagreements(status: str = "open") -> list[str]:
     return list(found.values_list("finding__code", flat=True))
 
 
-def told(task: Task) -> str:
-    return "\n".join(rulings.lines_for_coder(rulings.rulings_for_prompt(fresh(task))))
+def tallies(task: Task) -> list[Tally]:
+    """Each round of the task that answered a review, in numbers, oldest first."""
+    return [tally(number, rated) for number, rated in sorted(rates.rated_rounds(fresh(task)).items())]
 
 
 # --- RL-1: asked once to justify it -------------------------------------------------------------------------
@@ -262,7 +265,7 @@ def test_optional_silence_belongs_to_the_share(task: Task) -> None:
     rejected(task, 4)
     hand_in(task, declined(*codes(task)[:2]))
     assert not has_alert()
-    assert rates.tallies(fresh(task))[0].answered == 4
+    assert tallies(task)[0].answered == 4
 
 
 def rounds(task: Task, tom: User, *each: tuple[int, int], approves: bool = False) -> None:
@@ -281,7 +284,7 @@ def test_three_rounds_together_alert(task: Task, tom: User) -> None:
     card = alert()
     assert card.effect == "log"
     assert any("7/15 (46.7%) across last 3 rounds" in line for line in card.evidence)
-    assert [(each.disputed, each.answered) for each in rates.tallies(fresh(task))] == [(2, 5), (2, 5), (3, 5)]
+    assert [(each.disputed, each.answered) for each in tallies(task)] == [(2, 5), (2, 5), (3, 5)]
 
 
 @pytest.mark.parametrize(
@@ -304,8 +307,8 @@ def test_the_last_attempt_of_a_round_counts(task: Task) -> None:
     first = hand_in(task, addressed(*codes(task)), state="red")
     fresh(task).bounce(note="Red.")
     hand_in(task, some(task, 3))
-    [tally] = rates.tallies(fresh(task))
-    assert (tally.round, tally.disputed, tally.answered) == (2, 3, 4)
+    [only] = tallies(task)
+    assert (only.round, only.disputed, only.answered) == (2, 3, 4)
     assert first.answers.count() == 4
 
 
@@ -317,7 +320,7 @@ def test_what_could_not_be_fetched_does_not(task: Task) -> None:
     Submission.objects.filter(pk=lost.pk).update(state="lost")
     fresh(task).bounce(note="Lost.")
     hand_in(task, addressed(*codes(task)))
-    assert [tally.disputed for tally in rates.tallies(fresh(task))] == [0]
+    assert [each.disputed for each in tallies(task)] == [0]
 
 
 def test_nor_do_rounds_that_were_taken_back(task: Task, lea: User) -> None:
@@ -325,10 +328,10 @@ def test_nor_do_rounds_that_were_taken_back(task: Task, lea: User) -> None:
     hand_in(task, some(task, 3))
     card = alert()
     rollbacks.roll_back(fresh(task), 1, user=lea, reason="Again.")
-    assert rates.tallies(fresh(task)) == []
+    assert tallies(task) == []
     assert state(card) == ("moot", "", "closed")
     hand_in(task, some(task, 2))
-    assert [tally.disputed for tally in rates.tallies(fresh(task))] == [2]
+    assert [each.disputed for each in tallies(task)] == [2]
     assert not Conflict.objects.filter(kind="alert", status="open").exists()
 
 
@@ -339,7 +342,7 @@ def test_a_point_counts_with_the_severity_that_it_was_raised_with_last(task: Tas
     again = [point | {"code": code, "severity": "high"} for code, point in raised]
     review(hand_in(task, addressed(*codes(task))), again)
     hand_in(task, declined(*codes(task)))
-    assert [(each.disputed, each.answered) for each in rates.tallies(fresh(task))] == [(0, 0), (2, 2)]
+    assert [(each.disputed, each.answered) for each in tallies(task)] == [(0, 0), (2, 2)]
 
 
 def test_a_converted_hint_counts_in_the_round_that_was_silent(task: Task) -> None:
@@ -352,7 +355,7 @@ def test_a_converted_hint_counts_in_the_round_that_was_silent(task: Task) -> Non
     )  # fmt: skip
     later = create_submission(fresh(task), round=3)
     Answer.objects.create(submission=later, finding=finding, kind="addressed")
-    counted = [(each.round, each.disputed, each.explicit) for each in rates.tallies(fresh(task))]
+    counted = [(each.round, each.disputed, each.explicit) for each in tallies(task)]
     assert counted == [(2, 1, 0), (3, 0, 0)]
 
 

@@ -16,7 +16,6 @@ from disputes.protocol.rates import (
     alert_lines,
     check_rates,
     justify_lines,
-    lowered,
     tally,
 )
 from disputes.protocol.settings import part_of
@@ -81,7 +80,7 @@ def test_three_rounds_together_make_a_pattern_beside_the_warning_of_the_last() -
     rates = rated((HIGH, 5, 3), earlier=rounds((2, 5), (2, 5)))
     assert rates.action is Action.SYSTEMATIC_ALERT
     assert rules(rates) == ["RL-2", "RL-3"]
-    assert rates.actions == {Action.WARN_USER, Action.SYSTEMATIC_ALERT}
+    assert [hit.action for hit in rates.hits] == [Action.WARN_USER, Action.SYSTEMATIC_ALERT]
     assert rates.hits[1].message == "Systematic DISAGREE pattern: 7/15 (46.7%) across last 3 rounds."
 
 
@@ -167,33 +166,6 @@ def test_a_round_with_nothing_to_answer_is_allowed_under_any_settings() -> None:
 def test_the_defaults_are_those_of_a_project() -> None:
     """§16"""
     assert part_of(ProjectSettings(), RateSettings) == DEFAULTS
-
-
-# --- Lowering severities ----------------------------------------------------------------------------------
-
-
-def test_lowering_findings_below_mandatory_takes_the_rate_anew() -> None:
-    """§12 and the third example of the design: 4 of 4, then 2 of 2."""
-    listed = findings((HIGH, 3, 3), (CRITICAL, 1, 1))
-    assert tally(7, listed) == Tally(7, 4, 4, 4)
-    for code in ("ISSUE-R6-001", "ISSUE-R6-002"):
-        listed = list(lowered(listed, code, LOW))
-    assert tally(7, listed) == Tally(7, 2, 2, 2)
-
-
-def test_lowering_to_another_mandatory_severity_leaves_the_conflict() -> None:
-    listed = lowered(findings((CRITICAL, 2, 2)), "ISSUE-R6-001", HIGH)
-    assert [finding.disagreed for finding in listed] == [True, True]
-
-
-def test_lowering_one_finding_leaves_the_others() -> None:
-    listed = findings((HIGH, 3, 3))
-    assert lowered(listed, "ISSUE-R6-002", LOW)[::2] == tuple(listed[::2])
-
-
-def test_a_project_whose_medium_findings_are_mandatory_keeps_their_conflicts() -> None:
-    listed = lowered(findings((HIGH, 1, 1)), "ISSUE-R6-001", MEDIUM, mandatory=["high", "medium"])
-    assert listed[0].disagreed is True
 
 
 # --- The card ---------------------------------------------------------------------------------------------

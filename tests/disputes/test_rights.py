@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from agents.models import Token, new_token, token_hash
+from agents.models import new_token, token_hash
 from disputes import cases, rulings
 from disputes.models import Conflict, Dispute
 from tasks.models import Finding, Project
@@ -19,6 +19,7 @@ from tests.factories import (
     create_run,
     create_submission,
     create_task,
+    create_token,
     create_user,
 )
 
@@ -182,7 +183,7 @@ def token_of(who: str, scene: Scene, cast: dict[str, User | None]) -> str:
         create_run(scene.task, who, token_hash=token_hash(secret))
         return secret
     user = cast[who]
-    return Token.mint(user, "laptop")[1] if user else ""
+    return create_token(user, "laptop")[1] if user else ""
 
 
 @pytest.mark.parametrize(("verb", "who", "status"), REST_CELLS)

@@ -22,9 +22,7 @@ from disputes.protocol.rollback import (
     Wanted,
     adjustments,
     may_roll_back,
-    notice,
     offered,
-    plan,
     reapplied,
 )
 
@@ -194,63 +192,8 @@ def test_every_option_has_its_words() -> None:
 
 # --- What it takes back -----------------------------------------------------------------------------------
 
-STATES = {
-    0: {"GAP-QA-001": G.OPEN},
-    1: {"GAP-QA-001": G.NEEDS_REVISION},
-    2: {"GAP-QA-001": G.ACCEPTED, "GAP-QA-002": G.OPEN},
-    3: {"GAP-QA-001": G.RESOLVED, "GAP-QA-002": G.PROPOSED, "GAP-QA-003": G.OPEN},
-}
-DECISIONS = {"DEC-QA-001": 1, "DEC-QA-002": 2, "DEC-QA-003": 3}
-
-
-@pytest.mark.parametrize(
-    ("round_", "rounds", "gone", "decisions"),
-    [
-        (3, (3,), ("GAP-QA-003",), ("DEC-QA-003",)),
-        (2, (2, 3), ("GAP-QA-002", "GAP-QA-003"), ("DEC-QA-002", "DEC-QA-003")),
-        (1, (1, 2, 3), ("GAP-QA-002", "GAP-QA-003"), ("DEC-QA-001", "DEC-QA-002", "DEC-QA-003")),
-    ],
-)
-def test_states_and_rulings_are_those_of_the_round_before(
-    round_: int, rounds: tuple[int, ...], gone: tuple[str, ...], decisions: tuple[str, ...]
-) -> None:
-    # RB-2
-    made = plan(round_, 3, STATES, DECISIONS)
-
-    assert (made.rounds, made.restored_to) == (rounds, round_ - 1)
-    assert made.states == STATES[round_ - 1]
-    assert (made.gone, made.decisions) == (gone, decisions)
-
-
-def test_what_is_not_kept_cannot_be_restored() -> None:
-    with pytest.raises(KeyError):
-        plan(3, 3, {3: STATES[3]}, {})
-
-
-@given(st.integers(1, 3))
-def test_every_gap_of_today_is_restored_or_gone(round_: int) -> None:
-    # RB-2: nothing is deleted
-    made = plan(round_, 3, STATES, DECISIONS)
-
-    assert {*made.states, *made.gone} == set(STATES[3])
-    assert len(made.decisions) == sum(at >= round_ for at in DECISIONS.values())
-
 
 SEEN = Seen(Pattern.SCOPE_DRIFT, "not assigned: GAP-QA-009", "Your gaps are GAP-QA-001, no others.")
-
-
-def test_the_notice_says_what_was_archived_and_why() -> None:
-    # RB-2
-    lines = notice(plan(2, 3, STATES, DECISIONS), "The form was wrong\n## three times", 2, [SEEN])
-
-    assert "Rounds 2 to 3 were archived." in lines
-    assert "Reason: The form was wrong ## three times" in lines
-    assert "Attempt: 2" in lines
-    assert "- SCOPE_DRIFT: not assigned: GAP-QA-009" in lines
-
-
-def test_the_notice_of_one_round_names_it() -> None:
-    assert "Round 3 was archived." in notice(plan(3, 3, STATES, DECISIONS), "x", 1)
 
 
 def test_an_adjustment_is_said_once() -> None:

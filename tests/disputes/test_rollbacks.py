@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from agents import orchestrator, prompts
-from agents.models import Run, Token, new_token, token_hash
+from agents.models import Run, new_token, token_hash
 from agents.runtime import starting
 from disputes import cases, followup, intake, rollbacks, root_causes, rulings
 from disputes.models import Conflict, Decision, Flag
@@ -27,6 +27,7 @@ from tests.factories import (
     create_run,
     create_submission,
     create_task,
+    create_token,
     sha,
 )
 
@@ -559,7 +560,7 @@ def test_a_finding_is_not_tied_to_one_that_was_taken_back(task: Task, lea: User)
 def test_the_prompt_says_what_was_taken_back_and_why(disputed: Task, lea: User) -> None:
     before = create_run(disputed, round=2, status="ended", outcome="nothing", ended_at="2026-01-01T00:00:00Z")
     back_to(disputed, 1, lea, "It hammers the server.")
-    text = prompts.render(create_run(disputed, round=2, seat="coder"), prompts.Material(), [])
+    text = prompts.compose(create_run(disputed, round=2, seat="coder"), prompts.Material(), []).text
     assert "took this task back to the end of round 1" in text
     assert "It hammers the server." in text
     assert "An earlier run of this round" not in text
@@ -570,7 +571,7 @@ def test_the_prompt_after_the_next_hand_in_says_nothing_of_it(disputed: Task, le
     back_to(disputed, 1, lea)
     hand_in(disputed, DONE)
     review(disputed, [{"title": "New", "severity": "high"}])
-    text = prompts.render(create_run(disputed), prompts.Material(), [])
+    text = prompts.compose(create_run(disputed), prompts.Material(), []).text
     assert "Rounds were taken back" not in text
 
 
@@ -842,7 +843,7 @@ def test_the_admin_leads_there(client: Client, disputed: Task, lea: User, vera: 
 
 
 def ask(task: Task, user: User, verb: str, **body: Any) -> Any:
-    _, secret = Token.mint(user, "laptop")
+    _, secret = create_token(user, "laptop")
     return Client().post(
         f"/api/v1/tasks/{task.ref}/{verb}/", body, content_type="application/json",
         headers={"Authorization": f"Bearer {secret}", "Idempotency-Key": f"{user.pk}-{verb}"},

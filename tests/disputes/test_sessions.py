@@ -1,8 +1,10 @@
 """A session walked through: what is due when, what is answered, and what nobody answered (H1-a, H1-b)."""
 
+from collections.abc import Iterable
+
 import pytest
 
-from disputes.protocol.sessions import ResponseTurn, ReviewTurn, Session, Turn, codes_of, walk_session
+from disputes.protocol.sessions import ResponseTurn, ReviewTurn, Session, Turn, walk_session
 from disputes.protocol.suspicion import Watched
 from tasks.states import Severity
 
@@ -26,6 +28,11 @@ def document(gap: str, body: str = "", round_: int = 2) -> ResponseTurn:
 
 def walk(*turns: Turn) -> Session:
     return walk_session(turns)
+
+
+def codes_of(session: Session, indexes: Iterable[int]) -> tuple[str, ...]:
+    """The names of these findings: their codes, or #n for one without."""
+    return tuple(session.findings[at].code or f"#{session.findings[at].ordinal}" for at in sorted(indexes))
 
 
 def told(session: Session, step: int) -> dict[str, tuple[str, ...]]:

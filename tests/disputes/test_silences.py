@@ -12,6 +12,7 @@ from disputes.protocol.reviews import read_review
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Submission, Task
+from tests.disputes.prompt_lines import told
 from tests.factories import create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -103,11 +104,6 @@ def levels() -> dict[str, str]:
 
 def kinds(task: Task) -> list[str]:
     return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
-
-
-def told(task: Task) -> str:
-    """What the next coder's prompt begins with."""
-    return "\n".join(rulings.lines_for_coder(rulings.rulings_for_prompt(fresh(task))))
 
 
 def asked(task: Task, tom: User, option: str = "ask") -> Conflict:

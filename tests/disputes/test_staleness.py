@@ -11,12 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents.models import Token
 from disputes import cases, staleness
 from disputes.models import Dispute
 from disputes.pages.insights import open_now
 from tasks.models import Project
-from tests.factories import create_project, create_task
+from tests.factories import create_project, create_task, create_token
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +53,7 @@ def test_each_project_says_when_a_dispute_is_stale_everywhere(
     client: Client, tom: User, projects: list[Project], stale: set[str]
 ) -> None:
     api = APIClient()
-    api.credentials(HTTP_AUTHORIZATION=f"Bearer {Token.mint(tom, 'script')[1]}")
+    api.credentials(HTTP_AUTHORIZATION=f"Bearer {create_token(tom, 'script')[1]}")
     reply = api.get("/api/v1/disputes/?stale=1").json()
     assert {row["ref"] for row in reply["results"]} == stale
     assert reply["stale_after_days"] is None

@@ -16,10 +16,8 @@ from disputes.protocol.stuck import (
     is_follow_up,
     is_security,
     needs_human,
-    of_run,
     repeating_rounds,
     returns_to,
-    reviewer_undoes,
     undoes,
 )
 from tests.own_time import linear_time
@@ -166,14 +164,6 @@ def test_a_request_on_another_subject_takes_nothing_back(earlier: str, request_:
     assert undoes(request_, earlier) is False
 
 
-def test_taking_back_needs_the_same_place() -> None:
-    """§24: the reviewer asks to undo its own earlier request"""
-    words = ("Add a cache for the rates.", "Remove the cache for the rates.")
-    assert reviewer_undoes(words[1], "src/a.py:10", words[0], "src/a.py:12") is True
-    assert reviewer_undoes(words[1], "src/b.py:10", words[0], "src/a.py:12") is False
-    assert reviewer_undoes(words[1], "", words[0], "src/a.py:12") is False
-
-
 def test_taking_back_a_request_that_was_carried_out_is_a_conflict() -> None:
     """§24"""
     add = turn(1, ADDRESSED, touched=True, request="Add a cache for the rates.")
@@ -312,22 +302,6 @@ def test_a_coder_that_disagrees_is_in_a_dispute_whatever_it_lacks() -> None:
     assert classes(lacks) == (Stuck.TRUE_DISPUTE, Step.CONFLICT)
 
 
-# --- Infrastructure ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("outcome", ["crash", "lost", "silent", "wall", "refused", "quota"])
-def test_a_broken_run_is_tried_again_and_is_no_rejection(outcome: str) -> None:
-    """§24"""
-    found = of_run(outcome, 2)
-    assert found is not None
-    assert (found.kind, found.step, found.whose) == (Stuck.INFRASTRUCTURE, Step.RETRY, Whose.PROGRAM)
-
-
-@pytest.mark.parametrize("outcome", ["handed_in", "nothing", "stopped", ""])
-def test_other_ends_of_a_run_say_something_about_the_work(outcome: str) -> None:
-    assert of_run(outcome, 2) is None
-
-
 # --- Rounds that repeat -----------------------------------------------------------------------------------
 
 
@@ -369,12 +343,10 @@ def test_every_class_says_whose_turn_it_is() -> None:
         diagnose([turn(1, DECLINED)]),
         diagnose([turn(1, SILENT, touched=False), turn(2)]),
         diagnose([turn(1, "", answer_text="I have no access.")]),
-        of_run("crash", 1),
     ]
     lines = [each.line("demo-1") for each in found if each]
     assert [line.partition(". ")[2] for line in lines] == [
         "A human's turn: rule.", "The coder's turn.", "A human's turn: lend a hand.",
-        "The program's turn: it tries again.",
     ]  # fmt: skip
     assert all(", since round 1. " in line for line in lines)
 

@@ -1,14 +1,10 @@
-"""Option C by rule (§14: S1 to S3), what is recommended and what it costs, and the order of the queue."""
-
-import random
+"""Option C by rule (§14: S1 to S3), what is recommended and what it costs."""
 
 import pytest
 
 from disputes.protocol.advice import (
     Judged,
     JudgeVerdict,
-    Queued,
-    queue_order,
     recommend,
     settles_itself,
     trade_off,
@@ -18,7 +14,6 @@ from disputes.protocol.synthesis import (
     Source,
     Synthesis,
     Views,
-    chosen_synthesis,
     handed_in,
     synthesise,
 )
@@ -179,12 +174,6 @@ def test_nothing_handed_in_is_no_synthesis() -> None:
     assert handed_in(" \n", source=Source.HUMAN) is None
 
 
-def test_what_was_handed_in_last_goes_before_a_rule() -> None:
-    views = Views("The limit", "Use 5.")
-    assert chosen_synthesis(views, [HALF, BOTH]) == BOTH
-    assert getattr(chosen_synthesis(views), "rule", "") == "S2"
-
-
 # --- What is recommended ----------------------------------------------------------------------------------
 
 
@@ -272,45 +261,19 @@ def test_what_takes_no_side_has_no_price() -> None:
 
 
 @pytest.mark.parametrize(
-    ("severity", "precedents", "enabled", "settled"),
+    ("severity", "precedents", "settled"),
     [
-        (LOW, [B, B, B], True, True),
-        (LOW, [A, B, B, B], True, True),
-        (LOW, [B, B, B], False, False),  # off by default
-        (LOW, [B, B], True, False),
-        (LOW, [B, B, B, A], True, False),
-        (LOW, [B, C, B], True, False),
-        (MEDIUM, [B, B, B], True, False),
-        (CRITICAL, [B, B, B], True, False),
+        (LOW, [B, B, B], True),
+        (LOW, [A, B, B, B], True),
+        (LOW, [B, B], False),
+        (LOW, [B, B, B, A], False),
+        (LOW, [B, C, B], False),
+        (MEDIUM, [B, B, B], False),
+        (CRITICAL, [B, B, B], False),
     ],
 )
 def test_only_low_conflicts_with_a_pattern_of_rulings_settle_themselves(
-    severity: Severity, precedents: list[Option], enabled: bool, settled: bool
+    severity: Severity, precedents: list[Option], settled: bool
 ) -> None:
     """§14: low_auto_resolve"""
-    assert settles_itself(severity, precedents, enabled=enabled) is settled
-
-
-# --- The queue --------------------------------------------------------------------------------------------
-
-
-def test_the_queue_goes_by_severity_then_round() -> None:
-    """Vector 33"""
-    r5, r3, r2 = Queued(CRITICAL, 5, 2, "", 1), Queued(HIGH, 3, 1, "", 2), Queued(HIGH, 2, 4, "", 3)
-    assert queue_order([r3, r2, r5]) == [r5, r2, r3]
-
-
-def test_the_queue_goes_on_by_number_time_and_key() -> None:
-    """§14: ids may be missing"""
-    expected = [
-        Queued(HIGH, 2, 1, "2026-01-09T10:00:00Z", 9),
-        Queued(HIGH, 2, 2, "2026-01-08T10:00:00Z", 8),
-        Queued(HIGH, 2, None, "2026-01-01T10:00:00Z", 7),
-        Queued(HIGH, 2, None, "2026-01-02T10:00:00Z", 3),
-        Queued(HIGH, 2, None, "2026-01-02T10:00:00Z", 4),
-        Queued(MEDIUM, 1, 1, "", 1),
-        Queued(LOW, 1, 1, "", 2),
-    ]
-    mixed = list(expected)
-    random.Random(7).shuffle(mixed)
-    assert queue_order(mixed) == expected
+    assert settles_itself(severity, precedents) is settled

@@ -7,14 +7,21 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from agents.models import Token, new_token, token_hash
+from agents.models import new_token, token_hash
 from disputes import cases, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.synthesis import Source
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Event, Project
-from tests.factories import create_finding, create_review, create_run, create_submission, create_task
+from tests.factories import (
+    create_finding,
+    create_review,
+    create_run,
+    create_submission,
+    create_task,
+    create_token,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -274,7 +281,7 @@ def post(client: APIClient, ref: str, key: str = "", **body: Any) -> Any:
 
 
 def client_of(user: User) -> APIClient:
-    return client_with(Token.mint(user, "script")[1])
+    return client_with(create_token(user, "script")[1])
 
 
 @pytest.mark.parametrize("name", ["dispute", "conflict", "task"])

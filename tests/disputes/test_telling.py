@@ -12,6 +12,8 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.options import NOT_FOR_THE_CODER, Kind, offered
 from tasks.events import SYSTEM
 from tasks.models import Answer, Finding, Project, Rollback, Submission, Task
+from tests.disputes.prompt_lines import told as told_of_rulings
+from tests.disputes.prompt_lines import worded
 from tests.factories import (
     create_agent,
     create_finding,
@@ -64,13 +66,13 @@ def told_coder(task: Task) -> str:
     """The whole prompt of the next coder."""
     task.refresh_from_db()
     run = create_run(task, agent=create_agent(), **OVER)
-    return prompts.render(run, prompts.Material(), rulings.rulings_for_prompt(task))
+    return prompts.compose(run, prompts.Material(), rulings.rulings_for_prompt(task)).text
 
 
 def told_reviewer(task: Task) -> str:
     task.refresh_from_db()
     run = create_run(task, "reviewer", agent=create_agent("reviewer"), sha=last(task).sha, **OVER)
-    return prompts.render(run, prompts.Material(), rulings.rulings_for_prompt(task))
+    return prompts.compose(run, prompts.Material(), rulings.rulings_for_prompt(task)).text
 
 
 # --- Waived, put off, noted -------------------------------------------------------------------------------
@@ -224,7 +226,7 @@ def test_the_coder_is_told_of_what_concerns_it_only(task: Task, tom: User, kind:
     origin = {"alert": "rate", "hands": "blocked"}.get(kind, "disagree")
     Task.objects.filter(pk=task.pk).update(status="disputed")
     decision = rule(opened(task, kind, origin=origin), option, tom, "My very words.")
-    lines = rulings.lines_for_coder([decision])
+    lines = worded([decision]).splitlines()
     assert bool(lines) == (option not in NOT_FOR_THE_CODER)
     assert ("   Ruling: My very words." in lines) == bool(lines)
     if not rulings.rulings_for_prompt(task):
@@ -261,7 +263,7 @@ def test_a_ruling_stays_until_the_review_has_seen_it(task: Task, tom: User) -> N
 def test_a_project_without_tasks_ruled_on_says_nothing(db: None) -> None:
     task = create_task(create_project())
     assert rulings.settled_lines(task) == []
-    assert rulings.lines_for_coder(rulings.rulings_for_prompt(task)) == []
+    assert told_of_rulings(task) == ""
     task.start(actor=SYSTEM)
     assert told_coder(task).startswith("# Task")
 

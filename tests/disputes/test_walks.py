@@ -13,7 +13,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from disputes import cases, flags, followup, intake, rates, rollbacks, rulings, silences, stuck
+from disputes import cases, flags, followup, intake, rollbacks, rulings, silences, stuck
 from disputes.models import Conflict, Decision, Flag, HeuristicScore
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import read_review
@@ -24,6 +24,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Finding, Project, StaleTask, Submission, Task
 from tasks.states import MOVES, IllegalMove, Status
+from tests.disputes.prompt_lines import told
 from tests.factories import create_project, create_section, create_submission, create_task, create_user
 
 CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
@@ -431,8 +432,7 @@ def answerable(walk: Walk) -> str:
     task = walk.task
     settled = intake.settled_findings(task)
     due = [finding.origin.pk for finding in intake.findings_to_answer(task)]
-    rates.tallies(task)
-    rulings.lines_for_coder(rulings.rulings_for_prompt(task))
+    told(task)
     rulings.settled_lines(task)
     if len(due) != len(set(due)):
         return f"a point is asked twice: {due}"

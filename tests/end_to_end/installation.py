@@ -116,8 +116,8 @@ class Installation:
         """A personal token of the admin, for `steroids` here and in copies."""
         made = self.manage(
             "shell", "--no-imports", "-c",
-            "from django.contrib.auth.models import User; from agents.models import Token; "
-            "print(Token.mint(User.objects.get(username='admin'), 'tests')[1])",
+            "from django.contrib.auth.models import User; from tests.factories import create_token; "
+            "print(create_token(User.objects.get(username='admin'), 'tests')[1])",
         )  # fmt: skip
         (self.home / "token").write_text(re.search(r"stx_\S+", made.stdout)[0])  # type: ignore[index]
 

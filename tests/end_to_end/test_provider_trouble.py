@@ -142,7 +142,7 @@ def test_another_account_of_the_tier_steps_in(loop: Loop, project: Project, tmp_
     assert [(run.agent_label, run.outcome) for run in coder_runs(task)] == [
         ("cx-one", "provider"), ("cx-two", "handed_in"),
     ]  # fmt: skip
-    assert pauses.paused_accounts() == {"cx-one"}
+    assert pauses.paused().keys() == {"cx-one"}
     assert not Run.objects.filter(is_counted=True).exists()
 
 
@@ -185,7 +185,7 @@ def test_a_sign_in_that_is_not_there_pauses_and_costs_nothing(
     run = Run.objects.get(task=task, role="coder")
     assert (run.outcome, run.error_class, run.is_counted) == ("provider", "sign_in", False)
     assert "the variable NO_SUCH_KEY_HERE is not set" in run.reason
-    assert pauses.paused_accounts() == {"cx"}
+    assert pauses.paused().keys() == {"cx"}
 
 
 def test_a_command_that_waits_for_ever_is_given_up(loop: Loop, project: Project, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from django.utils import timezone
 from agents.models import Agent, Host, Prompt, ProviderPause, Run, Token, new_token, token_hash
 from disputes.models import Bulk, Channel, Decision, Delivery, Dispute, Opinion, SavedView
 from tasks.models import Comment, Project, Section, Task
-from tests.factories import create_agent, create_project, create_run, create_task, create_user
+from tests.factories import create_agent, create_project, create_run, create_task, create_token, create_user
 from tests.filling import fill
 from tests.hostile import Filler
 
@@ -156,7 +156,7 @@ def scene(ledger: Project, lea: User, tom: User, otto: User) -> Scene:
             run.opinion = Opinion.objects.create(conflict=dispute.conflicts.first(), kind=role)
             run.save(update_fields=["opinion"])
     elsewhere = create_agent("coder", provider="pull", settings={})
-    tokens |= {"token": Token.mint(tom, "laptop")[1], "agent": Token.mint_for(elsewhere, "far")[1]}
+    tokens |= {"token": create_token(tom, "laptop")[1], "agent": Token.mint_for(elsewhere, "far")[1]}
     tokens["pulled"] = new_token()
     pulled = create_run(
         dispute.task,

@@ -36,6 +36,7 @@ from tests.factories import (
     create_section,
     create_submission,
     create_task,
+    create_token,
     create_user,
     sha,
 )
@@ -608,7 +609,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(client: Client, vera: U
 def test_everybody_withdraws_own_tokens_and_superusers_all(
     client: Client, lea: User, vera: User, root: User
 ) -> None:
-    hers, other = Token.mint(lea, "ci")[0], Token.mint(vera, "laptop")[0]
+    hers, other = create_token(lea, "ci")[0], create_token(vera, "laptop")[0]
     as_user(client, vera)
     assert client.post(page("agents.token", "delete", other.pk), {"post": "yes"}).status_code == 302
     client.post(page("agents.token", "delete", hers.pk), {"post": "yes"})
@@ -621,12 +622,13 @@ def test_everybody_withdraws_own_tokens_and_superusers_all(
 def test_a_run_shows_its_prompt_and_log_and_no_hash_of_its_token(
     client: Client, ledger: Project, vera: User
 ) -> None:
-    run = create_run(create_task(ledger), token_hash="7" * 64)
+    run = create_run(create_task(ledger), token_hash="7" * 64, error_class="quota")
     Prompt.objects.create(run=run, text="<b>Do it</b>")
     Output.objects.create(run=run, seq=0, text="all green")
     html = as_user(client, vera).get(page("agents.run", "change", run.pk)).content.decode()
     assert "&lt;b&gt;Do it&lt;/b&gt;" in html
     assert "all green" in html
+    assert "quota" in html
     assert "7" * 64 not in html
 
 
@@ -660,6 +662,8 @@ def test_runs_of_a_task_are_listed_for_its_project_only(client: Client, ledger: 
     create_run(create_task(create_project("secret")))
     response = as_user(client, tom).get(page("agents.run", "changelist"), {"of": "ledger"})
     assert list(response.context["cl"].result_list) == [run]
+    by_trouble = client.get(page("agents.run", "changelist"), {"of": "ledger", "error_class": "quota"})
+    assert list(by_trouble.context["cl"].result_list) == []
     assert Run.objects.count() == 2
 
 

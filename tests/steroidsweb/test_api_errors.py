@@ -16,9 +16,9 @@ from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from agents.api.throttling import RunThrottle
-from agents.models import Run, Token, new_token, token_hash
+from agents.models import Run, new_token, token_hash
 from tasks.models import Comment, Event, Project, Task
-from tests.factories import create_run, create_task
+from tests.factories import create_run, create_task, create_token
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +35,7 @@ def task(ledger: Project) -> Task:
 def client(tom: User) -> APIClient:
     """A triager's script; a fault of the server is a reply, as on the wire."""
     client = APIClient(raise_request_exception=False)
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {Token.mint(tom, 'script')[1]}")
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {create_token(tom, 'script')[1]}")
     return client
 
 

@@ -14,12 +14,11 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from agents.api.throttling import UnknownTokenThrottle
-from agents.models import Token
 from steroidsweb import sign_in
 from steroidsweb.env import env_networks
 from steroidsweb.models import SignInTries
 from tasks.addresses import address_of
-from tests.factories import create_user
+from tests.factories import create_token, create_user
 
 LOGIN = "/admin/login/?next=/queue/"
 HERE, ELSEWHERE = "203.0.113.7", "198.51.100.9"
@@ -235,7 +234,7 @@ def test_an_address_with_many_unknown_tokens_is_told_to_wait_and_a_good_one_goes
     lea: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(UnknownTokenThrottle, "rate", "5/min", raising=False)
-    _, secret = Token.mint(lea, "laptop")
+    _, secret = create_token(lea, "laptop")
 
     def ask(token: str, address: str = HERE) -> Any:
         return Client(REMOTE_ADDR=address).get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"})

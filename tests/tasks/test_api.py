@@ -11,7 +11,7 @@ from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from agents.models import Token, new_token, token_hash
+from agents.models import new_token, token_hash
 from disputes import cases
 from disputes.models import Conflict
 from tasks import api, idempotency
@@ -24,6 +24,7 @@ from tests.factories import (
     create_section,
     create_submission,
     create_task,
+    create_token,
     sha,
 )
 
@@ -38,7 +39,7 @@ def client_with(secret: str) -> APIClient:
 
 def client_of(user: User) -> APIClient:
     """A script with the person's token."""
-    return client_with(Token.mint(user, "script")[1])
+    return client_with(create_token(user, "script")[1])
 
 
 def client_of_run(task: Task, role: str = "coder") -> APIClient:
