@@ -82,7 +82,7 @@ def _in_open_conflict(finding: Finding) -> bool:
 
 
 def disagree(submission: Submission, finding: Finding, block: Disagreement, *, actor: Actor) -> Conflict:
-    """A declined mandatory finding opens its conflict at once (ARB-5, MODELS 23)."""
+    """A declined mandatory finding opens its conflict at once (DIS-1)."""
     return cases.open_conflict(
         submission.task,
         kind=Conflict.Kind.DISAGREEMENT,

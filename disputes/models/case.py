@@ -391,7 +391,7 @@ class Decision(models.Model):
 
 
 class Flag(models.Model):
-    """Suspected silent disagreement on one finding: evidence and a level, never a verdict (§13)."""
+    """Suspected silent disagreement on one finding: evidence and a level, never a verdict (SIL-10)."""
 
     class Level(models.TextChoices):
         LOG = "log"
@@ -434,7 +434,7 @@ class Flag(models.Model):
 
 
 class HeuristicScore(models.Model):
-    """How often people confirmed and how often they refused what one heuristic flagged (A5)."""
+    """How often people confirmed and how often they refused what one heuristic flagged (SIL-14)."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="heuristic_scores")
     heuristic = models.CharField(max_length=4)

@@ -1,4 +1,4 @@
-"""Documents of ours that show the form, where they come from, and how they are cut to a budget (§7)."""
+"""Documents that show the form, where they come from, how they are cut to a budget (EX-1 to EX-6)."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

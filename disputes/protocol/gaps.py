@@ -1,4 +1,4 @@
-"""The life of a gap: its states, its moves, and what counts as open (§4). In a project a gap is a task."""
+"""The life of a gap: its states, its moves, and what counts as open. In a project a gap is a task."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -348,7 +348,7 @@ GAP_OF_TASK: tuple[tuple[Status, str, GapState], ...] = (
     (Status.DEFERRED, "", GapState.USER_DEFERRED),
     (Status.FAILED, "", GapState.BLOCKED_EXTERNAL),
     (Status.DISPUTED, "needs_hands", GapState.BLOCKED_EXTERNAL),
-    # A shipped dispute is no gap any more: only its conflict is left, and that has gates of its own (§11).
+    # A shipped dispute is no gap any more: only its conflict is left, and that has gates of its own (END-7).
     (Status.DISPUTED, "landed", GapState.RESOLVED),
     (Status.DISPUTED, "shipped", GapState.ACCEPTED),
     (Status.DISPUTED, "", GapState.BLOCKED),

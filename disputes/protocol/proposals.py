@@ -1,4 +1,4 @@
-"""Reading an engineer's document of a spec round: its sections by gap, and what it says besides (§6)."""
+"""Reading an engineer's document of a spec round: its sections by gap, and what it says besides (VAL-12)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

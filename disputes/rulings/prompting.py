@@ -79,7 +79,7 @@ def _lowered(task: Task) -> Iterable[tuple[Finding, str]]:
 
 
 def _noted(task: Task) -> Iterable[tuple[Finding, str]]:
-    """What came up on lines that the last review had before it (§24)."""
+    """What came up on lines that the last review had before it (STK-4)."""
     for finding in _standing(task).filter(is_follow_up=True):
         yield finding, "noted as a follow-up"
 

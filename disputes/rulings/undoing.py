@@ -168,7 +168,7 @@ def _newer(conflict: Conflict) -> QuerySet[Conflict]:
 
 
 def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
-    """Open a new conflict that names the ruled one (MODELS 29). Raises Refused: no_right, text_missing."""
+    """Open a new conflict that names the ruled one (DEC-9). Raises Refused: no_right, text_missing."""
     old = decision.conflict
     if old.dispute.task is None:
         raise Refused("used", f"{old.ref} is about a whole project; the next checkpoint asks again.")

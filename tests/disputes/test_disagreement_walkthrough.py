@@ -512,7 +512,7 @@ def argued(ledger: Project) -> Conflict:
 
 def test_example_1_both_positions_are_quoted_and_a_rule_proposes_c(argued: Conflict, person: Person) -> None:
     """S1 reads "complexity"."""
-    assert (argued.origin, argued.synthesis_by) == ("disagree", "rule S1")
+    assert (argued.origin, argued.synthesis_by) == ("disagree", "rule on complexity")
     in_order(
         person.presented(argued),
         "### Conflict: ISSUE-R1-001",
@@ -526,7 +526,7 @@ def test_example_1_both_positions_are_quoted_and_a_rule_proposes_c(argued: Confl
         "**Alternative:** Files at once; calls to services wait, once there are any.",
         "**Synthesized Option (Option C):** [RECOMMENDED]",
         "> Implement this as optional or configurable",
-        "**Proposed by:** rule S1",
+        "**Proposed by:** rule on complexity",
     )
     assert "NOTE:" not in person.presented(argued)
 

@@ -265,7 +265,7 @@ def test_the_end_is_an_event(ledger: Project, lea: User) -> None:
     end(ledger, "complete", lea, checked=CHECKED, reason="Done.")
     event = Event.objects.get(project=ledger, kind="project_ended")
     assert (event.label, event.note, event.data["exit"], event.data["step"]) == (
-        "Lea Lindt", "Done.", "complete", "T2",
+        "Lea Lindt", "Done.", "complete", "END-3",
     )  # fmt: skip
 
 

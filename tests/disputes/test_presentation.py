@@ -23,7 +23,7 @@ def conflict(**kwargs: Any) -> Presented:
         "gap": "ledger-214 Call politely", "offers": (A, B, C, D),
         "reviewer": "Wait 1, 2, 4 seconds.", "impact": "A dead server is hammered.",
         "coder": "Retry at once.", "rationale": "Files answer at once.",
-        "synthesis": "Files at once, servers with a pause.", "synthesis_by": "rule S1",
+        "synthesis": "Files at once, servers with a pause.", "synthesis_by": "rule on complexity",
     }  # fmt: skip
     return Presented(**(values | kwargs))
 
@@ -63,7 +63,7 @@ def test_a_conflict_reads_as_in_the_design() -> None:
         "**Synthesized Option (Option C):** [RECOMMENDED]\n"
         "> Files at once, servers with a pause.\n"
         "\n"
-        "**Proposed by:** rule S1\n"
+        "**Proposed by:** rule on complexity\n"
         "\n"
         "**Trade-off:** Two ways to document.\n"
         "\n"

@@ -277,29 +277,29 @@ WARNING = State.DIVERGENCE_WARNING
 @pytest.mark.parametrize(
     ("standing", "step", "following"),
     [
-        (Standing(OPEN, asked=Ask.ABANDON), "T0", Next.END),
-        (Standing(DONE, [conflict(CRITICAL)], ready=True), "T1", Next.CONFLICTS),
-        (Standing(DONE, [conflict(HIGH)], ready=True), "T2", Next.CONFLICTS),
-        (Standing(DONE, [conflict(MEDIUM), conflict(LOW), conflict(None)], ready=True), "T2", Next.END),
-        (Standing(DONE), "T2", Next.FINAL_REVIEW),
-        (Standing(DONE, ready=False), "T2", Next.CONTINUE),
-        (Standing(DONE, ready=True), "T2", Next.END),
-        (Standing(DONE, asked=Ask.STOP), "T2", Next.FINAL_REVIEW),  # nothing is left: no gate to pass
-        (Standing(DONE, [conflict(HIGH)], asked=Ask.STOP), "T6", Next.GATES),
-        (Standing(DONE, [conflict(HIGH)], asked=Ask.ACCEPT), "T2", Next.CONFLICTS),  # no limit was reached
-        (Standing(OPEN, rounds=10), "T3", Next.MAX_ROUNDS),
-        (Standing(OPEN, rounds=11), "T3", Next.MAX_ROUNDS),
-        (Standing(OPEN, rounds=10, convergence=WARNING), "T3", Next.MAX_ROUNDS),
-        (Standing(OPEN, rounds=10, asked=Ask.STOP), "T3", Next.MAX_ROUNDS),
-        (Standing(OPEN, rounds=10, asked=Ask.ACCEPT), "T6", Next.GATES),
-        (Standing(OPEN, rounds=9, asked=Ask.ACCEPT), "T5", Next.CONTINUE),
-        (Standing(OPEN, convergence=WARNING), "T4", Next.DIVERGENCE),
-        (Standing(OPEN, convergence=WARNING, asked=Ask.STOP), "T4", Next.DIVERGENCE),
-        (Standing(OPEN, convergence=WARNING, asked=Ask.FORCE_COMPLETE), "T6", Next.GATES),
-        (Standing(OPEN, asked=Ask.FORCE_COMPLETE), "T5", Next.CONTINUE),
-        (Standing(OPEN), "T5", Next.CONTINUE),
-        (Standing(OPEN, [conflict(HIGH)]), "T5", Next.CONTINUE),
-        (Standing(OPEN, asked=Ask.STOP), "T6", Next.GATES),
+        (Standing(OPEN, asked=Ask.ABANDON), "END-1", Next.END),
+        (Standing(DONE, [conflict(CRITICAL)], ready=True), "END-2", Next.CONFLICTS),
+        (Standing(DONE, [conflict(HIGH)], ready=True), "END-3", Next.CONFLICTS),
+        (Standing(DONE, [conflict(MEDIUM), conflict(LOW), conflict(None)], ready=True), "END-3", Next.END),
+        (Standing(DONE), "END-3", Next.FINAL_REVIEW),
+        (Standing(DONE, ready=False), "END-3", Next.CONTINUE),
+        (Standing(DONE, ready=True), "END-3", Next.END),
+        (Standing(DONE, asked=Ask.STOP), "END-3", Next.FINAL_REVIEW),  # nothing is left: no gate to pass
+        (Standing(DONE, [conflict(HIGH)], asked=Ask.STOP), "END-7", Next.GATES),
+        (Standing(DONE, [conflict(HIGH)], asked=Ask.ACCEPT), "END-3", Next.CONFLICTS),  # no limit was reached
+        (Standing(OPEN, rounds=10), "END-4", Next.MAX_ROUNDS),
+        (Standing(OPEN, rounds=11), "END-4", Next.MAX_ROUNDS),
+        (Standing(OPEN, rounds=10, convergence=WARNING), "END-4", Next.MAX_ROUNDS),
+        (Standing(OPEN, rounds=10, asked=Ask.STOP), "END-4", Next.MAX_ROUNDS),
+        (Standing(OPEN, rounds=10, asked=Ask.ACCEPT), "END-7", Next.GATES),
+        (Standing(OPEN, rounds=9, asked=Ask.ACCEPT), "END-6", Next.CONTINUE),
+        (Standing(OPEN, convergence=WARNING), "END-5", Next.DIVERGENCE),
+        (Standing(OPEN, convergence=WARNING, asked=Ask.STOP), "END-5", Next.DIVERGENCE),
+        (Standing(OPEN, convergence=WARNING, asked=Ask.FORCE_COMPLETE), "END-7", Next.GATES),
+        (Standing(OPEN, asked=Ask.FORCE_COMPLETE), "END-6", Next.CONTINUE),
+        (Standing(OPEN), "END-6", Next.CONTINUE),
+        (Standing(OPEN, [conflict(HIGH)]), "END-6", Next.CONTINUE),
+        (Standing(OPEN, asked=Ask.STOP), "END-7", Next.GATES),
     ],
 )
 def test_the_procedure_step_by_step(standing: Standing, step: str, following: Next) -> None:
@@ -344,7 +344,7 @@ def test_a_gate_that_is_declined_goes_on() -> None:
     # T6
     result = decide(Standing(OPEN, asked=Ask.STOP, acknowledgement=Acknowledgement(declined=True)))
 
-    assert (result.next, result.step) == (Next.CONTINUE, "T6")
+    assert (result.next, result.step) == (Next.CONTINUE, "END-7")
 
 
 def test_at_the_hard_limit_there_is_nothing_to_extend() -> None:
@@ -407,7 +407,7 @@ def test_there_is_exactly_one_answer(standing: Standing) -> None:
     assert bool(result.refusals) is (result.next is Next.GATES)
     assert bool(result.conflicts) is (result.next is Next.CONFLICTS)
     assert result.exit is not Exit.MAX_ROUNDS
-    assert result.step in {f"T{number}" for number in range(7)}
+    assert result.step in {f"END-{number}" for number in range(1, 8)}
     assert decide(standing) == result
 
 
