@@ -452,8 +452,8 @@ def _rest(page: Report) -> Iterator[Figure]:
     yield _count("Hints", "all", "raised", page.flagged)
     yield _of("Hints", "all", "confirmed", page.flag_precision)
     for check in page.checks:
-        yield _count("Hints", check.name, "raised", check.raised)
-        yield _of("Hints", check.name, "confirmed", check.precision)
+        yield _count("Hints", check.label, "raised", check.raised)
+        yield _of("Hints", check.label, "confirmed", check.precision)
     mean = page.rejections_mean
     value = None if mean is None else round(mean, 2)
     yield Figure("Tasks", "completed", "rejections for each", value, "mean", page.completed)
