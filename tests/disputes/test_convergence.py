@@ -1,4 +1,4 @@
-"""Convergence and stall: every condition at its border (§10)."""
+"""Convergence and stall: every condition at its border."""
 
 import pytest
 from hypothesis import given
@@ -30,28 +30,27 @@ SETTINGS = st.builds(
 
 
 def test_vector_1_a_new_critical_gap_is_a_warning() -> None:
-    # §21, 1; C1
+    # CONV-1
     result = after_round([HIGH, MEDIUM], [CRITICAL])
 
     assert (result.weighted_net, result.state, result.rule) == (-10, WARNING, "CONV-1")
 
 
 def test_vector_2_minus_eight_with_threshold_eight_is_flat() -> None:
-    # §21, 2; §17, 13
     result = after_round([], [HIGH, HIGH])
 
     assert (result.weighted_net, result.state, result.flat) == (-8, FLAT, 1)
 
 
 def test_vector_3_minus_nine_is_divergence() -> None:
-    # §21, 3; C2
+    # CONV-2
     result = after_round([], [HIGH, HIGH, LOW])
 
     assert (result.weighted_net, result.state, result.rule) == (-9, WARNING, "CONV-2")
 
 
 def test_vector_4_two_flat_rounds_are_a_stall() -> None:
-    # §21, 4; C4, R3-001
+    # CONV-4
     first, second = history([([LOW], [LOW]), ([], [LOW])])
 
     assert (first.state, first.flat, first.stalled) == (FLAT, 1, False)
@@ -67,14 +66,12 @@ def test_a_round_that_says_nothing_counts_neither_way() -> None:
 
 
 def test_vector_5_progress_begins_the_count_anew() -> None:
-    # §21, 5
     results = history([([], []), ([LOW], []), ([], [])])
 
     assert [(each.state, each.flat) for each in results] == [(FLAT, 1), (CONVERGING, 0), (FLAT, 1)]
 
 
 def test_vector_6_both_figures_are_shown_where_they_disagree() -> None:
-    # §21, 6
     result = after_round([LOW] * 5, [CRITICAL])
 
     assert (result.net, result.weighted_net, result.state) == (4, -11, WARNING)

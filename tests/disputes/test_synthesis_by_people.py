@@ -1,4 +1,4 @@
-"""Option C as somebody hands it in: the verb, the form on the page, and over REST (§14)."""
+"""Option C as somebody hands it in: the verb, the form on the page, and over REST."""
 
 from typing import Any
 
