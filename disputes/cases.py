@@ -87,7 +87,7 @@ def open_conflict(
     effect: str = "",
     **more: Any,
 ) -> Conflict:
-    """Open one conflict in the task's dispute, which is made where there is none.
+    """Open one conflict in the task's dispute, which is made where there is none (DIS-4).
 
     A disagreement that the project's policy only logs is recorded as such and waits for nobody. Hints and
     alerts say their `effect` themselves: hold, or log where they ask without holding anything.

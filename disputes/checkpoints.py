@@ -117,7 +117,7 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
 
 
 def _resolved(project: Project, since: datetime) -> list[Task]:
-    """Tasks that were completed or cancelled since then, each counted once in its life (CNT-1)."""
+    """Tasks that were completed or cancelled since then, each once in its life (CNT-1, CNT-2)."""
     before = Event.objects.filter(task=OuterRef("pk"), to_status__in=SETTLED, at__lte=since).exclude(
         from_status__in=SETTLED
     )

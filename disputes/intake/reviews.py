@@ -43,7 +43,7 @@ def take_review(
     without: Collection[str] = (),
     vendor: str = "",
 ) -> Taken:
-    """Findings, conflicts and the task's move out of a review of a verified submission.
+    """Findings, conflicts and the task's move out of a review of a verified submission (GATE-3).
 
     The verb says approve or reject; a document that says worse wins, and an approval with a mandatory
     finding in it is none (ARB-3). While the reviews of others are `waiting_for`, the task stays where it is;

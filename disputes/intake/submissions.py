@@ -13,7 +13,7 @@ from tasks.models import Answer, Finding, Submission, Task
 
 
 def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
-    """The findings that the response names, by code. Raises Refused: unknown, unanswered or re-argued."""
+    """What the response names, by code (VAL-10). Raises Refused: unknown, unanswered or re-argued."""
     known = {finding.code: finding for finding in task.findings.standing().select_related("first")}
     due = findings_to_answer(task)
     problems = [

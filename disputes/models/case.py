@@ -28,7 +28,7 @@ class DisputeQuerySet(models.QuerySet["Dispute"]):
         return self.exclude(status=Dispute.Status.CLOSED)
 
     def in_order(self) -> "DisputeQuerySet":
-        """The queue's order: severity, tasks blocked, age since opened."""
+        """The queue's order: severity, tasks blocked, age since opened (OPT-8)."""
         return self.order_by("-severity_rank", "-blocks", "opened_at", "pk")
 
 

@@ -124,7 +124,7 @@ class Durations:
 
 
 def durations(started: float, completed: float, rounds: Iterable[tuple[float, float]]) -> Durations:
-    """Durations from times in seconds since one and the same moment; a round is its start and its end."""
+    """Durations (TIME-2) from seconds since one and the same moment; a round is its start and its end."""
     return Durations(completed - started, sum(end - begin for begin, end in rounds))
 
 

@@ -154,7 +154,7 @@ WORDS: dict[str, Option] = {
 
 
 def offered(kind: str, origin: str = "") -> tuple[Choice, ...]:
-    """What may be chosen on a card of this kind that is about this."""
+    """What may be chosen on a card of this kind that is about this (OPT-1)."""
     return BY_ORIGIN.get((Kind(kind), origin), OPTIONS[Kind(kind)])
 
 

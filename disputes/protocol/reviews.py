@@ -47,7 +47,7 @@ class ReadReview:
 
 
 def read_review(document: str | Mapping[str, Any]) -> ReadReview:
-    """A review out of Markdown or of its structured form.
+    """A review out of Markdown or of its structured form (VER-5).
 
     Raises DocumentError for a document that is too large, and for a malformed structure.
     """

@@ -143,7 +143,7 @@ class _Carrier(NamedTuple):
 
 
 def read_start(line: Line) -> Start | None:
-    """What a line that states something is as the first line of a finding; None where it cannot be one."""
+    """What a line is as the first line of a finding (FND-1, ARB-1); None where it cannot be one."""
     text = line.text
     stripped = text.lstrip(" \t")
     first = stripped[:1]

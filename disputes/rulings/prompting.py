@@ -15,7 +15,7 @@ LINE_MAX, REASON_MAX = 300, 300
 
 
 def rulings_for_prompt(task: Task) -> list[Decision]:
-    """The rulings that the next engineer prompt begins with: standing, in force, not yet carried out."""
+    """The rulings that the next engineer prompt begins with (DEC-1): in force, not yet carried out."""
     return list(
         Decision.objects.standing()
         .filter(

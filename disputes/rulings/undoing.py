@@ -22,7 +22,7 @@ from tasks.states import MOVES, Status
 
 
 def undo(decision: Decision, *, user: Any) -> Conflict:
-    """Take a ruling back while no prompt has used it. Raises Refused: no_right, used, moved_on."""
+    """Take a ruling back while no prompt has used it (DEC-10). Raises Refused: no_right, used, moved_on."""
     conflict = decision.conflict
     if conflict.dispute.task is None:
         raise Refused("used", f"{conflict.ref} is about a whole project and was carried out at once.")

@@ -1,4 +1,4 @@
-"""Option C by rule (§14: S1 to S3), what is recommended and what it costs."""
+"""Option C by rule (OPT-2), what is recommended and what it costs."""
 
 import pytest
 
