@@ -286,6 +286,7 @@ class Conflict(models.Model):
 
 class DecisionQuerySet(models.QuerySet["Decision"]):
     def standing(self) -> "DecisionQuerySet":
+        """Rulings that hold: neither taken back nor archived with their round (DEC-8)."""
         return self.filter(revoked_at__isnull=True, archived_by__isnull=True)
 
     def unused(self) -> "DecisionQuerySet":
