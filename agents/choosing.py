@@ -167,7 +167,7 @@ def stage_of(task: Task, config: ProjectSettings) -> Stage:
 
 
 class Roster:
-    """Whose turn the tasks are: a constant number of queries, however many tasks there are."""
+    """Whose turn the tasks are (ARB-8): a constant number of queries, however many tasks there are."""
 
     def __init__(self, crew: Crew, tasks: Iterable[Task]) -> None:
         """`task.project` must be loaded."""

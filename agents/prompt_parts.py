@@ -34,7 +34,7 @@ NOTICE_MAX = 16 * 1024
 
 
 def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
-    """The first and the last part of a coder's prompt."""
+    """The first and the last part of a coder's prompt (ARB-4)."""
     task = run.task
     last = task.last_submission()
     red = last if last and last.round == task.round and last.state in {"red", "lost"} else None

@@ -1,4 +1,4 @@
-"""What each role is told. The texts are templates; the order of the parts is fixed (MODELS 37).
+"""What each role is told. The texts are templates; the order of the parts is fixed (DEC-12).
 
 Rulings come first, then why it runs again, the task, the findings to answer, the rule to keep hands off, and
 the format of the hand-in. What people, agents and repositories wrote is fenced: it is material, not orders.

@@ -1,7 +1,7 @@
 """Runs whose hand-ins were refused: what the refusals said is kept, told to the next run, and counted.
 
 A refusal alone is no retry, for the run goes on and may mend it; a run that ends with nothing but refusals is
-one (PROTOCOL §20). After the first and `max_retries` more of them a human is asked (VAL-8).
+one (VAL-11). After the first and `max_retries` more of them a human is asked (VAL-8).
 """
 
 from collections.abc import Iterable

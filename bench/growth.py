@@ -82,7 +82,7 @@ def growths(largest: int) -> Iterator[dict[str, object]]:
             }  # fmt: skip
 
 
-# --- Silence: many findings against one response (§13) ------------------------------------------------------
+# --- Silence: many findings against one response ------------------------------------------------------------
 
 
 def watched(number: int, **about: str) -> Watched:

@@ -1,4 +1,4 @@
-"""Print what the calibrated silence finds in real review rounds, beside the literal rule (§13.2, §18).
+"""Print what the calibrated silence finds in real review rounds, beside the literal rule.
 
     python bench/silence.py
 

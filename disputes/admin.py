@@ -27,6 +27,7 @@ from disputes.models import (
     SavedView,
 )
 from disputes.protocol.scores import Score, heuristic_weight
+from disputes.protocol.suspicion import SEEN_AS
 from disputes.telling import sending
 from tasks.access import MAINTAIN, RULE, may, projects_for
 from tasks.admin.base import (
@@ -160,9 +161,9 @@ class FlagAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     def task(self, flag: Flag) -> str:
         return flag.submission.task.ref
 
-    @display(description="heuristics")
+    @display(description="what was seen")
     def seen(self, flag: Flag) -> str:
-        return ", ".join(flag.heuristics)
+        return ", ".join(SEEN_AS.get(name, name) for name in flag.heuristics)
 
 
 @admin.register(Opinion)
@@ -185,10 +186,14 @@ class OpinionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 class HeuristicScoreAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     """How far each kind of hint may be trusted in a project."""
 
-    list_display = ("heuristic", "project", "confirmed", "refused", "precision", "weight")
+    list_display = ("seen", "project", "confirmed", "refused", "precision", "weight")
     list_filter = (ProjectFilter, "heuristic")
     list_select_related = ("project",)
     search_fields = ("heuristic",)
+
+    @display(description="heuristic", ordering="heuristic")
+    def seen(self, score: HeuristicScore) -> str:
+        return SEEN_AS.get(score.heuristic, score.heuristic)
 
     @display(description="precision")
     def precision(self, score: HeuristicScore) -> str:

@@ -1,4 +1,4 @@
-"""Cards of a whole project: more comes up than gets done, or nothing moves (§10). And what people answer."""
+"""Cards of a whole project: more comes up than gets done, or nothing moves (CONV-7); and the answers."""
 
 import re
 from collections.abc import Collection, Iterable

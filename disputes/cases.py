@@ -22,7 +22,7 @@ from tasks.states import Severity, severity_rank, worst
 WITHDRAWN = "withdrawn"  # the event
 # What `refresh` writes; who holds it and how long it sleeps is written by people meanwhile.
 _FROM_CONFLICTS = ["status", "severity", "severity_rank", "question", "closed_at", "closed_reason"]
-# A task-level dispute without --severity takes it from its reason (MODELS 36).
+# A task-level dispute without --severity takes it from its reason (DIS-4).
 REASON_SEVERITY = {
     Conflict.Reason.SECURITY: Severity.HIGH,
     Conflict.Reason.ARCHITECTURE: Severity.HIGH,
@@ -46,7 +46,7 @@ def effect_of(project: Project, *, severity: str, reason: str, opened_as: str, h
     """hold, ship or log for a new conflict.
 
     A dispute by a reviewer, a security reason and an unheard side always hold: a label must not be a way
-    round the review (MODELS 26).
+    round the review (DIS-3).
     """
     if opened_as == "minor":
         return LOG
@@ -88,7 +88,7 @@ def open_conflict(
     effect: str = "",
     **more: Any,
 ) -> Conflict:
-    """Open one conflict in the task's dispute, which is made where there is none.
+    """Open one conflict in the task's dispute, which is made where there is none (DIS-4).
 
     A disagreement that the project's policy only logs is recorded as such and waits for nobody. Hints and
     alerts say their `effect` themselves: hold, or log where they ask without holding anything.
@@ -185,13 +185,13 @@ def _absorb_hints(finding: Finding, opened_as: str) -> list[str]:
 
 
 def _synthesis(views: Views) -> dict[str, Any]:
-    """Option C, where a rule finds one (§14)."""
+    """Option C, where a rule finds one (OPT-2)."""
     found = synthesise(views)
     if found is None:
         return {}
     return {
         "synthesis": found.proposal,
-        "synthesis_by": f"rule {found.rule}",
+        "synthesis_by": f"rule on {found.rule}",
         "synthesis_trade_off": found.trade_off,
         "synthesis_covers_both": found.covers_both,
     }

@@ -1,4 +1,4 @@
-"""The turns of a whole project, and whether it comes to an end (§10, MODELS 16). No task is moved here."""
+"""The turns of a whole project, and whether it comes to an end (CONV-6). No task is moved here."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -117,7 +117,7 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
 
 
 def _resolved(project: Project, since: datetime) -> list[Task]:
-    """Tasks that were completed or cancelled since then, each counted once in its life (CNT-1)."""
+    """Tasks that were completed or cancelled since then, each once in its life (CNT-1, CNT-2)."""
     before = Event.objects.filter(task=OuterRef("pk"), to_status__in=SETTLED, at__lte=since).exclude(
         from_status__in=SETTLED
     )
@@ -126,7 +126,7 @@ def _resolved(project: Project, since: datetime) -> list[Task]:
 
 
 def limits_of(project: Project) -> ConvergenceSettings:
-    """The thresholds of the project's settings; where it has none of its own, those for its size (§10)."""
+    """The thresholds of the project's settings; where it has none of its own, those for its size (CONV-5)."""
     config, apt = project.config, preset(initial_tasks(project))
     stall, divergence = config.stall_threshold, config.divergence_threshold
     return ConvergenceSettings(
@@ -144,7 +144,7 @@ def initial_tasks(project: Project) -> int:
 
 
 def rounds_allowed(project: Project) -> int:
-    """How many checkpoints the project may take before people are asked to go on or to end (§11)."""
+    """How many checkpoints the project may take before people are asked to go on or to end (END-4)."""
     return max_rounds(initial_tasks(project), part_of(project.config, TerminationSettings))
 
 

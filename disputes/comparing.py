@@ -1,4 +1,4 @@
-"""A person says whether a finding is an earlier one, raised again (§24)."""
+"""A person says whether a finding is an earlier one, raised again (ID-6)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Objections between stages: sending work back, disagreeing, agreeing, and the human who ends it (ITM-2..4).
+"""Objections between stages: sending work back, disagreeing, agreeing, a human who ends it (ITM-2 to ITM-4).
 
 "You are wrong" is an objection and is counted here, by thread. "I cannot" is an escalation, with a count and
 a queue of its own. The callers hold the transaction and the lock of the task.

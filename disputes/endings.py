@@ -1,4 +1,4 @@
-"""Ending a project as one of the ends that are open, extending it, and taking it up again (§11)."""
+"""Ending a project as one of the ends that are open, extending it, and taking it up again (END-10)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -43,7 +43,7 @@ def end_project(
     reason: str = "",
     confirm: bool = False,
 ) -> Project:
-    """End the project as what the person chose, if the procedure comes to that end (T0 to T6).
+    """End the project as what the person chose, if the procedure comes to that end (END-1 to END-7).
 
     `typed` holds the phrase of each gate (critical, high), `rationales` a reason by the code of each grave
     task or conflict that is left, `confirmed` the codes of the others, `checked` the points of the final

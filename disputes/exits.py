@@ -1,4 +1,4 @@
-"""What is left of a project's work, and which ends are open (§11). The program only offers them."""
+"""What is left of a project's work, and which ends are open (END-10). The program only offers them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -160,7 +160,7 @@ class Offer:
 
 
 def ask_for(kind: Exit, standing: Standing) -> Ask:
-    """What a person asks for who wants this end, as things stand (T0 to T5)."""
+    """What a person asks for who wants this end, as things stand (END-1 to END-6)."""
     match kind:
         case Exit.COMPLETE:
             return Ask.NOTHING

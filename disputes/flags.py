@@ -1,4 +1,4 @@
-"""Hints at silent disagreement: written, shown as cards, and settled by a human (§13)."""
+"""Hints at silent disagreement: written, shown as cards, and settled by a human (SIL-12)."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ EFFECTS = {
     Flag.Level.BLOCK: HOLD,
     Flag.Level.SYSTEMATIC: HOLD,
 }
-# What says that nothing was done; a phrase alone (H5) says how it was answered.
+# What says that nothing was done; a phrase alone (SIL-5) says how it was answered.
 PASSED_OVER = {Heuristic.NO_REFERENCE, Heuristic.NO_CHANGE}
 SETTLED_AS = {
     Option.ASK: Flag.Status.ASKED,
@@ -97,7 +97,7 @@ def _strengthen(card: Conflict, flag: Flag, effect: str) -> None:
 
 
 def settle(conflict: Conflict, option: str) -> None:
-    """What a ruling on a card makes of its flags; a false alarm counts against its heuristics (A5)."""
+    """What a ruling on a card makes of its flags; a false alarm counts against its heuristics (SIL-14)."""
     for flag in conflict.flags.filter(status=Flag.Status.OPEN):
         _count(flag, refused=option == Option.FALSE_POSITIVE, by=1)
         flag.status = SETTLED_AS[Option(option)]
@@ -127,7 +127,7 @@ def carry_over(old: Conflict, option: str, new: Conflict) -> None:
 
 
 def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
-    """A silent finding becomes a conflict that a human rules on; the coder's side is not stated (A2).
+    """A silent finding becomes a conflict that a human rules on; the coder's side is not stated (SIL-12).
 
     Where the point is in dispute already, that conflict is the one.
     """

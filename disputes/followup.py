@@ -1,4 +1,4 @@
-"""Was the ruling followed? (§25) And closing what nobody waits for any more."""
+"""Was the ruling followed (DEC-13)? And closing what nobody waits for any more."""
 
 from django.db.models import Q
 

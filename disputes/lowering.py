@@ -24,7 +24,7 @@ ON_FINDINGS = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
 
 
 def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) -> Finding:
-    """Give a finding another severity. Where it need not be settled any more its conflict is none (§12).
+    """Give a finding another severity. Where it need not be settled any more its conflict is none (RL-6).
 
     Raises Refused: no_right, text_missing, unknown_severity, unchanged, decided.
     """

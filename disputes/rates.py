@@ -1,4 +1,4 @@
-"""A coder that declines too much: asked once to justify it, then a card for a human (§12)."""
+"""A coder that declines too much: asked once to justify it, then a card for a human (RL-1 to RL-3)."""
 
 import re
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
 
 
 def take_anew(task: Task, *, actor: Actor, since: datetime | None = None) -> list[Conflict]:
-    """The open alerts of the task: brought up to date, or closed where the limits are kept now (§12).
+    """The open alerts of the task: brought up to date, or closed where the limits are kept now (RL-6).
 
     Those that were opened from `since` on are closed anyway: what opened them is taken back.
     """

@@ -1,4 +1,4 @@
-"""Nobody argues again what a human has decided: hand-ins held against the task's rulings (§15)."""
+"""Nobody argues again what a human has decided: hand-ins held against the task's rulings (DEC-2 to DEC-4)."""
 
 from collections.abc import Iterable
 

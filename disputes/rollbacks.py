@@ -1,4 +1,4 @@
-"""Taking rounds of a task back, and ruling again as was ruled in them (§9). Nothing is deleted.
+"""Taking rounds of a task back, and ruling again as was ruled in them (RB-2, RB-3). Nothing is deleted.
 
 The rounds' numbers, codes and attempts are used again: whoever asks for the present state of a task asks for
 what stands.
@@ -51,7 +51,7 @@ def _settings(task: Task) -> RollbackSettings:
 
 
 def left(task: Task) -> int:
-    """How many rollbacks the task's budget still allows (RB-5, MODELS S12)."""
+    """How many rollbacks the task's budget still allows (RB-5)."""
     return max(task.project.config.max_rollbacks_session - task.rollbacks.count(), 0)
 
 
@@ -294,7 +294,7 @@ def _check_again(task: Task, decision: Decision, back: Rollback | None) -> None:
 
 @transaction.atomic
 def make_revert_task(task: Task, *, user: Any, reason: str) -> Task:
-    """A new task that takes back what landed for this one (MODELS 35).
+    """A new task that takes back what landed for this one (RB-8).
 
     Raises Refused: no_right, text_missing, not_landed.
     """

@@ -25,7 +25,7 @@ CAUSES = {
     RootCause.SCOPE_TOO_LARGE: "The task is too large.",
 }
 ATTEMPTS_MAX = 10
-SPEC_HEADING = "Gap Resolution"  # the headings of §6 are for rounds about a specification (§20)
+SPEC_HEADING = "Gap Resolution"  # the headings of VAL-12 are for rounds about a specification
 
 
 @dataclass(frozen=True, slots=True)

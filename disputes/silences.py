@@ -1,4 +1,4 @@
-"""Looking for silent disagreement in what was handed in, once the program knows what it changed (§13)."""
+"""Looking for silent disagreement in what was handed in, once the program knows what it changed."""
 
 from collections.abc import Iterator
 
@@ -103,7 +103,7 @@ def suspicions(
 
 
 def _rolled_back(task: Task, round_: int) -> tuple[str, ...]:
-    """How each attempt at this round failed that was taken back, oldest first (H2)."""
+    """How each attempt at this round failed that was taken back, oldest first (SIL-2)."""
     attempts = root_causes.analyse(task, round_).attempts if task.rollbacks.count() > 1 else ()
     return tuple(
         ", ".join(sorted({*attempt.marks, *(each.pattern for each in attempt.seen)}))

@@ -1,4 +1,4 @@
-"""Why a task does not come to an end: what the rows say, held against the classes of §24."""
+"""Why a task does not come to an end: what the rows say, held against the classes STK-1 to STK-6."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -36,7 +36,7 @@ def earlier_finding(review: Review, found: Found) -> tuple[Finding | None, Findi
     """The finding, as first raised, that this one repeats, or one that it is possibly the same as.
 
     And how alike they read, None where the code says it. Two reviewers of one commit both begin to count at
-    001: between them only the place and the words say that it is one point (MODELS 15, ARB-9).
+    001: between them only the place and the words say that it is one point (ID-5, ARB-9).
     """
     submission = review.submission
     among = [

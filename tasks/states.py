@@ -39,7 +39,7 @@ def severity_rank(severity: str) -> int:
 
 
 def worst(severities: Iterable[str]) -> Severity:
-    """The highest of the severities; medium where there is none (SEV-9)."""
+    """The highest of the severities (SEV-5); medium where there is none (SEV-9)."""
     ranks = [severity_rank(severity) for severity in severities]
     by_rank = {rank: severity for severity, rank in SEVERITY_RANK.items()}
     return by_rank[max(ranks)] if ranks else Severity.MEDIUM

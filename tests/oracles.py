@@ -22,7 +22,7 @@ from tasks.states import Severity
 from tests.fuzz_lines import CODES, ROUND_OF_EXAMPLES
 from tests.fuzzing import LINE_END, Fuzzed, Kind, documents
 
-# No word of an approval does without one of these (§19.3).
+# No word of an approval does without one of these.
 APPROVING = re.compile(r"approv|accept|no[\W_]*issues", re.IGNORECASE)
 EXAMPLE = re.compile(rf"R{ROUND_OF_EXAMPLES}-", re.IGNORECASE)
 WORD = re.compile(r"[^\W_]+")
@@ -74,7 +74,7 @@ def faults_of_series(seed: int, numbers: range) -> list[str]:
 
 
 def unjustified(document: Fuzzed, review: ReadReview) -> Iterator[str]:
-    """Approvals of a document that holds none (§19.3, ARB-2, ID-3), and rejections that were lost."""
+    """Approvals of a document that holds none (ARB-2, ID-3), and rejections that were lost."""
     if approves(review) and (
         document.kind in {Kind.DENIED, Kind.PROSE} or not APPROVING.search(document.stated)
     ):
@@ -157,7 +157,7 @@ def _names(line: str, code: str) -> bool:
     )
 
 
-# --- Variants that must be read the same (ID-3, §19) --------------------------------------------------------
+# --- Variants that must be read the same (ID-3) -------------------------------------------------------------
 
 
 def _again(text: str, review: ReadReview, response: ReadResponse) -> Iterator[str]:

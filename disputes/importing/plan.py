@@ -45,7 +45,7 @@ class Judged:
 
     @property
     def confirmed(self) -> tuple[str, ...]:
-        """The codes of earlier findings that it calls done, or takes back (§19.4)."""
+        """The codes of earlier findings that it calls done, or takes back (FND-4)."""
         return tuple(each.code for each in self.read.prior if each.status in DONE)
 
     def verdict_on(self, gap: str) -> Verdict | None:
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def never_answered(self) -> list[Left]:
-        """The sweep at the end of the session, the gravest first (H1-b)."""
+        """The sweep at the end of the session, the gravest first (SIL-7)."""
         left = self.silence.never_answered if self.silence else ()
         return [each for each in left if each.finding.code not in self.decided]
 
@@ -131,7 +131,7 @@ def plan_session(session: Session, settings: SilenceSettings = DEFAULTS) -> Plan
 
 
 def _turns(plan: Plan) -> Iterator[ReviewTurn | ResponseTurn]:
-    """The session as the judge of silence walks through it (H1-a, H1-b)."""
+    """The session as the judge of silence walks through it (SIL-6, SIL-7)."""
     raised, proposed, decided = 0, (), tuple(plan.decided)
     for step in plan.steps:
         document = step.document

@@ -1,4 +1,4 @@
-"""A session's plan becomes rows: tasks, submissions, reviews, findings, answers, conflicts (MODELS S15).
+"""A session's plan becomes rows: tasks, submissions, reviews, findings, answers, conflicts (IMP-1).
 
 Importing the same files again writes nothing. A file that has changed becomes a new version of its review;
 its findings are known again, so that rulings stay; those that it no longer holds are withdrawn.
@@ -84,7 +84,7 @@ class _Import:
                 self._work(step)
                 self._flags(step, silence.judgement)
             else:
-                self._flags(step, silence.judgement)  # what an approval leaves behind (H1-b)
+                self._flags(step, silence.judgement)  # what an approval leaves behind (SIL-7)
                 self._judged(step)
         self._decisions()
         self.report.never_answered = [_left(each) for each in self.plan.never_answered]
@@ -223,7 +223,7 @@ class _Import:
     # --- What nobody answered ---
 
     def _flags(self, step: Work | Judged, judgement: Judgement | None) -> None:
-        """The suspicions of one document, each on the submission of its finding's task (§13)."""
+        """The suspicions of one document, each on the submission of its finding's task."""
         for suspicion in judgement.flags if judgement else ():
             finding = self.by_number.get(suspicion.ordinal)
             if finding is None:
@@ -280,7 +280,7 @@ class _Import:
         self._withdraw(step, known)
 
     def _verdict(self, gap: str, step: Judged) -> Review.Verdict:
-        """§19.3: what is not read as an approval is none, and a mandatory finding takes one back."""
+        """What is not read as an approval is none, and a mandatory finding takes one back (ARB-2, ARB-3)."""
         found = [each for about, each in step.findings if about == gap and not each.withdrawn]
         stated = VERDICTS.get(step.verdict_on(gap) or Verdict.NEEDS_REVISION, Review.Verdict.APPROVED)
         if stated == Review.Verdict.NEEDS_REVISION or any(self._is_mandatory(each) for each in found):

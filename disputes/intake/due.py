@@ -36,7 +36,7 @@ def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
 def findings_to_answer(task: Task) -> list[Finding]:
     """What the next submission must answer: the last review's findings but the settled and ruled ones.
 
-    Follow-ups wait for another task (§24).
+    Follow-ups wait for another task (STK-4).
     """
     reviews = last_reviews(task)
     if not reviews:

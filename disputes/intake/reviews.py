@@ -44,7 +44,7 @@ def take_review(
     without: Collection[str] = (),
     vendor: str = "",
 ) -> Taken:
-    """Findings, conflicts and the task's move out of a review of a verified submission.
+    """Findings, conflicts and the task's move out of a review of a verified submission (GATE-3).
 
     The verb says approve or reject; a document that says worse wins, and an approval with a mandatory
     finding in it is none (ARB-3). While the reviews of others are `waiting_for`, the task stays where it is;
@@ -165,7 +165,7 @@ def _with_notes_as_finding(read: ReadReview, approves: bool) -> ReadReview:
 
 
 def _derived(taken: Taken, rejected: bool) -> Review.Verdict:
-    """§19.3: the word is kept as raw_verdict; what stands is derived from the findings."""
+    """The word is kept as raw_verdict; what stands is derived from the findings (VER-5)."""
     if rejected or any(finding.mandatory for finding in taken.findings):
         return Review.Verdict.NEEDS_REVISION
     return Review.Verdict.APPROVED_WITH_CONDITIONS if taken.findings else Review.Verdict.APPROVED
@@ -213,7 +213,7 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
 
 
 def allot_code(task: Task, round_: int, printed: str) -> str:
-    """The reviewer's code where it is well-formed for this round and free, else the next one (MODELS 15)."""
+    """The reviewer's code where it is well-formed for this round and free, else the next one (ID-5)."""
     taken = set(task.findings.standing().values_list("code", flat=True))
     if re.fullmatch(rf"ISSUE-R{round_}-\d{{3}}", printed) and printed not in taken:
         return printed
@@ -252,7 +252,7 @@ def _move(
 
 
 def _send_back_to_reviewer(task: Task, submission: Submission, actor: Actor) -> None:
-    """A rejection of settled points and follow-ups: once back to the reviewer, then to a human (§20)."""
+    """A rejection of settled points and follow-ups: once back to the reviewer, then to a human (GATE-3)."""
     record(task.project, "review_void", task=task, actor=actor, note="It raises nothing that may block.")
     rejections = submission.reviews.filter(verdict=Review.Verdict.NEEDS_REVISION)
     if rejections.exclude(findings__is_follow_up=False).count() > 1:

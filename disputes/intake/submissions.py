@@ -13,7 +13,7 @@ from tasks.models import Answer, Finding, Submission, Task
 
 
 def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
-    """The findings that the response names, by code. Raises Refused: unknown, unanswered or re-argued."""
+    """What the response names, by code (VAL-10). Raises Refused: unknown, unanswered or re-argued."""
     known = {finding.code: finding for finding in task.findings.standing().select_related("first")}
     due = findings_to_answer(task)
     problems = [
@@ -82,7 +82,7 @@ def _in_open_conflict(finding: Finding) -> bool:
 
 
 def disagree(submission: Submission, finding: Finding, block: Disagreement, *, actor: Actor) -> Conflict:
-    """A declined mandatory finding opens its conflict at once (ARB-5, MODELS 23)."""
+    """A declined mandatory finding opens its conflict at once (DIS-1)."""
     return cases.open_conflict(
         submission.task,
         kind=Conflict.Kind.DISAGREEMENT,

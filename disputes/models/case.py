@@ -28,7 +28,7 @@ class DisputeQuerySet(models.QuerySet["Dispute"]):
         return self.exclude(status=Dispute.Status.CLOSED)
 
     def in_order(self) -> "DisputeQuerySet":
-        """The queue's order: severity, tasks blocked, age since opened."""
+        """The queue's order: severity, tasks blocked, age since opened (OPT-8)."""
         return self.order_by("-severity_rank", "-blocks", "opened_at", "pk")
 
 
@@ -286,6 +286,7 @@ class Conflict(models.Model):
 
 class DecisionQuerySet(models.QuerySet["Decision"]):
     def standing(self) -> "DecisionQuerySet":
+        """Rulings that hold: neither taken back nor archived with their round (DEC-8)."""
         return self.filter(revoked_at__isnull=True, archived_by__isnull=True)
 
     def unused(self) -> "DecisionQuerySet":
@@ -391,7 +392,7 @@ class Decision(models.Model):
 
 
 class Flag(models.Model):
-    """Suspected silent disagreement on one finding: evidence and a level, never a verdict (§13)."""
+    """Suspected silent disagreement on one finding: evidence and a level, never a verdict (SIL-10)."""
 
     class Level(models.TextChoices):
         LOG = "log"
@@ -434,7 +435,7 @@ class Flag(models.Model):
 
 
 class HeuristicScore(models.Model):
-    """How often people confirmed and how often they refused what one heuristic flagged (A5)."""
+    """How often people confirmed and how often they refused what one heuristic flagged (SIL-14)."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="heuristic_scores")
     heuristic = models.CharField(max_length=4)

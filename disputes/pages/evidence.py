@@ -1,10 +1,10 @@
-"""The card of a suspicion: facts in rows, a meter, and what speaks for either reading (§13.4). Pure."""
+"""The card of a suspicion: facts in rows, a meter, and what speaks for either reading (SIL-11). Pure."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from disputes.protocol.suspicion import LEVELS, Heuristic, Level
+from disputes.protocol.suspicion import LEVELS, SEEN_AS, Level
 
 MEANINGS = {
     Level.LOG: "listed only",
@@ -12,13 +12,6 @@ MEANINGS = {
     Level.REVIEW: "it turns the finding away without an alternative",
     Level.BLOCK: "the task waits for a human",
     Level.SYSTEMATIC: "passed over again and again",
-}
-HEURISTICS: dict[str, str] = {
-    Heuristic.NO_REFERENCE: "no reference",
-    Heuristic.REPEATED_ROLLBACK: "rolled back again",
-    Heuristic.UNJUSTIFIED_DOWNGRADE: "declared resolved",
-    Heuristic.NO_CHANGE: "no change at its place",
-    Heuristic.DEFLECTION: "turned away",
 }
 # Which row a line of the evidence stands in, by its words (`protocol.evidence`); the first that fits.
 _ROWS = (
@@ -74,7 +67,7 @@ class EvidenceCard:
         for line in map(str, lines):
             card._add(line)
         card.level = level if level in LEVELS else ""
-        card.checks = [f"{name} {HEURISTICS.get(str(name), '')}".strip() for name in heuristics]
+        card.checks = [SEEN_AS.get(str(name), str(name)) for name in heuristics]
         if overlap is not None:
             card.meter = Meter(overlap, minimum)
             card.rows.setdefault("Place", [])

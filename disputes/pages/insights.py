@@ -12,20 +12,13 @@ from disputes import staleness, tallies
 from disputes.models import Conflict, Dispute
 from disputes.protocol import figures
 from disputes.protocol.figures import Measure, Share, Side
-from disputes.protocol.suspicion import Heuristic
+from disputes.protocol.suspicion import SEEN_AS
 from tasks.models import SEVERITY_CHOICES, Answer, Project
 
 NAMES_MAX = 12  # agents or models in a table of the page; the download has all
 REJECTIONS_MAX = 6  # rejected so often or more often is one row
 LATE_HOURS = 24
 
-HEURISTICS = {
-    Heuristic.NO_REFERENCE: "No reference found",
-    Heuristic.REPEATED_ROLLBACK: "Repeated rollback",
-    Heuristic.UNJUSTIFIED_DOWNGRADE: "Severity lowered without a reason",
-    Heuristic.NO_CHANGE: "Place not changed",
-    Heuristic.DEFLECTION: "Deflecting words",
-}
 OUTCOMES = {
     "handed_in": "Handed in", "nothing": "Nothing handed in", "lost": "Lost", "silent": "Went silent",
     "wall": "Ran too long", "bytes": "Wrote too much", "refused": "Could not start", "stopped": "Stopped",
@@ -128,7 +121,6 @@ class Group:
 class Check:
     """What became of the hints that one heuristic raised."""
 
-    name: str
     label: str
     raised: int
     precision: Share  # confirmed, of those confirmed or refused
@@ -291,7 +283,7 @@ class Report:
         by_name = figures.split({_turned(key): n for key, n in self._counts(Measure.FLAGS).items()})
         return [
             Check(
-                name, HEURISTICS.get(name, name), sum(counts.values()),  # type: ignore[call-overload]
+                SEEN_AS.get(name, name).capitalize(), sum(counts.values()),
                 Share(counts.get("confirmed", 0), counts.get("confirmed", 0) + counts.get("false", 0)),
             )
             for name, counts in sorted(by_name.items())
@@ -460,8 +452,8 @@ def _rest(page: Report) -> Iterator[Figure]:
     yield _count("Hints", "all", "raised", page.flagged)
     yield _of("Hints", "all", "confirmed", page.flag_precision)
     for check in page.checks:
-        yield _count("Hints", check.name, "raised", check.raised)
-        yield _of("Hints", check.name, "confirmed", check.precision)
+        yield _count("Hints", check.label, "raised", check.raised)
+        yield _of("Hints", check.label, "confirmed", check.precision)
     mean = page.rejections_mean
     value = None if mean is None else round(mean, 2)
     yield Figure("Tasks", "completed", "rejections for each", value, "mean", page.completed)

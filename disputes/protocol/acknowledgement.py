@@ -1,4 +1,4 @@
-"""What a person must type before work ends with something left over (§11)."""
+"""What a person must type before work ends with something left over (END-8)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

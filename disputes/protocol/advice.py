@@ -1,4 +1,4 @@
-"""What a conflict's card says beside the options: what each one costs and which is recommended (§14).
+"""What a conflict's card says beside the options: what each costs and which is recommended (OPT-4, OPT-5).
 
 And when a low one may settle itself.
 """
@@ -17,7 +17,7 @@ PRECEDENTS = 3  # so many rulings in a row make a pattern
 
 
 class JudgeVerdict(StrEnum):
-    """ARB-6"""
+    """What a judge may answer (ARB-6)."""
 
     ENFORCE = "enforce"
     DISMISS = "dismiss"
@@ -43,7 +43,7 @@ class Recommendation:
 def recommend(
     severity: str, synthesis: Synthesis | None = None, judged: Judged | None = None
 ) -> Recommendation | None:
-    """What is recommended, or None (§14).
+    """What is recommended, or None (OPT-4).
 
     For a critical finding it is A. Whether the coder's rationale answers safety and correctness no rule can
     read; only a judge's reasons take the recommendation away. Elsewhere nothing is recommended by default,
@@ -62,7 +62,7 @@ def recommend(
 
 
 def trade_off(option: Option, views: Views, impact: str = "", synthesis: Synthesis | None = None) -> str:
-    """What is given up with this option, in one sentence; empty for options that take no side (§14)."""
+    """What is given up with this option, in one sentence; empty for options that take no side (OPT-5)."""
     match option:
         case Option.UPHOLD_REVIEWER:
             cost = one_line(views.rationale or views.position, REASON_MAX)
@@ -81,7 +81,7 @@ def trade_off(option: Option, views: Views, impact: str = "", synthesis: Synthes
 
 
 def settles_itself(severity: str, precedents: Sequence[str]) -> bool:
-    """Whether a conflict may go to the coder without a human (§14), where `low_auto_resolve` is on.
+    """Whether a conflict may go to the coder without a human (OPT-6), where `low_auto_resolve` is on.
 
     Only a low one, and only where the last three rulings that people made on low conflicts of its kind all
     upheld the coder. `precedents` are their options, oldest first. Who settles it logs it.

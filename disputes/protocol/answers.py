@@ -1,4 +1,4 @@
-"""Which findings a response answers, and where: the places of H1-c and the shapes of §19.5."""
+"""Which findings a response answers, and where: in which places, and in which words (ANS-1, ANS-4)."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ NAMING_COLUMN = re.compile(r"\b(?:issues?|findings?|concerns?|ids?|comments?|add
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What the coder says it did about one finding; `place` is where it says so (H1-c)."""
+    """What the coder says it did about one finding; `place` is where it says so (ANS-1)."""
 
     code: str
     kind: AnswerKind
@@ -39,7 +39,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A finding named where that is no answer: in a sentence, a quote, or code (H1-d)."""
+    """A finding named where that is no answer: in a sentence, a quote, or code (ANS-2)."""
 
     code: str
     line: int

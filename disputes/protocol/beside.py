@@ -1,4 +1,4 @@
-"""The severities beside a finding's title: before and behind it, in parentheses, between bars (§19.1)."""
+"""The severities beside a finding's title: before and behind it, in parentheses, between bars (FND-1)."""
 
 import re
 

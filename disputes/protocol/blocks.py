@@ -1,4 +1,4 @@
-"""Where the findings of a review begin and end (§19.1). Whether a line begins one depends on its section."""
+"""Where the findings of a review begin and end (FND-1). Whether a line begins one depends on its section."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""One round explained: what a review says, how a response answers it, and what looks wrong (§19, §13).
+"""One round explained: what a review says, how a response answers it, and what looks wrong.
 
 Works on texts alone: no project, no database, no earlier rounds.
 """
@@ -16,7 +16,7 @@ from disputes.protocol.severity import GRAVE
 from disputes.protocol.silence import judge_silence
 from disputes.protocol.statuses import Status
 from disputes.protocol.subjects import gap_texts, subject_of
-from disputes.protocol.suspicion import DEFAULTS, Judgement, SilenceSettings, Watched
+from disputes.protocol.suspicion import DEFAULTS, SEEN_AS, Judgement, SilenceSettings, Watched
 from disputes.protocol.validation import parser_alarm
 from disputes.protocol.verdict_words import read_verdict
 from disputes.protocol.watching import watched_findings
@@ -41,7 +41,7 @@ class CheckedRound:
 def check_round(
     review: str, response: str | None = None, before: str = "", *, settings: SilenceSettings = DEFAULTS
 ) -> CheckedRound:
-    """Read a review and, where there is one, the response to it; `before` is the document under review (H4).
+    """Read a review and, where there is one, the response to it; `before` is the document under review.
 
     Raises DocumentError for a document that is too large.
     """
@@ -60,7 +60,7 @@ def check_round(
     blocked, strange = declared(scan(response), frozenset(gaps_in(response)))
     alerts = (
         *_review_alerts(read),
-        *(f"{each.gap} is blocked and waits for input: {each.text} (§8.2)." for each in blocked),
+        *(f"{each.gap} is blocked and waits for input: {each.text}." for each in blocked),
         *(alert.text for alert in judgement.alerts),
     )
     warnings = (*_warnings(read, answered), *(f"response, {warning}" for warning in strange))
@@ -68,7 +68,7 @@ def check_round(
 
 
 def _watched(review: ReadReview, response: str, before: str, *, answers: bool) -> Iterator[Watched]:
-    """The findings with what the response says about their gaps; one of another gap is not due yet (H1-a)."""
+    """The findings with what the response says about their gaps; of another gap it is not due yet (SIL-6)."""
     subject = subject_of(response)
     proposed = sorted(subject_of(before).gaps) if before else []
     solutions = gap_texts(response)
@@ -86,7 +86,7 @@ def _watched(review: ReadReview, response: str, before: str, *, answers: bool) -
 
 def _review_alerts(review: ReadReview) -> Iterator[str]:
     if why := parser_alarm(scan(review.text), review):
-        yield f"The parser may have missed findings: {why} (VAL-4)."
+        yield f"The parser may have missed findings: {why}."
     if review.verdict is None:
         yield "No verdict can be read; this is no approval."
     approved = [
@@ -97,8 +97,8 @@ def _review_alerts(review: ReadReview) -> Iterator[str]:
     grave = [found for found in review.findings if found.severity in GRAVE and not found.withdrawn]
     if approved and grave and review.verdict is not Verdict.NEEDS_REVISION:
         names = ", ".join(name_of(found) for found in grave)
-        words = f"{approved[0].raw} in line {approved[0].line} although {names} stand"
-        yield f"{words}: treat it as needs-changes (ARB-3)."
+        words = f"{approved[0].raw} in line {approved[0].line} although {names} must be settled"
+        yield f"{words}: this is no approval. Treat it as needs-changes."
     unresolved = [status.code for status in review.prior if status.status is Status.UNRESOLVED]
     if approved and unresolved:
         yield f"{approved[0].raw} although {', '.join(unresolved)} of an earlier round stay unresolved."
@@ -109,7 +109,7 @@ def _warnings(review: ReadReview, response: ReadResponse | None) -> Iterator[str
         yield f"review, line {problem.line}: {problem.reason}"
     for found in review.findings:
         if found.severity is None:
-            yield f"review, line {found.line}: {name_of(found)} has no severity; it counts as medium (SEV-9)"
+            yield f"review, line {found.line}: {name_of(found)} has no severity; it counts as medium"
     for problem in response.warnings if response else ():
         yield f"response, line {problem.line}: {problem.reason}"
 
@@ -224,5 +224,6 @@ def _disagreement_lines(response: ReadResponse) -> Iterator[str]:
 def _flag_lines(judgement: Judgement) -> Iterator[str]:
     for flag in judgement.flags:
         name = flag.code or f"#{flag.ordinal}"
-        yield f"{name}: {', '.join(flag.heuristics)}, {flag.level}, confidence {flag.confidence}"
+        seen = ", ".join(SEEN_AS[each] for each in flag.heuristics)
+        yield f"{name}: {seen}; {flag.level}, confidence {flag.confidence}"
         yield from (f"    {line}" for line in flag.evidence)

@@ -1,4 +1,4 @@
-"""The final review before an end, and the summary after it (§11)."""
+"""The final review before an end, and the summary after it (END-9, END-11)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -32,7 +32,7 @@ JUDGED = (Check.NO_CONFLICTING_DEFINITIONS, Check.EXAMPLES_VALID, Check.CORE_UNA
 
 
 class Treated(StrEnum):
-    """What became of a finding. Addressed are the first three (R4-001)."""
+    """What became of a finding. Addressed are the first three (END-9)."""
 
     RESOLVED = "resolved"
     DECIDED = "decided"  # rejected with a rationale, by a ruling
@@ -124,7 +124,7 @@ class Durations:
 
 
 def durations(started: float, completed: float, rounds: Iterable[tuple[float, float]]) -> Durations:
-    """Durations from times in seconds since one and the same moment; a round is its start and its end."""
+    """Durations (TIME-2) from seconds since one and the same moment; a round is its start and its end."""
     return Durations(completed - started, sum(end - begin for begin, end in rounds))
 
 

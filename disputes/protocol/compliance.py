@@ -1,4 +1,4 @@
-"""Was the ruling followed? (§25) Whether code must change is said by the ruling itself (`expects_change`)."""
+"""Was the ruling followed (DEC-13)? Whether code must change says the ruling itself (`expects_change`)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from disputes.protocol.locations import NEAR, Place, paths_in, read_place, same_
 
 
 class Followed(StrEnum):
-    """The states of §25."""
+    """What can be said of a ruling (DEC-13)."""
 
     WAITING = "waiting"
     APPLIED = "applied"
@@ -61,7 +61,7 @@ class Compliance:
 
 
 def judge(order: Order, seen: Seen) -> Compliance:
-    """The state of a ruling after what was seen (§25)."""
+    """The state of a ruling after what was seen (DEC-13, DEC-14)."""
     if not seen.reviewed:
         return Compliance(Followed.WAITING, "Nothing was handed in and reviewed since.")
     if not order.expects_change:

@@ -1,4 +1,4 @@
-"""Whether the work comes to an end: what was settled against what came up (§10)."""
+"""Whether the work comes to an end: what was settled against what came up (CONV-1 to CONV-4)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ PRESETS: tuple[Preset, ...] = (Preset(9, 2, 8), Preset(30, 3, 12), Preset(None, 
 
 @dataclass(frozen=True, slots=True)
 class ConvergenceSettings:
-    """The thresholds of a project, and what a severity weighs (§16)."""
+    """The thresholds of a project, and what a severity weighs."""
 
     stall_threshold: int = 2
     divergence_threshold: int = 8
@@ -40,7 +40,7 @@ class ConvergenceSettings:
 
 
 def preset(initial_gaps: int) -> Preset:
-    """The thresholds for a project that begins with so many gaps (§10)."""
+    """The thresholds for a project that begins with so many gaps (CONV-5)."""
     return next(each for each in PRESETS if each.up_to is None or initial_gaps <= each.up_to)
 
 
@@ -49,7 +49,7 @@ class RoundResult:
     """Where a project stands after a round. `weighted_net` decides; `net` is for people."""
 
     state: State
-    rule: str  # C1 to C4
+    rule: str  # CONV-1 to CONV-4
     weighted_net: int
     net: int
     flat: int
@@ -70,7 +70,7 @@ def after_round(
     *,
     is_counted: bool = True,
 ) -> RoundResult:
-    """The state after a round that settled and brought up gaps of these severities (C1 to C4).
+    """The state after a round that settled and brought up gaps of these severities (CONV-1 to CONV-4).
 
     `flat` is the number of rounds without progress before it. The comparison with the threshold is strict.
     One that is not `is_counted` adds nothing to that number: nothing could have been settled in it.
@@ -80,16 +80,16 @@ def after_round(
     weighted = total_weight(resolved, weights) - total_weight(new, weights)
     net = len(resolved) - len(new)
     if chosen.critical_override and Severity.CRITICAL in new:
-        return RoundResult(State.DIVERGENCE_WARNING, "C1", weighted, net, flat)
+        return RoundResult(State.DIVERGENCE_WARNING, "CONV-1", weighted, net, flat)
     if weighted < -chosen.divergence_threshold:
-        return RoundResult(State.DIVERGENCE_WARNING, "C2", weighted, net, flat)
+        return RoundResult(State.DIVERGENCE_WARNING, "CONV-2", weighted, net, flat)
     if weighted > 0:
-        return RoundResult(State.CONVERGING, "C3", weighted, net, 0)
+        return RoundResult(State.CONVERGING, "CONV-3", weighted, net, 0)
     if not is_counted:
-        return RoundResult(State.FLAT, "C4", weighted, net, flat, is_counted=False)
+        return RoundResult(State.FLAT, "CONV-4", weighted, net, flat, is_counted=False)
     if flat + 1 >= chosen.stall_threshold:
-        return RoundResult(State.DIVERGENCE_WARNING, "C4", weighted, net, flat + 1, stalled=True)
-    return RoundResult(State.FLAT, "C4", weighted, net, flat + 1)
+        return RoundResult(State.DIVERGENCE_WARNING, "CONV-4", weighted, net, flat + 1, stalled=True)
+    return RoundResult(State.FLAT, "CONV-4", weighted, net, flat + 1)
 
 
 def said(result: RoundResult, settings: ConvergenceSettings | None = None) -> str:
@@ -107,7 +107,7 @@ def said(result: RoundResult, settings: ConvergenceSettings | None = None) -> st
             return f"No progress, {result.flat} of {limits.stall_threshold} towards stall: {figures}."
         case _ if result.stalled:
             return f"Stalled for {result.flat} rounds: {figures}."
-        case _ if result.rule == "C1":
+        case _ if result.rule == "CONV-1":
             return f"A new critical gap came up: {figures}."
         case _:
             return f"More comes up than is settled: {figures}."

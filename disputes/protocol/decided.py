@@ -1,4 +1,4 @@
-"""Reading decisions.md: our own, and the other shapes in which people have recorded decisions (§15)."""
+"""Reading decisions.md: our own, and the other shapes in which people have recorded decisions (DEC-11)."""
 
 import re
 from collections.abc import Iterable, Iterator

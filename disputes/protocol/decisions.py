@@ -1,4 +1,4 @@
-"""What a decision means afterwards: who argues it again (§15).
+"""What a decision means afterwards: who argues it again (DEC-2 to DEC-4).
 
 The record of a decision is `records.DecisionEntry`; the lines of the prompt are `wording.ruling_lines`.
 """

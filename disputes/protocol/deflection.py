@@ -1,4 +1,4 @@
-"""Turning a finding away without an alternative: the phrases of H5, in the section that responds to it."""
+"""Turning a finding away without an alternative: the phrases of SIL-5, in the section that responds to it."""
 
 import re
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def response_section(lines: Sequence[Line], answer: Answered) -> list[Line]:
 
 
 def deflections(section: Sequence[Line]) -> list[str]:
-    """The first deflecting phrases that a section states; none where it offers an alternative (H5)."""
+    """The first deflecting phrases that a section states; none where it offers an alternative (SIL-5)."""
     stated = [line for line in section if line.mode is STATED]
     if any(_offers(line) for line in stated):
         return []

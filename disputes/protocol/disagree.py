@@ -1,4 +1,4 @@
-"""DISAGREE blocks: every shape of them, their parts, and what is wrong with one (§12)."""
+"""DISAGREE blocks: every shape of them, their parts, and what is wrong with one (DIS-2)."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -53,7 +53,7 @@ RULE = re.compile(r" {0,3}(?:-{3,}|\*{3,}|_{3,})\s*")
 class Disagreement:
     """One finding that the coder declines, in its own words.
 
-    `problems` holds what §12 finds wrong: INVALID_DISAGREE_REF, MALFORMED_DISAGREE, RE_ARGUED_CONFLICT, and
+    `problems` holds what is wrong with it: INVALID_DISAGREE_REF, MALFORMED_DISAGREE, RE_ARGUED_CONFLICT, and
     as a warning MISSING_POSITION. A malformed one is a draft that a human sees all the same, with its text as
     its position.
     """

@@ -1,4 +1,4 @@
-"""What takes an approval back: words that deny it, await it, strike it out or bind it (§19.3, ARB-2)."""
+"""What takes an approval back: words that deny it, await it, strike it out or bind it (VER-3, ARB-2)."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the card of a suspicion shows: facts, and signs of forgetting or avoiding. No verdicts (§13.4)."""
+"""What the card of a suspicion shows: facts, and signs of forgetting or avoiding. No verdicts (SIL-11)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Case:
 
 
 def evidence(case: Case, answered: int, others: int) -> Iterable[str]:
-    """What the card shows (§13.4), a line each. So many of the other findings of its review are answered."""
+    """What the card shows (SIL-11), a line each. So many of the other findings of its review are answered."""
     finding = case.finding
     name = finding.code or f"#{finding.ordinal}"
     yield f'{name} ({finding.severity or "no severity"}): "{_short(finding.title or finding.text)}"'
@@ -65,7 +65,7 @@ def evidence(case: Case, answered: int, others: int) -> Iterable[str]:
 
 
 def hints(case: Case, cases: Sequence[Case], answered: int, size: int) -> Iterable[str]:
-    """Signs of forgetting and of avoiding (§13.4)."""
+    """Signs of forgetting and of avoiding (SIL-11)."""
     if case.answer:
         return
     short = size < SHORT_DOCUMENT

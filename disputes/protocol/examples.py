@@ -1,4 +1,4 @@
-"""Documents of ours that show the form, where they come from, and how they are cut to a budget (§7)."""
+"""Documents that show the form, where they come from, how they are cut to a budget (EX-1, EX-4)."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -226,7 +226,7 @@ def pick(
     budget: int,
     canonical: Mapping[Form, str] = CANONICAL,
 ) -> Example | None:
-    """The example from the first of the sources that has one, cut to `budget` tokens; None for no source."""
+    """The example from the first source that has one (EX-1, EX-2), cut to `budget` tokens; else None."""
     candidates = [each for each in earlier if each.form is form and each.valid and not each.rolled_back]
     for source in sources:
         if source is Source.SESSION and candidates:

@@ -1,4 +1,4 @@
-"""The labelled parts of a finding: its place, what it does, what to do about it, how severe it is (§19.2)."""
+"""The labelled parts of a finding: its place, what it does, what to do about it, how severe it is (FND-2)."""
 
 import re
 from collections.abc import Iterable, Sequence

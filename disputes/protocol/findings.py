@@ -1,4 +1,4 @@
-"""The findings of a review: what each one says (§19.1, §19.2)."""
+"""The findings of a review: what each one says (FND-1, FND-2)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ class Found:
 
 
 def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before: int) -> Iterator[Found]:
-    """The finding of a block; one for each code where its line names several (§2).
+    """The finding of a block; one for each code where its line names several (ID-4).
 
     `before` is how many findings stand before it in the review.
     """
@@ -135,7 +135,7 @@ def is_minor(code: str) -> bool:
 
 
 def format_of(start: Start, fields: dict[str, list[str]], body: Sequence[Line]) -> str:
-    """The notation of a finding, in the words of §19.1: heading-id+severity-field, bullet-bold-id."""
+    """The notation of a finding, in short words: heading-id+severity-field, bullet-bold-id."""
     if start.tag:
         return "tag"
     carrier = start.shape.value

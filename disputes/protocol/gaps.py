@@ -1,4 +1,4 @@
-"""The life of a gap: its states, its moves, and what counts as open (§4). In a project a gap is a task."""
+"""The life of a gap: its states, its moves, and what counts as open. In a project a gap is a task."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ class Blocker(StrEnum):
 
 
 class Confirmation(StrEnum):
-    """Why an accepted gap may become resolved (L9)."""
+    """Why an accepted gap may become resolved."""
 
     NONE = ""
     CONFIRMED = "confirmed"
@@ -98,7 +98,7 @@ class Facts:
     blocked: bool = False
     solution: str = ""  # the text of the document's solution section
     grave_issues: int = 0  # critical and high ones of the last review that are linked to the gap
-    open_issues: tuple[str, ...] = ()  # those of them neither resolved, disagreed with nor deferred (R2-004)
+    open_issues: tuple[str, ...] = ()  # those neither resolved, disagreed with nor deferred
     signed_off: bool = False  # the reviewer listed the gap and accepted it
     open_conflicts: int = 0  # undecided critical and high ones (DEC-7)
     reason: str = ""
@@ -106,7 +106,7 @@ class Facts:
     blocker: Blocker | None = None
     unblock_action: str = ""
     unblocked: bool = False  # the other gap is accepted or resolved, or the decision is recorded
-    acceptance: str = ""  # the typed acceptance of a risk (L16)
+    acceptance: str = ""  # the typed acceptance of a risk
     blocker_name: str = ""
     confirmation: Confirmation = Confirmation.NONE
 
@@ -222,7 +222,7 @@ class IllegalMove(Exception):
 
 
 def move(state: GapState, target: GapState, actor: Actor, facts: Facts) -> Move:
-    """The edge that this actor goes. Raises IllegalMove with the reason (§4)."""
+    """The edge that this actor goes. Raises IllegalMove with the reason."""
     for edge in MOVES:
         if state in edge.sources and target is edge.target and actor in edge.actors:
             if why := edge.guard(facts):
@@ -232,9 +232,9 @@ def move(state: GapState, target: GapState, actor: Actor, facts: Facts) -> Move:
 
 
 def reviewed(facts: Facts) -> Move | None:
-    """Where a review takes a proposed gap: back (L3), to acceptance (L4), or nowhere, which is None.
+    """Where a review takes a proposed gap: back, to acceptance, or nowhere, which is None.
 
-    What counts are the issues: an approval that lists a high one goes back (vector 44).
+    What counts are the issues: an approval that lists a high one goes back.
     """
     for target in (GapState.NEEDS_REVISION, GapState.ACCEPTED):
         try:
@@ -249,14 +249,14 @@ def reviewed(facts: Facts) -> Move | None:
 
 @dataclass(frozen=True, slots=True)
 class CountSettings:
-    """What parked gaps count among the open ones (§16)."""
+    """What parked gaps count among the open ones."""
 
     deferred_weight: float = STATES[GapState.USER_DEFERRED].weight
     blocked_external_weight: float = STATES[GapState.BLOCKED_EXTERNAL].weight
 
 
 def open_count(states: Iterable[GapState], settings: CountSettings | None = None) -> float:
-    """How many gaps are open; the parked ones count in part (§4)."""
+    """How many gaps are open; the parked ones count in part."""
     chosen = settings or CountSettings()
     parked = {
         GapState.USER_DEFERRED: chosen.deferred_weight,
@@ -317,7 +317,7 @@ def count_round(changes: Sequence[Change]) -> RoundCount:
 
 
 def is_worrying(rounds: Sequence[RoundCount]) -> bool:
-    """Whether the last round's negative net is more than a complex gap falling into its parts (CNT-3)."""
+    """Whether the last round's negative net is more than a complex gap falling into its parts."""
     if not rounds or rounds[-1].net >= 0:
         return False
     lasts = len(rounds) > 1 and rounds[-2].net < 0
@@ -348,7 +348,7 @@ GAP_OF_TASK: tuple[tuple[Status, str, GapState], ...] = (
     (Status.DEFERRED, "", GapState.USER_DEFERRED),
     (Status.FAILED, "", GapState.BLOCKED_EXTERNAL),
     (Status.DISPUTED, "needs_hands", GapState.BLOCKED_EXTERNAL),
-    # A shipped dispute is no gap any more: only its conflict is left, and that has gates of its own (§11).
+    # A shipped dispute is no gap any more: only its conflict is left, and that has gates of its own (END-7).
     (Status.DISPUTED, "landed", GapState.RESOLVED),
     (Status.DISPUTED, "shipped", GapState.ACCEPTED),
     (Status.DISPUTED, "", GapState.BLOCKED),

@@ -32,7 +32,7 @@ class OpenConflict:
 
 
 def gate(points: Iterable[Point], conflicts: Iterable[OpenConflict]) -> Outcome:
-    """pass, revise, hold or ship.
+    """pass, revise, hold or ship (GATE-1).
 
     Blockers are the mandatory findings that are neither settled nor in an open conflict which the project
     lets pass. An open conflict that holds goes before everything; one that is only logged asks for nothing.

@@ -1,4 +1,4 @@
-"""Labels above a list that give it a severity or a purpose without being a heading (§19.1, 15)."""
+"""Labels above a list that give it a severity or a purpose without being a heading (FND-7)."""
 
 import re
 from dataclasses import dataclass

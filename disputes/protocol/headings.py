@@ -1,4 +1,4 @@
-"""What the sections of a review are for, as their headings say, and the severity that they give (§19.2)."""
+"""What the sections of a review are for, as their headings say, and the severity that they give (FND-3)."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Purpose(StrEnum):
     ISSUES = "issues"  # it lists them
     OBSERVATIONS = "observations"  # it lists what blocks nothing
     REQUIRED = "required"  # it repeats what must change, or is the only list of it
-    PRIOR = "prior"  # it says what became of earlier ones (§19.4)
+    PRIOR = "prior"  # it says what became of earlier ones (FND-4)
     CLOSING = "closing"  # it sums up
     CHECKS = "checks"  # it goes through criteria
     GAPS = "gaps"  # it looks at gaps that the coder opened
@@ -190,7 +190,7 @@ def bare(title: str) -> str:
 
 
 def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
-    """The severities that words state which say nothing else; empty where they say something else (§19.2).
+    """The severities that words state which say nothing else; empty where they say something else (FND-3).
 
     With `blocking` those that say no more than whether it blocks count as well: high, or else low.
     """

@@ -1,4 +1,4 @@
-"""Ids as agents write them: canonical, short, in ranges, and native ones of a reviewer's own making (§2).
+"""Ids as agents write them: canonical, short, in ranges, and native ones of a reviewer's own making (ID-4).
 
 An id holds only inside its task and document (ID-2): native ones come again in later rounds with another
 meaning, so nothing may be merged by id alone.
@@ -71,7 +71,7 @@ def is_canonical(code: str) -> bool:
 
 
 def codes_in(text: str) -> list[str]:
-    """The canonical codes in a text, short ones in full, `… through …` filled in (§2)."""
+    """The canonical codes in a text, short ones in full, `… through …` filled in (ID-4)."""
     return [mention.code for mention in code_mentions(text)]
 
 
@@ -100,7 +100,7 @@ def code_mentions(text: str) -> Iterator[Mention]:
 
 
 def native_code(text: str) -> str:
-    """The native id with which a text begins, as printed; empty where it begins with none (§2)."""
+    """The native id with which a text begins, as printed; empty where it begins with none (ID-4)."""
     if text[:1] not in NATIVE_FIRST or not LIKE_AN_ID.match(text):
         return ""
     match = NATIVE.match(text) or NATIVE_TITLE.match(text)
@@ -108,7 +108,7 @@ def native_code(text: str) -> str:
 
 
 def own_code(text: str) -> str:
-    """The id of a reviewer's own making with which a text begins; empty where it begins with none (§2)."""
+    """The id of a reviewer's own making with which a text begins; empty where it begins with none (ID-4)."""
     match = OWN.match(text)
     return match[0] if match else ""
 

@@ -1,4 +1,4 @@
-"""Is this finding an earlier one, raised again? (§24, end; ID-2)"""
+"""Is this finding an earlier one, raised again (ID-6, ID-2)?"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Match:
 
 
 def same_finding(new: Raised, earlier: Iterable[Raised], *, minimum: float = MINIMUM) -> Match | None:
-    """The earlier finding that this one repeats, or None (§24).
+    """The earlier finding that this one repeats, or None (ID-6).
 
     By its code where the reviewer repeats one, unless that is a code of the reviewer's own and everything
     else is different: such codes are used again with a new meaning (ID-2). Else by the same place and words

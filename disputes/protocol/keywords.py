@@ -1,6 +1,6 @@
 """Words as rules compare them: small letters, without endings, without the words that every text has.
 
-One tokeniser for silence (§13), synthesis (§14), re-argued rulings (§15) and the identity of findings (§24).
+One tokeniser for silence, synthesis, re-argued rulings and the identity of findings.
 """
 
 import re

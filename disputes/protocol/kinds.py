@@ -1,4 +1,4 @@
-"""What an answer says: the words and phrases with which a coder says what became of a finding (§19.5)."""
+"""What an answer says: the words and phrases with which a coder says what became of a finding (ANS-4)."""
 
 import re
 from enum import StrEnum

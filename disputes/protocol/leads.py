@@ -1,4 +1,4 @@
-"""Where a line begins with a finding, or claims that something was done about it (H1-c, §19.5)."""
+"""Where a line begins with a finding, or claims that something was done about it (ANS-1)."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Which gap a finding is about, where one review looks at several (§1)."""
+"""Which gap a finding is about, where one review looks at several (FND-5)."""
 
 import re
 from bisect import bisect_left

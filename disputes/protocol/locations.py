@@ -1,4 +1,4 @@
-"""Where a finding points: a file, lines in it, a section. And whether two mean the same place (§24)."""
+"""Where a finding points: a file, lines in it, a section. And whether two mean the same place (ID-6)."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Is a finding treated without its id (the soft match of §12, only a hint)? Is it an earlier concern?"""
+"""Is a finding treated without its id (only a hint, SIL-8)? Is it an earlier concern (SIL-9)?"""
 
 import re
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Haystack:
         self._words = keywords(text)
 
     def match(self, title: str, text: str, location: str, *, minimum: float = 0.5) -> SoftMatch | None:
-        """Why the document may treat this finding: its words, a phrase it quotes, or its place (§12)."""
+        """Why the document may treat this finding: its words, a phrase it quotes, or its place (SIL-8)."""
         share = overlap(keywords(title), self._words)
         if share is not None and share >= minimum:
             return SoftMatch(f"{share:.0%} of its words are there", share)
@@ -65,7 +65,7 @@ class Concern:
 
 
 def same_concern(new: Concern, earlier: Concern, *, minimum: float = 0.5) -> bool:
-    """Whether a finding raises an earlier concern again (§13.3).
+    """Whether a finding raises an earlier concern again (SIL-9).
 
     By the same id carried over, a link by the reviewer, or summaries alike on the same gap. An id of the
     reviewer's own counts only where the words are alike too: such ids are used again (ID-2).

@@ -1,4 +1,4 @@
-"""Where a text names findings: full ids, short ones, lists and ranges, the reviewer's own (§2, H1-e)."""
+"""Where a text names findings: full ids, short ones, lists and ranges, the reviewer's own (ID-4, ANS-3)."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator

@@ -59,11 +59,11 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
     Kind.DISAGREEMENT: (
         Choice(Option.UPHOLD_REVIEWER, "A", "Reviewer", expects_change=True),
         Choice(Option.UPHOLD_CODER, "B", "Coder", expects_change=False),
-        # Its words are a rule's, the judge's, or those of whoever hands it in (§14).
+        # Its words are a rule's, the judge's, or those of whoever hands it in (OPT-2, OPT-3).
         Choice(Option.COMPROMISE, "C", "Synthesis", expects_change=True, needs_text=True),
         Choice(Option.OTHER, "D", "Own words", expects_change=True, needs_text=True),
     ),
-    # §13.5. To waive, and to say what is wrong with the hint, takes a reason.
+    # SIL-12. To waive, and to say what is wrong with the hint, takes a reason.
     Kind.SILENCE: (
         Choice(Option.ASK, "1", "Ask to address", expects_change=False, asks=True),
         Choice(Option.ASK_DISAGREE, "2", "Ask whether it disagrees", expects_change=False, asks=True),
@@ -71,7 +71,7 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
         Choice(Option.WAIVE, "4", "Waive", expects_change=False, needs_text=True),
         Choice(Option.FALSE_POSITIVE, "5", "False alarm", expects_change=False, needs_text=True),
     ),
-    # §12: the coder declines too much.
+    # RL-5: the coder declines too much.
     Kind.ALERT: (
         Choice(Option.ACCEPT, "1", "Accept, rule on each", expects_change=False),
         Choice(Option.REDUCE, "2", "Ask to reduce", expects_change=False, asks=True),
@@ -85,7 +85,7 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
     ),
 }
 
-# §10: a whole project diverges or stalls. It ends on the page that asks for the acknowledgements.
+# CONV-7: a whole project diverges or stalls. It ends on the page that asks for the acknowledgements.
 PROJECT_OPTIONS = (
     Choice(Option.ACCEPT, "1", "Accept the complexity", expects_change=False),
     Choice(Option.NARROW, "2", "Narrow the scope", expects_change=False, needs_text=True),
@@ -154,7 +154,7 @@ WORDS: dict[str, Option] = {
 
 
 def offered(kind: str, origin: str = "") -> tuple[Choice, ...]:
-    """What may be chosen on a card of this kind that is about this."""
+    """What may be chosen on a card of this kind that is about this (OPT-1)."""
     return BY_ORIGIN.get((Kind(kind), origin), OPTIONS[Kind(kind)])
 
 

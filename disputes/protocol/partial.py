@@ -1,4 +1,4 @@
-"""Rounds in which somebody delivered nothing, or only a part: what it means and what to do (§8)."""
+"""Rounds in which somebody delivered nothing or a part: what it means and what to do (PART-1 to PART-4)."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ class Handling:
     choices: tuple[str, ...] = ()
 
 
-# §8.2, in the order of detection.
+# PART-2, in the order of detection.
 HANDLING: dict[Cause, Handling] = {
     Cause.EXPLICIT_BLOCK: Handling(
         "The gap waits for input from outside.", 0,
@@ -78,7 +78,7 @@ class Delivery:
 def delivery(
     text: str | None, assigned: Sequence[str], known: Collection[str], validation: Validation
 ) -> Delivery:
-    """What was delivered, and why nothing was, in the order of detection of §8.2.
+    """What was delivered, and why nothing was, in the order of detection (PART-2).
 
     `validation` is what the gate said of this same document.
     """
@@ -112,7 +112,7 @@ def _matches(lines: Iterable[Line], pattern: re.Pattern[str]) -> Iterator[tuple[
 
 
 def declared(lines: Iterable[Line], known: Collection[str]) -> tuple[tuple[Declared, ...], tuple[str, ...]]:
-    """The gaps declared blocked; a line that names none that is known is only a warning (L10, vector 40)."""
+    """The gaps declared blocked; a line that names none that is known is only a warning (PART-2)."""
     found: dict[str, Declared] = {}
     warnings: list[str] = []
     for number, text in _matches(lines, BLOCKED):
@@ -125,7 +125,7 @@ def declared(lines: Iterable[Line], known: Collection[str]) -> tuple[tuple[Decla
 
 
 def runs_before_asking(cause: Cause, settings: RetrySettings | None = None) -> int:
-    """How many runs there are before a person is asked (§8.2)."""
+    """How many runs there are before a person is asked (PART-3)."""
     extra = HANDLING[cause].extra_runs
     return 1 + ((settings or RetrySettings()).max_retries if extra is None else extra)
 
@@ -165,7 +165,7 @@ ESCALATIONS: dict[Escalation, Offer] = {
 
 
 class Automatic(StrEnum):
-    """What the program checks itself where a reviewer found nothing (§8.1)."""
+    """What the program checks itself where a reviewer found nothing (PART-1)."""
 
     EXAMPLES = "at least one example for each gap"
     CONFIDENCE = "confidence is stated"
@@ -219,7 +219,7 @@ class NoIssues:
     problems: tuple[str, ...] = ()
 
     def signs_off(self, gap: str) -> bool:
-        """Whether it may stand for a sign-off of this gap: only of one that it lists (L4)."""
+        """Whether it may stand for a sign-off of this gap: only of one that it lists (PART-1)."""
         return not self.problems and gap in self.gaps
 
 
@@ -247,7 +247,7 @@ def _mark(text: str) -> Mark | None:
 
 
 def automatic_checks(text: str, known: Collection[str], least_chars: int = 200) -> dict[Automatic, bool]:
-    """The program's own checks of the proposal that was reviewed (§8.1). Raises DocumentError."""
+    """The program's own checks of the proposal that was reviewed (PART-1). Raises DocumentError."""
     proposal = read_proposal(text)
     sections = proposal.sections
     return {
@@ -289,10 +289,10 @@ class Outcome:
 
     action: str
     choices: tuple[str, ...] = ()
-    may_accept: bool = True  # whether L3 and L4 may happen in it
+    may_accept: bool = True  # whether a gap may be accepted or sent back in it
 
 
-# §8.3
+# PART-4
 OUTCOMES: dict[Situation, Outcome] = {
     Situation.AS_PLANNED: Outcome("Go on."),
     Situation.ENGINEER_PARTLY: Outcome("Review what there is. The rest stays open, with the reason."),
@@ -317,7 +317,7 @@ OUTCOMES: dict[Situation, Outcome] = {
 
 
 def situations(engineer: Part, reviewer: Part, states: Iterable[GapState]) -> tuple[Situation, ...]:
-    """What the round is, one or two of the rows of §8.3; `states` are those of all gaps."""
+    """What the round is, one or two of the rows of its table (PART-4); `states` are those of all gaps."""
     if engineer is reviewer is Part.EMPTY:
         waiting = [state for state in states if state in WORKING or state in BLOCKED_STATES]
         if not waiting:
@@ -337,7 +337,7 @@ def situations(engineer: Part, reviewer: Part, states: Iterable[GapState]) -> tu
 
 
 def engineer_part(made: Delivery, *, exhausted: bool = False) -> Part:
-    """How much the engineer delivered; `exhausted` where its retries are used up (§8.2)."""
+    """How much the engineer delivered; `exhausted` where its retries are used up (PART-4)."""
     if exhausted:
         return Part.FAILED
     if not made.addressed:

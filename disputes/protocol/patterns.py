@@ -1,4 +1,4 @@
-"""How a document failed, what that adds to the next prompt, and what several failures have in common (§9)."""
+"""How a document failed, what that adds to the next prompt, what several failures share (RB-9, RB-6)."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

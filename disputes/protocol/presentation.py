@@ -1,4 +1,4 @@
-"""How a conflict is put before a person in plain text: the designs' conflict presentation (§14).
+"""How a conflict is put before a person in plain text: both positions and the options (OPT-7).
 
 Both positions stand verbatim, as quotes; every other text is on one line, so that nothing an agent wrote can
 pass for a heading, an option or a note of ours.

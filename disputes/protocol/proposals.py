@@ -1,4 +1,4 @@
-"""Reading an engineer's document of a spec round: its sections by gap, and what it says besides (§6)."""
+"""Reading an engineer's document of a spec round: its sections by gap, and what it says besides (VAL-12)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -72,7 +72,7 @@ class Proposal:
 
 
 def read_proposal(text: str) -> Proposal:
-    """A proposal out of Markdown. Raises DocumentError only for one that is too large."""
+    """A proposal out of Markdown, tolerantly (VAL-3). Raises DocumentError only for one that is too large."""
     lines = scan(text)
     headings = [(index, *heading) for index, line in enumerate(lines) if (heading := line.heading)]
     announced, has_new_gaps = announced_gaps(lines)

@@ -1,4 +1,4 @@
-"""How often a coder disagrees: the limits RL-1 to RL-3 (§12), and the card that asks what to do about it."""
+"""How often a coder disagrees: the limits RL-1 to RL-3, and the card that asks what to do about it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RateSettings:
-    """The keys of §16 that these limits read; every comparison is a strict "more than"."""
+    """The settings that these limits read; every comparison is a strict "more than"."""
 
     disagree_absolute: int = 5
     disagree_round_share: float = 0.5
@@ -94,7 +94,7 @@ class Rates:
 
 
 def tally(round_: int, findings: Iterable[Rated]) -> Tally:
-    """The numbers of one round (§12). Converted flags count as disputed, but not as explicit."""
+    """The numbers of one round (RL-4). Converted flags count as disputed, but not as explicit."""
     listed = list(findings)
     counted = [finding for finding in listed if finding.counts]
     return Tally(
@@ -106,7 +106,7 @@ def tally(round_: int, findings: Iterable[Rated]) -> Tally:
 
 
 def check_rates(current: Tally, earlier: Sequence[Tally], settings: RateSettings) -> Rates:
-    """All three limits on the current round; `earlier` are those before it, oldest first (§12, §17 no. 2)."""
+    """All three limits on the current round; `earlier` are those before it, oldest first (RL-1 to RL-3)."""
     found = (
         _absolute(current, settings),
         _round_share(current, settings),
@@ -199,7 +199,7 @@ RATE_OPTIONS = (
 
 
 def alert_lines(rates: Rates, findings: Iterable[Rated]) -> list[str]:
-    """The text of the card: what was exceeded, which findings, three hypotheses, four options (§12).
+    """The text of the card: what was exceeded, which findings, three hypotheses, four options (RL-5).
 
     Empty where nothing was exceeded.
     """

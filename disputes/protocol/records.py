@@ -178,7 +178,7 @@ def _resolved(entry: DisputeEntry) -> list[str]:
 
 
 def decisions_record(entries: Iterable[DecisionEntry]) -> str:
-    """decisions.md: the standing decisions, by task and round (§15). `decided.read_decisions` reads it."""
+    """decisions.md: the standing decisions, by task and round (DEC-11). `decided.read_decisions` reads it."""
     lines = ["# Decisions", ""]
     for (task, number), group in groupby(entries, key=lambda entry: (entry.task_ref, entry.round)):
         lines += [f"## Round {number} Conflict Resolutions ({task})", ""]

@@ -1,4 +1,4 @@
-"""Reading a coder's response: one answer per finding, and its DISAGREE blocks (§12, §19.5)."""
+"""Reading a coder's response: one answer per finding, and its DISAGREE blocks (ANS-1, DIS-2)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class ReadResponse:
     """A response as read; the text itself is kept beside it.
 
     `elsewhere` holds answers to findings that are none of the known ones: those of another review. `mentions`
-    holds the findings that it names without an answer (H1-d), `warnings` what is wrong with it, line by line.
+    holds the findings that it names without an answer, `warnings` what is wrong with it, line by line.
     """
 
     answers: tuple[Answered, ...]
@@ -42,7 +42,7 @@ def read_response(
 
     `known` are the codes of the findings it may answer, as their review prints them; without them every
     canonical code counts. `decided` are those that a human has decided (RE_ARGUED_CONFLICT). A malformed
-    DISAGREE block is kept as a draft with its problems (§12). Raises DocumentError with every problem where
+    DISAGREE block is kept as a draft with its problems (DIS-2). Raises DocumentError with every problem where
     `strict` is asked for and a block is malformed or a finding is declined without one; where the structured
     form is malformed; and for a document that is too large.
     """

@@ -1,4 +1,4 @@
-"""Trying again: when, with which words, with which example, and what the log says of it (§6, §7)."""
+"""Trying again: when, with which words and example, what the log says of it (VAL-6 to VAL-9, EX-8)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ID_MAX = 60
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """How often to try again, and how long an example may be, in tokens (§16)."""
+    """How often to try again, and how long an example may be, in tokens."""
 
     max_retries: int = 2
     retry_example_tokens: int = 2000
@@ -30,7 +30,7 @@ class Action(StrEnum):
     RETRY = "retry"
     BACK_OFF = "back_off"  # the provider failed; the same again later, and nothing is counted
     FATAL = "fatal"  # it could not be started, or crashed
-    ASK = "ask"  # the retries are used up: the five options of §8
+    ASK = "ask"  # the retries are used up: a person chooses what now
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Reading a review: its verdicts, its findings, and what it says of earlier ones.
 
-Understood are the structured form (JSON) and Markdown in every notation of §19.1 to §19.4. Nothing that
+Understood are the structured form (JSON) and Markdown in many notations (FND-1 to FND-7, VER-1). Nothing that
 cannot be read ever becomes an approval.
 """
 
@@ -47,7 +47,7 @@ class ReadReview:
 
 
 def read_review(document: str | Mapping[str, Any]) -> ReadReview:
-    """A review out of Markdown or of its structured form.
+    """A review out of Markdown or of its structured form (VER-5).
 
     Raises DocumentError for a document that is too large, and for a malformed structure.
     """
@@ -99,7 +99,7 @@ def _inside(layout: Layout, blocks: list[Block]) -> list[bool]:
     return inside
 
 
-# --- The text overrides the word (§19.3) ------------------------------------------------------------------
+# --- The text overrides the word (VER-5) ------------------------------------------------------------------
 
 
 def _derived(
@@ -160,7 +160,7 @@ def _lists_below(layout: Layout, index: int) -> bool:
 
 
 def _warnings(layout: Layout, blocks: list[Block], findings: list[Found]) -> list[Problem]:
-    """What a person should look at: severities that disagree, headings that name two (SEV-10, §21 no. 43)."""
+    """What a person should look at: severities that disagree, headings that name two (SEV-10, SEV-12)."""
     warnings = [
         Problem(
             found.line,

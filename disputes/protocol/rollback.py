@@ -1,4 +1,4 @@
-"""Whether a round may be rolled back, whether somebody is asked first, and what it takes back (§9).
+"""Whether a round may be rolled back, whether somebody is asked first, and what it takes back (RB-1 to RB-7).
 
 Nothing is deleted: documents, states and rulings of the rounds are archived, and rulings can be made again.
 """
@@ -17,7 +17,7 @@ class Mode(StrEnum):
 
 
 class Trigger(StrEnum):
-    """RB-1"""
+    """What may ask for a rollback (RB-1)."""
 
     USER = "user"
     VALIDATION_EXHAUSTED = "validation_exhausted"
@@ -63,7 +63,7 @@ LANDED = (Option.REVERT_TASK,)
 
 @dataclass(frozen=True, slots=True)
 class RollbackSettings:
-    """How often, and who is asked (§16)."""
+    """How often, and who is asked."""
 
     rollback_mode: str = Mode.INTERACTIVE
     max_rollbacks_session: int = 7

@@ -1,4 +1,4 @@
-"""Findings that a review lists in a table, and what such tables say about others (§19.1, 22)."""
+"""Findings that a review lists in a table, and what such tables say about others (FND-6)."""
 
 import re
 from collections.abc import Collection, Iterator

@@ -1,4 +1,4 @@
-"""How far each heuristic may be trusted: what people made of its flags (A5, R8-003)."""
+"""How far each heuristic may be trusted: what people made of its flags (SIL-14)."""
 
 from dataclasses import dataclass
 
@@ -24,5 +24,5 @@ class Score:
 
 
 def heuristic_weight(refused: int, penalty: float = PENALTY) -> float:
-    """The weight of a heuristic after so many false alarms, 0 to 1 (A5). It is shown and disables nothing."""
+    """The weight of a heuristic after so many false alarms, 0 to 1. It is shown and disables nothing."""
     return max(0.0, round(1.0 - refused * penalty, 6))

@@ -1,4 +1,4 @@
-"""What a section or a table of a response is for, as its heading says (§19.5)."""
+"""What a section or a table of a response is for, as its heading says (ANS-1)."""
 
 import re
 from dataclasses import dataclass

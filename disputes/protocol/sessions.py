@@ -1,4 +1,4 @@
-"""A whole session of rounds: which finding is due when, what was answered, and what was left (H1-a, H1-b)."""
+"""A whole session of rounds: which finding is due when, what was answered, what was left (SIL-6, SIL-7)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from tasks.states import severity_rank
 class ReviewTurn:
     """A review of a session. `proposed` are the gaps of the document it reviews.
 
-    `closed` are gaps that it lets enter ACCEPTED or RESOLVED (H1-b), `confirmed` codes of earlier findings
+    `closed` are gaps that it lets enter ACCEPTED or RESOLVED (SIL-7), `confirmed` codes of earlier findings
     that it calls done. `settled` are codes that a human has decided, waived or deferred by now.
     """
 
@@ -94,7 +94,7 @@ class _Open:
 def walk_session(
     turns: Iterable[Turn], previous: str = "", *, settings: SilenceSettings = DEFAULTS
 ) -> Session:
-    """Walk through a session in the order of its turns; its end is its termination (H1-b).
+    """Walk through a session in the order of its turns; its end is its termination (SIL-7).
 
     `previous` is the document that a review at the very beginning is about. An answer that names an id is one
     to the newest finding with that id (ID-2). Raises DocumentError for a document that is too large.
@@ -161,7 +161,7 @@ class _Walk:
         )
 
     def respond(self, turn: ResponseTurn) -> None:
-        """A document answers some findings and passes over others that it should treat (H1-a)."""
+        """A document answers some findings and passes over others that it should treat (SIL-6)."""
         response = read_response(turn.document, self._by_code.keys())
         said = subject_of(turn.document)
         subject = Subject(said.gaps | set(turn.assigned), said.resolved)
@@ -225,7 +225,7 @@ class _Walk:
                 each.silent.append(round_)
 
     def _earlier(self, finding: Watched, turn: ReviewTurn) -> tuple[int, ...]:
-        """The rounds in which the same concern found no answer before (§13.3)."""
+        """The rounds in which the same concern found no answer before (SIL-9)."""
         new = Concern(finding.code, finding.title, finding.gap)
         rounds: set[int] = set()
         for each in self.all:

@@ -1,4 +1,4 @@
-"""The part of a project's settings that one rule needs (§16)."""
+"""The part of a project's settings that one rule needs."""
 
 from dataclasses import fields
 from typing import TypeVar

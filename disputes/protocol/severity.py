@@ -1,4 +1,4 @@
-"""How severe a finding is: the words for it and what it weighs (§3)."""
+"""How severe a finding is: the words for it and what it weighs."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "niedrig": Severity.LOW,
     "gering": Severity.LOW,
 }
-# §3. A project may set others (severity_weights).
+# SEV-11. A project may set others (severity_weights).
 WEIGHTS: dict[str, int] = {
     Severity.CRITICAL: 16,
     Severity.HIGH: 4,
@@ -57,7 +57,7 @@ def counts_as(severity: str | None) -> Severity:
 
 
 def weight(severity: str | None, weights: Mapping[str, int] = WEIGHTS) -> int:
-    """What one gap or finding of this severity weighs (§3)."""
+    """What one gap or finding of this severity weighs (SEV-11)."""
     return weights[counts_as(severity)]
 
 
@@ -85,7 +85,7 @@ class Stated:
 def section_severity(heading: str) -> Stated:
     """The severity that a heading gives to what stands below it.
 
-    Of a merged heading such as `Medium/Low Priority` the lower one, marked as ambiguous (§19.2, vector 43).
+    Of a merged heading such as `Medium/Low Priority` the lower one, marked as ambiguous (SEV-12).
     """
     words = SECTION_WORDS.sub(" ", heading.partition("(")[0].lower())
     named = [read_severity(part) for part in words.split("/")]

@@ -1,4 +1,4 @@
-"""Suspected silent disagreement: heuristics H1 to H5, their levels, and the evidence for a human (§13).
+"""Suspected silent disagreement: the heuristics (SIL-1 to SIL-5), their levels, the evidence for a human.
 
 Intent is never inferred. What is found is shown, and a human is asked.
 """
@@ -43,7 +43,7 @@ def judge_silence(
     *,
     settings: SilenceSettings = DEFAULTS,
 ) -> Judgement:
-    """The suspicions that a document raises about the findings it should have treated (§13).
+    """The suspicions that a document raises about the findings it should have treated (SIL-1 to SIL-10).
 
     `response` is the document as read, `previous` the one that the findings were raised against; without it
     nothing is said about changes. Raises DocumentError for a document that is too large.
@@ -106,7 +106,7 @@ class _Judge:
         )
 
     def _measure(self, case: Case) -> None:
-        """H4: whether the place of the finding changed, and in its words."""
+        """Whether the place of the finding changed, and in its words (SIL-4)."""
         finding = case.finding
         if finding.touched is False:
             case.change = Change(Substance.NO, finding.location, 0.0)
@@ -174,7 +174,7 @@ class _Judge:
         )
 
     def _levels(self, suspects: Iterable[Case]) -> dict[int, Level]:
-        """The level of each flag (§13.3)."""
+        """The level of each flag (SIL-10)."""
         counted = [case for case in suspects if _counts(case)]
         highs = sum(case.finding.severity is Severity.HIGH for case in counted)
         criticals = sum(case.finding.severity is Severity.CRITICAL for case in counted)
@@ -236,7 +236,7 @@ def _alerts(flags: Sequence[Suspicion]) -> Iterable[Alert]:
 
 
 def _gone(watched: Iterable[Case]) -> Iterable[Alert]:
-    """Findings whose section is no more there: nothing can be compared (H4, UNKNOWN)."""
+    """Findings whose section is no more there: nothing can be compared (SIL-4)."""
     codes = tuple(
         case.finding.code or f"#{case.finding.ordinal}"
         for case in watched

@@ -1,4 +1,4 @@
-"""The first line of a finding, in every shape of §19.1: what it is, and what it says of itself."""
+"""The first line of a finding, in every shape (FND-1): what it is, and what it says of itself."""
 
 import re
 from enum import StrEnum
@@ -123,7 +123,7 @@ class Start(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Whether it says that there is none (§19.2), or only counts."""
+        """Whether it says that there is none (FND-3), or only counts."""
         if not self.title[:1].isalpha() and not LETTERS.search(self.title):
             return True
         return EMPTY.match(f"{self.title[:80]} {self.rest[:80]}") is not None
@@ -143,7 +143,7 @@ class _Carrier(NamedTuple):
 
 
 def read_start(line: Line) -> Start | None:
-    """What a line that states something is as the first line of a finding; None where it cannot be one."""
+    """What a line is as the first line of a finding (FND-1, ARB-1); None where it cannot be one."""
     text = line.text
     stripped = text.lstrip(" \t")
     first = stripped[:1]

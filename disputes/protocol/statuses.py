@@ -1,4 +1,4 @@
-"""What a reviewer says about findings of earlier rounds (§19.4). Such a line raises nothing anew."""
+"""What a reviewer says about findings of earlier rounds (FND-4). Such a line raises nothing anew."""
 
 import re
 from collections.abc import Iterator

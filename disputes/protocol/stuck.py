@@ -1,4 +1,4 @@
-"""Why does a task not come to an end? The deterministic classes of §24, and when a human must look."""
+"""Why does a task not come to an end? The classes, and when a human must look (STK-1 to STK-7)."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -17,7 +17,7 @@ BESIDE = 3  # lines around a change that still belong to it, as many as a diff s
 
 
 class Stuck(StrEnum):
-    """The classes of §24."""
+    """Why one finding keeps a task going (STK-1 to STK-5)."""
 
     TRUE_DISPUTE = "true_dispute"
     SILENCE = "silent_non_compliance"
@@ -67,7 +67,7 @@ class Diagnosis:
         }[self.step]
 
     def line(self, name: str) -> str:
-        """The one line that people see: why, since when, whose turn (§24)."""
+        """The one line that people see: why, since when, whose turn (STK-7)."""
         return f"{name}: {self.why}, since round {self.since}. {self.whose}"
 
 
@@ -90,7 +90,7 @@ class Turn:
 
 
 def diagnose(turns: Sequence[Turn], *, asked: bool = False) -> Diagnosis | None:
-    """The class of one finding, whose turns are given oldest first, or None (§24).
+    """The class of one finding, whose turns are given oldest first, or None (STK-1 to STK-3, STK-5).
 
     `asked`: the coder was re-prompted for an answer already. The first class of the table that fits, but what
     the coder cannot do is no dispute.
@@ -148,7 +148,7 @@ def _silence(turns: Sequence[Turn], asked: bool) -> Diagnosis | None:
 
 
 def returns_to(contents: Sequence[tuple[int, str]]) -> tuple[int, int, int] | None:
-    """The rounds A, B, A: the last content was there before, and another one in between (§24).
+    """The rounds A, B, A: the last content was there before, and another one in between (STK-3).
 
     `contents` are rounds with a hash of the place, oldest first. None where it did not come back.
     """
@@ -227,7 +227,7 @@ def is_security(text: str) -> bool:
 def is_follow_up(
     *, is_new: bool, severity: str | None, text: str, location: str, since_last_review: Changes | None
 ) -> bool:
-    """Whether a finding is new on lines that the last review had before it unchanged (§24, goalposts).
+    """Whether a finding is new on lines that the last review had before it unchanged (STK-4).
 
     It becomes a follow-up and does not block; never if it is critical or about security, raised before, or
     if its place or the changes are not known. None as changes: this is the first review.
@@ -290,5 +290,5 @@ def repeating_rounds(rounds: Sequence[Collection[int]]) -> int:
 
 
 def needs_human(rounds: Sequence[Collection[int]], rounds_to_human: int) -> bool:
-    """Whether a rejected task goes to a human because its findings repeat (§24, rounds_to_human)."""
+    """Whether a rejected task goes to a human because its findings repeat (STK-6; rounds_to_human)."""
     return repeating_rounds(rounds) >= max(rounds_to_human, 2)

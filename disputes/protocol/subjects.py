@@ -1,4 +1,4 @@
-"""Which gaps a document is about: proposed, assigned or claimed resolved there (H1-a)."""
+"""Which gaps a document is about: proposed, assigned or claimed resolved there (SIL-6)."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -32,10 +32,10 @@ class Subject:
     resolved: frozenset[str] = frozenset()
 
     def expects(self, gap: str, candidates: Collection[str] = (), *, answers: bool = False) -> bool:
-        """Whether the document should treat a finding on this gap (H1-a).
+        """Whether the document should treat a finding on this gap (SIL-6).
 
         A finding of unknown gap it should treat if it works on every one of the `candidates` that were
-        reviewed (§1). Where one side names no gap, it goes by whether the document `answers` that review at
+        reviewed. Where one side names no gap, it goes by whether the document `answers` that review at
         all; where neither does, all is about the one thing there is.
         """
         if self.gaps and (gap or candidates):

@@ -1,4 +1,4 @@
-"""Was anything of substance done? Whether the section a finding points at changed, and in its words (H4)."""
+"""Was anything of substance done? Whether the section of a finding changed, and in its words (SIL-4)."""
 
 import re
 from bisect import bisect_right
@@ -46,7 +46,7 @@ MAX_WORDS = 12  # words of a location that are looked up
 
 
 class Substance(StrEnum):
-    """What H4 finds of one finding; NO and PARTIAL make a flag."""
+    """What became of a finding's place (SIL-4); NO and PARTIAL make a flag."""
 
     YES = "yes"
     PARTIAL = "partial"
@@ -57,7 +57,7 @@ class Substance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """H4's outcome; `overlap` is the share of the impact's keywords in what changed (R8-002)."""
+    """The outcome of SIL-4; `overlap` is the share of the impact's keywords in what changed (SIL-13)."""
 
     substance: Substance
     section: str = ""
@@ -208,7 +208,7 @@ class Comparison:
         self._compared: dict[int, set[int]] = {}
 
     def change(self, location: str, impact: str) -> Change:
-        """What became of the place that a finding points at (H4's table)."""
+        """What became of the place that a finding points at (SIL-4)."""
         before = self._old.find(location) if location.strip() else None
         if before is None:
             return NOT_APPLICABLE

@@ -1,4 +1,4 @@
-"""The values of silence: what is watched, what fires, how strong it is (§13)."""
+"""The values of silence: what is watched, what fires, how strong it is (SIL-1 to SIL-13)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,11 +9,23 @@ WATCHED = frozenset({Severity.HIGH, Severity.CRITICAL})
 
 
 class Heuristic(StrEnum):
+    """What makes a hint (SIL-1 to SIL-5); the value is what is stored."""
+
     NO_REFERENCE = "H1"
     REPEATED_ROLLBACK = "H2"
     UNJUSTIFIED_DOWNGRADE = "H3"
     NO_CHANGE = "H4"
     DEFLECTION = "H5"
+
+
+# What each of them saw, as people read it.
+SEEN_AS: dict[str, str] = {
+    Heuristic.NO_REFERENCE: "no answer names it",
+    Heuristic.REPEATED_ROLLBACK: "rolled back again",
+    Heuristic.UNJUSTIFIED_DOWNGRADE: "called resolved without cause",
+    Heuristic.NO_CHANGE: "its place was not changed",
+    Heuristic.DEFLECTION: "turned away",
+}
 
 
 class Level(StrEnum):
@@ -25,7 +37,7 @@ class Level(StrEnum):
 
 
 LEVELS = list(Level)  # the later one is the stronger one
-STEP_DOWN = {Level.BLOCK: Level.WARN, Level.WARN: Level.LOG}  # H1-d
+STEP_DOWN = {Level.BLOCK: Level.WARN, Level.WARN: Level.LOG}  # SIL-10, where it is mentioned
 
 
 class Confidence(StrEnum):
@@ -44,7 +56,7 @@ CONFIDENCE = {
 
 @dataclass(frozen=True, slots=True)
 class SilenceSettings:
-    """The keys of §16 that this module reads."""
+    """The settings that this module reads."""
 
     unaddressed_high_threshold: int = 2
     unaddressed_critical_threshold: int = 1
@@ -62,7 +74,7 @@ DEFAULTS = SilenceSettings()
 class Watched:
     """One finding of an earlier review, and what is known about it besides.
 
-    `is_due` says that an answer may be expected by now (H1-a, H1-b), `is_settled` that none is needed: its
+    `is_due` says that an answer may be expected by now (SIL-6, SIL-7), `is_settled` that none is needed: its
     gap is in a terminal state or parked, or a human decided or waived it. `rollbacks` are the failure
     patterns for which its gap was rolled back in the round, `silent_rounds` the earlier rounds in which the
     same concern found no answer. `touched` tells whether its place changed, where that is known without two
@@ -124,7 +136,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """H4 of one finding, flagged or not, for calibration (R8-002)."""
+    """The overlap of SIL-4 for one finding, flagged or not, for calibration (SIL-13)."""
 
     code: str
     ordinal: int
@@ -151,7 +163,7 @@ class Judgement:
 def round_level(
     severity: Severity | None, highs: int, criticals: int, settings: SilenceSettings = DEFAULTS
 ) -> Level:
-    """The level of a finding among so many unanswered ones of one round (§13.3)."""
+    """The level of a finding among so many unanswered ones of one round (SIL-10)."""
     if severity is Severity.CRITICAL and criticals >= settings.critical_block:
         return Level.BLOCK
     if severity is Severity.CRITICAL and criticals >= settings.unaddressed_critical_threshold:

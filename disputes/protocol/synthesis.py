@@ -1,4 +1,4 @@
-"""Option C by rule: a middle ground that the words of both sides suggest (§14, S1 to S3)."""
+"""Option C: a middle ground that the words of both sides suggest (OPT-2), or that is handed in (OPT-3)."""
 
 import re
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Views:
 class Synthesis:
     """Option C: what to build, what each side gives up, and whether both concerns are met by it.
 
-    `rule` is S1, S2 or S3 where a rule found it, else empty.
+    `rule` says what the rule looked at, where a rule found it; else it is empty.
     """
 
     proposal: str
@@ -49,7 +49,7 @@ class Synthesis:
 
 
 def synthesise(views: Views) -> Synthesis | None:
-    """The first rule that fits, or None where no middle ground is obvious (S1, S2, S3)."""
+    """The first rule that fits, or None where no middle ground is obvious (OPT-2)."""
     said = f"{views.position}\n{views.rationale}"
     wanted = one_line(views.suggestion or views.title, SUGGESTION_MAX).rstrip(".")
     if COMPLEXITY.search(said):
@@ -57,21 +57,21 @@ def synthesise(views: Views) -> Synthesis | None:
             f"Implement this as optional or configurable, with a simple default: {wanted}.",
             "Reviewer: it is not on by default. Coder: part of the complexity comes in after all.",
             covers_both=True,
-            rule="S1",
+            rule="complexity",
         )
     if THRESHOLD.search(views.title):
         return Synthesis(
             f"Make the value configurable; the default is the reviewer's: {wanted}.",
             "Reviewer: others may set another value. Coder: one more setting to carry.",
             covers_both=True,
-            rule="S2",
+            rule="limits",
         )
     if OUT_OF_SCOPE.search(said):
         return Synthesis(
             f"Defer this to the next version and leave an explicit placeholder for it: {wanted}.",
             "Reviewer: the concern stays open until then. Coder: a placeholder now, the work later.",
             covers_both=False,
-            rule="S3",
+            rule="scope",
         )
     return None
 
@@ -79,7 +79,7 @@ def synthesise(views: Views) -> Synthesis | None:
 def handed_in(
     proposal: str, *, source: Source, trade_off: str = "", covers_both: bool = False
 ) -> Synthesis | None:
-    """A synthesis that somebody wrote, marked by whom; None for an empty one (§14)."""
+    """A synthesis that somebody wrote, marked by whom; None for an empty one (OPT-3)."""
     text = proposal.strip()
     given_up = trade_off.strip() or "Each side gives up a part; whoever proposed it did not say which."
     return Synthesis(text, given_up, covers_both, source) if text else None

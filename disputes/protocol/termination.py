@@ -1,4 +1,4 @@
-"""When work may end, and as what: the types, the limits, and the one procedure that decides (§11).
+"""When work may end, and as what: the types, the limits, and the one procedure that decides (END-1 to END-7).
 
 The program only offers an end. Nothing but `decide` says which one is open, and each of its answers is one
 step: go on, ask a person something, or end.
@@ -44,13 +44,13 @@ class Next(StrEnum):
     CONFLICTS = "conflicts"  # a person rules on them first
     FINAL_REVIEW = "final_review"
     MAX_ROUNDS = "max_rounds"  # extend, accept or abandon
-    DIVERGENCE = "divergence"  # the options of §10
+    DIVERGENCE = "divergence"  # the options of CONV-7
     GATES = "gates"  # acknowledgements are missing
 
 
 @dataclass(frozen=True, slots=True)
 class TerminationSettings:
-    """The limits of a project (§16). `max_rounds` None: by the number of gaps it began with."""
+    """The limits of a project (END-4). `max_rounds` None: by the number of gaps it began with."""
 
     max_rounds: int | None = None
     extend_by: int = 5
@@ -95,7 +95,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The one answer. `exit` is set exactly where `next` is END; `step` is T0 to T6."""
+    """The one answer. `exit` is set exactly where `next` is END; `step` is END-1 to END-7."""
 
     next: Next
     step: str
@@ -151,16 +151,16 @@ def left_over(standing: Standing) -> tuple[Left, ...]:
 
 
 def decide(standing: Standing, settings: TerminationSettings | None = None) -> Result:
-    """What happens now, T0 to T6 in order. Completeness is tested before the limit of rounds."""
+    """What happens now, END-1 to END-7 in order. Completeness is tested before the limit of rounds."""
     chosen = settings or TerminationSettings()
     asked = standing.asked
     if asked is Ask.ABANDON:
-        return Result(Next.END, "T0", Exit.ABANDONED, "a person abandoned it")
+        return Result(Next.END, "END-1", Exit.ABANDONED, "a person abandoned it")
     if critical := _of(standing.conflicts, Severity.CRITICAL):
-        return Result(Next.CONFLICTS, "T1", why="a critical conflict is undecided", conflicts=critical)
+        return Result(Next.CONFLICTS, "END-2", why="a critical conflict is undecided", conflicts=critical)
     high = _of(standing.conflicts, Severity.HIGH)
     ends = asked is _way_out(standing)
-    # With a high conflict a person may still end it, but only through the gates of T6.
+    # With a high conflict a person may still end it, but only through the gates of END-7.
     if is_complete(standing.gaps, chosen) and not (high and ends):
         return _finished(standing, high)
     if ends:
@@ -168,14 +168,14 @@ def decide(standing: Standing, settings: TerminationSettings | None = None) -> R
     if standing.rounds >= standing.max_rounds:
         why = f"{standing.rounds} of {standing.max_rounds} rounds are used"
         more = standing.max_rounds < chosen.hard_limit
-        return Result(Next.MAX_ROUNDS, "T3", why=why, left=left_over(standing), may_extend=more)
+        return Result(Next.MAX_ROUNDS, "END-4", why=why, left=left_over(standing), may_extend=more)
     if standing.convergence is State.DIVERGENCE_WARNING:
-        return Result(Next.DIVERGENCE, "T4", why="more comes up than is settled, or nothing is")
-    return Result(Next.CONTINUE, "T5", why="nobody asked to stop")
+        return Result(Next.DIVERGENCE, "END-5", why="more comes up than is settled, or nothing is")
+    return Result(Next.CONTINUE, "END-6", why="nobody asked to stop")
 
 
 def _way_out(standing: Standing) -> Ask:
-    """The request that leads to the gates as things stand: at the limit, in a warning, or else (T3 to T5)."""
+    """The request that leads to the gates as things stand: at the limit, in a warning, or else (END-7)."""
     if standing.rounds >= standing.max_rounds:
         return Ask.ACCEPT
     return Ask.FORCE_COMPLETE if standing.convergence is State.DIVERGENCE_WARNING else Ask.STOP
@@ -186,27 +186,27 @@ def _of(conflicts: Iterable[Unresolved], severity: Severity) -> tuple[Unresolved
 
 
 def _finished(standing: Standing, high: tuple[Unresolved, ...]) -> Result:
-    """T2: nothing is left to work on."""
+    """Nothing is left to work on (END-3)."""
     if high:
-        return Result(Next.CONFLICTS, "T2", why="a high conflict is undecided", conflicts=high)
+        return Result(Next.CONFLICTS, "END-3", why="a high conflict is undecided", conflicts=high)
     if standing.ready is None:
-        return Result(Next.FINAL_REVIEW, "T2", why="everything is settled")
+        return Result(Next.FINAL_REVIEW, "END-3", why="everything is settled")
     if standing.ready:
-        return Result(Next.END, "T2", Exit.COMPLETE, "everything is settled, and the final review agrees")
-    return Result(Next.CONTINUE, "T2", why="the final review found something to settle")
+        return Result(Next.END, "END-3", Exit.COMPLETE, "everything is settled, and the final review agrees")
+    return Result(Next.CONTINUE, "END-3", why="the final review found something to settle")
 
 
 def _gated(standing: Standing, kind: Exit) -> Result:
-    """T6: what is left must be acknowledged; then the type follows from what it is."""
+    """What is left must be acknowledged; then the type follows from what it is (END-7)."""
     left = left_over(standing)
     typed = standing.acknowledgement
     if typed.declined:
-        return Result(Next.CONTINUE, "T6", why="a person declined to acknowledge what is left", left=left)
+        return Result(Next.CONTINUE, "END-7", why="a person declined to acknowledge what is left", left=left)
     if missing := refusals(left, typed):
         return Result(
-            Next.GATES, "T6", why="; ".join(each.why for each in missing), left=left,
+            Next.GATES, "END-7", why="; ".join(each.why for each in missing), left=left,
             gates=gates_for(left), refusals=missing,
         )  # fmt: skip
     grave = any(is_grave(each.severity) for each in left)
     ends_as = kind if grave or kind is Exit.STALL_EXIT else Exit.GOOD_ENOUGH
-    return Result(Next.END, "T6", ends_as, f"{len(left)} acknowledged", left=left, gates=gates_for(left))
+    return Result(Next.END, "END-7", ends_as, f"{len(left)} acknowledged", left=left, gates=gates_for(left))

@@ -1,4 +1,4 @@
-"""The gate that a document passes before anybody works on it: form first, then content (§6, §20).
+"""The gate that a document passes before anybody works on it: first form, then content (VAL-1 to VAL-13).
 
 Spec rounds ask for headings, confidence and gap ids; code tasks ask that a hand-in is there and answers what
 must be answered. Everything wrong with a document is collected (VAL-2).
@@ -80,7 +80,7 @@ APPROVING = frozenset({"APPROVED", "NO_ISSUES_FOUND"})
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """What the gate asks for (§16)."""
+    """What the gate asks for."""
 
     thin_content_chars: int = 200
 
@@ -253,7 +253,7 @@ def _review_form(lines: Sequence[Line], review: ReadReview) -> Iterator[Failure]
 
 
 def says_no_issues(lines: Iterable[Line]) -> bool:
-    """Whether a review states NO_ISSUES_FOUND (§8.1)."""
+    """Whether a review states NO_ISSUES_FOUND (PART-1)."""
     return any(line.mode is STATED and NO_ISSUES.search(line.text) for line in lines)
 
 
@@ -301,7 +301,7 @@ class Refusal:
 
 
 def refused(refusals: Sequence[Refusal]) -> Validation:
-    """The result of a run whose hand-ins were all refused, by what the last refusal said (§20)."""
+    """The result of a run whose hand-ins were all refused, by what the last refusal said (VAL-11)."""
     told = refusals or (Refusal("it could not be read"),)
     return verdict_of(Failure(FailureType.REFUSED, each.text, each.line, refs=(each.text,)) for each in told)
 
@@ -309,7 +309,7 @@ def refused(refusals: Sequence[Refusal]) -> Validation:
 def validate_hand_in(
     response: ReadResponse | None, mandatory: Collection[str], known: Collection[str]
 ) -> Validation:
-    """The gate of a code task (§20): a hand-in, an answer to every mandatory finding, known ids.
+    """The gate of a code task (VAL-10): a hand-in, an answer to every mandatory finding, known ids.
 
     `mandatory` and `known` are codes of findings. None is a run that ended without an accepted hand-in.
     """

@@ -1,4 +1,4 @@
-"""The words of verdicts: what each means, what denies it, and what only looks like one (§19.3, ARB-2)."""
+"""The words of verdicts: what each means, what denies it, and what only looks like one (VER-2, ARB-2)."""
 
 import re
 from enum import StrEnum
@@ -34,7 +34,7 @@ _REFUSING = (
     "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
     "not ready",
 )  # fmt: skip
-# §19.3. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
+# VER-2. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
 VERDICT_WORDS: dict[str, Verdict] = {
     **dict.fromkeys([*_APPROVING, "approves", "lgtm"], Verdict.APPROVED),
     **dict.fromkeys([f"approved with minor observation{end}" for end in ("", "s")], Verdict.APPROVED),
@@ -129,7 +129,7 @@ def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
 
 
 def _with_conditions(words: str) -> str:
-    """§19.3: `APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*`."""
+    """`APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*` (VER-2)."""
     pattern = WITH_OR_FOOTNOTE if words.count("*") % 2 else WITH
     return pattern.sub("approved with conditions ", words)
 

@@ -1,4 +1,4 @@
-"""The verdicts of a review: where they stand and what they cover (§19.3, ARB-2)."""
+"""The verdicts of a review: where they stand and what they cover (VER-1, ARB-2)."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ LIKE_A_LABEL = re.compile(
 )
 # The word alone opens a verdict even without a colon; the other labels need one.
 VERDICT = re.compile(r"verdict\b[\s:*_]*", re.IGNORECASE)
-# What a reviewer writes behind **Verdict:** about an earlier finding (§19.4).
+# What a reviewer writes behind **Verdict:** about an earlier finding (FND-4).
 ABOUT_FINDING = re.compile(
     r"(?:(?:fully|partially|not|still|mostly|un)[ _]?)*"
     r"(?:resolved|addressed|fixed|partial|open|closed|verified|adequate)\b",
@@ -80,7 +80,7 @@ class StatedVerdict:
 
 
 def worst_verdict(stated: list[StatedVerdict]) -> StatedVerdict | None:
-    """The worst of several verdicts; the first of equal ones (§19.3)."""
+    """The worst of several verdicts; the first of equal ones (VER-4)."""
     order = list(Verdict)
     return max(stated, key=lambda each: order.index(each.verdict)) if stated else None
 
@@ -290,7 +290,7 @@ def _refusal(layout: Layout) -> tuple[int, str] | None:
 
 
 def _no_issues_alone(text: str) -> bool:
-    """Whether a line is the marker NO_ISSUES_FOUND and nothing else (§6)."""
+    """Whether a line is the marker NO_ISSUES_FOUND and nothing else (PART-1)."""
     return "NO_ISSUES_FOUND" in text and text.strip(" \t#*_`.:-") == "NO_ISSUES_FOUND"
 
 

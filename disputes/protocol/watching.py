@@ -1,4 +1,4 @@
-"""The findings of a review as silence watches them: each with the gap that it is about (§1)."""
+"""The findings of a review as silence watches them: each with the gap that it is about (FND-5)."""
 
 from collections.abc import Sequence
 

@@ -37,7 +37,7 @@ DEMANDS = {
 
 
 def action_for_coder(ruling: Ruling) -> str:
-    """What the coder must do now, in one sentence (DEC-1, DEC-2, §13.5)."""
+    """What the coder must do now, in one sentence (DEC-1, DEC-2)."""
     if demand := DEMANDS.get(Option(ruling.option)):
         return demand
     if not ruling.expects_change:

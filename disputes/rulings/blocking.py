@@ -13,7 +13,7 @@ from tasks.states import Severity
 def blockers_of(submission: Submission) -> set[int] | None:
     """The mandatory findings, as first raised, that keep a submission from landing.
 
-    None where it is not green and reviewed (MODELS 25).
+    None where it is not green and reviewed (GATE-2).
     """
     return blockers_for([submission])[submission.pk]
 

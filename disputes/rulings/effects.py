@@ -1,4 +1,4 @@
-"""What a decision does to the task (DESIGN §6)."""
+"""What a decision does to the task (GATE-2)."""
 
 from datetime import datetime
 from typing import Any
@@ -60,14 +60,14 @@ def _followed(conflict: Conflict) -> None:
 
 
 def _silence(task: Task, decision: Decision, actor: Actor) -> str:
-    """What was ruled on a hint (§13.5). Converted, it goes on as a conflict that holds the task."""
+    """What was ruled on a hint (SIL-12). Converted, it goes on as a conflict that holds the task."""
     conflict = decision.conflict
     flags.settle(conflict, decision.option)
     match Option(decision.option):
         case Option.CONVERT:
             _followed(conflict)
             made = flags.convert(conflict, actor=actor)
-            if made.submission and made.previous_id == conflict.pk:  # it counts from here on (§12)
+            if made.submission and made.previous_id == conflict.pk:  # it counts from here on (RL-4)
                 rates.watch(made.submission, actor=actor)
             if task.status in MOVES["hold"].sources:
                 task.hold(actor=actor, note=f"{conflict.ref} became a conflict.")
@@ -78,7 +78,7 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
 
 
 def _rate_alert(decision: Decision, actor: Actor) -> str:
-    """What was ruled on a coder that declines too much (§12). Raises Refused: landed."""
+    """What was ruled on a coder that declines too much (RL-5). Raises Refused: landed."""
     conflict, task = decision.conflict, decision.conflict.task
     if decision.option == Option.REDUCE:
         if task.landed_at or task.landings.filter(status=Landing.Status.PUSHING).exists():

@@ -114,7 +114,7 @@ def synthesis_of(conflict: Conflict) -> Synthesis | None:
 
 
 def recommendation_of(conflict: Conflict) -> Recommendation | None:
-    """What is recommended on a disagreement, with the reason (§14)."""
+    """What is recommended on a disagreement, with the reason (OPT-4)."""
     if conflict.kind != Conflict.Kind.DISAGREEMENT:
         return None
     return recommend(conflict.severity, synthesis_of(conflict), _judged(conflict))

@@ -15,7 +15,7 @@ LINE_MAX, REASON_MAX = 300, 300
 
 
 def rulings_for_prompt(task: Task) -> list[Decision]:
-    """The rulings that the next engineer prompt begins with: standing, in force, not yet carried out."""
+    """The rulings that the next engineer prompt begins with (DEC-1): in force, not yet carried out."""
     return list(
         Decision.objects.standing()
         .filter(
@@ -79,7 +79,7 @@ def _lowered(task: Task) -> Iterable[tuple[Finding, str]]:
 
 
 def _noted(task: Task) -> Iterable[tuple[Finding, str]]:
-    """What came up on lines that the last review had before it (§24)."""
+    """What came up on lines that the last review had before it (STK-4)."""
     for finding in _standing(task).filter(is_follow_up=True):
         yield finding, "noted as a follow-up"
 

@@ -1,4 +1,4 @@
-"""Handing in a middle way on an open conflict: option C, marked by whom (§14)."""
+"""Handing in a middle way on an open conflict: option C, marked by whom (OPT-3)."""
 
 from django.contrib.auth import get_user_model
 from django.db import transaction

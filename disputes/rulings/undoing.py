@@ -23,7 +23,7 @@ from tasks.states import MOVES, Status
 
 
 def undo(decision: Decision, *, user: Any) -> Conflict:
-    """Take a ruling back while no prompt has used it. Raises Refused: no_right, used, moved_on."""
+    """Take a ruling back while no prompt has used it (DEC-10). Raises Refused: no_right, used, moved_on."""
     conflict = decision.conflict
     if conflict.dispute.task is None:
         raise Refused("used", f"{conflict.ref} is about a whole project and was carried out at once.")
@@ -169,7 +169,7 @@ def _newer(conflict: Conflict) -> QuerySet[Conflict]:
 
 
 def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
-    """Open a new conflict that names the ruled one (MODELS 29). Raises Refused: no_right, text_missing."""
+    """Open a new conflict that names the ruled one (DEC-9). Raises Refused: no_right, text_missing."""
     old = decision.conflict
     if old.dispute.task is None:
         raise Refused("used", f"{old.ref} is about a whole project; the next checkpoint asks again.")

@@ -5,7 +5,7 @@ from tasks.models.project import Project
 
 
 class Checkpoint(models.Model):
-    """One turn of a whole project: what was resolved and what came up since the one before (§10).
+    """One turn of a whole project: what was resolved and what came up since the one before (CONV-6).
 
     It closes once every task that was under way at the last one has finished a round or left.
     """

@@ -33,7 +33,7 @@ def validate_repository(url: str) -> None:
         )
 
 
-# How a project may end (§11).
+# How a project may end (END-1 to END-7).
 EXITS = [
     ("complete", "Complete"),
     ("good_enough", "Good enough"),

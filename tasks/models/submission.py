@@ -9,7 +9,7 @@ from tasks.models.task import Task
 
 
 class Rollback(models.Model):
-    """A human took a task back to the end of an earlier round. Nothing of the later ones is deleted (§9)."""
+    """A human took a task back to the end of an earlier round. Nothing of them is deleted (RB-2)."""
 
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="rollbacks")
     from_round = models.PositiveSmallIntegerField()

@@ -434,7 +434,7 @@ class Task(models.Model):
             hooks.recount_dependants(self)
 
     def rollback(self, to_round: int, *, actor: Actor, note: str) -> None:
-        """Back to the end of `to_round`: the round after it begins again, under the same number (§9).
+        """Back to the end of `to_round`: the round after it begins again, under the same number (RB-2).
 
         Like every human option that starts a task again it begins the counts anew.
         """

@@ -508,7 +508,7 @@ def test_a_tree_that_would_write_into_dot_git_cannot_be_taken(remote: Remote, mi
 
 
 def test_a_rebase_makes_the_same_commit_whoever_does_it_whenever(remote: Remote, tmp_path: Path) -> None:
-    """Two hosts that both rebase land the same thing (MODELS 39)."""
+    """Two hosts that both rebase land the same thing."""
     one, other = remote.mirror(tmp_path / "one.git"), remote.mirror(tmp_path / "other.git")
     clone = clone_of(one, remote.first)
     commit(clone, {"a.py": "a\n"})

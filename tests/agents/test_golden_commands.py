@@ -297,7 +297,7 @@ def present(desk: Desk, web: Project) -> None:
         coder_rationale="The target is the local disk, and a pause adds complexity.",
         alternative="A note for remote calls.",
         synthesis="Instant for files, with a pause for servers.",
-        synthesis_by="rule S1",
+        synthesis_by="rule on complexity",
         synthesis_trade_off="Two ways to document.",
         synthesis_covers_both=True,
     )

@@ -1205,7 +1205,7 @@ def test_a_held_task_always_has_a_card(rejected: Task) -> None:
 
 
 def test_a_label_is_no_way_round_a_mandatory_finding(rejected: Task) -> None:
-    """MODELS 26"""
+    """DIS-3"""
     body = BODIES["dispute"] | {"finding": "ISSUE-R1-001", "severity": "low"}
     accepted(hand_in(live_run(rejected)[1], rejected, "dispute", **body))
     conflict = Conflict.objects.get()

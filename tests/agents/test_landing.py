@@ -241,7 +241,7 @@ def test_a_change_that_somebody_else_made_already_goes_back(world: World) -> Non
 
 
 def test_a_change_that_became_another_one_goes_back(world: World) -> None:
-    """A part of it is on the target already: what is left is not what was approved (MODELS 38)."""
+    """A part of it is on the target already: what is left is not what was approved."""
     run = world.coder()
     world.commit(run, {"one.py": "one\n"}, "One")
     submission = world.hand_in(run, world.commit(run, {"two.py": "two\n"}, "Two"))

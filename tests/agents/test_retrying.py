@@ -125,7 +125,7 @@ def test_a_flood_of_reasons_is_kept_in_part(task: Task) -> None:
 
 
 def test_the_next_coder_reads_what_was_wrong_first_and_the_demand_last(world: World, task: Task) -> None:
-    """EX-7, and MODELS' order: rulings, retry notice, task."""
+    """EX-7, DEC-12: rulings, retry notice, task."""
     run, client = begin(task)
     submit(client, task, NO_REASON)
     end(run)

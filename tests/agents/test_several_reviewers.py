@@ -279,7 +279,7 @@ def test_one_whose_account_is_in_trouble_for_long_is_not_waited_for(
 
 
 def test_a_review_of_settled_points_is_given_again(task: Task) -> None:
-    """A rejection that raises nothing that may block says nothing: that reviewer looks once more (§20)."""
+    """A rejection that raises nothing that may block says nothing: that reviewer looks once more."""
     tokens = begin()
     says(tokens["ann"], task)
     Task.objects.filter(pk=task.pk).update(version=fresh(task).version)

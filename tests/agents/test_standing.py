@@ -364,7 +364,6 @@ def test_work_under_way_waits_for_no_dependency(ledger: Project, status: str) ->
 
 
 def test_a_counter_that_disagrees_with_the_facts_is_said_loudly(ledger: Project) -> None:
-    """MODELS 6, risk 7"""
     high = create_task(ledger, waits_for=1)
     low = waits(create_task(ledger), create_task(ledger, number=12, title="Walls"))
     Task.objects.filter(pk=low.pk).update(waits_for=0)

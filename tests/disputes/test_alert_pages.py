@@ -30,7 +30,7 @@ def ruled(client: Client, conflict: Conflict, option: str, **kwargs: str) -> Any
     return client.post(page(conflict, "decide/"), form(conflict, option, **kwargs))
 
 
-# --- The card of a whole project (§10) --------------------------------------------------------------------
+# --- The card of a whole project --------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Where a response answers a finding, and as what: every shape of §19.5, and H1-c to H1-e."""
+"""Where a response answers a finding, and as what: every place and shape (ANS-1 to ANS-4)."""
 
 from collections.abc import Iterable
 
@@ -34,7 +34,7 @@ ADDRESSED = {"001": "addressed"}
 # --- Tables -----------------------------------------------------------------------------------------------
 
 TABLES = [
-    # H1-c: the first cell, whatever the other columns are called
+    # ANS-1: the first cell, whatever the other columns are called
     ("| Issue | Resolution |\n|---|---|\n| ISSUE-R1-001 | A table of limits |", ADDRESSED),
     ("| Issue | Resolution |\n|:--|--:|\n| ISSUE-R1-001 (limits are vague) | A table |", ADDRESSED),
     ("| Issue | Resolution |\n|---|---|\n| ISSUE-R1-001 (CRITICAL) | A table |", ADDRESSED),
@@ -251,7 +251,7 @@ def test_what_is_only_called_open_is_not_answered(word: str) -> None:
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
-        ("| R1-013 through R1-017 | done |", ["013", "014", "015", "016", "017"]),  # §21 no. 25
+        ("| R1-013 through R1-017 | done |", ["013", "014", "015", "016", "017"]),
         ("| R1-001–R1-003 | done |", ["001", "002", "003"]),
         ("| ISSUE-R1-001 to R1-003 | done |", ["001", "002", "003"]),
         ("| R1-001/002 | done |", ["001", "002"]),
@@ -261,7 +261,7 @@ def test_what_is_only_called_open_is_not_answered(word: str) -> None:
     ],
 )
 def test_short_ids_lists_and_ranges_are_filled_in(text: str, codes: list[str]) -> None:
-    assert list(kinds(text)) == codes  # H1-e
+    assert list(kinds(text)) == codes  # ANS-3
 
 
 def test_a_range_is_not_filled_in_without_end() -> None:
@@ -288,7 +288,7 @@ def test_what_is_named_without_an_answer_is_mentioned() -> None:
 
     assert [(each.code[-3:], each.line, each.mode) for each in read(text).mentions] == [
         ("001", 1, Mode.STATED), ("002", 4, Mode.FENCED), ("003", 7, Mode.QUOTED),
-    ]  # H1-d  # fmt: skip
+    ]  # ANS-2  # fmt: skip
 
 
 # --- Which of several answers -----------------------------------------------------------------------------

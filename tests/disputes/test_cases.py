@@ -71,7 +71,7 @@ def test_the_first_conflict_opens_the_dispute(task: Task) -> None:
 
 
 def test_further_conflicts_of_any_kind_join_it(task: Task) -> None:
-    """MODELS 22: the kind belongs to the conflict."""
+    """The kind belongs to the conflict."""
     open_on(task)
     open_on(task, "Whose task is it?", opened_as="human")
     cases.open_conflict(task, kind="hands", origin="blocked", opened_as="system", question="Who has the key?")
@@ -169,7 +169,7 @@ def test_a_project_may_have_another_policy(opened_as: str) -> None:
 def test_a_dispute_by_a_reviewer_holds_whatever_it_is_called(
     task: Task, severity: str, opened_as: str
 ) -> None:
-    """MODELS 26"""
+    """DIS-3"""
     assert open_on(task, severity=severity, opened_as=opened_as).effect == "hold"
 
 
@@ -210,7 +210,7 @@ def test_what_is_called_minor_is_recorded_only(task: Task, severity: str) -> Non
     ],
 )
 def test_without_a_severity_the_reason_gives_it(task: Task, reason: str, severity: str) -> None:
-    """MODELS 36"""
+    """DIS-4"""
     assert open_on(task, severity="", reason=reason).severity == severity
 
 

@@ -111,7 +111,7 @@ def test_a_round_is_told_in_full() -> None:
 
 
 def test_a_grave_finding_without_an_answer_is_flagged() -> None:
-    # §13: H1 with the section unchanged (§21, no. 26); the finding that is answered is not.
+    # H1 with the section unchanged; the finding that is answered is not.
     (flag,) = told(REVIEW, RESPONSE, BEFORE)["flags"]
 
     assert (flag["finding"], flag["heuristics"]) == ("ISSUE-R1-002", ["H1", "H4"])
@@ -119,7 +119,7 @@ def test_a_grave_finding_without_an_answer_is_flagged() -> None:
 
 
 def test_a_finding_of_a_gap_that_the_response_leaves_for_later_is_pending() -> None:
-    # H1-a, §21, no. 22
+    # SIL-6
     other = "## Gap Resolution: GAP-TAX-002\n\nText about taxes.\n"
 
     assert told(REVIEW, other)["flags"] == []
@@ -144,7 +144,7 @@ def test_the_fields_of_a_finding_are_told() -> None:
 
 
 def test_what_is_not_known_is_null() -> None:
-    # §2: no id; SEV-9: no severity
+    # ID-4: no id; SEV-9: no severity
     (found,) = told("## Issues\n\n1. **No owner** is named\n")["findings"]
 
     assert (found["code"], found["severity"], found["ordinal"]) == (None, None, 1)
@@ -160,7 +160,6 @@ def test_earlier_findings_are_told_by_their_status() -> None:
 
 
 def test_a_block_about_no_finding_is_told_with_its_problem() -> None:
-    # §12, §21, no. 20
     found = told(REVIEW, RESPONSE.replace("ISSUE-R1-003", "ISSUE-R9-009"))
 
     (block,) = found["disagreements"]
@@ -168,7 +167,6 @@ def test_a_block_about_no_finding_is_told_with_its_problem() -> None:
 
 
 def test_an_example_in_a_fence_is_no_disagreement() -> None:
-    # §21, no. 19
     assert told(REVIEW, f"```\n{RESPONSE}\n```")["disagreements"] == []
 
 
@@ -176,21 +174,21 @@ def test_an_example_in_a_fence_is_no_disagreement() -> None:
 
 
 def test_a_gap_that_is_blocked_is_told_with_what_it_waits_for() -> None:
-    # §8.2
+    # PART-2
     found = told(REVIEW, "BLOCKED_NEEDS_INPUT: GAP-PAY-001 who may refund?\n")
 
     assert any("GAP-PAY-001 is blocked" in alert and "who may refund?" in alert for alert in found["alerts"])
 
 
 def test_an_example_of_a_block_is_told_to_nobody() -> None:
-    # §8.2, ID-3
+    # PART-2, ID-3
     found = told(REVIEW, "```\nBLOCKED_NEEDS_INPUT: GAP-PAY-001 who may refund?\n```\n")
 
     assert not any("blocked" in alert for alert in found["alerts"])
 
 
 def test_a_block_on_what_is_no_gap_is_a_warning() -> None:
-    # §8.2; §21, no. 40
+    # PART-2
     found = told(REVIEW, "BLOCKED_NEEDS_INPUT: GAP-X-001\n")
 
     assert not any("is blocked" in alert for alert in found["alerts"])
@@ -200,16 +198,16 @@ def test_a_block_on_what_is_no_gap_is_a_warning() -> None:
 @pytest.mark.parametrize(
     ("text", "alarm"),
     [
-        ("The design is weak.\n\n## Verdict: NEEDS WORK\n", True),  # §21, no. 35
+        ("The design is weak.\n\n## Verdict: NEEDS WORK\n", True),
         ("Something is of HIGH severity here.\n\n## Verdict: APPROVED\n", True),  # VAL-4: a severity word
         ("All is well.\n\n## Verdict: APPROVED\n", False),
-        ("### Critical Issues\n\nNone.\n\n## Verdict: APPROVED\n", False),  # §19.2: an empty section
+        ("### Critical Issues\n\nNone.\n\n## Verdict: APPROVED\n", False),  # an empty section
         (REVIEW, False),
         ("", True),
     ],
 )
 def test_a_review_without_findings_that_speaks_of_some_raises_an_alarm(text: str, alarm: bool) -> None:
-    assert any("VAL-4" in alert for alert in told(text)["alerts"]) is alarm
+    assert any("may have missed findings" in alert for alert in told(text)["alerts"]) is alarm
 
 
 def test_a_review_without_a_verdict_is_unknown_and_no_approval() -> None:
@@ -220,12 +218,12 @@ def test_a_review_without_a_verdict_is_unknown_and_no_approval() -> None:
 
 
 def test_an_approval_beside_a_grave_finding_is_a_contradiction_that_is_shown() -> None:
-    # ARB-3; §21, no. 44
+    # ARB-3
     found = told("## Review\n\n### High Priority\n\n- **ISSUE-R1-001**: No lock\n\n## Verdict: APPROVED\n")
 
     assert found["verdict"] == "APPROVED_WITH_CONDITIONS"
     assert found["verdicts"][0]["raw"] == "APPROVED"
-    assert any("ARB-3" in alert and "ISSUE-R1-001" in alert for alert in found["alerts"])
+    assert any("this is no approval" in alert and "ISSUE-R1-001" in alert for alert in found["alerts"])
 
 
 def test_an_approval_beside_small_findings_is_none() -> None:
@@ -242,7 +240,7 @@ def test_an_approval_while_an_earlier_finding_stays_open_is_shown() -> None:
 
 
 def test_what_is_ambiguous_is_a_warning() -> None:
-    # §21, no. 43; SEV-9; SEV-10
+    # SEV-9, SEV-10
     found = told(
         "### Medium/Low Priority\n\n- **ISSUE-R1-001**: a\n\n### Other\n\n- **ISSUE-R1-002**: b\n\n"
         "### Low\n\n- **ISSUE-R1-003** (HIGH): c\n"

@@ -1,4 +1,4 @@
-"""Checkpoints of a project, whether it converges, and what people answer (PROTOCOL §10, MODELS 16)."""
+"""Checkpoints of a project, whether it converges, and what people answer (CONV-6)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -189,7 +189,7 @@ def test_thresholds_of_its_own_win(ledger: Project) -> None:
     assert limits.severity_weights["low"] == 0
 
 
-# --- Warnings (C1 to C4) ----------------------------------------------------------------------------------
+# --- Warnings (CONV-1 to CONV-4) --------------------------------------------------------------------------
 
 
 def flat(project: Project, task: Task) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""The final review before an end, and the summary after it (§11)."""
+"""The final review before an end, and the summary after it."""
 
 import json
 from dataclasses import replace
@@ -50,7 +50,7 @@ READY = Held(
 
 
 def test_everything_settled_is_ready() -> None:
-    # R4-001: resolved, decided and deferred findings are addressed
+    # resolved, decided and deferred findings are addressed
     review = hold_final_review(READY)
 
     assert (review.readiness, review.blockers, review.ready) == (Readiness.READY, (), True)
@@ -75,7 +75,6 @@ def test_a_check_that_fails_is_a_blocker(held: Held, check: Check, named: str) -
 
 
 def test_a_high_gap_that_is_deferred_is_not_settled() -> None:
-    # §17, 16
     held = replace(
         READY, gaps=[Gap("GAP-QA-009", HIGH, G.USER_DEFERRED)], limitations=frozenset({"GAP-QA-009"})
     )

@@ -1,4 +1,4 @@
-"""A finding that reads like an earlier one: a person says whether it is the same point (§24)."""
+"""A finding that reads like an earlier one: a person says whether it is the same point."""
 
 from typing import Any
 
@@ -142,7 +142,7 @@ def test_it_names_the_ruling_before_it(earlier: Finding, later: Finding, tom: Us
 def test_a_point_that_is_settled_is_not_ruled_on_again(
     earlier: Finding, later: Finding, tom: User, settled: str
 ) -> None:
-    """§25: raised again, it is dropped."""
+    """DEC-13: raised again, it is dropped."""
     old = dispute(earlier, **({"kind": "silence", "effect": "hold"} if settled == "waive" else {}))
     rulings.decide(old, settled, user=tom, text="So be it.")
     conflict = dispute(later)
@@ -183,7 +183,7 @@ def test_two_disputes_about_one_point_are_ruled_on_one_by_one(
 def test_that_it_was_declined_before_makes_it_a_dispute(
     task: Task, earlier: Finding, later: Finding, tom: User
 ) -> None:
-    """§24: an optional one that is raised again as mandatory after it was declined."""
+    """An optional one that is raised again as mandatory after it was declined."""
     Finding.objects.filter(pk=earlier.pk).update(mandatory=False, severity="low")
     second = task.submissions.get(round=2)
     Answer.objects.create(submission=second, finding=earlier, kind="declined", text="It is bounded.")

@@ -1,4 +1,4 @@
-"""Was the ruling followed? (§25)"""
+"""Was the ruling followed? (DEC-13)"""
 
 import pytest
 
@@ -62,42 +62,42 @@ def state(order: Order, seen: Seen) -> Followed:
 
 @pytest.mark.parametrize("expects_change", [True, False])
 def test_a_ruling_waits_until_what_came_after_it_was_reviewed(expects_change: bool) -> None:
-    """§25"""
+    """DEC-13"""
     assert state(Order(expects_change, "src/calls.py:30"), Seen(reviewed=False)) is WAITING
 
 
 def test_a_change_at_the_place_that_is_not_raised_again_is_applied() -> None:
-    """§25"""
+    """DEC-13"""
     assert state(change(), reviewed()) is APPLIED
 
 
 def test_raised_again_is_not_honoured_even_if_the_place_changed() -> None:
-    """§25: a new conflict names the old one"""
+    """DEC-13: a new conflict names the old one"""
     found = judge(change(), reviewed(raised_again=True))
     assert (found.state, found.reopens, found.drops) == (NOT_HONOURED, True, False)
 
 
 def test_a_place_that_nobody_touched_is_not_honoured() -> None:
-    """§25"""
+    """DEC-13"""
     found = judge(change("src/other.py:30"), reviewed())
     assert (found.state, found.reopens) == (NOT_HONOURED, True)
 
 
 def test_a_ruling_that_leaves_the_code_needs_no_change() -> None:
-    """MODELS 30: a ruling in own words that says "leave it" would else be broken for ever"""
+    """DEC-14: a ruling in own words that says "leave it" would else be broken for ever"""
     order = Order(expects_change=False, location="src/other.py:30")
     assert judge(order, reviewed()) == Compliance(APPLIED, "The reviewer did not raise it again.")
 
 
 def test_what_was_settled_for_the_coder_and_is_raised_again_is_dropped() -> None:
-    """§25: with a note to the reviewer"""
+    """DEC-13: with a note to the reviewer"""
     found = judge(Order(expects_change=False), reviewed(raised_again=True))
     assert (found.state, found.drops, found.reopens) == (APPLIED, True, False)
 
 
 @pytest.mark.parametrize("location", ["", "Section 3.2", "line 12"])
 def test_without_a_file_nobody_can_tell(location: str) -> None:
-    """§25"""
+    """DEC-13"""
     assert state(change(location), reviewed()) is CANNOT_TELL
 
 
@@ -145,7 +145,7 @@ def test_in_a_cut_diff_a_missing_file_may_have_changed() -> None:
 
 
 def test_a_file_that_the_ruling_names_and_that_came_in_is_applied() -> None:
-    """§25: the place changed, or the named artifact exists"""
+    """DEC-13: the place changed, or the named artifact exists"""
     assert state(change("src/other.py:1", "Describe it in docs/retries.md."), reviewed()) is APPLIED
 
 

@@ -1,4 +1,4 @@
-"""Convergence and stall: every condition at its border (§10)."""
+"""Convergence and stall: every condition at its border."""
 
 import pytest
 from hypothesis import given
@@ -30,28 +30,27 @@ SETTINGS = st.builds(
 
 
 def test_vector_1_a_new_critical_gap_is_a_warning() -> None:
-    # §21, 1; C1
+    # CONV-1
     result = after_round([HIGH, MEDIUM], [CRITICAL])
 
-    assert (result.weighted_net, result.state, result.rule) == (-10, WARNING, "C1")
+    assert (result.weighted_net, result.state, result.rule) == (-10, WARNING, "CONV-1")
 
 
 def test_vector_2_minus_eight_with_threshold_eight_is_flat() -> None:
-    # §21, 2; §17, 13
     result = after_round([], [HIGH, HIGH])
 
     assert (result.weighted_net, result.state, result.flat) == (-8, FLAT, 1)
 
 
 def test_vector_3_minus_nine_is_divergence() -> None:
-    # §21, 3; C2
+    # CONV-2
     result = after_round([], [HIGH, HIGH, LOW])
 
-    assert (result.weighted_net, result.state, result.rule) == (-9, WARNING, "C2")
+    assert (result.weighted_net, result.state, result.rule) == (-9, WARNING, "CONV-2")
 
 
 def test_vector_4_two_flat_rounds_are_a_stall() -> None:
-    # §21, 4; C4, R3-001
+    # CONV-4
     first, second = history([([LOW], [LOW]), ([], [LOW])])
 
     assert (first.state, first.flat, first.stalled) == (FLAT, 1, False)
@@ -67,14 +66,12 @@ def test_a_round_that_says_nothing_counts_neither_way() -> None:
 
 
 def test_vector_5_progress_begins_the_count_anew() -> None:
-    # §21, 5
     results = history([([], []), ([LOW], []), ([], [])])
 
     assert [(each.state, each.flat) for each in results] == [(FLAT, 1), (CONVERGING, 0), (FLAT, 1)]
 
 
 def test_vector_6_both_figures_are_shown_where_they_disagree() -> None:
-    # §21, 6
     result = after_round([LOW] * 5, [CRITICAL])
 
     assert (result.net, result.weighted_net, result.state) == (4, -11, WARNING)
@@ -89,21 +86,29 @@ def test_vector_6_both_figures_are_shown_where_they_disagree() -> None:
 @pytest.mark.parametrize(
     ("resolved", "new", "flat", "settings", "state", "rule", "after"),
     [
-        ([LOW], [], 0, {}, CONVERGING, "C3", 0),
-        ([LOW], [], 1, {}, CONVERGING, "C3", 0),
-        ([], [], 0, {}, FLAT, "C4", 1),
-        ([MEDIUM], [None], 0, {}, FLAT, "C4", 1),  # SEV-9: a severity nobody stated weighs as medium
-        ([], [], 0, {"stall_threshold": 1}, WARNING, "C4", 1),
-        ([], [], 1, {"stall_threshold": 3}, FLAT, "C4", 2),
-        ([], [], 2, {"stall_threshold": 3}, WARNING, "C4", 3),
-        ([], [], 9, {}, WARNING, "C4", 10),
-        ([CRITICAL, LOW], [CRITICAL], 0, {}, WARNING, "C1", 0),  # although it converges by weight
-        ([CRITICAL, LOW], [CRITICAL], 0, {"critical_override": False}, CONVERGING, "C3", 0),
-        ([], [CRITICAL], 1, {"critical_override": False}, WARNING, "C2", 1),
-        ([], [HIGH, HIGH, LOW], 1, {"divergence_threshold": 12}, WARNING, "C4", 2),
-        ([], [HIGH, HIGH, LOW], 0, {"divergence_threshold": 12}, FLAT, "C4", 1),
-        ([], [LOW], 0, {"divergence_threshold": 0}, WARNING, "C2", 0),
-        ([LOW], [HIGH], 0, {"severity_weights": {CRITICAL: 1, HIGH: 1, MEDIUM: 1, LOW: 1}}, FLAT, "C4", 1),
+        ([LOW], [], 0, {}, CONVERGING, "CONV-3", 0),
+        ([LOW], [], 1, {}, CONVERGING, "CONV-3", 0),
+        ([], [], 0, {}, FLAT, "CONV-4", 1),
+        ([MEDIUM], [None], 0, {}, FLAT, "CONV-4", 1),  # SEV-9: a severity nobody stated weighs as medium
+        ([], [], 0, {"stall_threshold": 1}, WARNING, "CONV-4", 1),
+        ([], [], 1, {"stall_threshold": 3}, FLAT, "CONV-4", 2),
+        ([], [], 2, {"stall_threshold": 3}, WARNING, "CONV-4", 3),
+        ([], [], 9, {}, WARNING, "CONV-4", 10),
+        ([CRITICAL, LOW], [CRITICAL], 0, {}, WARNING, "CONV-1", 0),  # although it converges by weight
+        ([CRITICAL, LOW], [CRITICAL], 0, {"critical_override": False}, CONVERGING, "CONV-3", 0),
+        ([], [CRITICAL], 1, {"critical_override": False}, WARNING, "CONV-2", 1),
+        ([], [HIGH, HIGH, LOW], 1, {"divergence_threshold": 12}, WARNING, "CONV-4", 2),
+        ([], [HIGH, HIGH, LOW], 0, {"divergence_threshold": 12}, FLAT, "CONV-4", 1),
+        ([], [LOW], 0, {"divergence_threshold": 0}, WARNING, "CONV-2", 0),
+        (
+            [LOW],
+            [HIGH],
+            0,
+            {"severity_weights": {CRITICAL: 1, HIGH: 1, MEDIUM: 1, LOW: 1}},
+            FLAT,
+            "CONV-4",
+            1,
+        ),
     ],
 )
 def test_a_round_leads_here(
@@ -163,7 +168,7 @@ def test_one_more_resolved_gap_never_makes_it_worse(
     after = after_round([*resolved, more], new, flat, settings)
 
     assert after.weighted_net > before.weighted_net
-    if before.rule != "C2":  # out of divergence it may fall into a stall, which warns as well
+    if before.rule != "CONV-2":  # out of divergence it may fall into a stall, which warns as well
         assert order.index(after.state) <= order.index(before.state)
 
 
@@ -174,7 +179,7 @@ def test_a_new_critical_gap_warns_whatever_else_happened(
     # C1
     result = after_round(resolved, [*new, CRITICAL], flat, settings)
 
-    assert not settings.critical_override or (result.state, result.rule) == (WARNING, "C1")
+    assert not settings.critical_override or (result.state, result.rule) == (WARNING, "CONV-1")
 
 
 @given(st.lists(st.tuples(MILD, MILD), min_size=1, max_size=12))
@@ -183,7 +188,7 @@ def test_rounds_without_progress_stall_in_the_end(
 ) -> None:
     results = history([([], new) for _, new in rounds])
 
-    assert all(each.state is WARNING for each in [each for each in results if each.rule == "C4"][1:])
+    assert all(each.state is WARNING for each in [each for each in results if each.rule == "CONV-4"][1:])
     assert not any(each.state is CONVERGING for each in results)
 
 

@@ -1,4 +1,4 @@
-"""Reading decisions.md: what we wrote, and the other shapes in which people record decisions (§15)."""
+"""Reading decisions.md: what we wrote, and the other shapes in which people record decisions."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def read_one(text: str) -> Decided:
     ids=lambda given: ",".join(given) or "plain",
 )
 def test_our_own_decisions_are_read_back(given: dict[str, str]) -> None:
-    """§15: a decision that we wrote comes back with its option, words, reason, author and time."""
+    """A decision that we wrote comes back with its option, words, reason, author and time."""
     entry = decision(**given)
     read = read_one(decisions_record([entry]))
     assert (read.codes, read.option) == ((entry.code,), Option(entry.option))
@@ -106,7 +106,7 @@ def test_one_entry_may_settle_two_findings(title: str) -> None:
 
 
 def test_a_range_of_findings_is_filled_in() -> None:
-    """§2: `through` names what lies between."""
+    """ID-4: `through` names what lies between."""
     assert len(read_one("### ISSUE-R1-002 through R1-005: X\n\n**Decision:** Y\n").codes) == 4
 
 

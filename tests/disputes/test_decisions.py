@@ -1,4 +1,4 @@
-"""What a decision means afterwards (§15): who argues it again."""
+"""What a decision means afterwards: who argues it again."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def argued(document: str, *decisions: Standing) -> list[tuple[int, str]]:
 
 
 def test_a_disagreement_on_a_decided_finding_is_re_argued() -> None:
-    """Vector 21, DEC-3"""
+    """DEC-3"""
     assert RE_ARGUED_CONFLICT == "RE_ARGUED_CONFLICT"
     assert argued(block(), standing()) == [(1, CODE)]
 
@@ -69,7 +69,7 @@ def test_what_is_not_decided_may_be_argued() -> None:
     ],
 )
 def test_an_example_argues_nothing(document: str) -> None:
-    """DEC-6, vector 19"""
+    """DEC-6"""
     assert argued(document, standing()) == []
 
 

@@ -61,7 +61,6 @@ def test_ordinary_words_are_no_deflection(text: str) -> None:
     ],
 )
 def test_an_alternative_makes_it_a_critique(alternative: str) -> None:
-    """§21 no. 28."""
     assert phrases(f"The reviewer misunderstands.\n\n{alternative}") == []
 
 

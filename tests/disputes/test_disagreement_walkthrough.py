@@ -2,7 +2,7 @@
 
 Real documents are handed in over REST or imported, people rule on pages and with scripts, and what is looked
 at is what they see: the conflict as it is presented, decisions.md, the next prompt, the refusal of an old
-argument. Codes of findings come from the review before (PROTOCOL §17 no. 4); A is the reviewer (no. 1).
+argument. Codes of findings come from the review before; A is the reviewer.
 """
 
 from io import StringIO
@@ -197,7 +197,7 @@ def in_order(text: str, *parts: str) -> None:
         at = found + len(part)
 
 
-# --- The walk-through (§9 of the design) ------------------------------------------------------------------
+# --- The walk-through -------------------------------------------------------------------------------------
 
 TWO_FINDINGS = """\
 ## Review: Keep the state safe
@@ -299,7 +299,7 @@ def converted(walked: Task, person: Person) -> Task:
 
 
 def test_two_conflicts_of_two_findings_are_a_warning(converted: Task, person: Person) -> None:
-    """Phase 2: a converted hint counts from its conversion (§12); the warning itself holds nothing."""
+    """Phase 2: a converted hint counts from its conversion; the warning itself holds nothing."""
     implicit = on("ISSUE-R1-002", kind="disagreement")
     assert (implicit.origin, implicit.coder_position) == ("converted", "not stated")
     alert = Conflict.objects.get(origin="rate")
@@ -444,7 +444,7 @@ def test_an_example_of_a_block_argues_nothing(ruled: Task) -> None:
 
 
 def test_carried_out_it_leaves_the_prompts(ruled: Task, person: Person) -> None:
-    """DEC-5, §25: until the review has seen it."""
+    """DEC-5, DEC-13: until the review has seen it."""
     next_prompt(ruled)
     assert code(ruled, CARRIED_OUT).status_code == 201
     assert keep(ruled, "src/copies.py") == []
@@ -456,7 +456,7 @@ def test_carried_out_it_leaves_the_prompts(ruled: Task, person: Person) -> None:
 
 
 def test_not_carried_out_it_comes_back_with_its_options(ruled: Task, person: Person) -> None:
-    """§25: the place is untouched."""
+    """DEC-13: the place is untouched."""
     next_prompt(ruled)
     assert code(ruled, CARRIED_OUT).status_code == 201
     keep(ruled, "src/other.py")
@@ -511,8 +511,8 @@ def argued(ledger: Project) -> Conflict:
 
 
 def test_example_1_both_positions_are_quoted_and_a_rule_proposes_c(argued: Conflict, person: Person) -> None:
-    """S1 reads "complexity"."""
-    assert (argued.origin, argued.synthesis_by) == ("disagree", "rule S1")
+    """OPT-2 reads "complexity"."""
+    assert (argued.origin, argued.synthesis_by) == ("disagree", "rule on complexity")
     in_order(
         person.presented(argued),
         "### Conflict: ISSUE-R1-001",
@@ -526,7 +526,7 @@ def test_example_1_both_positions_are_quoted_and_a_rule_proposes_c(argued: Confl
         "**Alternative:** Files at once; calls to services wait, once there are any.",
         "**Synthesized Option (Option C):** [RECOMMENDED]",
         "> Implement this as optional or configurable",
-        "**Proposed by:** rule S1",
+        "**Proposed by:** rule on complexity",
     )
     assert "NOTE:" not in person.presented(argued)
 
@@ -770,7 +770,7 @@ def test_example_3_six_are_refused_until_they_are_justified(six: Task) -> None:
 
 
 def test_example_3_then_people_are_asked(alert: Conflict, six: Task, person: Person) -> None:
-    """Every limit is looked at, the worst counts; the card says all of it (§12)."""
+    """Every limit is looked at, the worst counts; the card says all of it."""
     assert (alert.kind, alert.effect, six.status) == ("alert", "hold", "disputed")
     html = person.page(alert)
     for words in (

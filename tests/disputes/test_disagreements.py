@@ -1,4 +1,4 @@
-"""DISAGREE blocks as a human is to see them: every shape of §12, malformed ones as drafts."""
+"""DISAGREE blocks as a human is to see them: every shape (DIS-2), malformed ones as drafts."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ def block(text: str) -> Disagreement:
 SHAPES = [
     f"## DISAGREE: ISSUE-R1-001\n{PARTS}",
     f"#### **DISAGREE** [ISSUE-R1-001]\n{PARTS}",
-    f"## DISAGREE: R1-001\n{PARTS}",  # H1-e
+    f"## DISAGREE: R1-001\n{PARTS}",  # ANS-3
     f"## 2. DISAGREE: ISSUE-R1-001\n{PARTS}",
     f"## DISAGREE – ISSUE-R1-001 (limits)\n{PARTS}",
     f"# DISAGREE: ISSUE-R1-001\n{PARTS}",
@@ -70,7 +70,7 @@ def test_an_id_of_the_reviewers_own_may_be_disagreed_with() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        f"```\n## DISAGREE: ISSUE-R1-001\n{PARTS}\n```",  # §21 no. 19
+        f"```\n## DISAGREE: ISSUE-R1-001\n{PARTS}\n```",
         f"````markdown\n```\nx\n```\nDISAGREE: ISSUE-R1-001\n{PARTS}\n````",
         "> ## DISAGREE: ISSUE-R1-001\n> **Rationale:** b",
         "Write `DISAGREE: ISSUE-R1-001` to object.",
@@ -91,7 +91,6 @@ def test_an_example_and_an_ordinary_word_are_no_disagreement(text: str) -> None:
 
 
 def test_a_block_on_an_unknown_finding_is_kept_and_the_others_are_read() -> None:
-    """§21 no. 20."""
     text = f"## DISAGREE: ISSUE-R9-001\n{PARTS}\n\n## DISAGREE: ISSUE-R1-002\n{PARTS}"
 
     assert [(each.code, each.problems) for each in read(text).disagreements] == [
@@ -111,7 +110,6 @@ def test_a_block_that_names_no_known_finding_says_so(text: str, code: str) -> No
 
 
 def test_a_decided_finding_is_argued_again() -> None:
-    """§21 no. 21."""
     found = read(f"## DISAGREE: ISSUE-R1-001\n{PARTS}", decided=("ISSUE-R1-001",)).disagreements[0]
 
     assert found.problems == (RE_ARGUED,)

@@ -1,4 +1,4 @@
-"""Words that take an approval back, and words around one that do not (§19.3, ARB-2)."""
+"""Words that take an approval back, and words around one that do not (ARB-2)."""
 
 import pytest
 

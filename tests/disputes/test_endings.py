@@ -1,4 +1,4 @@
-"""Ending a project: which ends are open, what must be typed, and going on (PROTOCOL §11)."""
+"""Ending a project: which ends are open, what must be typed, and going on."""
 
 from collections.abc import Callable
 from typing import Any
@@ -83,7 +83,7 @@ def in_warning(project: Project) -> None:
     alerts.open_alert(project, origin="stall", question="No progress.")
 
 
-# --- Which ends are open (T0 to T6) -----------------------------------------------------------------------
+# --- Which ends are open (END-1 to END-7) -----------------------------------------------------------------
 
 WORLDS: dict[str, tuple[Callable[[Project], Any], set[str]]] = {
     "nothing left": (lambda p: done(p), {"complete", "abandoned"}),
@@ -265,7 +265,7 @@ def test_the_end_is_an_event(ledger: Project, lea: User) -> None:
     end(ledger, "complete", lea, checked=CHECKED, reason="Done.")
     event = Event.objects.get(project=ledger, kind="project_ended")
     assert (event.label, event.note, event.data["exit"], event.data["step"]) == (
-        "Lea Lindt", "Done.", "complete", "T2",
+        "Lea Lindt", "Done.", "complete", "END-3",
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def test_each_fact_stands_in_its_row() -> None:
         "Found": 1,
     }  # fmt: skip
     assert (card.overlooked, card.avoided) == (["the output is short"], ["its neighbours are answered"])
-    assert card.checks == ["H1 no reference", "H9"]
+    assert card.checks == ["no answer names it", "H9"]
     assert card.meter is not None
     assert (card.meter.percent, card.meter.mark) == (12, 30)
     assert card.meaning == "a human should look"

@@ -1,4 +1,4 @@
-"""Examples in prompts: ours pass our own gate, others are chosen by rule, all are cut to a budget (§7)."""
+"""Examples in prompts: ours pass our own gate, others are chosen by rule, all are cut to a budget."""
 
 import re
 

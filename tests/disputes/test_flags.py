@@ -1,4 +1,4 @@
-"""The rows of hints: flags, their cards, what people make of them, and what looking at them costs (§13)."""
+"""The rows of hints: flags, their cards, what people make of them, and what looking at them costs."""
 
 from typing import Any
 
@@ -190,7 +190,7 @@ def test_the_database_takes_a_hint_once(submission: Submission) -> None:
 def test_a_ruling_settles_the_flags_and_counts(
     submission: Submission, tom: User, option: str, status: str, score: tuple[int, int]
 ) -> None:
-    """A5: each heuristic that fired was right or wrong"""
+    """SIL-14: each heuristic that fired was right or wrong"""
     flag(submission, heuristics=("H1", "H4"))
     decision = rule(option, tom)
     assert Flag.objects.get().status == status
@@ -214,7 +214,7 @@ def test_each_project_counts_for_itself(submission: Submission, tom: User) -> No
 
 
 def test_a_false_alarm_never_keeps_a_hint_from_being_raised(submission: Submission, tom: User) -> None:
-    """A5: it weighs less on a page, and disables nothing"""
+    """SIL-14: it weighs less on a page, and disables nothing"""
     for _ in range(12):
         flag(submission, "block")
         rule("false_positive", tom)

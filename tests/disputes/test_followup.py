@@ -142,7 +142,7 @@ def test_a_mild_conflict_that_was_not_honoured_holds(tom: User) -> None:
 
 @pytest.mark.parametrize("approves", [True, False])
 def test_a_place_that_was_not_touched_is_not_honoured(ledger: Project, tom: User, approves: bool) -> None:
-    """§25: an approval by the reviewer does not make it so; a human looks at it again."""
+    """DEC-13: an approval by the reviewer does not make it so; a human looks at it again."""
     conflict = declined(ledger)
     rule(conflict, A, tom)
     other = {"title": "The tests wait for seconds", "severity": "high"}
@@ -183,7 +183,7 @@ def test_nobody_can_tell_of_a_retry(ledger: Project, tom: User) -> None:
 def test_what_asks_for_no_change_is_always_applied(
     ledger: Project, tom: User, option: str, words: str
 ) -> None:
-    """MODELS 30"""
+    """DEC-14"""
     conflict = declined(ledger)
     rule(conflict, option, tom, text=words, expects_change=False)
     assert fresh(conflict.task).status == "review"

@@ -71,7 +71,7 @@ def test_the_series_holds_findings_answers_and_disagreements() -> None:
     assert sum(len(read_response(text).disagreements) for text in made) > 10
 
 
-# --- What is no approval (§19.3, ARB-2, ID-3) ---------------------------------------------------------------
+# --- What is no approval (ARB-2, ID-3) ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("place", VERDICT_PLACES, ids=repr)

@@ -1,4 +1,4 @@
-"""Gaps: states, every move and its guard, what counts as open, and which gap a task is (§4)."""
+"""Gaps: states, every move and its guard, what counts as open, and which gap a task is."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -132,7 +132,7 @@ def test_everything_that_is_not_listed_is_refused(source: GapState, target: GapS
 
 
 def test_there_is_no_way_back_from_accepted_to_proposed() -> None:
-    # §4: drawn by mistake in one diagram
+    # drawn by mistake in one diagram
     assert not any(G.ACCEPTED in edge.sources and edge.target is G.PROPOSED for edge in MOVES)
 
 
@@ -181,7 +181,6 @@ def test_a_guard_refuses_with_its_reason(
 
 @pytest.mark.parametrize("confirmation", [each for each in Confirmation if each])
 def test_an_accepted_gap_is_resolved_in_three_ways(confirmation: Confirmation) -> None:
-    # L9, R2-003
     assert move(G.ACCEPTED, G.RESOLVED, SYSTEM, Facts(confirmation=confirmation)).rule == "L9"
 
 
@@ -220,7 +219,6 @@ def test_a_review_takes_a_gap_back_to_acceptance_or_nowhere(facts: Facts, rule: 
 
 
 def test_vector_44_an_approval_that_lists_a_high_issue_takes_its_gap_back() -> None:
-    # §21, 44; §19.3, L3
     review = read_review(
         "## Review: GAP-AUTH-001\n\n### High Priority\n\n- **ISSUE-R1-001**: No limit is given\n\n"
         "## Verdict: APPROVED\n"
@@ -236,7 +234,6 @@ def test_vector_44_an_approval_that_lists_a_high_issue_takes_its_gap_back() -> N
 
 
 def test_vector_7_parked_gaps_count_in_part() -> None:
-    # §21, 7
     states = [G.OPEN, G.OPEN, G.USER_DEFERRED, G.BLOCKED_EXTERNAL, G.ACCEPTED]
 
     assert open_count(states) == 2.75
@@ -333,7 +330,6 @@ GOOD = RoundCount({"GAP-QA-009": LOW}, {})
 def test_a_negative_net_worries_when_it_lasts_or_the_new_gaps_are_strangers(
     rounds: list[RoundCount], worries: bool
 ) -> None:
-    # CNT-3
     assert is_worrying(rounds) is worries
 
 
@@ -360,7 +356,7 @@ FACTS = ["rejected", "landed", "shipped", "needs_hands", "has_children"]
         (Status.FAILED, {}, G.BLOCKED_EXTERNAL),
         (Status.DISPUTED, {}, G.BLOCKED),
         (Status.DISPUTED, {"needs_hands"}, G.BLOCKED_EXTERNAL),
-        (Status.DISPUTED, {"shipped"}, G.ACCEPTED),  # §11: only the conflict is left
+        (Status.DISPUTED, {"shipped"}, G.ACCEPTED),  # only the conflict is left
         (Status.DISPUTED, {"shipped", "landed"}, G.RESOLVED),
     ],
 )

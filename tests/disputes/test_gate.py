@@ -86,7 +86,7 @@ def test_the_gate_leads_there(
     assert gate(points, conflicts) is Outcome(outcome)
 
 
-# MODELS' words are "ship if only shipped ones are left; else pass".
+# Ship if only shipped ones are left; else pass.
 @pytest.mark.parametrize(
     ("points", "conflicts"),
     [

@@ -1,4 +1,4 @@
-"""Rounds that lead nowhere: points that come back, goalposts that move, hands that are missing (§24)."""
+"""Rounds that lead nowhere: points that come back, goalposts that move, hands that are missing."""
 
 from typing import Any
 
@@ -488,7 +488,6 @@ def test_nor_is_one_that_was_possibly_raised_before(task: Task) -> None:
 
 
 def test_a_rejection_for_late_points_goes_back_to_the_reviewer(task: Task) -> None:
-    """§20"""
     rejected(task, HIGH)
     before = fresh(task)
     review(hand_in(task, answers(task), CHANGED), NEW)
@@ -592,7 +591,7 @@ def test_a_conflict_over_silence_takes_its_hints_in(task: Task) -> None:
 
 
 def test_one_reviewer_of_two_repeats_a_point(task: Task) -> None:
-    """Within a round the other reviewer's point with the same code is another one (MODELS 15)."""
+    """Within a round the other reviewer's point with the same code is another one (ID-5)."""
     submission = hand_in(task)
     create_finding(
         create_review(submission, by_agent="reviewer-2"),

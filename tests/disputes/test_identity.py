@@ -1,4 +1,4 @@
-"""Is a finding an earlier one, raised again? (§24, end; ID-2)"""
+"""Is a finding an earlier one, raised again? (ID-2)"""
 
 import pytest
 from hypothesis import given
@@ -26,14 +26,13 @@ def index(title: str, location: str = "", code: str = "", text: str = "") -> int
 
 @pytest.mark.parametrize("code", ["ISSUE-R1-001", "issue-r1-001"])
 def test_a_code_that_this_program_gave_is_the_same_finding(code: str) -> None:
-    """§24: the id where the reviewer repeats it"""
+    """The id where the reviewer repeats it"""
     found = match("Other words", "other/place.c:3", code)
     assert found is not None
     assert (found.index, found.sure, found.by_code) == (1, True, True)
 
 
 def test_a_code_goes_before_the_place_and_the_words() -> None:
-    """§24"""
     assert index(TABLE.title, TABLE.location, "ISSUE-R1-001") == 1
 
 
@@ -67,7 +66,7 @@ def test_lines_of_no_file_do_not_make_a_code_of_its_own_the_same() -> None:
 
 
 def test_of_two_findings_printed_with_one_code_the_words_choose() -> None:
-    """MODELS 15: two reviewers of one round both print ISSUE-R1-001"""
+    """ID-5: two reviewers of one round both print ISSUE-R1-001"""
     second = Raised("Names are unclear", "src/names.py:4", "ISSUE-R1-002", "ISSUE-R1-001")
     found = same_finding(Raised("Names are unclear", "src/names.py:4", "ISSUE-R1-001"), [RETRY, second])
     assert found is not None
@@ -99,13 +98,13 @@ def test_two_findings_without_a_code_do_not_share_one() -> None:
 def test_a_finding_without_its_code_is_known_by_place_and_words(
     title: str, location: str, expected: tuple[int, bool] | None
 ) -> None:
-    """§24: same file and place and words at least 0.3 alike; below 0.5 it is possibly the same"""
+    """Same file and place and words at least 0.3 alike; below 0.5 it is possibly the same"""
     found = match(title, location)
     assert (found and (found.index, found.sure)) == expected
 
 
 def test_the_likeness_that_is_needed_is_a_setting() -> None:
-    """§24: same_finding_minimum"""
+    """The setting same_finding_minimum"""
     title = "Retries still come with no delay"
     assert match(title, "src/calls.py:11", minimum=0.3) is None
     assert match(title, "src/calls.py:11", minimum=0.2) is not None

@@ -155,7 +155,7 @@ def task(gap: str) -> Task:
 
 
 def test_each_gap_becomes_a_task_that_nothing_starts(run: Any) -> None:
-    """MODELS S15: imported tasks are deferred."""
+    """IMP-1: imported tasks are deferred."""
     run()
     net = task("GAP-NET-001")
     assert net.title == "GAP-NET-001: Calls are retried without a pause"
@@ -166,7 +166,7 @@ def test_each_gap_becomes_a_task_that_nothing_starts(run: Any) -> None:
 
 
 def test_a_gap_that_was_approved_is_completed_as_a_record_only(run: Any) -> None:
-    """MODELS S15: completed without a commit and without a landing."""
+    """IMP-1: completed without a commit and without a landing."""
     run()
     log = task("GAP-LOG-002")
     assert (log.status, log.finished_by, log.accepted) == ("completed", "import", None)
@@ -183,7 +183,7 @@ def test_submissions_are_documents_without_a_commit(run: Any) -> None:
 
 
 def test_findings_hang_on_the_task_of_their_gap(run: Any) -> None:
-    """§1: the gap of a finding is that of the heading around it."""
+    """FND-5: the gap of a finding is that of the heading around it."""
     run()
     found = Finding.objects.filter(task=task("GAP-NET-001"))
     assert [(each.code, each.severity, each.mandatory) for each in found] == [
@@ -194,7 +194,7 @@ def test_findings_hang_on_the_task_of_their_gap(run: Any) -> None:
 
 
 def test_each_gap_has_its_own_verdict(run: Any) -> None:
-    """§19.3: several verdicts in a file are normal."""
+    """Several verdicts in a file are normal."""
     run()
     verdicts = Review.objects.filter(submission__round=1).order_by("submission__task__number")
     assert [(each.verdict, each.origin_path) for each in verdicts] == [
@@ -272,7 +272,7 @@ def test_an_import_is_an_event(ledger: Project, run: Any) -> None:
     assert event.label == "import_rounds"
 
 
-# --- What nobody answered (§13) ---------------------------------------------------------------------------
+# --- What nobody answered ---------------------------------------------------------------------------------
 
 SILENT = REVISION[: REVISION.index("### Response")]
 
@@ -292,7 +292,7 @@ def test_a_grave_finding_that_the_next_document_leaves_out_is_flagged(calls: Pat
 
 
 def test_a_finding_whose_gap_the_next_document_is_not_about_is_not_flagged(calls: Path, run: Any) -> None:
-    """H1-a: it is pending until its gap is worked on."""
+    """SIL-6: it is pending until its gap is worked on."""
     other = "# Round 2\n\n## Gap Resolution: GAP-LOG-002\n\n**Confidence:** HIGH\n\nWith the time.\n"
     write(calls, {"round_002/engineer.md": other, "round_002/reviewer.md": "**Verdict:** NEEDS_REVISION\n"})
     said = run()
@@ -301,7 +301,7 @@ def test_a_finding_whose_gap_the_next_document_is_not_about_is_not_flagged(calls
 
 
 def test_an_approval_makes_what_was_never_answered_due(calls: Path, run: Any) -> None:
-    """H1-b: before its gap is accepted."""
+    """SIL-7: before its gap is accepted."""
     other = "# Round 2\n\n## Gap Resolution: GAP-LOG-002\n\n**Confidence:** HIGH\n\nWith the time.\n"
     write(calls, {"round_002/engineer.md": other})
     run()
@@ -383,7 +383,7 @@ def test_importing_again_writes_nothing(run: Any) -> None:
 
 
 def test_a_known_task_keeps_its_status(run: Any, lea: User) -> None:
-    """Statuses of known tasks are never read from a file (MODELS 41)."""
+    """Statuses of known tasks are never read from a file."""
     run()
     Task.objects.filter(pk=task("GAP-NET-001").pk).update(status="cancelled", title="Ours")
     run()
@@ -405,7 +405,7 @@ def test_a_changed_review_is_a_new_version(calls: Path, run: Any) -> None:
 
 
 def test_a_finding_without_its_code_is_known_by_its_words(calls: Path, run: Any) -> None:
-    """§24: else the same place and words that are alike."""
+    """Else the same place and words that are alike."""
     run()
     changed = REVIEW.replace("**ISSUE-R1-001**: A dead server", "**ISSUE-R1-009**: A dead server")
     write(calls, {"round_001/reviewer.md": changed})
@@ -566,7 +566,7 @@ def test_a_review_that_cannot_be_read_is_no_approval(tmp_path: Path, run: Any) -
     assert task("GAP-LOG-002").status == "deferred"
 
 
-# --- Which gap a finding is about (§1) --------------------------------------------------------------------
+# --- Which gap a finding is about (FND-5) -----------------------------------------------------------------
 
 
 def gap_of(block: str, *, above: str = "", proposed: tuple[str, ...] = ()) -> str:

@@ -258,7 +258,7 @@ def test_without_findings_it_may_say_anything(task: Task, response: Any) -> None
 
 
 def test_a_point_may_be_answered_under_the_code_that_it_had_first(task: Task) -> None:
-    """MODELS 15: it is one point, whatever it is called."""
+    """ID-5: it is one point, whatever it is called."""
     review(hand_in(task), HIGH)
     review(hand_in(task, addressed("ISSUE-R1-001")), HIGH | {"code": "ISSUE-R1-001"})
     assert due(task) == ["ISSUE-R2-001"]
@@ -322,7 +322,7 @@ def test_a_structured_answer_is_kept_with_its_words(task: Task) -> None:
 
 
 def test_a_declined_mandatory_finding_is_a_conflict_at_once(task: Task) -> None:
-    """MODELS 23"""
+    """DIS-1"""
     review(hand_in(task), HIGH)
     submission = hand_in(task, declined("ISSUE-R1-001"))
     conflict = Conflict.objects.get()
@@ -343,7 +343,7 @@ def test_a_declined_optional_one_is_an_answer(task: Task) -> None:
 
 
 def test_a_declined_optional_one_that_is_raised_again_as_mandatory_is_a_conflict(task: Task) -> None:
-    """MODELS 23"""
+    """DIS-1"""
     review(hand_in(task), LOW)
     submission = hand_in(task, declined("ISSUE-R1-001"))
     taken = review(submission, HIGH | {"code": "ISSUE-R1-001"})
@@ -419,7 +419,7 @@ def test_the_project_says_what_is_mandatory(ledger: Project, mandatory: list[str
 
 
 def test_codes_are_the_reviewers_where_they_fit(task: Task) -> None:
-    """MODELS 15"""
+    """ID-5"""
     printed = [HIGH | {"code": "ISSUE-R1-007"}, OTHER, LOW | {"code": "issue-r1-003"}]
     assert codes(review(hand_in(task), *printed)) == ["ISSUE-R1-007", "ISSUE-R1-008", "ISSUE-R1-003"]
 
@@ -460,7 +460,7 @@ def two_reviews(task: Task) -> tuple[Finding, Finding]:
 
 
 def test_two_reviewers_who_print_the_same_code_get_two(task: Task) -> None:
-    """MODELS 15, S8"""
+    """ID-5"""
     first, second = two_reviews(task)
     assert (first.code, second.code) == ("ISSUE-R2-001", "ISSUE-R2-002")
     assert (first.raw_code, second.raw_code) == ("ISSUE-R2-001", "ISSUE-R2-001")
@@ -549,7 +549,7 @@ def test_a_conflict_that_ships_leaves_the_rest_to_the_review(task: Task) -> None
 
 @pytest.mark.parametrize("approves", [True, False])
 def test_a_point_in_dispute_that_ships_is_no_reason_to_send_the_task_back(task: Task, approves: bool) -> None:
-    """MODELS 26: the reviewer insists, and the policy says that a human rules while the commit lands."""
+    """DIS-3: the reviewer insists, and the policy says that a human rules while the commit lands."""
     Project.objects.update(settings=ALL)
     review(hand_in(task), LOW | {"severity": "medium"})
     submission = hand_in(task, declined("ISSUE-R1-001"))
@@ -568,7 +568,7 @@ def test_a_rejection_never_leaves_the_coder_with_nothing_to_do(task: Task) -> No
 
 
 def test_a_shipped_conflict_is_no_way_round_another_finding(task: Task) -> None:
-    """MODELS 26"""
+    """DIS-3"""
     Project.objects.update(settings=ALL)
     review(hand_in(task), LOW | {"severity": "medium"})
     submission = hand_in(task, declined("ISSUE-R1-001"))

@@ -51,7 +51,7 @@ def test_an_overlap_is_the_share_of_what_is_wanted() -> None:
 
 
 def test_nothing_wanted_is_no_overlap() -> None:
-    """§17 no. 5: an empty set of keywords must not divide by zero"""
+    """An empty set of keywords must not divide by zero"""
     assert overlap(set(), {"a"}) is None
 
 

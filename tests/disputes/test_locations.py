@@ -1,4 +1,4 @@
-"""Where a finding points (§24): what a location names, and whether two locations mean the same place."""
+"""Where a finding points: what a location names, and whether two locations mean the same place."""
 
 import pytest
 
@@ -83,7 +83,7 @@ def test_a_path_may_be_the_end_of_another(one: str, other: str, same: bool) -> N
     ],
 )
 def test_two_places_are_the_same_or_not_or_nobody_can_tell(one: str, other: str, same: bool | None) -> None:
-    """§24: same file and place"""
+    """Same file and place"""
     assert same_place(read_place(one), read_place(other)) is same
     assert same_place(read_place(other), read_place(one)) is same
 

@@ -1,4 +1,4 @@
-"""A person changes a severity: what need not be settled is no conflict; the last word stands (§3, §12)."""
+"""A person changes a severity: what need not be settled is no conflict; the last word stands."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def refusal(*args: Any, **kwargs: Any) -> Refused:
 
 
 def test_a_lowered_finding_is_no_conflict_and_the_work_goes_on(conflict: Conflict, tom: User) -> None:
-    """§12: lowering a finding below mandatory closes its conflict as "not a conflict"."""
+    """Lowering a finding below mandatory closes its conflict as "not a conflict"."""
     finding = lower(conflict, tom)
     assert (finding.severity, finding.mandatory, finding.first_severity) == ("low", False, "high")
     assert (finding.lowered_by, finding.lowered_reason) == (tom, "It is taste.")
@@ -260,7 +260,7 @@ def test_a_waiver_is_one(task: Task, tom: User) -> None:
     assert refusal(card, tom).code == "decided"
 
 
-# --- The rate (§12) ---------------------------------------------------------------------------------------
+# --- The rate ---------------------------------------------------------------------------------------------
 
 
 def warned(task: Task, number: int) -> Conflict:
@@ -406,7 +406,7 @@ def test_an_alert_lists_all_that_was_declined(client: Client, task: Task, tom: U
 
 
 def test_who_checks_the_review_goes_on_with_the_severities(client: Client, task: Task, tom: User) -> None:
-    """§12, the third option: the findings are below the card that was ruled."""
+    """RL-5, the third option: the findings are below the card that was ruled."""
     alert = warned(task, 3)
     client.force_login(tom)
     form = {"conflict": alert.ref, "option": "check_review", "shown": rulings.shown_hash(alert)}

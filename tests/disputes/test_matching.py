@@ -1,4 +1,4 @@
-"""The soft match of §12, which is only a hint, and whether two findings raise the same concern (§13.3)."""
+"""The soft match, which is only a hint (SIL-8), and whether two findings raise the same concern (SIL-9)."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_the_place_of_the_finding_matches() -> None:
 
 @pytest.mark.parametrize(("title", "text", "location"), [("", "", ""), ("", '""', " "), ("of the", "", "a")])
 def test_nothing_matches_nothing(title: str, text: str, location: str) -> None:
-    """§17 no. 5: an empty place or phrase is in every text."""
+    """An empty place or phrase is in every text."""
     assert Haystack("Some text of the document.").match(title, text, location) is None
 
 

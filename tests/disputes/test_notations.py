@@ -1,4 +1,4 @@
-"""Every notation of a finding (§19.1), the headings and fields around it (§19.2), and the traps (§19.6)."""
+"""Every notation of a finding (FND-1), the headings and fields around it, and the traps."""
 
 import pytest
 

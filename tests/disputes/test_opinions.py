@@ -394,7 +394,7 @@ def test_with_the_setting_a_mediator_is_asked_where_no_rule_found_a_way(ledger: 
     by_rule = disagreement(ledger, coder_rationale="Too much complexity.")
     assert opinions.apply_policy(ledger) == 1
     assert Opinion.objects.get().conflict == without
-    assert by_rule.synthesis_by == "rule S1"
+    assert by_rule.synthesis_by == "rule on complexity"
     opinions.give(Opinion.objects.get(), Said("none", reasons="No way."), actor=Actor("run", "calm-1"))
     assert opinions.apply_policy(ledger) == 0
 

@@ -26,7 +26,7 @@ REVIEWER, CODER, COMPROMISE, OTHER = (
 )  # fmt: skip
 RETRY, DEFER, CANCEL = Option.RETRY, Option.DEFER, Option.CANCEL
 
-# --- The table of options (§14) ---------------------------------------------------------------------------
+# --- The table of options ---------------------------------------------------------------------------------
 
 CHOICES = [
     # kind, option, key, title, must the code change, must the person write
@@ -37,16 +37,16 @@ CHOICES = [
         "Reviewer",
         True,
         False,
-    ),  # §17 no. 1: A is the reviewer everywhere
+    ),  # A is the reviewer everywhere
     ("disagreement", "uphold_coder", "B", "Coder", False, False),
-    ("disagreement", "compromise", "C", "Synthesis", True, True),  # §14: whoever hands it in writes it
-    ("disagreement", "other", "D", "Own words", True, True),  # §14: always offered
-    ("silence", "ask", "1", "Ask to address", False, False),  # §13.5
+    ("disagreement", "compromise", "C", "Synthesis", True, True),  # whoever hands it in writes it
+    ("disagreement", "other", "D", "Own words", True, True),  # always offered
+    ("silence", "ask", "1", "Ask to address", False, False),  # SIL-12
     ("silence", "ask_disagree", "2", "Ask whether it disagrees", False, False),
     ("silence", "convert", "3", "Convert to a conflict", False, False),
-    ("silence", "waive", "4", "Waive", False, True),  # A4: with a rationale
-    ("silence", "false_positive", "5", "False alarm", False, True),  # A5: with an explanation
-    ("alert", "accept", "1", "Accept, rule on each", False, False),  # §12
+    ("silence", "waive", "4", "Waive", False, True),  # SIL-12: with a rationale
+    ("silence", "false_positive", "5", "False alarm", False, True),  # SIL-14: with an explanation
+    ("alert", "accept", "1", "Accept, rule on each", False, False),
     ("alert", "reduce", "2", "Ask to reduce", False, False),
     ("alert", "check_review", "3", "Check the review", False, False),
     ("alert", "clarify", "4", "Clarify the scope", False, True),
@@ -97,7 +97,7 @@ def test_the_choices_of_a_kind_stand_in_the_order_of_their_keys(kind: Kind) -> N
 
 @pytest.mark.parametrize("origin", ["divergence", "stall"])
 def test_an_alert_of_a_whole_project_offers_ways_to_go_on(origin: str) -> None:
-    """§10: forcing the end and abandoning stand on the page that asks for the acknowledgements."""
+    """Forcing the end and abandoning stand on the page that asks for the acknowledgements."""
     offered_ = [(each.letter, each.option) for each in offered("alert", origin)]
     assert offered_ == [("1", "accept"), ("2", "narrow"), ("3", "prioritise"), ("4", "pause")]
     assert choice("alert", "reduce", origin) is None

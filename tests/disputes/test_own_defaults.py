@@ -1,4 +1,4 @@
-"""What a rule assumes without a project is what a project has by default (§16)."""
+"""What a rule assumes without a project is what a project has by default."""
 
 from dataclasses import MISSING, Field, fields, is_dataclass
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Rounds in which a side delivered nothing or a part: detection, bounds, what a person may choose (§8)."""
+"""Rounds in which a side delivered nothing or a part: detection, bounds, what a person may choose."""
 
 from itertools import product
 
@@ -48,7 +48,7 @@ def delivered(text: str | None, *assigned: str) -> Delivery:
 
 
 def test_a_gap_that_is_declared_blocked_waits_for_input() -> None:
-    # §8.2, 1
+    # PART-2
     made = delivered("BLOCKED_NEEDS_INPUT: GAP-AUTH-001 (which store?)\n", "GAP-AUTH-001")
 
     assert made.cause is Cause.EXPLICIT_BLOCK
@@ -80,7 +80,6 @@ def test_a_keyword_in_an_example_declares_nothing(text: str) -> None:
 
 
 def test_vector_40_a_wrong_category_is_no_gap_and_leaves_a_warning() -> None:
-    # §21, 40
     made = delivered("BLOCKED_NEEDS_INPUT: GAP-X-001\n", "GAP-AUTH-001")
 
     assert made.blocked == ()
@@ -98,7 +97,7 @@ def test_a_gap_that_is_not_known_cannot_be_blocked() -> None:
 
 @pytest.mark.parametrize("line", ["UNCERTAINTY: what a tenant is", "**UNCERTAINTY:** what a tenant is"])
 def test_an_uncertainty_is_a_gap_of_knowledge(line: str) -> None:
-    # §8.2, 2
+    # PART-2
     made = delivered(f"{line}\n", "GAP-AUTH-001")
 
     assert (made.cause, made.uncertain) == (Cause.DOMAIN_GAP, "what a tenant is")
@@ -106,7 +105,7 @@ def test_an_uncertainty_is_a_gap_of_knowledge(line: str) -> None:
 
 @pytest.mark.parametrize("text", [None, "", " \n", "x" * (MAX_BYTES + 1), "I looked at it."])
 def test_what_is_empty_or_malformed_is_an_output_that_failed(text: str | None) -> None:
-    # §8.2, 3
+    # PART-2
     made = delivered(text, "GAP-AUTH-001")
 
     assert (made.cause, made.missing) == (Cause.OUTPUT_FAILURE, ("GAP-AUTH-001",))
@@ -116,12 +115,12 @@ def test_what_is_empty_or_malformed_is_an_output_that_failed(text: str | None) -
     "text", [PROPOSAL.replace("GAP-AUTH-001", "GAP-QA-001"), PROPOSAL.replace("GAP-", "")]
 )
 def test_a_text_on_other_gaps_had_an_unclear_assignment(text: str) -> None:
-    # §8.2, 4
+    # PART-2
     assert delivered(text, "GAP-AUTH-002").cause is Cause.UNCLEAR_ASSIGNMENT
 
 
 def test_a_block_goes_before_an_uncertainty_and_that_before_a_failure() -> None:
-    # §8.2: the order of detection
+    # PART-2: the order of detection
     both = "UNCERTAINTY: tenants\nBLOCKED_NEEDS_INPUT: GAP-AUTH-001\n"
 
     assert delivered(both, "GAP-AUTH-001").cause is Cause.EXPLICIT_BLOCK
@@ -199,7 +198,7 @@ def test_detection_takes_time_in_proportion_to_the_text(piece: str) -> None:
     ],
 )
 def test_so_many_runs_before_a_person_is_asked(cause: Cause, runs: int) -> None:
-    # §8.2
+    # PART-2
     assert runs_before_asking(cause) == runs
     assert [may_run_again(cause, done) for done in range(1, 5)] == [done < runs for done in range(1, 5)]
 
@@ -240,7 +239,7 @@ NO_ISSUES_FOUND. Looked at: Proposed Solution, Examples.
 
 
 def test_a_review_without_findings_lists_what_it_looked_at() -> None:
-    # §8.1
+    # PART-1
     read = read_no_issues(NO_ISSUES, KNOWN)
 
     assert read.gaps == ("GAP-AUTH-001",)
@@ -319,7 +318,7 @@ def test_without_a_gap_it_has_no_scope() -> None:
 
 
 def test_our_example_passes_every_automatic_check() -> None:
-    # §8.1
+    # PART-1
     assert all(automatic_checks(PROPOSAL, KNOWN).values())
 
 
@@ -374,7 +373,7 @@ G = GapState
 def test_a_round_with_missing_parts_is_this(
     engineer: Part, reviewer: Part, states: list[GapState], expected: list[Situation]
 ) -> None:
-    # §8.3
+    # PART-4
     assert list(situations(engineer, reviewer, states)) == expected
 
 
@@ -408,7 +407,7 @@ def test_a_round_of_nothing_is_finished_only_without_open_gaps(states: list[GapS
 
 @pytest.mark.parametrize(("engineer", "reviewer"), list(product(Part, Part)))
 def test_nothing_is_accepted_where_the_reviewer_failed(engineer: Part, reviewer: Part) -> None:
-    # §8.3: no L3 and no L4
+    # PART-4: nothing is accepted or sent back
     found = situations(engineer, reviewer, [G.PROPOSED])
 
     assert all(OUTCOMES[each].may_accept for each in found) is (reviewer is not FAILED)

@@ -1,4 +1,4 @@
-"""How a document failed, what the next prompt says about it, and what several have in common (§9)."""
+"""How a document failed, what the next prompt says about it, and what several have in common."""
 
 import pytest
 from hypothesis import given

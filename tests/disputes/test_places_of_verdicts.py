@@ -1,4 +1,4 @@
-"""Where a review states its verdict and what that covers (§19.3); when its text overrides the word."""
+"""Where a review states its verdict and what that covers; when its text overrides the word."""
 
 import pytest
 
@@ -95,12 +95,11 @@ def test_what_only_looks_like_a_verdict_is_none(text: str) -> None:
 
 
 def test_the_marker_of_a_review_without_findings_is_its_own_verdict() -> None:
-    # §6, §19.3
     assert read_review("## Review: GAP-PAY-001\n\nNO_ISSUES_FOUND\n").verdict is Verdict.NO_ISSUES_FOUND
 
 
 OVERRIDES = [
-    ("### High Priority\n\n- **ISSUE-R1-001**: a\n\n{}", C),  # §21, no. 44
+    ("### High Priority\n\n- **ISSUE-R1-001**: a\n\n{}", C),
     ("### Critical Issues\n\n1. **No owner**\n\n{}", C),
     ("{}\n\n**Must address before merging:**\n\n- the lock\n", C),
     ("{}\n\n## Required Changes\n\n1. Free the lock\n", C),

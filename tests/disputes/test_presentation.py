@@ -1,4 +1,4 @@
-"""The text in which a conflict is put before a person (§14), as the design writes it."""
+"""The text in which a conflict is put before a person, as the design writes it."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ def conflict(**kwargs: Any) -> Presented:
         "gap": "ledger-214 Call politely", "offers": (A, B, C, D),
         "reviewer": "Wait 1, 2, 4 seconds.", "impact": "A dead server is hammered.",
         "coder": "Retry at once.", "rationale": "Files answer at once.",
-        "synthesis": "Files at once, servers with a pause.", "synthesis_by": "rule S1",
+        "synthesis": "Files at once, servers with a pause.", "synthesis_by": "rule on complexity",
     }  # fmt: skip
     return Presented(**(values | kwargs))
 
@@ -63,7 +63,7 @@ def test_a_conflict_reads_as_in_the_design() -> None:
         "**Synthesized Option (Option C):** [RECOMMENDED]\n"
         "> Files at once, servers with a pause.\n"
         "\n"
-        "**Proposed by:** rule S1\n"
+        "**Proposed by:** rule on complexity\n"
         "\n"
         "**Trade-off:** Two ways to document.\n"
         "\n"
@@ -94,7 +94,7 @@ def test_a_position_is_verbatim() -> None:
 
 
 def test_without_a_synthesis_there_is_no_section_for_it() -> None:
-    """§14: C only where a rule, a judge or a person finds one."""
+    """C only where a rule, a judge or a person finds one."""
     assert not any("Synthesized" in line for line in lines(synthesis="", offers=(A, B, D)))
 
 
@@ -111,7 +111,7 @@ def test_the_recommended_side_is_marked_where_it_stands_and_in_the_table() -> No
 
 
 def test_an_implicit_conflict_says_that_nobody_disagreed_aloud() -> None:
-    """§14: anything implicit carries the note and offers to ask first."""
+    """Anything implicit carries the note and offers to ask first."""
     shown = lines(coder="", rationale="", is_implicit=True, evidence=("No reference in round 5.",))
     assert shown[shown.index("**Engineer Position (Option B):**") + 1] == "Not explicitly stated."
     assert IMPLICIT_NOTE in shown
@@ -133,7 +133,7 @@ def test_what_nobody_said_has_no_label(label: str) -> None:
 
 
 def test_a_hint_at_silence_shows_what_was_asked_and_what_speaks_for_it() -> None:
-    """§13.4: evidence, never a verdict."""
+    """SIL-11: evidence, never a verdict."""
     ask = Offer(Option.ASK, "1", "Ask to address", consequence="The coder must answer it.")
     shown = lines(kind=Kind.SILENCE, coder="", offers=(ask,), evidence=("Round 2 does not name it.",))
     assert shown[shown.index("**Reviewer Position:**") + 1] == "> Wait 1, 2, 4 seconds."

@@ -1,4 +1,4 @@
-"""Reading an engineer's document of a spec round: sections by gap, what it announces, what it shows (§6)."""
+"""Reading an engineer's document of a spec round: sections by gap, what it announces, what it shows."""
 
 import pytest
 from hypothesis import given
@@ -93,7 +93,7 @@ HEADINGS = [
 
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_a_resolution_is_written_in_many_ways(heading: str) -> None:
-    # VAL-3, §19.5
+    # VAL-3, ANS-1
     proposal = read_proposal(f"{heading}\n\nA session ends.\n")
 
     assert proposal.has_resolution

@@ -235,7 +235,7 @@ def test_text_of_agents_is_text(client: Client, ledger: Project, tom: User) -> N
 
 
 def test_inside_a_dispute_the_worst_comes_first_then_the_older(ledger: Project) -> None:
-    """Vector 33: a critical one of round 5, then the high ones of rounds 2 and 3."""
+    """A critical one of round 5, then the high ones of rounds 2 and 3."""
     r2 = dispute(ledger, "Round 2")
     more = {"kind": "disagreement", "origin": "cli", "opened_as": "coder"}
     r3 = cases.open_conflict(r2.task, question="Round 3", severity="high", **more)

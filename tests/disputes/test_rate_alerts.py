@@ -1,4 +1,4 @@
-"""A coder that declines too much: asked once to justify it, then a card for a human (§12)."""
+"""A coder that declines too much: asked once to justify it, then a card for a human."""
 
 from typing import Any
 
@@ -178,7 +178,7 @@ def test_only_a_heading_of_the_response_justifies(task: Task, words: str) -> Non
 
 
 def test_optional_findings_count_as_well(task: Task) -> None:
-    """Vector 15: six LOW ones block the round, and concern no share of graver ones."""
+    """Six LOW ones block the round, and concern no share of graver ones."""
     rejected(task, 6, "low")
     assert refusal(task, declined(*codes(task))).code == "too_many_disagreements"
     hand_in(task, declined(*codes(task)) + JUSTIFIED)
@@ -279,7 +279,7 @@ def rounds(task: Task, tom: User, *each: tuple[int, int], approves: bool = False
 
 
 def test_three_rounds_together_alert(task: Task, tom: User) -> None:
-    """Vector 18: 2/5, 2/5, 3/5 are 46.7 %"""
+    """2/5, 2/5, 3/5 are 46.7 %"""
     rounds(task, tom, (2, 5), (2, 5), (3, 5))
     card = alert()
     assert card.effect == "log"

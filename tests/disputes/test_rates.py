@@ -1,4 +1,4 @@
-"""How often a coder may disagree (§12: RL-1 to RL-3), and the card that asks what to do about it."""
+"""How often a coder may disagree (RL-1 to RL-3), and the card that asks what to do about it."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def rules(rates: Rates) -> list[str]:
 
 
 def test_six_disagreements_on_low_findings_block_the_round_and_make_no_share() -> None:
-    """Vector 15: RL-1 counts any severity, RL-2 only critical and high."""
+    """RL-1 counts any severity, RL-2 only critical and high."""
     rates = rated((LOW, 6, 6))
     assert (rates.action, rules(rates)) == (Action.BLOCK_ROUND, ["RL-1"])
     assert rates.hits[0].message == "Engineer submitted 6 DISAGREEs (limit: 5 per round)."
@@ -64,19 +64,19 @@ def test_five_disagreements_do_not_block_the_round() -> None:
 
 
 def test_half_of_the_findings_may_be_disputed() -> None:
-    """Vector 16: RL-2 is a strict more than"""
+    """RL-2 is a strict more than"""
     assert rated((HIGH, 4, 2)).hits == ()
 
 
 def test_more_than_half_warns() -> None:
-    """Vector 17: RL-2"""
+    """RL-2"""
     rates = rated((HIGH, 4, 3))
     assert (rates.action, rules(rates)) == (Action.WARN_USER, ["RL-2"])
     assert rates.hits[0].message == ("Engineer disagreed with 3 of 4 HIGH/CRITICAL issues this round (75%).")
 
 
 def test_three_rounds_together_make_a_pattern_beside_the_warning_of_the_last() -> None:
-    """Vector 18: RL-3 is worse than the warning of RL-2, and both are listed."""
+    """RL-3 is worse than the warning of RL-2, and both are listed."""
     rates = rated((HIGH, 5, 3), earlier=rounds((2, 5), (2, 5)))
     assert rates.action is Action.SYSTEMATIC_ALERT
     assert rules(rates) == ["RL-2", "RL-3"]
@@ -85,7 +85,7 @@ def test_three_rounds_together_make_a_pattern_beside_the_warning_of_the_last() -
 
 
 def test_no_limit_hides_another() -> None:
-    """§17 no. 2: the source returned at the first hit"""
+    """One limit hides no other"""
     rates = rated((HIGH, 6, 6), earlier=rounds((0, 4), (2, 4)))
     assert rules(rates) == ["RL-1", "RL-2", "RL-3"]
     assert rates.action is Action.BLOCK_ROUND
@@ -119,26 +119,26 @@ def test_only_the_last_rounds_count_for_the_session() -> None:
 
 
 def test_one_disagreement_on_the_only_finding_is_no_warning() -> None:
-    """§12: disagree_min_denominator"""
+    """The setting disagree_min_denominator"""
     assert rated((CRITICAL, 1, 1)).hits == ()
     assert rules(rated((CRITICAL, 2, 2))) == ["RL-2"]
 
 
 @pytest.mark.parametrize("severity", [MEDIUM, LOW, None])
 def test_what_is_not_grave_counts_on_neither_side_of_the_share(severity: Severity | None) -> None:
-    """§17 no. 3: no share can exceed 100 %; SEV-9: a finding without severity is not grave"""
+    """No share can exceed 100 %; SEV-9: a finding without severity is not grave"""
     assert tally(2, findings((HIGH, 2, 1), (severity, 3, 3))) == Tally(2, 4, 1, 2)
 
 
 def test_a_finding_of_a_task_that_nobody_was_assigned_is_not_in_the_share() -> None:
-    """§12: the denominator holds the findings of the tasks assigned in this round"""
+    """The denominator holds the findings of the tasks assigned in this round"""
     listed = findings((HIGH, 4, 2))
     listed[2:] = [replace(finding, in_scope=False) for finding in listed[2:]]
     assert tally(2, listed) == Tally(2, 2, 2, 2)
 
 
 def test_a_converted_flag_counts_as_disputed_but_not_as_an_explicit_disagreement() -> None:
-    """§12: converted flags count from their conversion"""
+    """Converted flags count from their conversion"""
     listed = findings((HIGH, 3, 1))
     listed[2] = replace(listed[2], converted=True)
     assert tally(2, listed) == Tally(2, 1, 2, 3)
@@ -150,7 +150,6 @@ def test_a_finding_both_declined_and_converted_counts_once() -> None:
 
 
 def test_the_limits_are_the_projects() -> None:
-    """§16"""
     strict = RateSettings(
         disagree_absolute=0, disagree_round_share=0.0, disagree_min_denominator=1,
         disagree_session_share=0.0, session_window=1,
@@ -164,7 +163,6 @@ def test_a_round_with_nothing_to_answer_is_allowed_under_any_settings() -> None:
 
 
 def test_the_defaults_are_those_of_a_project() -> None:
-    """§16"""
     assert part_of(ProjectSettings(), RateSettings) == DEFAULTS
 
 
@@ -172,7 +170,7 @@ def test_the_defaults_are_those_of_a_project() -> None:
 
 
 def test_the_card_says_what_how_often_why_and_what_next() -> None:
-    """§12, last paragraph, and the design's warning"""
+    """RL-5"""
     listed = findings((HIGH, 3, 3), (CRITICAL, 1, 1), (MEDIUM, 1, 0))
     lines = alert_lines(check_rates(tally(7, listed), (), DEFAULTS), listed)
     assert lines[:3] == [

@@ -113,7 +113,7 @@ def test_a_response_that_is_too_large_is_refused() -> None:
     assert refusal.value.code == "too_large"
 
 
-# --- Answers (§19.5) --------------------------------------------------------------------------------------
+# --- Answers (ANS-1) --------------------------------------------------------------------------------------
 
 ANSWERS = [
     ("| ISSUE-R1-001 | addressed | done so |", ("addressed", "done so")),  # the canonical row
@@ -152,10 +152,10 @@ ANSWERS = [
     ),
     ("| ISSUE-R1-001 | Later calls raise now | addressed |", ("addressed", "Later calls raise now")),
     ("| ISSUE-R1-001 | Rejected names raise now | addressed |", ("addressed", "Rejected names raise now")),
-    ("| R1-001 | addressed | done so |", ("addressed", "done so")),  # H1-e: a short id
+    ("| R1-001 | addressed | done so |", ("addressed", "done so")),  # ANS-3: a short id
     ("ISSUE-R1-001 was fixed.", ("addressed", "ISSUE-R1-001 was fixed.")),  # a sentence that claims it
     ("Fixes ISSUE-R1-001.", ("addressed", "Fixes ISSUE-R1-001.")),
-    ("# Response to ISSUE-R1-001", ("addressed", "")),  # H1-c: a heading
+    ("# Response to ISSUE-R1-001", ("addressed", "")),  # ANS-1: a heading
     ("## Changes (Addressing ISSUE-R1-001)", ("addressed", "")),
 ]
 
@@ -201,7 +201,7 @@ def test_every_word_of_an_answer_is_understood(
         "|---|---|",
         "> - ISSUE-R1-001: fixed",  # ID-3: somebody else's words
         "> | ISSUE-R1-001 | addressed |",
-        "```\n| ISSUE-R1-001 | addressed |\n```",  # ID-3, §21 no. 24: mentioned in code
+        "```\n| ISSUE-R1-001 | addressed |\n```",  # ID-3: mentioned in code
         "~~~\nISSUE-R1-001: fixed\n~~~",
         "````\n```\n```\nISSUE-R1-001: fixed\n````",
         "```\nISSUE-R1-001: fixed",
@@ -231,7 +231,7 @@ RANGE = ["ISSUE-R1-013", "ISSUE-R1-014", "ISSUE-R1-015", "ISSUE-R1-016", "ISSUE-
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
-        ("| R1-013 through R1-017 | addressed | all |", RANGE),  # §21 no. 25
+        ("| R1-013 through R1-017 | addressed | all |", RANGE),
         ("| ISSUE-R1-013 through R1-017 | addressed | all |", RANGE),
         ("| ISSUE-R1-001, ISSUE-R1-002 | addressed | both |", ["ISSUE-R1-001", "ISSUE-R1-002"]),
         ("- ISSUE-R1-001, ISSUE-R1-002: fixed", ["ISSUE-R1-001", "ISSUE-R1-002"]),
@@ -259,12 +259,12 @@ def test_an_answer_fits_its_column() -> None:
     assert answered("| ISSUE-R1-001 | " + "x" * 5000 + " |").text == "x" * 4000
 
 
-# --- DISAGREE (§12) ---------------------------------------------------------------------------------------
+# --- DISAGREE ---------------------------------------------------------------------------------------------
 
 LABELLED = "**Reviewer Concern:** a\n**Rationale:** b"
 HEADINGS = [
     "## DISAGREE: ISSUE-R1-001",  # the canonical one
-    "### DISAGREE: ISSUE-R1-001",  # §12: levels 2 to 4
+    "### DISAGREE: ISSUE-R1-001",  # levels 2 to 4
     "#### DISAGREE: ISSUE-R1-001",
     "## DISAGREE ISSUE-R1-001",  # without the colon
     "## DISAGREE: [ISSUE-R1-001]",  # with brackets
@@ -290,7 +290,7 @@ def test_a_heading_opens_a_block(heading: str) -> None:
     [
         "    ## DISAGREE: ISSUE-R1-001",  # indented code
         "##DISAGREE: ISSUE-R1-001",
-        f"```\n{BLOCK}```",  # ID-3, §21 no. 19: an example
+        f"```\n{BLOCK}```",  # ID-3: an example
         f"~~~~markdown\n{BLOCK}\n~~~~",
         f"````\n```\n{BLOCK}\n```\n````",
         "\n".join(f"> {line}" for line in BLOCK.splitlines()),  # ID-3: a quote
@@ -317,12 +317,12 @@ def test_what_is_no_heading_of_a_block_opens_none(text: str) -> None:
          "```\n**Request:** x\n```"),  # a label in code is none
         ("**Reviewer Concern:** a\n**Rationale:** b\n**Unknown:** c", "rationale", "b\n**Unknown:** c"),
         ("**Reviewer Concern:** a\n**Rationale:** b\n**Request:** c", "rationale", "b"),  # ended
-        (LABELLED, "position", "b"),  # §12: a missing position is the rationale
+        (LABELLED, "position", "b"),  # a missing position is the rationale
         (f"**Engineer Position:** c\n{LABELLED}", "position", "c"),
         (f"**Coder Position:** c\n{LABELLED}", "position", "c"),
         (f"**Alternative Approach (if any):** c\n{LABELLED}", "alternative", "c"),
         (f"**Alternative Approach:** c\n{LABELLED}", "alternative", "c"),
-        (f"**Alternative:** c\n{LABELLED}", "alternative", "c"),  # §12: the short form
+        (f"**Alternative:** c\n{LABELLED}", "alternative", "c"),  # the short form
         (LABELLED, "alternative", ""),
         (f"Some words first.\n\n{LABELLED}", "concern", "a"),
         ("**Reviewer Concern:**\n> a\n**Rationale:** b", "concern", "a"),  # a quote without its marks
@@ -397,7 +397,7 @@ FAULTS = [
     ("## DISAGREE: GAP-FLOW-001", [(1, "a DISAGREE heading names its finding: ISSUE-R1-001")]),
     # nothing below the heading
     ("## DISAGREE: ISSUE-R1-001", [(1, NO_RATIONALE.format(ONE)), (1, NO_CONCERN.format(ONE))]),
-    # §12, MALFORMED_DISAGREE: no rationale
+    # MALFORMED_DISAGREE: no rationale
     ("a\n## DISAGREE: ISSUE-R1-001\n**Reviewer Concern:** a", [(2, NO_RATIONALE.format(ONE))]),
     ("## DISAGREE: ISSUE-R1-001\n**Reviewer Concern:** a\n**Rationale:**", [(1, NO_RATIONALE.format(ONE))]),
     (
@@ -423,7 +423,7 @@ FAULTS = [
         "## DISAGREE: ISSUE-R1-001\nReviewer Concern: a\nRationale: b",
         [(1, NO_RATIONALE.format(ONE)), (1, NO_CONCERN.format(ONE))],
     ),
-    # §12, MALFORMED_DISAGREE: no concern
+    # MALFORMED_DISAGREE: no concern
     ("## DISAGREE: ISSUE-R1-001\n**Rationale:** b", [(1, NO_CONCERN.format(ONE))]),
     ("## DISAGREE: ISSUE-R1-001\n**Reviewer Concern:**\n>\n**Rationale:** b", [(1, NO_CONCERN.format(ONE))]),
     # twice about one finding

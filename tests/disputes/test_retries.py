@@ -1,4 +1,4 @@
-"""Trying again: how often, with which words and which example, and what the log says (§6, §7)."""
+"""Trying again: how often, with which words and which example, and what the log says."""
 
 import pytest
 from hypothesis import given
@@ -51,7 +51,6 @@ RESULTS = st.sampled_from([OK, WRONG, failed(T.EMPTY_OUTPUT), QUOTA, CRASH])
 
 
 def test_vector_37_two_runs_of_the_wrong_form_and_a_third_that_passes() -> None:
-    # §21, 37
     step = next_step([WRONG, WRONG, OK])
 
     assert (step.action, step.retries) == (Action.DONE, 2)
@@ -59,7 +58,7 @@ def test_vector_37_two_runs_of_the_wrong_form_and_a_third_that_passes() -> None:
 
 
 def test_vector_38_three_runs_of_the_wrong_form_use_the_retries_up() -> None:
-    # §21, 38; VAL-7
+    # VAL-7
     step = next_step([WRONG, WRONG, WRONG])
 
     assert step.action is Action.ASK
@@ -69,7 +68,7 @@ def test_vector_38_three_runs_of_the_wrong_form_use_the_retries_up() -> None:
 
 
 def test_vector_39_a_provider_that_says_429_counts_as_no_retry() -> None:
-    # §21, 39; VAL-9
+    # VAL-9
     step = next_step([QUOTA, OK])
 
     assert (step.action, step.retries) == (Action.DONE, 0)
@@ -121,7 +120,7 @@ def test_only_a_document_that_passed_is_done(results: list[Validation]) -> None:
 
 @given(st.lists(RESULTS))
 def test_after_an_exhaustion_nothing_is_tried_again(results: list[Validation]) -> None:
-    # ROL-3: a bound, whatever comes
+    # a bound, whatever comes
     if next_step(results).action is Action.ASK:
         assert next_step([*results, WRONG]).action is Action.ASK
 
@@ -237,7 +236,7 @@ SESSION = Earlier(Form.PROPOSAL, "## Gap Resolution: GAP-AUTH-001\n\nText.\n", 1
 def test_a_failure_brings_this_example(
     kind: FailureType, with_session: Source | None, without: Source | None
 ) -> None:
-    # §7, EX-1
+    # EX-1
     result = verdict_of([Failure(kind, "")], strict=True)
     chosen, other = example_for(result, DUE, [SESSION]), example_for(result, DUE)
 

@@ -98,7 +98,7 @@ def test_a_review_that_is_too_large_is_refused() -> None:
     assert refusal.value.code == "too_large"
 
 
-# --- Where a verdict stands (§19.3) -----------------------------------------------------------------------
+# --- Where a verdict stands -------------------------------------------------------------------------------
 
 STANDS = [
     ("## Verdict: APPROVED", A),  # the canonical place
@@ -150,7 +150,7 @@ STANDS = [
     ("## Verdict\n\n```approved\n```", None),
     ("## Verdict\n\n## Accepted risks: approved", None),
     ("- a\n\n    ```\n    Verdict: APPROVED\n    ```", None),
-    ("## Overall Assessment: APPROVED", A),  # the other places of §19.3
+    ("## Overall Assessment: APPROVED", A),  # the other places (VER-1)
     ("**Status:** APPROVED", A),
     ("## Recommendation: APPROVE", A),
 ]
@@ -177,7 +177,7 @@ def test_the_words_of_the_verdict_are_kept(text: str, raw: str) -> None:
     assert read_review(text).raw_verdict == raw
 
 
-# --- The words of a verdict (§19.3, ARB-2) ----------------------------------------------------------------
+# --- The words of a verdict (ARB-2) -----------------------------------------------------------------------
 
 WORDS = [
     ("APPROVED", A),
@@ -273,7 +273,7 @@ def test_the_verdicts_are_ordered_from_best_to_worst() -> None:
     assert list(Verdict) == [A, Verdict.NO_ISSUES_FOUND, C, N]
 
 
-# --- Shapes of a finding (§19.1) --------------------------------------------------------------------------
+# --- Shapes of a finding (FND-1) --------------------------------------------------------------------------
 
 SHAPES = [
     ("- **ISSUE-R1-001**: text", ("ISSUE-R1-001", "text", None)),  # 1
@@ -323,13 +323,13 @@ def test_a_finding_is_read_in_its_shape(text: str, expected: tuple[str, str, str
         "- ISSUE-R1: text",
         "- ISSUE-RX-001: text",
         "- XISSUE-R1-001: text",
-        "- [x] **ISSUE-R1-001** - FIXED",  # §19.4: the state of an earlier one
+        "- [x] **ISSUE-R1-001** - FIXED",  # FND-4: the state of an earlier one
         "> - **ISSUE-R1-001**: text",  # ID-3
         "```\n- **ISSUE-R1-001**: text\n```",
         "~~~\n### ISSUE-R1-001: text\n~~~",
         "````\n```\n```\n- ISSUE-R1-001: text\n````",
         "    - ISSUE-R1-001: text",  # indented code
-        "None.",  # §19.2: an empty section
+        "None.",  # an empty section
         "### High Priority\n\nNone identified.",
         "",
     ],
@@ -357,7 +357,7 @@ def test_a_finding_that_is_called_resolved_is_not_raised_again(text: str) -> Non
     [
         # a number of four digits is no id
         ("- ISSUE-R1-0012: text", []),
-        # §2: a range is several findings
+        # ID-4: a range is several findings
         (
             "- ISSUE-R1-001 through ISSUE-R1-003: text",
             ["ISSUE-R1-001", "ISSUE-R1-002", "ISSUE-R1-003"],
@@ -447,7 +447,7 @@ def test_the_title_of_a_tagged_line_is_its_words(text: str, title: str, severity
     assert (found.title, found.severity.value) == (title, severity)
 
 
-# --- Severity (SEV-9, SEV-10, §19.2) ----------------------------------------------------------------------
+# --- Severity (SEV-9, SEV-10) -----------------------------------------------------------------------------
 
 SEVERITIES = [
     ("CRITICAL", CRITICAL),
@@ -593,7 +593,7 @@ def test_a_severity_is_read_though_words_follow(text: str) -> None:
     assert one(text).severity is HIGH
 
 
-# --- Fields (§19.2) ---------------------------------------------------------------------------------------
+# --- Fields -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -634,7 +634,7 @@ def test_a_field_is_read_under_each_of_its_labels(label: str, field: str, form: 
         ("Suggestion: a\nSuggestion: b", "a\nb"),  # said twice
         ("Suggestion: a\n```\nImpact: b\n```", "a\n```\nImpact: b\n```"),  # code is no field
         ("Suggestion: a\n> Impact: b", "a\n> Impact: b"),  # nor is a quote
-        ("Note: a", "a"),  # §19.2
+        ("Note: a", "a"),
         ("Suggestion: a\nNote: b", "a"),  # beside a suggestion it is none
         ("Remark: a", ""),  # no field that is known
         ("SUGGESTION: a", "a"),
@@ -810,7 +810,7 @@ def test_a_structured_field_fits_its_column(key: str, limit: int) -> None:
     assert getattr(found, key) == "X" * limit
 
 
-# --- Garbage is never an approval (ARB-2, §19.3) ----------------------------------------------------------
+# --- Garbage is never an approval (ARB-2) -----------------------------------------------------------------
 
 PIECES = st.sampled_from([
     "Verdict", "verdict:", "VERDICT", "## ", "**", "- ", "> ", "```", "~~~", "\n", "\n\n", " ", ":",
@@ -931,7 +931,7 @@ def test_what_is_written_in_the_canonical_form_is_read_back(
 
     grave = any(severity in {CRITICAL, HIGH} for _, severity, *_ in written)
     plain = verdict in {A, Verdict.NO_ISSUES_FOUND}
-    assert read.verdict is (C if plain and grave else verdict)  # §21, no. 44
+    assert read.verdict is (C if plain and grave else verdict)
     assert [(f.code, f.severity, f.title, f.location, f.suggestion) for f in read.findings] == [
         (f"ISSUE-R3-{number:03d}", *rest) for number, *rest in written
     ]

@@ -1,4 +1,4 @@
-"""Rolling a round back: whether, who is asked, what is archived and restored (§9)."""
+"""Rolling a round back: whether, who is asked, what is archived and restored."""
 
 from dataclasses import replace
 from itertools import product
@@ -50,7 +50,7 @@ SETTINGS = st.builds(
 
 
 def test_vector_41_the_first_is_silent_the_second_asks_with_an_analysis_the_third_asks() -> None:
-    # §21, 41; RB-6, RB-7
+    # RB-6, RB-7
     first, second, third = (
         may_roll_back(replace(FAILED, of_round=done, of_session=done), AUTO_RETRY) for done in range(3)
     )
@@ -99,7 +99,6 @@ def test_a_mode_that_does_not_exist_is_refused() -> None:
 
 
 def test_what_has_landed_is_not_rolled_back_but_reverted() -> None:
-    # §20
     answer = may_roll_back(replace(FAILED, trigger=Trigger.USER, landed=True), AUTO_RETRY)
 
     assert (answer.allowed, answer.ask, answer.options) == (False, True, LANDED)

@@ -1,4 +1,4 @@
-"""Taking rounds of a task back (PROTOCOL §9, MODELS 35), and ruling again as was ruled in them."""
+"""Taking rounds of a task back (RB-8), and ruling again as was ruled in them."""
 
 from collections.abc import Callable
 from typing import Any

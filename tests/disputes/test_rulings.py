@@ -210,7 +210,7 @@ def test_a_ruling_for_the_coder_lands_a_commit_that_is_green_and_reviewed(ledger
 
 @pytest.mark.parametrize("state", ["received", "kept", "red"])
 def test_what_is_not_green_is_not_landed_by_a_ruling(ledger: Project, tom: User, state: str) -> None:
-    """MODELS 25"""
+    """GATE-2"""
     conflict = reviewed(ledger, state=state)
     rule(conflict, B, tom)
     task = fresh(conflict.task)
@@ -232,7 +232,7 @@ def test_nor_is_what_another_agents_green_commit_would_be(ledger: Project, tom: 
 
 
 def test_an_optional_finding_beside_it_is_no_blocker(ledger: Project, tom: User) -> None:
-    """MODELS 25: no other mandatory finding. The reviewer approved, but for the declined point."""
+    """GATE-2: no other mandatory finding. The reviewer approved, but for the declined point."""
     conflict = declined(ledger)
     rule(conflict, A, tom)
     submission = carry_out(conflict.task)
@@ -260,7 +260,7 @@ def test_a_settled_finding_beside_it_is_no_blocker(ledger: Project, tom: User) -
 def test_own_words_say_whether_code_must_change(
     ledger: Project, tom: User, changes: bool | None, status: str
 ) -> None:
-    """MODELS 30"""
+    """DEC-14"""
     conflict = declined(ledger)
     decision = rule(conflict, D, tom, text="Keep it, and say why in a comment.", expects_change=changes)
     assert fresh(conflict.task).status == status
@@ -348,7 +348,7 @@ def test_a_ruling_on_it_does_not_free_what_another_one_holds(ledger: Project, to
 def test_a_ruling_on_one_of_two_shipped_points_leaves_the_task_where_it_is(
     ledger: Project, tom: User
 ) -> None:
-    """MODELS 2: accept and review need all of them decided."""
+    """Accept and review need all of them decided."""
     conflict = shipped(ledger, 2)
     rule(conflict, B, tom)
     task = fresh(conflict.task)
@@ -394,7 +394,6 @@ def waiting_for_review(project: Project) -> Conflict:
 
 
 def test_a_ruling_for_the_reviewer_ends_a_review_under_way(ledger: Project, tom: User) -> None:
-    """MODELS S7"""
     conflict = waiting_for_review(ledger)
     version = fresh(conflict.task).version
     rule(conflict, A, tom)
@@ -403,7 +402,6 @@ def test_a_ruling_for_the_reviewer_ends_a_review_under_way(ledger: Project, tom:
 
 
 def test_a_ruling_for_the_coder_leaves_a_review_under_way_valid(ledger: Project, tom: User) -> None:
-    """MODELS 33"""
     conflict = waiting_for_review(ledger)
     before = fresh(conflict.task)
     decision = rule(conflict, B, tom)
@@ -434,7 +432,6 @@ def test_a_ruling_on_a_deferred_task_waits_with_it(ledger: Project, tom: User) -
 
 
 def test_a_ruling_against_a_commit_that_is_not_shipped_yet_takes_it_back(ledger: Project, tom: User) -> None:
-    """MODELS S3"""
     conflict = shipped(ledger)
     rule(conflict, A, tom)
     task = fresh(conflict.task)
@@ -443,7 +440,6 @@ def test_a_ruling_against_a_commit_that_is_not_shipped_yet_takes_it_back(ledger:
 
 
 def test_a_ruling_against_landed_code_takes_the_landing_back(ledger: Project, tom: User) -> None:
-    """MODELS S3, 18"""
     conflict = shipped(ledger, landed=True)
     rule(conflict, A, tom)
     task = fresh(conflict.task)
@@ -497,7 +493,7 @@ def decline_again(submission: Submission, project: Project) -> Conflict:
 def test_a_ruling_that_was_carried_out_meanwhile_asks_for_no_further_round(
     ledger: Project, tom: User
 ) -> None:
-    """MODELS 25: the commit that carries it out is reviewed first."""
+    """GATE-2: the commit that carries it out is reviewed first."""
     conflict = declined(ledger)
     rule(conflict, A, tom)
     submission = carry_out(conflict.task)
@@ -535,7 +531,7 @@ def test_a_ruling_that_nobody_carried_out_still_does(ledger: Project, tom: User)
 def test_a_ruling_rests_until_it_can_no_longer_be_undone(
     ledger: Project, tom: User, option: str, scene: Callable[[Project], Conflict]
 ) -> None:
-    """MODELS 28"""
+    """DEC-10"""
     conflict = scene(ledger)
     decision = rulings.decide(conflict, option, user=tom)
     assert decision.effective_at - decision.at == timedelta(seconds=10)
@@ -729,7 +725,7 @@ def test_own_words_cannot_be_missing(ledger: Project, tom: User, option: str, te
 
 
 def test_a_synthesis_goes_back_to_the_coder(ledger: Project, tom: User) -> None:
-    """§14: C, handed in by a human"""
+    """C, handed in by a human"""
     decision = rule(declined(ledger), C, tom, text="Instant for files, slower for the network.")
     assert fresh(decision.conflict.task).status == "in_progress"
     assert (decision.letter, decision.expects_change) == ("C", True)
@@ -859,7 +855,6 @@ def test_undo_restores_what_was_accepted_and_not_what_was_disputed(ledger: Proje
 
 
 def test_undo_lands_nothing_that_nobody_reviewed(ledger: Project, tom: User) -> None:
-    """MODELS risk 2"""
     conflict = waiting_for_review(ledger)
     rulings.undo(rule(conflict, A, tom), user=tom)
     assert fresh(conflict.task).status == "review"
@@ -997,7 +992,6 @@ def test_a_ruling_whose_commit_is_out_is_not_undone(ledger: Project, tom: User, 
 
 @pytest.mark.parametrize("who", ["the same", "a lead"])
 def test_who_ruled_and_a_lead_may_undo(ledger: Project, tom: User, lea: User, who: str) -> None:
-    """MODELS 2"""
     Membership.objects.filter(user=lea).update(is_lead=True)
     decision = rule(declined(ledger), A, tom)
     rulings.undo(decision, user=tom if who == "the same" else lea)
@@ -1006,7 +1000,7 @@ def test_who_ruled_and_a_lead_may_undo(ledger: Project, tom: User, lea: User, wh
 
 
 def test_another_triager_may_not(ledger: Project, tom: User) -> None:
-    """MODELS 2: undo is for the same person or a lead."""
+    """Undo is for the same person or a lead."""
     other = create_user("toni")
     Membership.objects.create(project=ledger, user=other, role="triager")
     decision = rule(declined(ledger), A, tom)
@@ -1025,7 +1019,7 @@ def used(conflict: Conflict, option: str, user: User) -> Decision:
 
 
 def test_reopening_opens_a_new_conflict_that_names_the_old_one(ledger: Project, tom: User, lea: User) -> None:
-    """MODELS 29"""
+    """DEC-9"""
     old = declined(ledger)
     decision = used(old, A, tom)
     new = rulings.reopen(decision, user=lea, reason="The server is ours after all.")
@@ -1101,7 +1095,7 @@ def test_ruled_twice_for_the_reviewer_is_one_ruling(ledger: Project, tom: User) 
 
 
 def test_an_unheard_side_holds_when_it_is_reopened_too(ledger: Project, tom: User) -> None:
-    """MODELS 26: not stated is not heard."""
+    """DIS-3: not stated is not heard."""
     old = declined(ledger, severity="medium", reviewer_position="")
     assert (old.effect, old.reviewer_position) == ("hold", NOT_STATED)
     new = rulings.reopen(used(old, A, tom), user=tom, reason="Wrong.")
@@ -1110,7 +1104,7 @@ def test_an_unheard_side_holds_when_it_is_reopened_too(ledger: Project, tom: Use
 
 @pytest.mark.parametrize("severity", ["medium", "low"])
 def test_what_a_human_reopens_waits_for_a_human(ledger: Project, tom: User, severity: str) -> None:
-    """MODELS 29: it opens; the policy does not log it away."""
+    """DEC-9: it opens; the policy does not log it away."""
     old = declined(ledger, severity=severity, opened_as="reviewer")
     new = rulings.reopen(used(old, A, tom), user=tom, reason="Wrong.")
     assert (new.status, new.dispute.status) == ("open", "open")
@@ -1285,7 +1279,7 @@ def test_a_preview_writes_nothing(ledger: Project) -> None:
 def test_the_consequence_on_the_button_is_what_happens(
     ledger: Project, tom: User, scene: Callable[[Project], Conflict]
 ) -> None:
-    """MODELS 24"""
+    """GATE-1"""
     conflict = scene(ledger)
     said = next(view for view in rulings.options_of(conflict) if view.option == B).consequence
     decision = rule(conflict, B, tom)
@@ -1435,7 +1429,6 @@ def test_a_retry_waits_for_the_other_blocking_conflicts(ledger: Project, tom: Us
 
 
 def test_cancelling_leaves_nothing_to_rule_on(ledger: Project, tom: User) -> None:
-    """MODELS S10"""
     hands = parked(ledger)
     other = open_on(fresh(hands.task).submissions.get(), severity="high")
     rule(hands, "cancel", tom)

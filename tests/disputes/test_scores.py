@@ -1,4 +1,4 @@
-"""How far a heuristic may be trusted: precision, and the price of a false alarm (A5, R8-003)."""
+"""How far a heuristic may be trusted: precision, and the price of a false alarm (SIL-14)."""
 
 import pytest
 
@@ -19,7 +19,6 @@ def test_before_the_first_judgement_nothing_is_known() -> None:
     ("refused", "weight"), [(0, 1.0), (1, 0.9), (2, 0.8), (3, 0.7), (10, 0.0), (11, 0.0)]
 )
 def test_a_false_alarm_costs_a_tenth_and_never_more_than_all(refused: int, weight: float) -> None:
-    """§21 no. 32."""
     assert heuristic_weight(refused) == weight
 
 

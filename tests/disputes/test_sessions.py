@@ -1,4 +1,4 @@
-"""A session walked through: what is due when, what is answered, and what nobody answered (H1-a, H1-b)."""
+"""A session walked through: what is due when, what is answered, and what nobody answered (SIL-6, SIL-7)."""
 
 from collections.abc import Iterable
 
@@ -51,14 +51,13 @@ ONE = ("ISSUE-R1-001",)
 
 
 def test_a_finding_waits_while_the_documents_are_about_other_gaps() -> None:
-    """§21 no. 22 (H1-a)."""
+    """SIL-6"""
     session = walk(review(finding(1)), document(B))
 
     assert told(session, 1) == {"due": (), "pending": ONE, "answered": (), "flags": ()}
 
 
 def test_it_is_due_and_answered_in_the_round_that_proposes_its_gap() -> None:
-    """§21 no. 23."""
     session = walk(review(finding(1)), document(B), document(A, "| ISSUE-R1-001 | a table |", 3))
 
     assert told(session, 2) == {"due": (), "pending": (), "answered": ONE, "flags": ()}
@@ -78,7 +77,7 @@ def test_a_gap_that_was_assigned_is_due_even_if_the_document_leaves_it_out() -> 
 
 
 def test_a_finding_is_due_when_its_gap_is_about_to_be_accepted() -> None:
-    """H1-b."""
+    """SIL-7."""
     session = walk(review(finding(1)), document(B), review(round_=2, closed=(A,)))
 
     assert told(session, 2)["due"] == ONE
@@ -92,7 +91,7 @@ def test_the_review_that_accepts_a_gap_makes_its_own_findings_not_due() -> None:
 
 
 def test_at_the_end_the_sweep_lists_what_nobody_answered_the_gravest_first() -> None:
-    """H1-b: at termination."""
+    """SIL-7: at termination."""
     session = walk(
         review(finding(1, severity=LOW), finding(2, B), finding(3), finding(4, B, None), finding(5, B)),
         document(A, "- ISSUE-R1-003: fixed"),
@@ -133,7 +132,7 @@ def test_an_id_that_comes_again_means_the_newest_finding() -> None:
 
 
 def test_a_concern_that_is_passed_over_in_three_rounds_is_systematic() -> None:
-    """§21 no. 31: the same id in rounds 3, 4 and 5, of any severity."""
+    """The same id in rounds 3, 4 and 5, of any severity."""
     session = walk(
         review(finding(1, severity=LOW), round_=2),
         document(A, round_=3), document(A, "More.", 4), document(A, "Most.", 5),
@@ -165,7 +164,7 @@ def test_a_round_counts_once_for_a_pattern() -> None:
 
 
 def test_a_finding_of_unknown_gap_is_due_where_the_document_covers_all_that_were_reviewed() -> None:
-    """§1."""
+    """FND-5."""
     unknown = finding(1, gap="")
     both = ResponseTurn(2, f"## Gap Resolution: {A}\n\n## Gap Resolution: {B}")
 

@@ -1,4 +1,4 @@
-"""Severity: the words for it, its weights, and words that disagree (§3)."""
+"""Severity: the words for it, its weights, and words that disagree."""
 
 import pytest
 from hypothesis import given
@@ -90,7 +90,7 @@ def test_weights_add_up(some: list[Severity | None], more: list[Severity | None]
 
 
 def test_the_sample_of_round_three_is_computed_and_not_typed() -> None:
-    # §17, 14: two MEDIUM and one HIGH settled, two CRITICAL new; the table there says -16.
+    # two MEDIUM and one HIGH settled, two CRITICAL new; the table there says -16.
     assert total_weight([MEDIUM, MEDIUM, HIGH]) - total_weight([CRITICAL, CRITICAL]) == -24
 
 
@@ -108,11 +108,10 @@ def test_a_setting_that_is_missing_is_not_passed_over() -> None:
         part_of(object(), Stated)
 
 
-# --- SEV-10 and vector 43: words that disagree ------------------------------------------------------------
+# --- SEV-10, SEV-12: words that disagree ------------------------------------------------------------------
 
 
 def test_vector_43_a_heading_for_medium_and_low_is_low_and_marked() -> None:
-    # §21, 43; §19.2
     assert section_severity("Medium/Low Priority") == Stated(LOW, conflict=True)
 
 

@@ -1,4 +1,4 @@
-"""Suspected silent disagreement: which heuristic fires, how strongly, and with what evidence (§13)."""
+"""Suspected silent disagreement: which heuristic fires, how strongly, and with what evidence."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,7 +41,7 @@ def fired(document: str, *findings: Watched, previous: str = "", **settings: Any
 
 
 def test_a_finding_whose_turn_has_not_come_is_pending_and_not_flagged() -> None:
-    """§21 no. 22 (H1-a)."""
+    """SIL-6"""
     judgement = judge("Something else.", watched(is_due=False))
 
     assert (judgement.flags, judgement.pending, judgement.unanswered) == ((), (0,), ())
@@ -57,7 +57,7 @@ def test_a_due_finding_that_nothing_names_is_flagged() -> None:
 
 
 def test_an_id_in_the_first_cell_of_a_table_answers() -> None:
-    """§21 no. 23 (H1-c)."""
+    """ANS-1"""
     judgement = judge("| Issue | Resolution |\n|---|---|\n| ISSUE-R1-001 | a table |")
 
     assert (judgement.flags, judgement.answered) == ((), (0,))
@@ -68,7 +68,7 @@ def test_an_answer_that_comes_early_is_one() -> None:
 
 
 def test_an_id_in_code_only_is_flagged_with_that_as_evidence() -> None:
-    """§21 no. 24 (ID-3)."""
+    """ID-3"""
     found = flag("Text.\n\n```\n# ISSUE-R1-001 fix\n```")
 
     assert found.heuristics == ("H1",)
@@ -76,7 +76,7 @@ def test_an_id_in_code_only_is_flagged_with_that_as_evidence() -> None:
 
 
 def test_a_bare_mention_lowers_the_level_by_a_step_and_is_shown() -> None:
-    """H1-d."""
+    """ANS-2."""
     silent = flag("Something else.", watched(severity=CRITICAL))
     mentioned = flag("\n\nThere is more to say about ISSUE-R1-001.", watched(severity=CRITICAL))
 
@@ -102,7 +102,7 @@ def test_a_finding_without_an_id_cannot_be_named() -> None:
     assert "it has no id that an answer could name" in found.evidence
 
 
-# --- H1-f: the soft match ---------------------------------------------------------------------------------
+# --- SIL-8: the soft match --------------------------------------------------------------------------------
 
 
 def test_words_of_the_finding_make_a_flag_a_possible_match_to_confirm() -> None:
@@ -120,7 +120,7 @@ def test_what_stood_there_before_the_finding_matches_nothing() -> None:
 
 
 def test_a_possible_match_keeps_its_level() -> None:
-    """A5: nothing of this kind disables a block."""
+    """SIL-14: nothing of this kind disables a block."""
     criticals = [watched(number, CRITICAL) for number in (1, 2)]
 
     assert [each.level for each in judge("The limits of uploads.", *criticals).flags] == ["block", "block"]
@@ -181,7 +181,6 @@ PLACED = watched(location="Limits", impact=IMPACT)
 
 
 def test_an_unchanged_section_confirms_the_silence() -> None:
-    """§21 no. 26."""
     found = flag(OLD + "\n\nMore.", PLACED, previous=OLD)
 
     assert found.heuristics == ("H1", "H4")
@@ -233,7 +232,7 @@ def test_whether_a_place_changed_may_be_known_without_documents(
 
 
 def test_the_overlap_of_every_finding_is_logged() -> None:
-    """R8-002."""
+    """SIL-13."""
     text = OLD.replace("There are limits.", "Large uploads exhaust no memory.") + "\n\n- ISSUE-R1-001: fixed"
     judgement = judge(text, PLACED, watched(2, location="Nowhere"), previous=OLD)
 
@@ -249,7 +248,6 @@ DEFLECTS = "### Response to ISSUE-R1-001\n\nThis is not a real issue."
 
 
 def test_a_deflecting_phrase_on_an_unchanged_section_is_flagged_for_review() -> None:
-    """§21 no. 29 (R8-001)."""
     found = flag(f"{OLD}\n\n{DEFLECTS}", PLACED, previous=OLD)
 
     assert found.heuristics == ("H4", "H5")
@@ -258,7 +256,6 @@ def test_a_deflecting_phrase_on_an_unchanged_section_is_flagged_for_review() -> 
 
 
 def test_an_alternative_makes_a_phrase_a_critique() -> None:
-    """§21 no. 28."""
     text = (
         "### Response to ISSUE-R1-001\n\nReviewer misunderstands the limits.\n\nAlternative: a table of them."
     )
@@ -267,7 +264,6 @@ def test_an_alternative_makes_a_phrase_a_critique() -> None:
 
 
 def test_a_phrase_beside_a_substantive_change_is_no_deflection() -> None:
-    """R8-001."""
     text = OLD.replace("There are limits.", "Large uploads exhaust no memory; the server refuses them.")
 
     assert fired(f"{text}\n\n{DEFLECTS}", PLACED, previous=OLD) == []
@@ -294,8 +290,8 @@ LEVELS = [
     (HIGH, 1, 0, "log"),
     (HIGH, 2, 0, "warn"),  # unaddressed_high_threshold
     (HIGH, 1, 2, "log"),
-    (CRITICAL, 0, 1, "warn"),  # §21 no. 30
-    (CRITICAL, 0, 2, "block"),  # §21 no. 30
+    (CRITICAL, 0, 1, "warn"),
+    (CRITICAL, 0, 2, "block"),
     (CRITICAL, 5, 1, "warn"),
     (MEDIUM, 5, 5, "log"),
 ]
@@ -318,7 +314,6 @@ def test_the_thresholds_are_settings() -> None:
 
 
 def test_one_critical_warns_and_two_block() -> None:
-    """§21 no. 30."""
     one, two = watched(1, CRITICAL), watched(2, CRITICAL)
 
     assert [each.level for each in judge("x", one).flags] == ["warn"]
@@ -327,7 +322,7 @@ def test_one_critical_warns_and_two_block() -> None:
 
 
 def test_a_concern_unanswered_in_three_rounds_is_systematic() -> None:
-    """§21 no. 31: rounds 3 and 4 before this one, of any severity."""
+    """Rounds 3 and 4 before this one, of any severity."""
     found = flag("x", watched(severity=MEDIUM, silent_rounds=(3, 4)))
 
     assert (found.level, found.heuristics) == ("systematic", ("H1",))
@@ -368,7 +363,7 @@ def test_the_alerts_say_what_a_round_amounts_to_the_strongest_first() -> None:
 
 
 def test_the_card_shows_the_facts() -> None:
-    """§13.4."""
+    """SIL-11."""
     found = flag(
         f"{OLD}\n\n- ISSUE-R1-002: fixed",
         replace(PLACED, gap="GAP-FLOW-001", gap_state="PROPOSED", silent_rounds=(2,)),

@@ -1,4 +1,4 @@
-"""Silent disagreement in what is handed in: what is flagged, what a card asks, what becomes of it (§13)."""
+"""Silent disagreement in what is handed in: what is flagged, what a card asks, what becomes of it."""
 
 from typing import Any
 
@@ -182,7 +182,7 @@ def test_a_round_that_was_taken_back_is_not_looked_at(task: Task, lea: User) -> 
 def test_levels_follow_from_how_many_are_passed_over(
     task: Task, findings: tuple[dict[str, Any], ...], found: list[str]
 ) -> None:
-    """§13.3"""
+    """SIL-10"""
     rejected(task, *findings)
     hand_in(task, addressed(*due(task)), ELSEWHERE)
     assert list(levels().values()) == found
@@ -265,7 +265,7 @@ def test_what_an_earlier_hand_in_answered_is_not_silence_in_the_next(task: Task,
 
 
 def test_what_a_human_ruled_for_the_reviewer_is_followed_up_not_flagged(task: Task, tom: User) -> None:
-    """§25 says whether a ruling was carried out; a hint beside it would ask twice."""
+    """DEC-13 says whether a ruling was carried out; a hint beside it would ask twice."""
     rejected(task, HIGH)
     decline = "## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:** At once.\n\n**Rationale:** Documented.\n"
     hand_in(task, decline, ELSEWHERE)
@@ -293,7 +293,7 @@ def test_a_follow_up_need_not_be_answered(task: Task) -> None:
 
 
 def test_where_high_findings_are_optional_passing_over_two_warns(task: Task) -> None:
-    """§13.1: critical and high ones are watched; to drop one the coder must say so (ARB-1)."""
+    """Critical and high ones are watched; to drop one the coder must say so (ARB-1)."""
     Project.objects.update(settings={"mandatory": ["critical"]})
     rejected(fresh(task), HIGH, OTHER)
     hand_in(task, "I did something else.", ELSEWHERE)
@@ -327,7 +327,7 @@ def passed_over(task: Task, times: int) -> None:
 def test_the_same_concern_passed_over_in_three_rounds_is_systematic(
     task: Task, times: int, found: list[str]
 ) -> None:
-    """§13.3, vector 31: any severity"""
+    """SIL-10: any severity"""
     Project.objects.update(settings={"rounds_to_human": 9})
     passed_over(fresh(task), times)
     assert list(Flag.objects.values_list("level", flat=True)) == found
@@ -394,7 +394,6 @@ def test_a_warning_asks_and_holds_nothing(task: Task) -> None:
 
 
 def test_two_critical_ones_hold_the_task(task: Task) -> None:
-    """Vector 30"""
     rejected(task, CRITICAL, SECOND)
     hand_in(task, addressed("ISSUE-R1-001", "ISSUE-R1-002"), ELSEWHERE)
     assert list(Conflict.objects.values_list("effect", flat=True)) == ["hold", "hold"]
@@ -402,7 +401,7 @@ def test_two_critical_ones_hold_the_task(task: Task) -> None:
 
 
 def test_signs_of_forgetting_stand_on_the_card(task: Task) -> None:
-    """§13.4"""
+    """SIL-11"""
     Project.objects.update(settings={"mandatory": ["critical"], "unaddressed_high_threshold": 1})
     rejected(fresh(task), HIGH, CRITICAL)
     hand_in(task, addressed("ISSUE-R1-002"), "src/log.py", since_last_round=diff_of("src/log.py", line=8))
@@ -427,7 +426,6 @@ def test_what_the_coder_answers_later_waits_for_nobody(task: Task) -> None:
 
 
 def test_a_new_silence_names_the_card_before_it(task: Task) -> None:
-    """MODELS 32"""
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
     old = card()
@@ -437,7 +435,7 @@ def test_a_new_silence_names_the_card_before_it(task: Task) -> None:
 
 
 def test_a_disagreement_takes_the_hint_in(task: Task) -> None:
-    """§24: one open conflict for each finding; what the hint says stays to be read."""
+    """One open conflict for each finding; what the hint says stays to be read."""
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
     hint = card()
@@ -502,7 +500,6 @@ def test_an_answer_closes_the_card_as_applied(task: Task, tom: User) -> None:
 
 
 def test_an_answer_that_is_no_answer_again_opens_the_next_card(task: Task, tom: User) -> None:
-    """MODELS 32"""
     conflict = asked(task, tom)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
     assert state(conflict)[:2] == ("decided", "applied")
@@ -529,7 +526,7 @@ def test_what_was_asked_is_asked_though_a_later_review_did_not_raise_it(task: Ta
 
 
 def test_to_ask_while_the_coder_works_leaves_its_run_alone(task: Task, tom: User) -> None:
-    """MODELS 33: no other status, no other turn. The hand-in is told what is missing; the next prompt too."""
+    """No other status, no other turn. The hand-in is told what is missing; the next prompt too."""
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), NEW)
     hint = card()
@@ -634,7 +631,7 @@ def test_a_question_is_not_answered_by_the_review_of_what_it_is_about(task: Task
 
 
 def test_what_is_waived_is_dropped_when_it_comes_back(task: Task, tom: User) -> None:
-    """A4, DEC-5"""
+    """SIL-12, DEC-5"""
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
     hint = card()

@@ -1,4 +1,4 @@
-"""What a reviewer says about earlier findings (§19.4): no finding is raised by it, and none is lost."""
+"""What a reviewer says about earlier findings (FND-4): no finding is raised by it, and none is lost."""
 
 import pytest
 

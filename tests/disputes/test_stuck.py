@@ -1,4 +1,4 @@
-"""Why a task does not come to an end: the classes of §24, and when a human must look."""
+"""Why a task does not come to an end: the classes, and when a human must look (STK-1 to STK-7)."""
 
 import pytest
 from hypothesis import given
@@ -38,18 +38,16 @@ def classes(*turns: Turn, asked: bool = False) -> tuple[Stuck, Step] | None:
 
 
 def test_a_mandatory_finding_that_is_declined_is_a_dispute_at_once() -> None:
-    """§24, MODELS 23"""
+    """DIS-1"""
     assert classes(turn(1, DECLINED)) == (Stuck.TRUE_DISPUTE, Step.CONFLICT)
 
 
 def test_an_optional_finding_that_is_declined_is_none_yet() -> None:
-    """§24"""
     assert classes(turn(1, DECLINED, mandatory=False)) is None
     assert classes(turn(1, DECLINED, mandatory=False), turn(2, mandatory=False)) is None
 
 
 def test_an_optional_finding_that_comes_back_as_mandatory_after_it_was_declined_is_one() -> None:
-    """§24"""
     found = diagnose([turn(1, DECLINED, mandatory=False), turn(2)])
     assert found is not None
     assert (found.kind, found.step, found.rounds) == (Stuck.TRUE_DISPUTE, Step.CONFLICT, (1, 2))
@@ -63,12 +61,11 @@ def test_an_optional_finding_that_comes_back_as_mandatory_undeclined_is_none() -
 
 
 def test_silence_at_an_untouched_place_is_asked_about_once() -> None:
-    """§24: one re-prompt that demands an answer per finding"""
+    """One re-prompt that demands an answer per finding"""
     assert classes(turn(1, SILENT, touched=False), turn(2)) == (Stuck.SILENCE, Step.ASK)
 
 
 def test_silence_after_the_question_is_a_conflict() -> None:
-    """§24"""
     assert classes(turn(1, SILENT, touched=False), turn(2), asked=True) == (Stuck.SILENCE, Step.CONFLICT)
 
 
@@ -82,7 +79,6 @@ def test_silence_after_the_question_is_a_conflict() -> None:
     ],
 )
 def test_no_silence_without_both_a_missing_answer_and_an_untouched_place(before: Turn) -> None:
-    """§24"""
     assert classes(before, turn(2)) is None
 
 
@@ -95,7 +91,7 @@ def test_a_finding_raised_once_is_not_stuck() -> None:
 
 
 def test_a_place_that_comes_back_to_an_earlier_content_is_a_conflict_that_shows_it() -> None:
-    """§24: A-B-A"""
+    """A-B-A"""
     found = diagnose([turn(1, content="a"), turn(2, content="b"), turn(3, content="a")])
     assert found is not None
     assert (found.kind, found.step, found.rounds) == (Stuck.OSCILLATION, Step.CONFLICT, (1, 2, 3))
@@ -143,7 +139,6 @@ def test_an_unknown_content_is_no_return() -> None:
     ],
 )
 def test_a_reviewer_may_take_back_its_own_request(earlier: str, request_: str) -> None:
-    """§24"""
     assert undoes(request_, earlier) is True
 
 
@@ -160,12 +155,10 @@ def test_a_reviewer_may_take_back_its_own_request(earlier: str, request_: str) -
     ],
 )
 def test_a_request_on_another_subject_takes_nothing_back(earlier: str, request_: str) -> None:
-    """§24"""
     assert undoes(request_, earlier) is False
 
 
 def test_taking_back_a_request_that_was_carried_out_is_a_conflict() -> None:
-    """§24"""
     add = turn(1, ADDRESSED, touched=True, request="Add a cache for the rates.")
     found = diagnose([add, turn(2, request="Remove the cache for the rates.")])
     assert found is not None
@@ -209,7 +202,6 @@ def follow_up(
 def test_a_new_finding_on_lines_unchanged_since_the_last_review_is_a_follow_up(
     location: str, expected: bool
 ) -> None:
-    """§24, goalposts"""
     assert follow_up(location) is expected
 
 
@@ -224,7 +216,7 @@ def test_a_new_finding_on_lines_unchanged_since_the_last_review_is_a_follow_up(
     ],
 )
 def test_some_findings_block_wherever_they_are(fields: dict[str, object]) -> None:
-    """§24: unless CRITICAL or security"""
+    """Unless CRITICAL or security"""
     assert follow_up("src/b.py:40") is True
     assert follow_up("src/b.py:40", **fields) is False  # type: ignore[arg-type]
 
@@ -270,7 +262,6 @@ def test_other_words_are_no_security(text: str) -> None:
     ],
 )
 def test_a_coder_may_say_that_it_lacks_what_it_takes(text: str) -> None:
-    """§24"""
     assert cannot_do(text) is True
 
 
@@ -290,14 +281,14 @@ def test_talk_of_access_is_not_a_lack_of_it(text: str) -> None:
 
 
 def test_what_the_coder_cannot_do_asks_for_hands() -> None:
-    """§24: no A-D"""
+    """No A-D"""
     found = diagnose([turn(1, DEFERRED, answer_text="I have no access to the device.")])
     assert found is not None
     assert (found.kind, found.step, found.whose) == (Stuck.CANNOT_DO, Step.HANDS, Whose.HANDS)
 
 
 def test_a_coder_that_disagrees_is_in_a_dispute_whatever_it_lacks() -> None:
-    """§24: the coder agrees, but lacks access"""
+    """The coder agrees, but lacks access"""
     lacks = turn(1, DECLINED, answer_text="I have no access to the device, and need none.")
     assert classes(lacks) == (Stuck.TRUE_DISPUTE, Step.CONFLICT)
 
@@ -320,12 +311,11 @@ def test_a_coder_that_disagrees_is_in_a_dispute_whatever_it_lacks() -> None:
     ],
 )
 def test_rejections_in_a_row_that_repeat_findings_are_counted(rounds: list[set[int]], count: int) -> None:
-    """§24"""
     assert repeating_rounds(rounds) == count
 
 
 def test_findings_that_repeat_over_three_rounds_go_to_a_human() -> None:
-    """§24: rounds_to_human"""
+    """The setting rounds_to_human"""
     assert needs_human([{1}, {1}], 3) is False
     assert needs_human([{1}, {1}, {1}], 3) is True
     assert needs_human([{1}, {2}, {3}, {4}], 3) is False

@@ -1,4 +1,4 @@
-"""What a document is about: the gaps it proposes, was assigned, or declares resolved (H1-a)."""
+"""What a document is about: the gaps it proposes, was assigned, or declares resolved (SIL-6)."""
 
 import pytest
 
@@ -62,7 +62,7 @@ ONE = frozenset({"GAP-FLOW-001"})
     [
         (ONE, "GAP-FLOW-001", (), False, True),
         (ONE, "GAP-FLOW-002", (), True, False),  # it answers another finding of that review
-        # an unknown gap: it must work on every gap that it may be (§1)
+        # an unknown gap: it must work on every gap that it may be (FND-5)
         (ONE, "", ("GAP-FLOW-001",), False, True),
         (ONE, "", ("GAP-FLOW-001", "GAP-FLOW-002"), True, False),
         # one side names no gap

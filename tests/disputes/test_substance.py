@@ -64,7 +64,7 @@ def test_blanks_make_no_change(new: str) -> None:
 def test_the_share_of_the_impacts_keywords_in_what_changed_decides(
     words: int, share: float, expected: str
 ) -> None:
-    """§21 no. 27: ten keywords, two or three of them in the change."""
+    """Ten keywords, two or three of them in the change."""
     impact = frozenset(f"word{number}" for number in range(10))
     changed = frozenset(f"word{number}" for number in range(words)) | {"other"}
     found = judged(impact, changed, "Limits")

@@ -1,4 +1,4 @@
-"""Option C by rule (§14: S1 to S3), what is recommended and what it costs."""
+"""Option C by rule (OPT-2), what is recommended and what it costs."""
 
 import pytest
 
@@ -35,42 +35,42 @@ def rule(title: str = "Retry the call", position: str = "", rationale: str = "")
 
 
 def test_complexity_in_the_rationale_makes_it_optional() -> None:
-    """S1"""
+    """OPT-2"""
     found = synthesise(Views("Retry", "Add strict mode.", "No.", "That is complexity we do not need."))
     assert found is not None
-    assert (found.rule, found.covers_both, found.source) == ("S1", True, Source.RULE)
+    assert (found.rule, found.covers_both, found.source) == ("complexity", True, Source.RULE)
     assert found.proposal == (
         "Implement this as optional or configurable, with a simple default: Add strict mode."
     )
 
 
 def test_a_threshold_in_the_title_becomes_a_setting_with_the_reviewers_value() -> None:
-    """S2"""
+    """OPT-2"""
     found = synthesise(Views("Validation timeout threshold", "Use 30 s.", "Five are enough.", "Fast disks."))
     assert found is not None
-    assert (found.rule, found.covers_both) == ("S2", True)
+    assert (found.rule, found.covers_both) == ("limits", True)
     assert found.proposal.endswith("the default is the reviewer's: Use 30 s.")
 
 
 def test_out_of_scope_is_deferred_and_does_not_cover_both() -> None:
-    """S3"""
+    """OPT-2"""
     found = synthesise(Views("Rename", "Rename all.", "Later.", "This is out of scope here."))
     assert found is not None
-    assert (found.rule, found.covers_both) == ("S3", False)
+    assert (found.rule, found.covers_both) == ("scope", False)
     assert "next version" in found.proposal
 
 
 def test_the_first_rule_that_fits_wins() -> None:
-    """Vector 34: complexity and out of scope in one rationale."""
-    assert rule(rationale="Out of scope, and the complexity is not worth it.") == "S1"
-    assert rule("The rate limit", rationale="Out of scope.") == "S2"
+    """Complexity and out of scope in one rationale."""
+    assert rule(rationale="Out of scope, and the complexity is not worth it.") == "complexity"
+    assert rule("The rate limit", rationale="Out of scope.") == "limits"
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"), [("It adds complexity.", "S1"), ("It is out of scope.", "S3")]
+    ("words", "expected"), [("It adds complexity.", "complexity"), ("It is out of scope.", "scope")]
 )
 def test_the_position_counts_as_the_rationale_does(words: str, expected: str) -> None:
-    """§14: S1 and S3 look at position and rationale"""
+    """Complexity and scope look at position and rationale"""
     assert rule(position=words) == expected
 
 
@@ -79,48 +79,48 @@ def test_the_position_counts_as_the_rationale_does(words: str, expected: str) ->
     ["Complexity!", "complexities", "**complexity**", "far too complex", "overly complex", "(complexity)"],
 )
 def test_complexity_has_many_forms(words: str) -> None:
-    """S1"""
-    assert rule(rationale=words) == "S1"
+    """OPT-2"""
+    assert rule(rationale=words) == "complexity"
 
 
 @pytest.mark.parametrize(
     "words", ["complex numbers", "hypercomplexity", "complexity_limit is set", "a complex type", "duplex"]
 )
 def test_complexity_inside_another_word_is_none(words: str) -> None:
-    """S1"""
+    """OPT-2"""
     assert rule(rationale=words) == ""
 
 
 @pytest.mark.parametrize("title", ["Limits of retries", "The LIMIT", "Retries are not limited", "Thresholds"])
 def test_a_limit_has_many_forms(title: str) -> None:
-    """S2"""
-    assert rule(title) == "S2"
+    """OPT-2"""
+    assert rule(title) == "limits"
 
 
 @pytest.mark.parametrize(
     "title", ["Unlimited retries", "Known limitations", "rate_limit is wrong", "Delimiter"]
 )
 def test_a_limit_inside_another_word_is_none(title: str) -> None:
-    """S2"""
+    """OPT-2"""
     assert rule(title) == ""
 
 
 def test_a_limit_counts_only_in_the_title() -> None:
-    """S2"""
+    """OPT-2"""
     assert rule(position="The limit bounds it.", rationale="A threshold is there.") == ""
 
 
 @pytest.mark.parametrize("words", ["out-of-scope", "Out of the scope", "out of this scope"])
 def test_out_of_scope_has_many_forms(words: str) -> None:
-    """S3"""
-    assert rule(rationale=words) == "S3"
+    """OPT-2"""
+    assert rule(rationale=words) == "scope"
 
 
 @pytest.mark.parametrize(
     "words", ["without scope", "a scope of its own", "ran out of memory; the scope is fine"]
 )
 def test_a_scope_alone_defers_nothing(words: str) -> None:
-    """S3"""
+    """OPT-2"""
     assert rule(rationale=words) == ""
 
 
@@ -141,7 +141,7 @@ def test_a_suggestion_of_many_lines_becomes_one() -> None:
 
 
 def test_every_rule_says_what_each_side_gives_up() -> None:
-    """§14: C what each gives up"""
+    """C what each gives up"""
     for views in (Views("x", "", "complexity"), Views("limit"), Views("x", "", "out of scope")):
         found = synthesise(views)
         assert found is not None
@@ -161,7 +161,6 @@ def test_long_positions_are_read_in_linear_time() -> None:
 
 @pytest.mark.parametrize("source", [Source.JUDGE, Source.MEDIATOR, Source.HUMAN])
 def test_a_synthesis_may_be_handed_in_and_is_marked_by_whom(source: Source) -> None:
-    """§14"""
     found = handed_in("  Instant for files, slower for the network. ", source=source, covers_both=True)
     assert found is not None
     assert (found.proposal, found.source, found.rule) == (
@@ -184,32 +183,28 @@ def option(*args: object) -> Option | None:
 
 @pytest.mark.parametrize("synthesis", [None, BOTH, HALF])
 def test_for_a_critical_finding_the_reviewer_is_recommended(synthesis: Synthesis | None) -> None:
-    """§14: no synthesis of a rule takes that away"""
+    """No synthesis of a rule takes that away"""
     assert option(CRITICAL, synthesis) is A
 
 
 @pytest.mark.parametrize("severity", [HIGH, MEDIUM, LOW])
 def test_for_other_findings_nothing_is_recommended(severity: Severity) -> None:
-    """§14"""
     assert recommend(severity) is None
 
 
 @pytest.mark.parametrize("severity", [HIGH, MEDIUM, LOW])
 def test_a_synthesis_is_recommended_only_if_it_covers_both(severity: Severity) -> None:
-    """§14"""
     assert option(severity, BOTH) is C
     assert option(severity, HALF) is None
 
 
 def test_only_the_judges_reasons_take_the_recommendation_of_a_critical_finding() -> None:
-    """§14"""
     assert option(CRITICAL, None, Judged(JudgeVerdict.DISMISS, "The lock is held: no race.")) is B
     assert option(CRITICAL, None, Judged(JudgeVerdict.DISMISS, " ")) is A
     assert option(CRITICAL, None, Judged(JudgeVerdict.ESCALATE, "Cannot say.")) is A
 
 
 def test_a_judges_synthesis_is_recommended_for_a_critical_finding_if_it_covers_both() -> None:
-    """§14"""
     judges = Synthesis("Both.", "Each pays.", covers_both=True, source=Source.JUDGE)
     humans = Synthesis("Both.", "Each pays.", covers_both=True, source=Source.HUMAN)
     assert option(CRITICAL, judges) is C
@@ -237,7 +232,6 @@ VIEWS = Views("Retry", "Back off.", "No need.", "Files fail fast.")
     ],
 )
 def test_each_option_has_its_price(chosen: Option, said: str) -> None:
-    """§14"""
     assert trade_off(chosen, VIEWS, "A dead server is hammered.", BOTH) == said
 
 
@@ -275,5 +269,5 @@ def test_what_takes_no_side_has_no_price() -> None:
 def test_only_low_conflicts_with_a_pattern_of_rulings_settle_themselves(
     severity: Severity, precedents: list[Option], settled: bool
 ) -> None:
-    """§14: low_auto_resolve"""
+    """The setting low_auto_resolve"""
     assert settles_itself(severity, precedents) is settled

@@ -1,4 +1,4 @@
-"""Option C as somebody hands it in: the verb, the form on the page, and over REST (§14)."""
+"""Option C as somebody hands it in: the verb, the form on the page, and over REST."""
 
 from typing import Any
 
@@ -103,14 +103,14 @@ def test_the_judge_may_take_it(ledger: Project, tom: User) -> None:
 
 def test_the_last_one_counts_also_over_a_rules(ledger: Project, tom: User, lea: User) -> None:
     conflict = open_conflict(ledger, coder_position="That adds complexity.")
-    assert conflict.synthesis_by == "rule S1"
+    assert conflict.synthesis_by == "rule on complexity"
     propose(conflict, tom, "One thing.")
     propose(conflict, lea, "Another thing.")
     assert option_c(conflict).text == "Another thing."
     before = (
         Event.objects.filter(kind="synthesis_proposed").order_by("pk").values_list("data__before", flat=True)
     )
-    assert list(before) == ["rule S1", "human Tom Tran"]
+    assert list(before) == ["rule on complexity", "human Tom Tran"]
 
 
 def test_who_looks_meanwhile_is_asked_to_look_again(conflict: Conflict, tom: User, lea: User) -> None:

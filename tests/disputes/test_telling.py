@@ -131,7 +131,7 @@ def test_a_follow_up_is_told_once_however_often_it_was_raised(task: Task) -> Non
 
 
 def test_a_follow_up_is_nothing_for_the_coder(task: Task, tom: User) -> None:
-    """§24: it does not block, and nobody is asked to do it now."""
+    """It does not block, and nobody is asked to do it now."""
     raised(task, "Here")
     raised(task, "Elsewhere", is_follow_up=True, mandatory=False)
     Submission.objects.filter(pk=last(task).pk).delete()
@@ -236,7 +236,7 @@ def test_the_coder_is_told_of_what_concerns_it_only(task: Task, tom: User, kind:
 
 
 def test_a_clarified_scope_is_told_to_both_sides(task: Task, tom: User) -> None:
-    """§12, the fourth option: both sides get the words first."""
+    """RL-5, the fourth option: both sides get the words first."""
     raised(task)
     rule(opened(task, "alert", origin="rate"), "clarify", tom, "Servers only.\n\nFiles are another task.")
     assert "   Ruling: Servers only." in told_coder(task)

@@ -1,4 +1,4 @@
-"""When work may end, and as what: limits, gates, and the procedure T0 to T6 with its one answer (§11)."""
+"""When work may end, and as what: limits, gates, and the procedure END-1 to END-7 with its one answer."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -71,7 +71,6 @@ def everything(gaps: Sequence[Gap], conflicts: Sequence[Unresolved] = ()) -> Ack
     [(0, 10), (1, 10), (16, 10), (17, 11), (25, 15), (50, 30), (83, 50), (84, 50), (999, 50)],
 )
 def test_vector_8_the_limit_of_rounds_follows_from_the_first_gaps(gaps: int, limit: int) -> None:
-    # §21, 8
     assert max_rounds(gaps) == limit
 
 
@@ -101,7 +100,6 @@ def test_beyond_the_hard_limit_nobody_extends() -> None:
 
 
 def test_the_phrases_are_these_letter_by_letter() -> None:
-    # §11
     assert DEMANDS[Gate.CRITICAL].phrase == CRITICAL_WORDS
     assert DEMANDS[Gate.HIGH].phrase == HIGH_WORDS
 
@@ -121,7 +119,6 @@ def test_the_phrases_are_these_letter_by_letter() -> None:
     ],
 )
 def test_vector_14_a_phrase_is_trimmed_and_compared_with_its_capitals(typed: str, passes: bool) -> None:
-    # §21, 14
     left = [Left("GAP-QA-001", HIGH)]
     acknowledgement = Acknowledgement({Gate.HIGH: typed}, {"GAP-QA-001": "Nobody uses it."})
 
@@ -187,14 +184,12 @@ def test_one_more_thing_left_never_opens_a_gate(left: list[Left], more: Left) ->
 
 
 def test_vector_9_two_medium_ones_deferred_are_within_the_limit() -> None:
-    # §21, 9
     gaps = [gap(HIGH, G.RESOLVED, "GAP-QA-100"), *parked(MEDIUM, MEDIUM)]
 
     assert decide(Standing(gaps, ready=True)).exit is Exit.COMPLETE
 
 
 def test_vector_10_a_weight_of_five_is_not_complete_but_good_enough_on_request() -> None:
-    # §21, 10
     gaps = parked(MEDIUM, MEDIUM, LOW)
     asked = Standing(gaps, ready=True, asked=Ask.STOP, acknowledgement=everything(gaps))
 
@@ -212,7 +207,7 @@ def test_vector_10_a_weight_of_five_is_not_complete_but_good_enough_on_request()
         (parked(MEDIUM, LOW, LOW), True),
         (parked(None, None), True),  # SEV-9: weighs as medium
         (parked(None, None, LOW), False),
-        (parked(HIGH), False),  # §17, 16: although its weight is 4
+        (parked(HIGH), False),  # although its weight is 4
         (parked(CRITICAL), False),
         ([gap(LOW)], False),
         ([gap(LOW, G.BLOCKED_EXTERNAL)], False),
@@ -235,12 +230,10 @@ OPEN = [gap(MEDIUM)]
 
 
 def test_vector_11_done_in_the_last_round_is_complete_and_not_the_limit() -> None:
-    # §21, 11; T2 before T3
     assert decide(Standing(DONE, rounds=10, max_rounds=10, ready=True)).exit is Exit.COMPLETE
 
 
 def test_vector_12_with_a_high_conflict_a_stop_needs_an_acknowledgement() -> None:
-    # §21, 12
     conflicts = [conflict(HIGH)]
     asked = Standing(OPEN, conflicts, asked=Ask.STOP)
     refused = decide(asked)
@@ -251,7 +244,6 @@ def test_vector_12_with_a_high_conflict_a_stop_needs_an_acknowledgement() -> Non
 
 
 def test_vector_13_with_a_critical_conflict_only_abandoning_is_left() -> None:
-    # §21, 13
     standing = Standing(
         OPEN, [conflict(CRITICAL)], convergence=State.DIVERGENCE_WARNING, asked=Ask.FORCE_COMPLETE,
         acknowledgement=everything(OPEN, [conflict(CRITICAL)]),
@@ -262,7 +254,6 @@ def test_vector_13_with_a_critical_conflict_only_abandoning_is_left() -> None:
 
 
 def test_vector_14_high_left_and_the_phrase_in_small_letters() -> None:
-    # §21, 14
     gaps = [gap(HIGH)]
     typed = replace(everything(gaps), phrases={Gate.HIGH: "i acknowledge "})
     standing = Standing(gaps, asked=Ask.STOP, acknowledgement=typed)
@@ -277,29 +268,29 @@ WARNING = State.DIVERGENCE_WARNING
 @pytest.mark.parametrize(
     ("standing", "step", "following"),
     [
-        (Standing(OPEN, asked=Ask.ABANDON), "T0", Next.END),
-        (Standing(DONE, [conflict(CRITICAL)], ready=True), "T1", Next.CONFLICTS),
-        (Standing(DONE, [conflict(HIGH)], ready=True), "T2", Next.CONFLICTS),
-        (Standing(DONE, [conflict(MEDIUM), conflict(LOW), conflict(None)], ready=True), "T2", Next.END),
-        (Standing(DONE), "T2", Next.FINAL_REVIEW),
-        (Standing(DONE, ready=False), "T2", Next.CONTINUE),
-        (Standing(DONE, ready=True), "T2", Next.END),
-        (Standing(DONE, asked=Ask.STOP), "T2", Next.FINAL_REVIEW),  # nothing is left: no gate to pass
-        (Standing(DONE, [conflict(HIGH)], asked=Ask.STOP), "T6", Next.GATES),
-        (Standing(DONE, [conflict(HIGH)], asked=Ask.ACCEPT), "T2", Next.CONFLICTS),  # no limit was reached
-        (Standing(OPEN, rounds=10), "T3", Next.MAX_ROUNDS),
-        (Standing(OPEN, rounds=11), "T3", Next.MAX_ROUNDS),
-        (Standing(OPEN, rounds=10, convergence=WARNING), "T3", Next.MAX_ROUNDS),
-        (Standing(OPEN, rounds=10, asked=Ask.STOP), "T3", Next.MAX_ROUNDS),
-        (Standing(OPEN, rounds=10, asked=Ask.ACCEPT), "T6", Next.GATES),
-        (Standing(OPEN, rounds=9, asked=Ask.ACCEPT), "T5", Next.CONTINUE),
-        (Standing(OPEN, convergence=WARNING), "T4", Next.DIVERGENCE),
-        (Standing(OPEN, convergence=WARNING, asked=Ask.STOP), "T4", Next.DIVERGENCE),
-        (Standing(OPEN, convergence=WARNING, asked=Ask.FORCE_COMPLETE), "T6", Next.GATES),
-        (Standing(OPEN, asked=Ask.FORCE_COMPLETE), "T5", Next.CONTINUE),
-        (Standing(OPEN), "T5", Next.CONTINUE),
-        (Standing(OPEN, [conflict(HIGH)]), "T5", Next.CONTINUE),
-        (Standing(OPEN, asked=Ask.STOP), "T6", Next.GATES),
+        (Standing(OPEN, asked=Ask.ABANDON), "END-1", Next.END),
+        (Standing(DONE, [conflict(CRITICAL)], ready=True), "END-2", Next.CONFLICTS),
+        (Standing(DONE, [conflict(HIGH)], ready=True), "END-3", Next.CONFLICTS),
+        (Standing(DONE, [conflict(MEDIUM), conflict(LOW), conflict(None)], ready=True), "END-3", Next.END),
+        (Standing(DONE), "END-3", Next.FINAL_REVIEW),
+        (Standing(DONE, ready=False), "END-3", Next.CONTINUE),
+        (Standing(DONE, ready=True), "END-3", Next.END),
+        (Standing(DONE, asked=Ask.STOP), "END-3", Next.FINAL_REVIEW),  # nothing is left: no gate to pass
+        (Standing(DONE, [conflict(HIGH)], asked=Ask.STOP), "END-7", Next.GATES),
+        (Standing(DONE, [conflict(HIGH)], asked=Ask.ACCEPT), "END-3", Next.CONFLICTS),  # no limit was reached
+        (Standing(OPEN, rounds=10), "END-4", Next.MAX_ROUNDS),
+        (Standing(OPEN, rounds=11), "END-4", Next.MAX_ROUNDS),
+        (Standing(OPEN, rounds=10, convergence=WARNING), "END-4", Next.MAX_ROUNDS),
+        (Standing(OPEN, rounds=10, asked=Ask.STOP), "END-4", Next.MAX_ROUNDS),
+        (Standing(OPEN, rounds=10, asked=Ask.ACCEPT), "END-7", Next.GATES),
+        (Standing(OPEN, rounds=9, asked=Ask.ACCEPT), "END-6", Next.CONTINUE),
+        (Standing(OPEN, convergence=WARNING), "END-5", Next.DIVERGENCE),
+        (Standing(OPEN, convergence=WARNING, asked=Ask.STOP), "END-5", Next.DIVERGENCE),
+        (Standing(OPEN, convergence=WARNING, asked=Ask.FORCE_COMPLETE), "END-7", Next.GATES),
+        (Standing(OPEN, asked=Ask.FORCE_COMPLETE), "END-6", Next.CONTINUE),
+        (Standing(OPEN), "END-6", Next.CONTINUE),
+        (Standing(OPEN, [conflict(HIGH)]), "END-6", Next.CONTINUE),
+        (Standing(OPEN, asked=Ask.STOP), "END-7", Next.GATES),
     ],
 )
 def test_the_procedure_step_by_step(standing: Standing, step: str, following: Next) -> None:
@@ -313,8 +304,8 @@ def test_the_procedure_step_by_step(standing: Standing, step: str, following: Ne
     [
         ([gap(LOW)], [], Ask.STOP, Exit.GOOD_ENOUGH),
         ([gap(None)], [], Ask.STOP, Exit.GOOD_ENOUGH),
-        ([gap(MEDIUM), gap(LOW, G.PROPOSED, "GAP-QA-002")], [], Ask.STOP, Exit.GOOD_ENOUGH),  # R4-002
-        ([gap(HIGH)], [], Ask.STOP, Exit.USER_APPROVED),  # §17, 17
+        ([gap(MEDIUM), gap(LOW, G.PROPOSED, "GAP-QA-002")], [], Ask.STOP, Exit.GOOD_ENOUGH),
+        ([gap(HIGH)], [], Ask.STOP, Exit.USER_APPROVED),
         ([gap(CRITICAL)], [], Ask.STOP, Exit.USER_APPROVED),
         (parked(HIGH), [], Ask.STOP, Exit.USER_APPROVED),  # deferred counts as left
         ([gap(LOW)], [conflict(HIGH)], Ask.STOP, Exit.USER_APPROVED),
@@ -344,7 +335,7 @@ def test_a_gate_that_is_declined_goes_on() -> None:
     # T6
     result = decide(Standing(OPEN, asked=Ask.STOP, acknowledgement=Acknowledgement(declined=True)))
 
-    assert (result.next, result.step) == (Next.CONTINUE, "T6")
+    assert (result.next, result.step) == (Next.CONTINUE, "END-7")
 
 
 def test_at_the_hard_limit_there_is_nothing_to_extend() -> None:
@@ -407,7 +398,7 @@ def test_there_is_exactly_one_answer(standing: Standing) -> None:
     assert bool(result.refusals) is (result.next is Next.GATES)
     assert bool(result.conflicts) is (result.next is Next.CONFLICTS)
     assert result.exit is not Exit.MAX_ROUNDS
-    assert result.step in {f"T{number}" for number in range(7)}
+    assert result.step in {f"END-{number}" for number in range(1, 8)}
     assert decide(standing) == result
 
 

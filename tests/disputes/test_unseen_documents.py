@@ -1,4 +1,4 @@
-"""Rounds that were written and labelled by somebody who had not seen the readers (§12, §19).
+"""Rounds that were written and labelled by somebody who had not seen the readers.
 
 Each folder of tests/data/rounds holds a review, most hold the response to it too, and labels: what a careful
 person finds in them. The labels were made before anything was read. Afterwards two answers got the word that
@@ -104,7 +104,7 @@ def labelled_answers(name: str) -> dict[str, str]:
 
 
 def labelled_disputes(name: str) -> set[tuple[str, frozenset[str]]]:
-    """The labelled blocks; a finding declined without a block is a draft of one (§12)."""
+    """The labelled blocks; a finding declined without a block is a draft of one."""
     label = labels(name)["response"]
     disputes = {
         (plain(entry["code"]), frozenset(entry["problems"])) for entry in reachable(label["disagreements"])
@@ -137,7 +137,7 @@ def test_an_unseen_review_says_of_earlier_findings_what_a_person_reads(name: str
 
 @pytest.mark.parametrize("name", ANSWERED_NAMES)
 def test_an_unseen_response_answers_what_it_names_in_the_manner_it_says(name: str) -> None:
-    """H1-c: a mere mention, an example and silence are no answers."""
+    """ANS-1: a mere mention, an example and silence are no answers."""
     assert answered(name) == labelled_answers(name)
     assert not {plain(code) for code in labels(name)["response"]["not_answered"]} & answered(name).keys()
 

@@ -1,4 +1,4 @@
-"""The findings of a review as silence watches them: with the gap that each is about (§1)."""
+"""The findings of a review as silence watches them: with the gap that each is about (FND-5)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whole reviews in the manner of different reviewers: what is a finding in them, and what is not (§19)."""
+"""Whole reviews in the manner of different reviewers: what is a finding in them, and what is not."""
 
 import pytest
 

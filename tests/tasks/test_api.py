@@ -359,7 +359,7 @@ def test_each_role_has_its_moves(
 
 @pytest.mark.parametrize("old", ["completed", "cancelled"])
 def test_a_triager_does_not_reopen(ledger: Project, tom: User, old: str) -> None:
-    """Only a maintainer may (MODELS 2)."""
+    """Only a maintainer may."""
     task = create_task(ledger, status=old, finished_by="hand")
     reply = set_status(tom, task, "pending")
     task.refresh_from_db()

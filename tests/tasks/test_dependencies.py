@@ -88,7 +88,6 @@ def test_an_approved_task_is_waited_for_until_it_has_landed(project: Project) ->
 
 
 def test_a_disputed_task_that_was_shipped_is_waited_for_until_it_has_landed(project: Project) -> None:
-    """MODELS S14"""
     on = completed(project)
     Task.objects.filter(pk=on.pk).update(status="disputed")
     task = wait(create_task(project), on)
@@ -223,7 +222,7 @@ def test_who_waits_for_the_section_is_told_too(project: Project) -> None:
 
 
 def test_a_ruling_against_landed_code_holds_back_who_has_not_started(project: Project) -> None:
-    """MODELS S3, 18: the landing is taken back, and with it what rests on it."""
+    """The landing is taken back, and with it what rests on it."""
     on = landed(project)
     task = wait(create_task(project), on)
     assert count(task) == 0
@@ -261,7 +260,7 @@ def retry(task: Task) -> None:
 def test_a_task_that_was_away_finds_the_right_count(
     project: Project, status: str, come_back: Callable[[Task], None]
 ) -> None:
-    """MODELS risk 7: else it silently never starts."""
+    """Else it silently never starts."""
     on = completed(project)
     task = wait(create_task(project), on)
     Task.objects.filter(pk=task.pk).update(status=status)
@@ -355,7 +354,6 @@ def test_a_long_chain_costs_a_query_for_each_link_and_a_wide_one_does_not(projec
 
 
 def test_sections_are_asked_once_and_not_for_each_task() -> None:
-    """MODELS 17"""
     project = create_project()
     sections = [create_section(project) for _ in range(5)]
     for section in sections[1:]:

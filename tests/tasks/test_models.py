@@ -811,7 +811,7 @@ def test_finish_by_hand_says_so_and_lands_nothing() -> None:
 
 @pytest.mark.parametrize("severity", ["critical", "high"])
 def test_a_task_with_an_undecided_serious_conflict_is_not_finished_by_hand(severity: str) -> None:
-    """MODELS S10, DEC-7"""
+    """DEC-7"""
     task = create_task(status="in_progress", round=1)
     cases.open_conflict(
         task, kind="disagreement", origin="cli", opened_as="coder", question="Whose is it?",
@@ -857,7 +857,7 @@ def test_a_deferred_task_goes_on_where_the_facts_say(handed_in: bool, open_confl
 
 
 def test_a_conflict_that_blocks_nothing_keeps_no_task_from_going_on() -> None:
-    """MODELS 2: resume by the facts; only an open blocking conflict is a dispute."""
+    """Resume by the facts; only an open blocking conflict is a dispute."""
     task = create_task(status="in_progress", round=2)
     create_submission(task)
     conflict = cases.open_conflict(

@@ -37,7 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "test_command": "",
     "test_timeout": 600.0,
     "review_after_rebase": False,
-    # PROTOCOL §16 and the ones of the arbitration (§22), the ladders (§23) and stuck loops (§24)
+    # The limits, and the ones of the arbitration, the ladders and stuck loops
     "mandatory_opinions": ["must"],
     "on_dispute": "human",
     "prompt_user": True,
@@ -161,8 +161,8 @@ ALLOWED = [
     ("severity_weights", {"critical": 8, "high": 4, "medium": 2, "low": 1}),
     ("severity_weights", {"critical": 1, "high": 1, "medium": 1, "low": 1}),  # none weighs more
     ("max_rounds", 50),  # as many as hard_limit
-    ("max_rounds", None),  # the formula of §11, said aloud
-    ("stall_threshold", 2),  # §10: else by the number of tasks
+    ("max_rounds", None),  # the formula of END-4, said aloud
+    ("stall_threshold", 2),  # else by the number of tasks
     ("divergence_threshold", 8),
     ("max_retries", 0),  # VAL-8: the first run is no retry
     ("rollback_mode", "auto_retry"),  # RB-7

@@ -13,7 +13,7 @@ from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Task
 
-# Who may do what (C2). People need the membership role, runs the run's role; no person gives an opinion.
+# Who may do what. People need the membership role, runs the run's role; no person gives an opinion.
 RUN_VERBS: dict[str, frozenset[str]] = {
     "submit": frozenset({Run.Role.CODER}),
     "approve": frozenset({Run.Role.REVIEWER}),

@@ -81,7 +81,7 @@ def _position(data: dict[str, Any], reason: Conflict.Reason) -> str:
 
 
 def _severity(data: dict[str, Any], finding: Finding | None) -> str:
-    """What the caller says, but never below the finding's own: a label is no way round it (MODELS 26)."""
+    """What the caller says, but never below the finding's own: a label is no way round it (DIS-5)."""
     named = data.get("severity") or ""
     if finding is None:
         return named

@@ -19,7 +19,9 @@ class Command(BaseCommand):
         parser.add_argument("--review", metavar="FILE", required=True, help="The reviewer's document.")
         parser.add_argument("--response", metavar="FILE", help="The engineer's next document.")
         parser.add_argument(
-            "--before", metavar="FILE", help="The engineer's document that the review is about (for H4)."
+            "--before",
+            metavar="FILE",
+            help="The engineer's document that the review is about.",
         )
         parser.add_argument("--json", action="store_true", help="Print the round as JSON.")
 
