@@ -18,6 +18,7 @@ from agents.pages import log
 from agents.pages.log import plain
 from agents.pages.runs import PER_PAGE
 from tasks.models import Project, Task
+from tests.cases import for_each
 from tests.factories import create_host, create_project, create_run, create_task
 
 NOW = timezone.now()
@@ -60,7 +61,7 @@ def say(run: Run, *texts: str) -> None:
 # --- The text of a log ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "shown"),
     [
         (RED, "red"),

@@ -10,6 +10,7 @@ from disputes.models import NOT_STATED, Conflict, Dispute
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Project, StaleTask, Task
 from tasks.states import IllegalMove
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_project,
@@ -156,7 +157,7 @@ def test_the_policy_says_what_a_disagreement_does(task: Task, severity: str, eff
     assert open_on(task, severity=severity).effect == effect
 
 
-@pytest.mark.parametrize("opened_as", ["coder", "human"])
+@for_each("opened_as", ["coder", "human"])
 def test_a_project_may_have_another_policy(opened_as: str) -> None:
     project = create_project(settings={"policy": {"high": "ship", "low": "hold"}})
     task = create_task(project)
@@ -219,7 +220,7 @@ def test_but_a_finding_has_its_own(task: Task) -> None:
     assert conflict.severity == "critical"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "reason"),
     [
         ("security_concern", "security_concern"),

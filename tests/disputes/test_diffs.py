@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.diffs import Edit, FileChange, read_diff, unquoted_path
+from tests.cases import for_each
 from tests.own_time import linear_time
 
 DIFF = """\
@@ -80,7 +81,7 @@ def test_a_deleted_file_keeps_its_name() -> None:
     assert (change.is_deleted, change.edits) == (True, [Edit(1, 1, 1, 0)])
 
 
-@pytest.mark.parametrize("path", ["a.py", "b.py"])
+@for_each("path", ["a.py", "b.py"])
 def test_a_renamed_file_is_found_by_both_names(path: str) -> None:
     change = read_diff(DIFF).of(path)
     assert change is not None
@@ -98,7 +99,7 @@ def test_a_file_is_found_by_the_end_of_its_path() -> None:
     assert read_diff(DIFF).of("alls.py") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first", "last", "near", "touched"),
     [
         (2, 2, 0, True),
@@ -117,12 +118,12 @@ def test_lines_of_the_new_file_are_touched_or_not(first: int, last: int, near: i
     assert calls().touches(first, last, near) is touched
 
 
-@pytest.mark.parametrize(("line", "touched"), [(1, False), (2, True), (3, False), (5, True), (20, True)])
+@for_each(("line", "touched"), [(1, False), (2, True), (3, False), (5, True), (20, True)])
 def test_lines_of_the_old_file_were_touched_or_not(line: int, touched: bool) -> None:
     assert calls().touched(line, line) is touched
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new"), [(1, 1), (2, None), (3, 4), (4, 5), (5, None), (6, 6), (20, 20), (21, 22), (90, 91)]
 )
 def test_a_line_of_the_old_file_has_its_number_in_the_new_one(old: int, new: int | None) -> None:
@@ -149,7 +150,7 @@ def test_a_hunk_that_breaks_off_does_not_swallow_the_next_file() -> None:
     assert (list(changes.files), changes.is_cut) == (["x", "y"], True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("printed", "path"),
     [
         ("src/a.py", "src/a.py"),
@@ -162,7 +163,7 @@ def test_a_path_is_read_as_git_prints_it(printed: str, path: str) -> None:
     assert unquoted_path(printed) == path
 
 
-@pytest.mark.parametrize("text", ["", "no diff", "@@ -1 +1 @@\n-a\n+b", "\n\n", "+++ b/x\n"])
+@for_each("text", ["", "no diff", "@@ -1 +1 @@\n-a\n+b", "\n\n", "+++ b/x\n"])
 def test_what_is_no_diff_has_no_files(text: str) -> None:
     assert read_diff(text).files == {}
 

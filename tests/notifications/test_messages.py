@@ -11,6 +11,7 @@ from disputes.telling.messages import LINE_MAX, SUBJECT_MAX, Message, line, mess
 from disputes.telling.subjects import subject_of
 from tasks.events import Actor, record
 from tasks.models import Event, Project
+from tests.cases import for_each
 from tests.notifications.conftest import open_card
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +25,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
+@for_each("text", HOSTILE, ids=lambda text: text[:12])
 def test_a_line_calls_nobody_links_nowhere_and_stays_one_line(text: str) -> None:
     told = line(text)
     assert len(told) <= LINE_MAX
