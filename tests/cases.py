@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.db import connection, transaction
 
 Test = Callable[..., None]
@@ -24,8 +25,8 @@ def for_each(
     """Call a test with every row of a table: what `pytest.mark.parametrize` does, but as one test.
 
     Where several stand above one another, every combination of their rows is a case. All cases share what
-    fixtures made, and each begins with the same rows in the database. Where a case changes anything else that
-    another would see, or commits, the test is to be parametrised.
+    fixtures made, and each begins with the same rows in the database and with nothing in the cache. Where a
+    case changes anything else that another would see, or commits, the test is to be parametrised.
     """
     if isinstance(names, str):
         names, table = (names,), ((row,) for row in table)
@@ -80,10 +81,13 @@ def shown(item: tuple[str, Any]) -> str:
 
 @contextmanager
 def rows_put_back() -> Iterator[None]:
-    """Where a test has a database, whatever is written inside is gone at the end."""
+    """Where a test has a database, whatever is written or remembered inside is gone at the end."""
     if not connection.in_atomic_block:
         yield
         return
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
+    try:
+        with transaction.atomic():
+            yield
+            transaction.set_rollback(True)
+    finally:
+        cache.clear()

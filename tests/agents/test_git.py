@@ -377,7 +377,7 @@ NO_BRANCHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NO_BRANCHES)
+@for_each("name", NO_BRANCHES)
 def test_it_refuses_what_is_no_name_of_a_branch(tmp_path: Path, name: str) -> None:
     with pytest.raises(GitError, match="is no name of a branch"):
         Mirror(tmp_path / "mirror.git", "/nowhere", name, Network())
@@ -388,7 +388,7 @@ def test_it_takes_the_name_of_a_branch(name: str) -> None:
     assert check_branch(name) == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "--upload-pack=touch {marker}",

@@ -88,8 +88,8 @@ def test_by_default_the_key_stands_in_the_vendors_own_variable(name: str, launch
     assert SECRET in " ".join(environment.values())
 
 
-@pytest.mark.parametrize("name", CLIS)
-@pytest.mark.parametrize("settings", [{}, {"key": "NOT_SET"}, {"key": "NOT_SET", "base_url": URL}])
+@for_each("name", CLIS)
+@for_each("settings", [{}, {"key": "NOT_SET"}, {"key": "NOT_SET", "base_url": URL}])
 def test_a_key_that_is_not_set_is_named(name: str, settings: dict[str, str], launch: Launch) -> None:
     wanted = settings.get("key", USUAL[name])
     with pytest.raises(NotSignedIn, match=f"the variable {wanted} is not set where the orchestrator runs"):

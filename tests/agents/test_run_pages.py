@@ -79,7 +79,7 @@ def test_what_only_a_terminal_understands_is_left_out(raw: str, shown: str) -> N
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("cut", range(1, len(RED)))
+@for_each("cut", range(1, len(RED)))
 def test_an_escape_that_two_pieces_share_is_not_torn(run: Run, cut: int) -> None:
     say(run, f"before {RED[:cut]}", f"{RED[cut:]} after")
     first = log.after(run, -1)

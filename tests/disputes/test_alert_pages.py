@@ -13,6 +13,7 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.options import NOT_FOR_THE_CODER, Kind, offered
 from disputes.protocol.wording import DEMANDS, ruling_lines
 from tasks.models import Event, Project, Task
+from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -241,7 +242,7 @@ def opened(task: Task, kind: str) -> Conflict:
 CHOICES = [(kind, choice.option) for kind in Kind for choice in offered(kind)]
 
 
-@pytest.mark.parametrize(("kind", "option"), CHOICES)
+@for_each(("kind", "option"), CHOICES)
 def test_the_preview_is_what_the_coder_will_read(tom_at: Client, task: Task, kind: str, option: str) -> None:
     conflict = opened(task, kind)
     sent = form(
