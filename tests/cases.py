@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.db import connection, transaction
 
 Test = Callable[..., None]
-Case = tuple[list[str], dict[str, Any]]  # its names, if it was given any, and what the test is called with
+Case = list[tuple[str, dict[str, Any]]]  # of each table the row's name, if it was given one, and the row
 
 SHOWN = 80  # characters of each value of a case that failed
 
@@ -36,14 +36,13 @@ def for_each(
         ids = [""] * len(rows)
     elif callable(ids):
         ids = [", ".join(map(str, map(ids, row))) for row in rows]
-    cases = [
-        ([str(name)] if name else [], dict(zip(names, row, strict=True)))
-        for name, row in zip(ids, rows, strict=True)
+    cases: list[Case] = [
+        [(str(name), dict(zip(names, row, strict=True)))] for name, row in zip(ids, rows, strict=True)
     ]
 
     def decorated(test: Test) -> Test:
-        alone, others = getattr(test, "cases", (test, [([], {})]))
-        return one_test(alone, [(a + b, x | y) for a, x in cases for b, y in others])
+        alone, others = getattr(test, "cases", (test, [[]]))
+        return one_test(alone, [case + other for case in cases for other in others])
 
     return decorated
 
@@ -52,31 +51,37 @@ def one_test(alone: Test, cases: list[Case]) -> Test:
     @functools.wraps(alone, updated=())
     def test(**fixtures: Any) -> None:
         failed: dict[str, BaseException] = {}
-        for number, (names, values) in enumerate(cases, start=1):
+        for number, case in enumerate(cases, start=1):
             try:
                 with rows_put_back():
-                    alone(**fixtures, **values)
+                    alone(**fixtures, **values_of(case))
             except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001 (named below)
-                case = ", ".join([f"case {number}", *names, *map(shown, values.items())])
-                failure.add_note(f"This was {case}")
-                failed[case] = failure
+                name = f"case {number}: {', '.join(name or shown(row) for name, row in case)}"
+                failure.add_note(f"This was {name}")
+                failed[name] = failure
         if failed:
-            listed = "".join(f"\n    {case}" for case in failed)
+            listed = "".join(f"\n    {name}" for name in failed)
             title = f"{len(failed)} of {len(cases)} cases failed:{listed}\n"
             raise BaseExceptionGroup(title, list(failed.values()))
 
+    given = values_of(cases[0])
     signature = inspect.signature(alone)
-    fixtures = [parameter for name, parameter in signature.parameters.items() if name not in cases[0][1]]
+    fixtures = [parameter for name, parameter in signature.parameters.items() if name not in given]
     test.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
     test.pytestmark = getattr(alone, "pytestmark", [])  # type: ignore[attr-defined]
     test.cases = alone, cases  # type: ignore[attr-defined]
     return test
 
 
-def shown(item: tuple[str, Any]) -> str:
-    name, value = item
-    text = repr(value)
-    return f"{name}={text if len(text) <= SHOWN else text[:SHOWN] + '…'}"
+def values_of(case: Case) -> dict[str, Any]:
+    return {name: value for _, row in case for name, value in row.items()}
+
+
+def shown(row: dict[str, Any]) -> str:
+    texts = {name: repr(value) for name, value in row.items()}
+    return ", ".join(
+        f"{name}={text if len(text) <= SHOWN else text[:SHOWN] + '…'}" for name, text in texts.items()
+    )
 
 
 @contextmanager
