@@ -1,12 +1,13 @@
 """Fifty thousand documents by seed: every reader takes each of them, and what is known of one holds."""
 
-from tests.cases import for_each
+import pytest
+
 from tests.fuzzing import SEED
 from tests.oracles import faults_of_series
 
 CHUNK = 2_500
 
 
-@for_each("first", range(0, 50_000, CHUNK))
+@pytest.mark.parametrize("first", range(0, 50_000, CHUNK))
 def test_no_document_of_the_series_is_read_wrongly(first: int) -> None:
     assert faults_of_series(SEED, range(first, first + CHUNK)) == []
