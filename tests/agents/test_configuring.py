@@ -260,7 +260,7 @@ def test_what_an_import_does_is_recorded(till: Project) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "fault"),
     [
         ("    slots: 1\n  - {name: a b, role: coder, command: x}\n", "f.yaml:6: agents, a b: name: Enter"),

@@ -51,8 +51,8 @@ def of(launch: Launch, name: str, **changes: Any) -> Launch:
     return Launch(**(values | {"model": MODELS[name]} | changes))
 
 
-@pytest.mark.parametrize("name", CLIS)
-@pytest.mark.parametrize("more", [{}, {"base_url": URL}])
+@for_each("name", CLIS)
+@for_each("more", [{}, {"base_url": URL}])
 def test_the_key_reaches_it_by_a_variable_or_a_file_and_never_by_a_word(
     name: str, more: dict[str, str], launch: Launch
 ) -> None:

@@ -134,7 +134,7 @@ def test_settings_that_are_no_object_are_refused(provider: Any, settings: Any) -
     assert refusal(provider, settings)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "expected"),
     [
         ([], []),
@@ -307,7 +307,7 @@ def test_a_program_found_has_an_absolute_path(programs: Path, monkeypatch: pytes
     assert find_program("my-agent", "bin") == str(programs / "my-agent")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         "no-such-agent",

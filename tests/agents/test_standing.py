@@ -416,7 +416,7 @@ def test_a_loop_that_does_not_turn_is_said_loudly(ledger: Project) -> None:
     assert "the loop has not turned yet" in line(task)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("state", "words"),
     [
         ("received", "Handed in; a host fetches it next."),
@@ -446,7 +446,7 @@ def test_red_build_and_tests_are_named(ledger: Project) -> None:
     assert line(task).startswith("Build or tests are red (tests: 3 failed); the coder's turn;")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "turn", "words"),
     [
         (None, "work", "Approved; its landing on main is next; it begins when the loop turns next."),

@@ -146,7 +146,7 @@ def test_no_coder_is_told_of_it(tom_at: Client, card: Conflict, option: str) -> 
     assert reply.json() == {"lines": []}
 
 
-@pytest.mark.parametrize("option", ["reduce", "check_review", "clarify", "uphold_coder", "retry"])
+@for_each("option", ["reduce", "check_review", "clarify", "uphold_coder", "retry"])
 def test_options_of_other_cards_are_none_of_its(tom_at: Client, card: Conflict, option: str) -> None:
     reply = ruled(tom_at, card, option, text="x", rationale="x")
     assert reply.status_code == 422
@@ -258,7 +258,7 @@ def test_the_preview_is_what_the_coder_will_read(tom_at: Client, task: Task, kin
         assert lines[-1].startswith("   Do: ")
 
 
-@pytest.mark.parametrize(("kind", "option"), [cell for cell in CHOICES if cell[1] in DEMANDS])
+@for_each(("kind", "option"), [cell for cell in CHOICES if cell[1] in DEMANDS])
 def test_what_is_asked_for_is_said_in_the_last_line(
     tom_at: Client, task: Task, kind: str, option: str
 ) -> None:

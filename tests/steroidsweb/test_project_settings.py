@@ -132,7 +132,7 @@ def test_a_box_without_its_tick_is_false(client: Client, ledger: Project, lea: U
     assert stored(ledger) == {"detect_commands": False}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     ["rejections_max", "undo_seconds", "on_failed", "max_rounds", "severity_weights_0", "model_ladder"],
 )
