@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 
 from agents.models import Agent
 from tasks.models import Project
+from tests.cases import for_each
 
 pytestmark = pytest.mark.django_db
 
@@ -74,7 +75,7 @@ def test_a_program_named_from_here_is_kept_by_its_whole_path(
     assert Agent.objects.get().settings == {"argv": [str(bin_folder / "sh"), "{prompt}"]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "reason"),
     [
         (("--key", "sk-not a name", "--", "claude"), "key is the name of the variable"),

@@ -11,6 +11,7 @@ from agents.pages.board import CARDS, Board, Column
 from disputes import cases
 from tasks.dependencies import recount
 from tasks.models import Comment, Dependency, Project, Task
+from tests.cases import for_each
 from tests.factories import (
     create_agent,
     create_project,
@@ -184,7 +185,7 @@ def test_filters_narrow_cards_and_counts(client: Client, ledger: Project, vera: 
 # --- Moves ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "tom_may", "lea_may"),
     [
         ("pending", {"deferred"}, {"deferred", "done"}),

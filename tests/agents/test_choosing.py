@@ -14,6 +14,7 @@ from agents.orchestrator import tick, waiting_tasks
 from disputes import cases
 from disputes.models import Conflict
 from tasks.models import Project, Submission, Task
+from tests.cases import for_each
 from tests.factories import create_agent, create_review, create_run, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +64,7 @@ def ladder(project: Project, **more: Any) -> None:
 # --- Columns ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("agent", "stage", "takes"),
     [
         ({}, "dev", True),  # any stage, as it always was
@@ -117,7 +118,7 @@ def test_a_domain_that_fits_needs_no_note(ledger: Project) -> None:
 # --- Steps of a ladder ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("failures", "name"), [(0, "cheap"), (1, "cheap"), (2, "middle"), (3, "middle"), (4, "best"), (5, "best")]
 )
 def test_the_step_names_the_agent_by_model_or_tier(ledger: Project, failures: int, name: str) -> None:

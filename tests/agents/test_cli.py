@@ -21,6 +21,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.cases import for_each
+
 CLI = Path(__file__).resolve().parents[2] / "agents" / "cli.py"
 TOKEN = "stx_secret"
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -200,7 +202,7 @@ def test_version(bare: Call) -> None:
     assert (done.returncode, done.stdout) == (0, "steroids 0.1.0\n")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         (),
@@ -310,7 +312,7 @@ def test_a_refused_login_is_not_kept(bare: Call, server: Server, home: Path) -> 
     assert not (home / ".config").exists()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "token"),
     [
         ("localhost:8000", TOKEN),
@@ -708,7 +710,7 @@ def test_the_response_is_text_or_an_object(run: Call, server: Server, tmp_path: 
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "content", "said"),
     [
         ("big.md", b"x" * 262_145, "262145 bytes"),
@@ -785,7 +787,7 @@ def test_only_a_run_knows_its_task(
     assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize("ref", ["../me", "..", "a/b", "a?b", "", "a b", "a\nb", "%2e"])
+@for_each("ref", ["../me", "..", "a/b", "a?b", "", "a b", "a\nb", "%2e"])
 def test_an_id_cannot_leave_its_place(run: Call, server: Server, ref: str) -> None:
     assert run("tasks", "show", ref).returncode == 2
     assert server.seen == []
@@ -836,7 +838,7 @@ def test_a_mediator_proposes_or_says_that_there_is_no_way(run: Call, server: Ser
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         (), ("--none", "--proposal", "x y"), ("--verdict", "ENFORCE", "--none"), ("--verdict", "APPROVE"),

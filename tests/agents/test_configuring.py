@@ -13,6 +13,7 @@ from tasks.events import SYSTEM
 from tasks.models import Event, Project
 from tasks.settings_export import write_reference
 from tasks.settings_file import FaultyFile
+from tests.cases import for_each
 from tests.factories import create_project
 
 pytestmark = pytest.mark.django_db
@@ -153,7 +154,7 @@ def test_the_reference_needs_no_project() -> None:
     assert command("export_config", "--reference") == write_reference()
 
 
-@pytest.mark.parametrize("args", [("import_config", "f.yaml"), ("export_config",)])
+@for_each("args", [("import_config", "f.yaml"), ("export_config",)])
 def test_an_unknown_project_is_told(args: tuple[str, ...]) -> None:
     with pytest.raises(CommandError, match=r"There is no project nowhere\."):
         command(*args, "--project", "nowhere")
@@ -259,7 +260,7 @@ def test_what_an_import_does_is_recorded(till: Project) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "fault"),
     [
         ("    slots: 1\n  - {name: a b, role: coder, command: x}\n", "f.yaml:6: agents, a b: name: Enter"),
@@ -311,7 +312,7 @@ def test_the_example_of_a_team_can_be_taken_and_says_the_same_again() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
+@for_each(
     ("lines", "said"),
     [
         ("provider: claude\n    command: mine", "an agent has a command or provider, not both"),

@@ -15,6 +15,7 @@ from agents.models import Run
 from agents.pages import costs
 from agents.spending import Spent
 from tasks.models import Project, Task
+from tests.cases import for_each
 from tests.factories import create_project, create_run, create_task, create_token, create_user
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +57,7 @@ def used(task: Task, cost: str | None, tokens: int = 12_000, **kwargs: Any) -> R
 # --- Words ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spent", "words"),
     [
         (Spent(), ""),

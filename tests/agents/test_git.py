@@ -19,6 +19,7 @@ from agents.runtime import processes
 from agents.runtime.git import GitError, Interrupted, Mirror, Network, Unreachable, check_branch
 from tasks.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
+from tests.cases import for_each
 
 MARK = "STEROIDS_GIT_TEST"
 MIB = 1024 * 1024
@@ -376,18 +377,18 @@ NO_BRANCHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NO_BRANCHES)
+@for_each("name", NO_BRANCHES)
 def test_it_refuses_what_is_no_name_of_a_branch(tmp_path: Path, name: str) -> None:
     with pytest.raises(GitError, match="is no name of a branch"):
         Mirror(tmp_path / "mirror.git", "/nowhere", name, Network())
 
 
-@pytest.mark.parametrize("name", ["main", "release/1.2", "steroids/ledger-1", "grün"])
+@for_each("name", ["main", "release/1.2", "steroids/ledger-1", "grün"])
 def test_it_takes_the_name_of_a_branch(name: str) -> None:
     assert check_branch(name) == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "--upload-pack=touch {marker}",

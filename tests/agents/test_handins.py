@@ -33,6 +33,7 @@ from tasks.models import (
     Task,
 )
 from tasks.states import Severity
+from tests.cases import for_each
 from tests.factories import (
     BASE,
     create_agent,
@@ -279,7 +280,7 @@ def cast(lea: User, tom: User, vera: User, otto: User) -> dict[str, User]:
     return {"maintainer": lea, "triager": tom, "viewer": vera, "outsider": otto}
 
 
-@pytest.mark.parametrize(("verb", "identity", "answer"), CELLS)
+@for_each(("verb", "identity", "answer"), CELLS)
 def test_each_verb_takes_its_callers_only(
     ledger: Project, cast: dict[str, User], verb: str, identity: str, answer: str
 ) -> None:
@@ -313,8 +314,8 @@ def test_no_run_rules_on_a_dispute(reviewed: Task, tom: User, role: str) -> None
     refused(reply, 403, "wrong_role")
 
 
-@pytest.mark.parametrize("role", ["coder", "reviewer", "verifier"])
-@pytest.mark.parametrize("status", ["deferred", "cancelled", "completed"])
+@for_each("role", ["coder", "reviewer", "verifier"])
+@for_each("status", ["deferred", "cancelled", "completed"])
 def test_no_run_changes_a_status(working: Task, role: str, status: str) -> None:
     secret = live_run(working, role)[1]
     before = rows()
@@ -392,7 +393,7 @@ def test_a_second_try_in_a_round_is_its_next_attempt(working: Task) -> None:
     assert working.submissions.values_list("attempt", "sha").last() == (2, COMMIT)
 
 
-@pytest.mark.parametrize("commit", ["HEAD", "c0ffee", COMMIT.upper(), COMMIT + "0", "", "-x"])
+@for_each("commit", ["HEAD", "c0ffee", COMMIT.upper(), COMMIT + "0", "", "-x"])
 def test_a_commit_is_named_in_full(working: Task, commit: str) -> None:
     run, secret = live_run(working)
     before = rows()
@@ -458,7 +459,7 @@ MALFORMED_RESPONSES = {
 }
 
 
-@pytest.mark.parametrize("name", MALFORMED_RESPONSES)
+@for_each("name", MALFORMED_RESPONSES)
 def test_a_malformed_response_is_refused_and_the_run_goes_on(rejected: Task, name: str) -> None:
     response, line = MALFORMED_RESPONSES[name]
     run, secret = live_run(rejected)
@@ -474,7 +475,7 @@ def test_a_malformed_response_is_refused_and_the_run_goes_on(rejected: Task, nam
     assert_ended(run)
 
 
-@pytest.mark.parametrize("response", [7, ["ISSUE-R1-001"], True, "x" * (256 * 1024 + 1)])
+@for_each("response", [7, ["ISSUE-R1-001"], True, "x" * (256 * 1024 + 1)])
 def test_a_response_is_a_text_or_an_object_of_bounded_size(rejected: Task, response: Any) -> None:
     before = rows()
     body = refused(submit(live_run(rejected)[1], rejected, response=response), 422, "invalid")
@@ -862,8 +863,8 @@ MALFORMED_REVIEWS = {
 }
 
 
-@pytest.mark.parametrize("verb", ["approve", "reject"])
-@pytest.mark.parametrize("name", MALFORMED_REVIEWS)
+@for_each("verb", ["approve", "reject"])
+@for_each("name", MALFORMED_REVIEWS)
 def test_a_malformed_review_is_refused_and_the_run_goes_on(reviewed: Task, verb: str, name: str) -> None:
     review, line = MALFORMED_REVIEWS[name]
     run, secret = live_run(reviewed, "reviewer")
@@ -895,8 +896,8 @@ def test_a_document_without_a_word_is_no_rejection(reviewed: Task, review: Any) 
     assert_live(run)
 
 
-@pytest.mark.parametrize("state", ["received", "kept", "red", "lost"])
-@pytest.mark.parametrize("verb", ["approve", "reject"])
+@for_each("state", ["received", "kept", "red", "lost"])
+@for_each("verb", ["approve", "reject"])
 def test_only_a_verified_submission_is_reviewed(reviewed: Task, lea: User, state: str, verb: str) -> None:
     Submission.objects.update(state=state)
     for secret in (live_run(reviewed, "reviewer")[1], person(lea)):
@@ -1039,7 +1040,7 @@ def test_a_security_reason_holds_where_the_project_ships(rejected: Task) -> None
     assert Conflict.objects.get().effect == "hold"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reason", "read", "severity"),
     [
         ("architecture_disagreement", "architecture_disagreement", "high"),
@@ -1307,7 +1308,7 @@ def task_for(verb: str, project: Project) -> tuple[Task, Run, str]:
     return task, *live_run(task)
 
 
-@pytest.mark.parametrize("verb", FINAL)
+@for_each("verb", FINAL)
 def test_a_final_hand_in_ends_the_run(ledger: Project, verb: str) -> None:
     task, run, secret = task_for(verb, ledger)
     accepted(hand_in(secret, task, verb, **BODIES[verb]))
@@ -1350,7 +1351,7 @@ def test_a_run_whose_claim_is_older_does_not_hand_in(working: Task, monkeypatch:
     assert rows()["Submission"] == before
 
 
-@pytest.mark.parametrize("verb", [*FINAL, "log", "comment"])
+@for_each("verb", [*FINAL, "log", "comment"])
 def test_the_same_key_is_the_same_reply_and_one_effect(ledger: Project, verb: str) -> None:
     task, _, secret = task_for(verb, ledger)
     first = accepted(hand_in(secret, task, verb, key="4f5b", **BODIES[verb]))
@@ -1360,7 +1361,7 @@ def test_the_same_key_is_the_same_reply_and_one_effect(ledger: Project, verb: st
     assert again == first
 
 
-@pytest.mark.parametrize("verb", [*FINAL, "log", "comment"])
+@for_each("verb", [*FINAL, "log", "comment"])
 def test_a_key_of_another_request_is_refused(ledger: Project, verb: str) -> None:
     task, _, secret = task_for(verb, ledger)
     accepted(hand_in(secret, task, verb, key="4f5b", **BODIES[verb]))
@@ -1479,7 +1480,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("verb", "status"), [(verb, status) for verb in WRONG for status in WRONG[verb]])
+@for_each(("verb", "status"), [(verb, status) for verb in WRONG for status in WRONG[verb]])
 def test_a_verb_needs_its_status(ledger: Project, lea: User, verb: str, status: str) -> None:
     task = create_task(ledger, status=status, round=1)
     create_submission(task)

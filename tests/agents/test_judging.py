@@ -22,6 +22,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Project
 from tests.agents.world import at_once
+from tests.cases import for_each
 from tests.factories import (
     create_agent,
     create_finding,
@@ -407,7 +408,7 @@ def test_only_who_was_asked_gives_an_opinion(ledger: Project, tom: User, role: s
     assert (reply.status_code, reply.data["code"]) == (403, "wrong_role")
 
 
-@pytest.mark.parametrize("verb", ["submit", "approve", "reject", "dispute", "log", "blocked", "comment"])
+@for_each("verb", ["submit", "approve", "reject", "dispute", "log", "blocked", "comment"])
 def test_a_judge_may_do_nothing_else(ledger: Project, tom: User, verb: str) -> None:
     create_judge()
     conflict = disagreement(ledger)

@@ -18,6 +18,7 @@ from disputes.protocol.options import Option
 from disputes.rulings import decide
 from tasks.events import SYSTEM
 from tasks.models import Comment, Event, Project, Submission, Task
+from tests.cases import for_each
 from tests.factories import (
     create_agent,
     create_finding,
@@ -90,13 +91,13 @@ def task(project: Project) -> Task:
     return create_task(project, status="in_progress", round=1, title="Retry failed calls")
 
 
-@pytest.mark.parametrize("outcome", ["nothing", "not_taken", "silent", "wall", "bytes", "crash"])
+@for_each("outcome", ["nothing", "not_taken", "silent", "wall", "bytes", "crash"])
 def test_a_run_that_came_to_nothing_counts(task: Task, outcome: str) -> None:
     ended(task, outcome)
     assert count(task) == 1
 
 
-@pytest.mark.parametrize("outcome", ["handed_in", "stopped", "lost", "provider", "cost", "refused"])
+@for_each("outcome", ["handed_in", "stopped", "lost", "provider", "cost", "refused"])
 def test_trouble_that_is_not_the_models_does_not(task: Task, outcome: str) -> None:
     ended(task, outcome)
     assert count(task) == 0
@@ -273,7 +274,7 @@ def test_where_nobody_watches_the_column_a_human_is_asked_at_once(task: Task) ->
     assert len(card.evidence) == 6
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reason", "column"),
     [
         ("concurrency", "needs-concurrency-expert"), ("security", "needs-security-review"),

@@ -16,6 +16,7 @@ from tasks.dependencies import recount
 from tasks.events import SYSTEM
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.agents.world import at_once
+from tests.cases import for_each
 from tests.factories import (
     create_agent,
     create_host,
@@ -408,7 +409,7 @@ def test_the_next_one_is_chosen_while_the_first_is_busy() -> None:
     assert chosen(create_task()) == ""
 
 
-@pytest.mark.parametrize("status", ["closing", "ended"])
+@for_each("status", ["closing", "ended"])
 def test_a_slot_is_free_again_after_the_hand_in(status: str) -> None:
     agent = create_agent("coder", name="only", slots=1)
     ended = timezone.now() if status == "ended" else None

@@ -14,6 +14,7 @@ from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Report
 from agents.runtime import ends
 from tasks.models import Project
 from tasks.spans import clock
+from tests.cases import for_each
 from tests.factories import create_run, create_task
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +35,7 @@ def test_every_class_of_error_has_its_row_and_the_providers_trouble_pauses() -> 
     assert {error for error, effect in pauses.EFFECTS.items() if effect.pauses} == PROVIDER_TROUBLE
 
 
-@pytest.mark.parametrize("error", sorted(PROVIDER_TROUBLE))
+@for_each("error", sorted(PROVIDER_TROUBLE))
 def test_a_pause_doubles_up_to_its_bound(error: ErrorClass) -> None:
     effect = pauses.EFFECTS[error]
     lengths = [length(pauses.pause("codex", error, "No.")) for _ in range(30)]
@@ -105,14 +106,14 @@ def trouble(report: Report, *, code: int | None = 1, reason: str = "", name: str
 SPENT = Report(error=QUOTA, message="Quota exceeded")
 
 
-@pytest.mark.parametrize("reason", ["", "silent", "wall", "timeout", "provider"])
+@for_each("reason", ["", "silent", "wall", "timeout", "provider"])
 def test_the_provider_is_blamed_for_these_ends(reason: str) -> None:
     found = trouble(SPENT, reason=reason)
     assert found.is_of_provider
     assert found.sentence.startswith("Its quota is used up: Quota exceeded. Wait")
 
 
-@pytest.mark.parametrize("reason", ["stopped", "bytes", "orphan", "cost", "refused"])
+@for_each("reason", ["stopped", "bytes", "orphan", "cost", "refused"])
 def test_the_provider_is_not_blamed_for_those(reason: str) -> None:
     assert trouble(SPENT, reason=reason) is None
 

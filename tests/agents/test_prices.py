@@ -8,6 +8,7 @@ import pytest
 
 from agents import prices
 from agents.prices import BadPrices, PriceList, Tokens
+from tests.cases import for_each
 
 MILLION = 1_000_000
 
@@ -125,7 +126,7 @@ def test_faults_of_a_file_name_it(tmp_path: Path) -> None:
 # --- Faults -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "line", "words"),
     [
         ("models:\n  a: {input: 1}\n", 2, "input and output are needed"),
@@ -157,7 +158,7 @@ def test_all_faults_are_said_at_once() -> None:
     assert [line for line, _ in faults("models:\n  a: {input: 1}\n  b: {output: x}\nmore: 1\n")] == [2, 3, 4]
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "models:\n", "models: {}\n"])
+@for_each("text", ["", "# nothing\n", "models:\n", "models: {}\n"])
 def test_an_empty_list_is_one(text: str) -> None:
     assert prices.read(text) == ()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agents.runtime import processes
+from tests.cases import for_each
 
 MARK = f"STEROIDS_PROCESS_TEST_{os.getpid()}"  # others may run these tests at this very moment
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -112,9 +113,7 @@ def test_it_writes_who_it_is_and_reads_it_again(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", "12", '{"pid": 1}', '{"boot_id": "x", "pid": "one", "start": 2}']
-)
+@for_each("text", ["", "{", "[]", "null", "12", '{"pid": 1}', '{"boot_id": "x", "pid": "one", "start": 2}'])
 def test_a_damaged_file_names_nobody(tmp_path: Path, text: str) -> None:
     path = tmp_path / "pid"
     path.write_text(text)

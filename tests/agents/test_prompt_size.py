@@ -4,7 +4,6 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from agents.prompt_sections import Cuts, Section, fenced, open_fence
 from disputes.models import Conflict, Decision, Dispute
 from tasks.models import Project, Task
 from tests.agents.test_prompts import outside
+from tests.cases import for_each
 
 # Pieces of which hostile texts are made, and how often each is repeated.
 PIECES = [
@@ -131,7 +131,7 @@ def test_very_many_long_rulings_all_stay_each_with_its_part() -> None:
     assert cuts == ["rulings (122 characters of each of its texts): `steroids dispute show` tells all"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "fence"),
     [
         ("", ""),

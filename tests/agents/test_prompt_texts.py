@@ -13,6 +13,7 @@ from agents.prompt_texts import BadText
 from tasks.models import Event, Membership, Project
 from tests.agents.test_prompts import assert_hands_off, reject, reviewed, rule, run_for, told
 from tests.agents.world import World, make_world  # noqa: F401
+from tests.cases import for_each
 from tests.factories import create_agent, create_project, create_run, create_task, create_user
 
 pytestmark = pytest.mark.django_db
@@ -32,12 +33,12 @@ def lea(db: None) -> Any:
 # --- What is refused --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", prompt_templates.SHAPES)
+@for_each("name", prompt_templates.SHAPES)
 def test_the_programs_own_text_would_be_taken_from_a_project(name: str) -> None:
     assert faults(prompt_templates.own_source(name), name) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "words"),
     [
         ("{{ titel }}", "there is no variable 'titel'; there are body, build"),
@@ -83,7 +84,7 @@ def test_a_text_that_never_says_what_to_do_is_refused() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", " \n", "x" * (prompt_templates.TEXT_MAX + 1)])
+@for_each("text", ["", " \n", "x" * (prompt_templates.TEXT_MAX + 1)])
 def test_an_empty_or_endless_text_is_refused(text: str) -> None:
     assert len(faults(text)) == 1
 
@@ -97,7 +98,7 @@ def test_tags_within_tags_have_an_end() -> None:
     assert faults(deep[: prompt_templates.TEXT_MAX]) == ["line 1: more than 20 tags stand within each other."]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "bomb",
     [
         "{% for a in body %}" * 4 + "{{ body }}" + "{% endfor %}" * 4,

@@ -16,6 +16,7 @@ from disputes import cases, rulings
 from disputes.models import Conflict, Decision
 from tasks.models import Finding, Project, StaleTask, Submission, Task, Verification
 from tests.agents.world import Files, World, make_world, write  # noqa: F401
+from tests.cases import for_each
 from tests.factories import (
     create_agent,
     create_finding,
@@ -300,7 +301,7 @@ def test_only_the_named_section_is_told(world: World) -> None:
     assert "After." not in text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("anchor", "first", "last"),
     [
         ("ledger", "# Ledger", "After."),
@@ -565,7 +566,7 @@ def test_the_form_of_a_commit_is_one_word_for_a_shell(world: World) -> None:
 # --- Nothing is forged ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@for_each("text", HOSTILE)
 def test_a_fence_cannot_be_closed_by_what_is_in_it(text: str) -> None:
     prompt = f"Before.\n\n{prompts.fenced(text)}\n\nAfter.\n"
     assert outside(prompt) == "Before.\n\n(material)\n\nAfter.\n"

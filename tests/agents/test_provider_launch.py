@@ -11,6 +11,7 @@ import pytest
 from agents.providers.base import Launch, NotSignedIn, ProviderError
 from agents.providers.registry import PROVIDERS
 from agents.runtime.launching import write_files
+from tests.cases import for_each
 
 CLIS = ("claude", "codex", "gemini", "opencode")
 MODELS = {
@@ -50,8 +51,8 @@ def of(launch: Launch, name: str, **changes: Any) -> Launch:
     return Launch(**(values | {"model": MODELS[name]} | changes))
 
 
-@pytest.mark.parametrize("name", CLIS)
-@pytest.mark.parametrize("more", [{}, {"base_url": URL}])
+@for_each("name", CLIS)
+@for_each("more", [{}, {"base_url": URL}])
 def test_the_key_reaches_it_by_a_variable_or_a_file_and_never_by_a_word(
     name: str, more: dict[str, str], launch: Launch
 ) -> None:
@@ -87,8 +88,8 @@ def test_by_default_the_key_stands_in_the_vendors_own_variable(name: str, launch
     assert SECRET in " ".join(environment.values())
 
 
-@pytest.mark.parametrize("name", CLIS)
-@pytest.mark.parametrize("settings", [{}, {"key": "NOT_SET"}, {"key": "NOT_SET", "base_url": URL}])
+@for_each("name", CLIS)
+@for_each("settings", [{}, {"key": "NOT_SET"}, {"key": "NOT_SET", "base_url": URL}])
 def test_a_key_that_is_not_set_is_named(name: str, settings: dict[str, str], launch: Launch) -> None:
     wanted = settings.get("key", USUAL[name])
     with pytest.raises(NotSignedIn, match=f"the variable {wanted} is not set where the orchestrator runs"):
@@ -133,8 +134,8 @@ def test_a_sign_in_file_that_is_gone_is_named(name: str, launch: Launch) -> None
         PROVIDERS[name].files({"sign_in_file": "/nowhere/auth.json"}, of(launch, name))
 
 
-@pytest.mark.parametrize("name", CLIS)
-@pytest.mark.parametrize(
+@for_each("name", CLIS)
+@for_each(
     ("settings", "said"),
     [
         ([], "mapping"),
@@ -160,8 +161,8 @@ def test_what_is_malformed_is_refused_by_name(name: str, settings: Any, said: st
         PROVIDERS[name].check(settings)
 
 
-@pytest.mark.parametrize("name", CLIS)
-@pytest.mark.parametrize("model", ["--yolo", "a b", "x\ny", "x" * 200, '"x"', "$(x)"])
+@for_each("name", CLIS)
+@for_each("model", ["--yolo", "a b", "x\ny", "x" * 200, '"x"', "$(x)"])
 def test_a_model_is_no_option_and_no_command(name: str, model: str) -> None:
     with pytest.raises(ProviderError, match="no name of a model"):
         PROVIDERS[name].check({}, model)
@@ -233,7 +234,7 @@ def test_opencode_describes_a_server_of_ones_own(launch: Launch) -> None:
     assert config["permission"] == "allow"
 
 
-@pytest.mark.parametrize("settings", [{"cost": 3}, {"cost": {"input": -1}}, {"limit": {"colour": 1}}])
+@for_each("settings", [{"cost": 3}, {"cost": {"input": -1}}, {"limit": {"colour": 1}}])
 def test_opencode_refuses_a_price_that_is_none(settings: Any) -> None:
     with pytest.raises(ProviderError, match="is a mapping of numbers"):
         PROVIDERS["opencode"].check(settings)

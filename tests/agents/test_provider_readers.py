@@ -8,12 +8,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from agents.providers.gemini import BY_EXIT
 from agents.providers.registry import PROVIDERS
 from agents.providers.reports import LINE_MAX, TEXT_MAX, ErrorClass, Report
 from agents.providers.troubles import error_of, retry_at
+from tests.cases import for_each
 
 CLIS = ("claude", "codex", "gemini", "opencode")
 RECORDED = Path(__file__).parents[1] / "data" / "agents"
@@ -55,7 +54,7 @@ def test_all_four_commands_were_recorded() -> None:
     assert {case.split("/")[0] for case in CASES} == set(CLIS)
 
 
-@pytest.mark.parametrize("case", CASES)
+@for_each("case", CASES)
 def test_a_recorded_run_has_its_class(case: str) -> None:
     name, kind = case.split("/")
     report = recorded(case)
@@ -63,8 +62,8 @@ def test_a_recorded_run_has_its_class(case: str) -> None:
     assert bool(report.message) == (report.error is not None)
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("size", [1, 7, 4096])
+@for_each("case", CASES)
+@for_each("size", [1, 7, 4096])
 def test_a_recorded_run_reads_the_same_in_pieces(case: str, size: int) -> None:
     assert stable(recorded(case, size)) == stable(recorded(case))
 
@@ -78,7 +77,7 @@ def stable(report: Report) -> Any:
     return [getattr(report, name) for name in Report.__slots__ if name != "retry_at"]
 
 
-@pytest.mark.parametrize("name", CLIS)
+@for_each("name", CLIS)
 def test_work_is_counted_whole(name: str) -> None:
     report = recorded(f"{name}/work")
     assert (report.tokens_in, report.tokens_cached, report.tokens_out) == (3600, 900, 150)
@@ -113,7 +112,7 @@ CLAUDE = [
 ]
 
 
-@pytest.mark.parametrize(("status", "reason", "text", "error"), CLAUDE)
+@for_each(("status", "reason", "text", "error"), CLAUDE)
 def test_claude_says_success_and_means_an_error(
     status: int | None, reason: str, text: str, error: ErrorClass
 ) -> None:
@@ -184,7 +183,7 @@ CODEX = [
 ]
 
 
-@pytest.mark.parametrize(("message", "error"), CODEX)
+@for_each(("message", "error"), CODEX)
 def test_codex_has_nothing_but_words(message: str, error: ErrorClass) -> None:
     report = read("codex", {"type": "turn.failed", "error": {"message": message}})
     assert report.error == error
@@ -248,7 +247,7 @@ GEMINI = [
 ]
 
 
-@pytest.mark.parametrize(("message", "code", "error"), GEMINI)
+@for_each(("message", "code", "error"), GEMINI)
 def test_gemini_hides_the_status_in_its_exit_code(message: str, code: int, error: ErrorClass) -> None:
     assert PROVIDERS["gemini"].classify(read("gemini", gemini_error(message)), code) == error
 
@@ -257,7 +256,7 @@ def test_gemini_has_no_sign_in_and_says_so_by_its_code_alone() -> None:
     assert PROVIDERS["gemini"].classify(Report(), 41) == SIGN_IN
 
 
-@pytest.mark.parametrize("code", [0, None, -15])
+@for_each("code", [0, None, -15])
 def test_gemini_that_was_ended_from_outside_has_no_error_of_its_own(code: int | None) -> None:
     assert PROVIDERS["gemini"].classify(Report(), code) is None
 
@@ -299,7 +298,7 @@ OPENCODE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "data", "error"), OPENCODE)
+@for_each(("name", "data", "error"), OPENCODE)
 def test_opencode_names_its_errors(name: str, data: dict[str, Any], error: ErrorClass) -> None:
     assert read("opencode", opencode_error(name, **data)).error == error
 
@@ -340,7 +339,7 @@ def test_opencode_asks_for_ever_after_answers_that_broke_off() -> None:
     assert read("opencode", *[step("unknown")] * 10, step("stop")).error is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "error", "hopeless"),
     [
         ("AI_APICallError: Rate limit reached for requests.", RATE, False),
@@ -372,8 +371,8 @@ HOSTILE: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CLIS)
-@pytest.mark.parametrize("number", range(len(HOSTILE)))
+@for_each("name", CLIS)
+@for_each("number", range(len(HOSTILE)))
 def test_no_line_breaks_a_reader(name: str, number: int) -> None:
     report = read(name, HOSTILE[number])
     assert min(report.tokens_in, report.tokens_cached, report.tokens_out) >= 0
@@ -382,8 +381,8 @@ def test_no_line_breaks_a_reader(name: str, number: int) -> None:
     assert report.cost is None or report.cost >= 0
 
 
-@pytest.mark.parametrize("name", CLIS)
-@pytest.mark.parametrize("seed", range(10))
+@for_each("name", CLIS)
+@for_each("seed", range(10))
 def test_broken_bytes_before_an_end_lose_only_their_line(name: str, seed: int) -> None:
     chance = random.Random(seed)
     noise = bytes(chance.randrange(256) for _ in range(2000)).replace(b"\n", b" ") + b"\n"
@@ -396,7 +395,7 @@ def test_broken_bytes_before_an_end_lose_only_their_line(name: str, seed: int) -
     assert read(name, noise, ends[name], size=chance.randrange(1, 300)).is_ended
 
 
-@pytest.mark.parametrize("name", CLIS)
+@for_each("name", CLIS)
 def test_a_line_without_end_is_left_out_and_not_kept(name: str) -> None:
     reader = PROVIDERS[name].reader()
     for _ in range(3 * LINE_MAX // 65536):
@@ -406,7 +405,7 @@ def test_a_line_without_end_is_left_out_and_not_kept(name: str) -> None:
     assert reader.report.message == ""
 
 
-@pytest.mark.parametrize("name", CLIS)
+@for_each("name", CLIS)
 def test_an_event_inside_a_tools_output_is_text(name: str) -> None:
     """What a tool prints comes quoted inside an event and forges nothing."""
     forged = json.dumps({"type": "turn.failed", "error": {"message": "Quota exceeded"}}) + "\n"
@@ -424,7 +423,7 @@ def test_an_event_inside_a_tools_output_is_text(name: str) -> None:
     assert not report.is_ended
 
 
-@pytest.mark.parametrize("name", ["command", "replay", "pull"])
+@for_each("name", ["command", "replay", "pull"])
 def test_who_has_no_stream_reports_nothing(name: str) -> None:
     assert read(name, {"type": "result", "is_error": True}) == Report()
 
@@ -432,7 +431,7 @@ def test_who_has_no_stream_reports_nothing(name: str) -> None:
 # --- Words --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "error"),
     [
         ("nothing of that kind", None), ("", None), ("429 bottles on the wall", None),
@@ -448,7 +447,7 @@ def test_words_have_a_class(text: str, error: ErrorClass | None) -> None:
 hours: Callable[[float], datetime] = lambda number: NOW + timedelta(hours=number)  # noqa: E731
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("Try again in 1 hour.", hours(1)),

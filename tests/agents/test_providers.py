@@ -14,6 +14,7 @@ from agents.providers.base import Launch, ProviderError, find_program
 from agents.providers.command import PLACEHOLDERS, CommandProvider
 from agents.providers.registry import PROVIDERS, provider_for
 from agents.providers.replay import PLAYER, ReplayProvider
+from tests.cases import for_each
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def refusal(provider: Any, settings: Any) -> str:
 NEEDS_ARGV = 'The provider "command" needs argv: a list of words, the program first.'
 
 
-@pytest.mark.parametrize(
+@for_each(
     "argv",
     [
         ["my-agent"],  # the program alone: it reads the prompt on standard input
@@ -68,7 +69,7 @@ def test_a_list_of_words_is_a_command(argv: list[str]) -> None:
     assert settings == {"argv": argv, "anything": "else"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "settings",
     [
         {},
@@ -90,7 +91,7 @@ def test_anything_else_is_none(settings: dict[str, Any]) -> None:
     assert refusal(CommandProvider(), settings) == NEEDS_ARGV
 
 
-@pytest.mark.parametrize(
+@for_each(
     "word",
     [
         "{task}",  # no such placeholder
@@ -114,7 +115,7 @@ def test_an_unknown_placeholder_is_refused_by_name(word: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "word",
     [
         "{prompt.foo}",  # AttributeError
@@ -127,13 +128,13 @@ def test_a_placeholder_is_a_name_and_nothing_more(word: str) -> None:
     assert "unknown placeholder" in refusal(CommandProvider(), {"argv": ["my-agent", word]})
 
 
-@pytest.mark.parametrize("provider", [CommandProvider(), ReplayProvider()], ids=["command", "replay"])
-@pytest.mark.parametrize("settings", [[], "argv", 1], ids=repr)
+@for_each("provider", [CommandProvider(), ReplayProvider()], ids=["command", "replay"])
+@for_each("settings", [[], "argv", 1], ids=repr)
 def test_settings_that_are_no_object_are_refused(provider: Any, settings: Any) -> None:
     assert refusal(provider, settings)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "expected"),
     [
         ([], []),
@@ -207,7 +208,7 @@ def test_there_are_three_placeholders() -> None:
 # --- The variables that it may see ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "names"),
     [
         ({}, []),  # none: an agent sees nothing of the host's environment
@@ -224,14 +225,14 @@ def test_a_command_may_see_the_variables_that_are_named(settings: dict[str, Any]
     assert provider.passes(settings) == names
 
 
-@pytest.mark.parametrize("names", ["MY_KEY", None, {"MY_KEY": 1}, 1, True], ids=repr)
+@for_each("names", ["MY_KEY", None, {"MY_KEY": 1}, 1, True], ids=repr)
 def test_names_of_variables_are_a_list(names: Any) -> None:
     assert refusal(CommandProvider(), {"argv": ["my-agent"], "pass": names}) == (
         'pass is a list of names of variables: ["MY_AGENT_API_KEY"].'
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     ["", " ", "MY-KEY", "1KEY", "MY KEY", "KEY=value", "KEY\n", "$KEY", "SCHLÜSSEL", "*", None, 1, ["KEY"]],
     ids=repr,
@@ -242,7 +243,7 @@ def test_what_is_no_name_of_a_variable_is_refused(name: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         "SECRET_KEY",  # signs every session
@@ -261,7 +262,7 @@ def test_no_agent_sees_what_belongs_to_this_program(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["MY_SECRET_KEY", "AGENT_DATABASE_URL", "NOT_STEROIDS_HOME"])
+@for_each("name", ["MY_SECRET_KEY", "AGENT_DATABASE_URL", "NOT_STEROIDS_HOME"])
 def test_a_name_that_only_ends_like_ours_is_not_ours(name: str) -> None:
     settings = {"argv": ["my-agent"], "pass": [name]}
     CommandProvider().check(settings)
@@ -306,7 +307,7 @@ def test_a_program_found_has_an_absolute_path(programs: Path, monkeypatch: pytes
     assert find_program("my-agent", "bin") == str(programs / "my-agent")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         "no-such-agent",
@@ -342,7 +343,7 @@ def test_the_player_lies_beside_the_provider() -> None:
     assert PLAYER.is_file()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "settings",
     [
         {},
@@ -385,18 +386,18 @@ def test_the_providers_of_this_version_are_named() -> None:
     assert set(PROVIDERS) == {"claude", "codex", "gemini", "opencode", "command", "pull", "replay"}
 
 
-@pytest.mark.parametrize(("name", "kind"), [("command", CommandProvider), ("replay", ReplayProvider)])
+@for_each(("name", "kind"), [("command", CommandProvider), ("replay", ReplayProvider)])
 def test_an_agent_has_the_provider_that_it_names(name: str, kind: type) -> None:
     assert type(provider_for(agent(name))) is kind
 
 
-@pytest.mark.parametrize("name", ["", "Command", "Pull", "http"])
+@for_each("name", ["", "Command", "Pull", "http"])
 def test_a_provider_of_another_version_is_refused_by_name(name: str) -> None:
     with pytest.raises(ProviderError, match=f"^{name!r} is no provider of this version.$"):
         provider_for(agent(name))
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@for_each("name", PROVIDERS)
 def test_a_provider_can_check_and_build(name: str) -> None:
     assert callable(PROVIDERS[name].check)
     assert callable(PROVIDERS[name].argv)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.cases import for_each
+
 PLAYER = Path(__file__).resolve().parents[2] / "agents" / "providers" / "replay_player.py"
 
 # Records how it was called and what it was handed, and exits as it is told to.
@@ -281,7 +283,7 @@ def test_a_command_that_may_fail_does_not_end_the_scene(stage: Stage) -> None:
 # Malformed cassettes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("scene", "reason"),
     [
         ("just a text", "a scene must have 'role' and 'do'"),

@@ -18,6 +18,7 @@ from agents.pages import log
 from agents.pages.log import plain
 from agents.pages.runs import PER_PAGE
 from tasks.models import Project, Task
+from tests.cases import for_each
 from tests.factories import create_host, create_project, create_run, create_task
 
 NOW = timezone.now()
@@ -60,7 +61,7 @@ def say(run: Run, *texts: str) -> None:
 # --- The text of a log ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "shown"),
     [
         (RED, "red"),
@@ -78,7 +79,7 @@ def test_what_only_a_terminal_understands_is_left_out(raw: str, shown: str) -> N
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("cut", range(1, len(RED)))
+@for_each("cut", range(1, len(RED)))
 def test_an_escape_that_two_pieces_share_is_not_torn(run: Run, cut: int) -> None:
     say(run, f"before {RED[:cut]}", f"{RED[cut:]} after")
     first = log.after(run, -1)

@@ -19,6 +19,7 @@ from tasks.dependencies import recount
 from tasks.hooks import waiting_line
 from tasks.models import Dependency, Landing, Project, Section, Task
 from tasks.states import Status
+from tests.cases import for_each
 from tests.factories import (
     create_agent,
     create_host,
@@ -92,7 +93,7 @@ def hold(task: Task, **kwargs: Any) -> Any:
 # --- Over, or a person's turn -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "turn", "words"),
     [
         ("pending", "work", "The coder's turn; it begins when the loop turns next."),
@@ -111,7 +112,7 @@ def test_each_status_has_its_line(ledger: Project, status: str, turn: str, words
     assert of(create_task(ledger, status=status)) == Standing(turn, words)
 
 
-@pytest.mark.parametrize("status", Status)
+@for_each("status", Status)
 def test_no_task_is_without_a_line(ledger: Project, status: str) -> None:
     finished_by = "hand" if status == "completed" else ""
     assert line(create_task(ledger, status=status, finished_by=finished_by)).endswith(".")
@@ -240,8 +241,8 @@ def test_a_queued_run_says_which_hosts_keep_it_waiting(ledger: Project) -> None:
 # --- Something around it holds it -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", ["pending", "in_progress", "review"])
-@pytest.mark.parametrize(
+@for_each("status", ["pending", "in_progress", "review"])
+@for_each(
     ("changes", "words"),
     [
         ({"status": "paused"}, "Ledger is paused; nothing is started in it."),
@@ -414,7 +415,7 @@ def test_a_loop_that_does_not_turn_is_said_loudly(ledger: Project) -> None:
     assert "the loop has not turned yet" in line(task)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("state", "words"),
     [
         ("received", "Handed in; a host fetches it next."),
@@ -444,7 +445,7 @@ def test_red_build_and_tests_are_named(ledger: Project) -> None:
     assert line(task).startswith("Build or tests are red (tests: 3 failed); the coder's turn;")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "turn", "words"),
     [
         (None, "work", "Approved; its landing on main is next; it begins when the loop turns next."),
@@ -502,8 +503,8 @@ def test_many_lines_cost_as_much_as_a_few(
     assert len(found) == len(tasks)
 
 
-@pytest.mark.parametrize("status", Status)
-@pytest.mark.parametrize("how", ["nothing", "accepted", "landed", "hand"])
+@for_each("status", Status)
+@for_each("how", ["nothing", "accepted", "landed", "hand"])
 def test_a_section_is_open_as_long_as_the_counter_says_so(ledger: Project, status: str, how: str) -> None:
     """The facts ask by other columns than the counter, and must agree with it."""
     doors, walls = create_section(ledger, "Doors"), create_section(ledger, "Walls")

@@ -15,6 +15,7 @@ from disputes import cases, rulings
 from tasks.models import Answer, Comment, Dependency, Project, Review, Task, Verification
 from tasks.models.event import record
 from tests.browser.scene import DIFF, STAT
+from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_run, create_submission, create_task, sha
 
 pytestmark = pytest.mark.django_db
@@ -103,7 +104,7 @@ def test_a_round_tells_what_was_ruled_and_what_has_landed(ledger: Project, lea: 
     assert first.outcome == ("Landed", "good")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("submission", "verdict", "outcome"),
     [
         ({"state": "red", "problem": "tests: 3 failed"}, None, "Back to the coder"),
@@ -225,7 +226,7 @@ def test_outsiders_see_no_task(client: Client, ledger: Project, otto: User) -> N
     assert client.post("/tasks/ledger-7/defer/").status_code == 404
 
 
-@pytest.mark.parametrize("name", ["ledger-8", "ledger-", "ledger-x", "ledger-" + "9" * 40, "nothing-1"])
+@for_each("name", ["ledger-8", "ledger-", "ledger-x", "ledger-" + "9" * 40, "nothing-1"])
 def test_a_name_of_no_task_is_not_found(client: Client, ledger: Project, tom: User, name: str) -> None:
     create_task(ledger, number=7)
     html(as_user(client, tom), f"/tasks/{name}/", 404)
@@ -244,7 +245,7 @@ def test_the_buttons_are_those_that_the_person_may_press(
     assert [verb for verb in verbs if f'formaction="/tasks/ledger-7/{verb}/"' in shown] == offered
 
 
-@pytest.mark.parametrize("verb", ["defer", "resume", "cancel", "finish", "reopen"])
+@for_each("verb", ["defer", "resume", "cancel", "finish", "reopen"])
 def test_viewers_move_nothing_and_triagers_only_what_is_theirs(
     client: Client, ledger: Project, vera: User, tom: User, verb: str
 ) -> None:

@@ -15,6 +15,7 @@ from agents.reading.failures import Tests, compare, flaky, read_output, read_rep
 from agents.reading.faults import environment_fault
 from agents.reading.output import RUNNERS
 from agents.reading.results import NAME_MAX, NAMES_MAX, tidy
+from tests.cases import for_each
 
 DATA = Path(__file__).resolve().parents[1] / "data/test_output"
 
@@ -597,7 +598,7 @@ def test_red_tests_are_the_work_s_own_fault() -> None:
         assert environment_fault(text(name), 1) == "", name
 
 
-@pytest.mark.parametrize("words", [text("faults/npm_name"), text("faults/disk"), text("faults/make")])
+@for_each("words", [text("faults/npm_name"), text("faults/disk"), text("faults/make")])
 def test_words_of_a_test_are_no_sign(words: str) -> None:
     # Tests that ran and failed by name explain the end; words far above it are nobody's last words.
     assert environment_fault(text("pytest") + words, 1) == ""

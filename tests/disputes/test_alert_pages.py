@@ -12,6 +12,7 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.options import NOT_FOR_THE_CODER, Kind, offered
 from disputes.protocol.wording import DEMANDS, ruling_lines
 from tasks.models import Event, Project, Task
+from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task, create_token
 
 pytestmark = pytest.mark.django_db
@@ -144,7 +145,7 @@ def test_no_coder_is_told_of_it(tom_at: Client, card: Conflict, option: str) -> 
     assert reply.json() == {"lines": []}
 
 
-@pytest.mark.parametrize("option", ["reduce", "check_review", "clarify", "uphold_coder", "retry"])
+@for_each("option", ["reduce", "check_review", "clarify", "uphold_coder", "retry"])
 def test_options_of_other_cards_are_none_of_its(tom_at: Client, card: Conflict, option: str) -> None:
     reply = ruled(tom_at, card, option, text="x", rationale="x")
     assert reply.status_code == 422
@@ -240,7 +241,7 @@ def opened(task: Task, kind: str) -> Conflict:
 CHOICES = [(kind, choice.option) for kind in Kind for choice in offered(kind)]
 
 
-@pytest.mark.parametrize(("kind", "option"), CHOICES)
+@for_each(("kind", "option"), CHOICES)
 def test_the_preview_is_what_the_coder_will_read(tom_at: Client, task: Task, kind: str, option: str) -> None:
     conflict = opened(task, kind)
     sent = form(
@@ -255,7 +256,7 @@ def test_the_preview_is_what_the_coder_will_read(tom_at: Client, task: Task, kin
         assert lines[-1].startswith("   Do: ")
 
 
-@pytest.mark.parametrize(("kind", "option"), [cell for cell in CHOICES if cell[1] in DEMANDS])
+@for_each(("kind", "option"), [cell for cell in CHOICES if cell[1] in DEMANDS])
 def test_what_is_asked_for_is_said_in_the_last_line(
     tom_at: Client, task: Task, kind: str, option: str
 ) -> None:

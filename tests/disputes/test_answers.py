@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from disputes.protocol.kinds import AnswerKind, is_answer, stated_kind
 from disputes.protocol.naming import Names
 from disputes.protocol.responses import ReadResponse, read_response
 from disputes.protocol.sections import Role, role_of
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 KNOWN = [f"ISSUE-R1-{number:03d}" for number in range(1, 20)] + ["H1", "M2", "CRIT-001", "CONCERN #1"]
@@ -64,7 +64,7 @@ TABLES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), TABLES, ids=lambda value: repr(value)[:70])
+@for_each(("text", "expected"), TABLES, ids=lambda value: repr(value)[:70])
 def test_a_table_answers_in_its_first_cell_or_where_it_tells_what_was_done(
     text: str, expected: dict[str, str]
 ) -> None:
@@ -91,7 +91,7 @@ HEADINGS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), HEADINGS, ids=lambda value: repr(value)[:70])
+@for_each(("text", "expected"), HEADINGS, ids=lambda value: repr(value)[:70])
 def test_a_heading_that_names_a_finding_answers_it(text: str, expected: dict[str, str]) -> None:
     assert kinds(text) == expected
 
@@ -124,12 +124,12 @@ LEADS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), LEADS, ids=lambda value: repr(value)[:70])
+@for_each(("text", "expected"), LEADS, ids=lambda value: repr(value)[:70])
 def test_a_line_that_begins_with_a_finding_answers_it(text: str, expected: dict[str, str]) -> None:
     assert kinds(text) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("- [x] Limits have a table (ISSUE-R1-001)", {"001": "checkbox"}),
@@ -144,7 +144,7 @@ def test_a_box_answers_once_it_is_ticked(text: str, expected: dict[str, str]) ->
     assert places(text) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("This also addresses ISSUE-R1-001.", ADDRESSED),
@@ -175,7 +175,7 @@ def test_a_sentence_answers_only_where_it_claims_that_something_was_done(
 # --- Sections ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("heading", "kind"),
     [
         ("Deferred Issues", "deferred"),
@@ -194,14 +194,14 @@ def test_a_section_says_what_became_of_the_findings_it_lists(heading: str, kind:
     assert kinds(f"### {heading}\n\n- ISSUE-R1-001: limits") == {"001": kind}
 
 
-@pytest.mark.parametrize("heading", ["Open Issues", "Remaining Issues", "Next Steps", "New Gaps Introduced"])
+@for_each("heading", ["Open Issues", "Remaining Issues", "Next Steps", "New Gaps Introduced"])
 def test_a_list_of_what_is_open_answers_nothing(heading: str) -> None:
     text = f"## {heading}\n\n- **ISSUE-R1-001**: limits\n- ISSUE-R1-002: fixed\n\n## Rest\n- ISSUE-R1-003: x"
 
     assert kinds(text) == {"002": "addressed", "003": "addressed"}  # unless an entry says so itself
 
 
-@pytest.mark.parametrize("heading", ["Background", "Context", "References", "Issues raised"])
+@for_each("heading", ["Background", "Context", "References", "Issues raised"])
 def test_a_section_that_repeats_the_review_answers_nothing(heading: str) -> None:
     assert kinds(f"## {heading}\n\n- **ISSUE-R1-001**: the limits are vague") == {}
 
@@ -218,7 +218,7 @@ def test_a_section_about_deferred_work_is_no_section_of_deferred_findings() -> N
     assert role_of("Gap Resolution: GAP-FLOW-001") == (Role.PLAIN, None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("Issues addressed:\n- ISSUE-R1-001\n- ISSUE-R1-002", {"001": "addressed", "002": "addressed"}),
@@ -235,9 +235,7 @@ def test_a_line_with_a_colon_is_a_heading_to_the_list_below(text: str, expected:
     assert kinds(text) == expected
 
 
-@pytest.mark.parametrize(
-    "word", ["open", "TODO", "In progress", "still open", "**Pending**", "remains unresolved."]
-)
+@for_each("word", ["open", "TODO", "In progress", "still open", "**Pending**", "remains unresolved."])
 def test_what_is_only_called_open_is_not_answered(word: str) -> None:
     text = f"| ISSUE-R1-001 | {word} |\n\n- ISSUE-R1-002: {word}"
 
@@ -248,7 +246,7 @@ def test_what_is_only_called_open_is_not_answered(word: str) -> None:
 # --- Which finding ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "codes"),
     [
         ("| R1-013 through R1-017 | done |", ["013", "014", "015", "016", "017"]),
@@ -344,12 +342,12 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kind"), WORDS)
+@for_each(("text", "kind"), WORDS)
 def test_a_text_says_at_its_beginning_what_became_of_a_finding(text: str, kind: str | None) -> None:
     assert stated_kind(text) == kind
 
 
-@pytest.mark.parametrize(("cell", "expected"), [
+@for_each(("cell", "expected"), [
     ("addressed", True), ("Partially addressed", True), ("✅", True), ("No", True), ("Accepted as is", True),
     ("fixed by a table", False), ("", False), ("a table", False),
 ])  # fmt: skip
@@ -394,6 +392,6 @@ LINEAR = {
 }
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@for_each("name", LINEAR)
 def test_the_work_grows_with_the_length(name: str) -> None:
     assert growth(read, LINEAR[name], 400) < 24

@@ -18,6 +18,7 @@ from disputes import cases
 from disputes.models import Conflict, Decision, Dispute
 from tasks import idempotency
 from tasks.models import Event, Finding, Project, Task
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_project,
@@ -172,7 +173,7 @@ def four(ledger: Project, tom: User) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "names"),
     [
         ("", {"open", "stale", "ruled", "logged"}),
@@ -266,7 +267,7 @@ def test_a_card_that_asks_for_hands_has_options_of_its_own(task: Task, vera: Use
     assert [option["key"] for option in shown["options"]] == ["retry", "defer", "cancel"]
 
 
-@pytest.mark.parametrize("name", ["D", "d", "C", "c", "task"])
+@for_each("name", ["D", "d", "C", "c", "task"])
 def test_a_dispute_has_three_names(conflict: Conflict, vera: User, name: str) -> None:
     refs = {
         "d": conflict.dispute.ref.lower(),
@@ -285,7 +286,7 @@ def test_a_task_names_its_newest_dispute(conflict: Conflict, tom: User) -> None:
     assert client_of(tom).get("/api/v1/disputes/ledger-7/").json()["ref"] == newer.ref
 
 
-@pytest.mark.parametrize("ref", ["D-99", "C-99", "ledger-99", "D-99999999999999999999", "D", "D-x"])
+@for_each("ref", ["D-99", "C-99", "ledger-99", "D-99999999999999999999", "D", "D-x"])
 def test_a_name_that_is_none_is_not_found(conflict: Conflict, vera: User, ref: str) -> None:
     assert client_of(vera).get(f"/api/v1/disputes/{ref}/").status_code == 404
 
@@ -406,7 +407,7 @@ def test_a_ruling_in_own_words_needs_them(conflict: Conflict, tom: User, word: s
     assert (reply.status_code, reply.json()["code"]) == (422, "text_missing")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "option"),
     [
         ("reviewer", "uphold_reviewer"),
@@ -436,7 +437,7 @@ def test_a_card_that_asks_for_hands_is_ruled_on(task: Task, tom: User, word: str
     assert rulings(task) == [(word, word)]
 
 
-@pytest.mark.parametrize("word", ["both", "", "retry", "defer", "cancel", "1"])
+@for_each("word", ["both", "", "retry", "defer", "cancel", "1"])
 def test_an_option_that_is_not_offered_is_refused(conflict: Conflict, tom: User, word: str) -> None:
     reply = resolve(tom, conflict.dispute.ref, word)
     conflict.refresh_from_db()

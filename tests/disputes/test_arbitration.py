@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from disputes.protocol.arbitration import (
     read_verdict,
 )
 from disputes.protocol.options import Option
+from tests.cases import for_each
 
 ENFORCE, DISMISS, ESCALATE = JudgeVerdict
 DECLINED = Subject("disagreement", "high", "coder", "other", is_heard=True)
@@ -25,7 +25,7 @@ DECLINED = Subject("disagreement", "high", "coder", "other", is_heard=True)
 # --- Reading --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "verdict"),
     [
         ("ENFORCE", ENFORCE),
@@ -57,7 +57,7 @@ def test_a_first_line_that_is_a_verdict_is_taken(text: str, verdict: JudgeVerdic
     assert read_verdict(text) is verdict
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -139,7 +139,7 @@ def test_a_verdict_speaks_for_a_side_or_for_asking_a_human() -> None:
 # --- The policy -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("on_dispute", ["human", "judge", "discard"])
+@for_each("on_dispute", ["human", "judge", "discard"])
 def test_where_people_are_asked_first_the_program_does_nothing(on_dispute: str) -> None:
     assert first_step(on_dispute, prompt_user=True, subject=DECLINED) is Step.WAIT
 
@@ -157,7 +157,7 @@ def test_a_critical_dispute_goes_to_the_judge_and_then_to_a_human() -> None:
     assert first_step("discard", prompt_user=False, subject=critical) is Step.WAIT
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"severity": "critical"}, {"opened_as": "reviewer"}, {"opened_as": "system"}, {"opened_as": "human"},
@@ -168,7 +168,7 @@ def test_nothing_that_somebody_must_see_is_discarded(change: dict[str, object]) 
     assert not may_be_discarded(replace(DECLINED, **change))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("change", [{"kind": "silence"}, {"kind": "alert"}, {"opened_as": "human"}])
+@for_each("change", [{"kind": "silence"}, {"kind": "alert"}, {"opened_as": "human"}])
 def test_what_is_no_dispute_of_agents_is_not_put_before_the_judge(change: dict[str, object]) -> None:
     subject = replace(DECLINED, **change)  # type: ignore[arg-type]
     assert first_step("judge", prompt_user=False, subject=subject) is Step.WAIT

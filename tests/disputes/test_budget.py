@@ -2,16 +2,15 @@
 
 from decimal import Decimal
 
-import pytest
-
 from disputes.protocol import budget, options
 from disputes.protocol.budget import Answer, Cap
 from disputes.protocol.options import Kind, Option
+from tests.cases import for_each
 
 TEN = Decimal(10)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ("5", "5"),
@@ -26,7 +25,7 @@ def test_an_amount_stands_first_in_the_text(text: str, value: str) -> None:
     assert budget.amount_of(text, Cap.TASK_COST) == Decimal(value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", "more", "as much as 5", "-5", "0", "0.00", "5.5.5", "1,2", "100001", "9" * 40, "NaN", "1e5", "٥"],
 )
@@ -50,7 +49,7 @@ def test_a_card_names_its_cap_in_its_first_fact() -> None:
     )
 
 
-@pytest.mark.parametrize("evidence", [[], ["something"], [None], [{"a": 1}]])
+@for_each("evidence", [[], ["something"], [None], [{"a": 1}]])
 def test_a_card_about_something_else_names_none(evidence: list[object]) -> None:
     assert budget.cap_of(evidence) is None
 

@@ -15,6 +15,7 @@ from disputes.forms import seconds_since, signed_now
 from disputes.models import Conflict, Decision, Dispute
 from tasks.errors import Refused
 from tasks.models import Event, Finding, Project, Task
+from tests.cases import for_each
 from tests.disputes.test_dispute_page import DIFF, as_user, open_conflict, page, typed
 from tests.factories import create_finding, create_review, create_submission, create_task
 
@@ -118,7 +119,7 @@ def test_a_finding_is_discarded_without_choosing(client: Client, ledger: Project
 # --- What was shown ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", ["finding", "code", "newer code", "task", "evidence"])
+@for_each("what", ["finding", "code", "newer code", "task", "evidence"])
 def test_what_has_changed_since_is_looked_at_again(
     client: Client, ledger: Project, tom: User, what: str
 ) -> None:

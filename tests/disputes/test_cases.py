@@ -10,6 +10,7 @@ from disputes.models import NOT_STATED, Conflict, Dispute
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Project, StaleTask, Task
 from tasks.states import IllegalMove
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_project,
@@ -156,7 +157,7 @@ def test_the_policy_says_what_a_disagreement_does(task: Task, severity: str, eff
     assert open_on(task, severity=severity).effect == effect
 
 
-@pytest.mark.parametrize("opened_as", ["coder", "human"])
+@for_each("opened_as", ["coder", "human"])
 def test_a_project_may_have_another_policy(opened_as: str) -> None:
     project = create_project(settings={"policy": {"high": "ship", "low": "hold"}})
     task = create_task(project)
@@ -164,8 +165,8 @@ def test_a_project_may_have_another_policy(opened_as: str) -> None:
     assert found == ["ship", "hold"]
 
 
-@pytest.mark.parametrize("severity", ["critical", "high", "medium", "low"])
-@pytest.mark.parametrize("opened_as", ["reviewer", "system"])
+@for_each("severity", ["critical", "high", "medium", "low"])
+@for_each("opened_as", ["reviewer", "system"])
 def test_a_dispute_by_a_reviewer_holds_whatever_it_is_called(
     task: Task, severity: str, opened_as: str
 ) -> None:
@@ -173,7 +174,7 @@ def test_a_dispute_by_a_reviewer_holds_whatever_it_is_called(
     assert open_on(task, severity=severity, opened_as=opened_as).effect == "hold"
 
 
-@pytest.mark.parametrize("severity", ["critical", "high", "medium", "low", ""])
+@for_each("severity", ["critical", "high", "medium", "low", ""])
 def test_a_security_reason_holds_and_counts_as_high_at_least(task: Task, severity: str) -> None:
     conflict = open_on(task, severity=severity, reason="security_concern")
     assert conflict.effect == "hold"
@@ -198,7 +199,7 @@ def test_what_is_called_minor_is_recorded_only(task: Task, severity: str) -> Non
     assert (conflict.effect, conflict.status) == ("log", "logged")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reason", "severity"),
     [
         ("security_concern", "high"),
@@ -219,7 +220,7 @@ def test_but_a_finding_has_its_own(task: Task) -> None:
     assert conflict.severity == "critical"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "reason"),
     [
         ("security_concern", "security_concern"),

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 
 from disputes.protocol.check import as_json, check_round, explain
 from disputes.protocol.documents import MAX_BYTES, DocumentError
+from tests.cases import for_each
 
 REVIEW = """\
 ## Review: GAP-PAY-001
@@ -195,7 +196,7 @@ def test_a_block_on_what_is_no_gap_is_a_warning() -> None:
     assert any("GAP-X-001" in warning for warning in found["warnings"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "alarm"),
     [
         ("The design is weak.\n\n## Verdict: NEEDS WORK\n", True),
@@ -266,7 +267,7 @@ def test_a_review_that_raises_nothing_says_so() -> None:
     assert "  The review raises nothing." in list(explain(check_round("## Verdict: APPROVED\n")))
 
 
-@pytest.mark.parametrize("place", range(3))
+@for_each("place", range(3))
 def test_a_document_that_is_too_large_is_refused(place: int) -> None:
     documents = ["a", "a", "a"]
     documents[place] = "a" * (MAX_BYTES + 1)

@@ -26,6 +26,7 @@ from disputes.protocol.convergence import State
 from disputes.protocol.gaps import GapState
 from disputes.protocol.termination import Ask, Exit, Gap, Standing, Unresolved, decide
 from tasks.states import Severity
+from tests.cases import for_each
 from tests.disputes.round_results import history
 
 CRITICAL, HIGH, MEDIUM, LOW = Severity
@@ -56,7 +57,7 @@ def test_everything_settled_is_ready() -> None:
     assert (review.readiness, review.blockers, review.ready) == (Readiness.READY, (), True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("held", "check", "named"),
     [
         (replace(READY, gaps=[Gap("GAP-QA-009", CRITICAL, G.OPEN)]), Check.CRITICAL_SETTLED, "GAP-QA-009"),
@@ -82,8 +83,8 @@ def test_a_high_gap_that_is_deferred_is_not_settled() -> None:
     assert hold_final_review(held).blockers == (f"{Check.HIGH_SETTLED}: GAP-QA-009",)
 
 
-@pytest.mark.parametrize("check", JUDGED)
-@pytest.mark.parametrize("answers", [{}, "no"])
+@for_each("check", JUDGED)
+@for_each("answers", [{}, "no"])
 def test_what_the_reviewer_does_not_say_is_a_no(check: Check, answers: object) -> None:
     judged = {each: True for each in JUDGED if each is not check}
     if answers == "no":
@@ -92,14 +93,14 @@ def test_what_the_reviewer_does_not_say_is_a_no(check: Check, answers: object) -
     assert hold_final_review(replace(READY, judged=judged)).readiness is Readiness.NOT_READY
 
 
-@pytest.mark.parametrize("severity", [MEDIUM, LOW, None])
+@for_each("severity", [MEDIUM, LOW, None])
 def test_a_new_finding_that_does_not_block_is_out_of_place(severity: Severity | None) -> None:
     review = hold_final_review(replace(READY, new=[("ISSUE-R9-001", severity)]))
 
     assert (review.ready, review.out_of_place) == (True, ("ISSUE-R9-001",))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("blocked_by", "cycle"),
     [
         ({}, ()),

@@ -1,7 +1,5 @@
 """Was the ruling followed? (DEC-13)"""
 
-import pytest
-
 from disputes.protocol.compliance import (
     Compliance,
     Followed,
@@ -13,6 +11,7 @@ from disputes.protocol.compliance import (
 )
 from disputes.protocol.diffs import read_diff
 from disputes.protocol.locations import paths_in, read_place
+from tests.cases import for_each
 
 WAITING, APPLIED, NOT_HONOURED, CANNOT_TELL = Followed
 DIFF = """\
@@ -60,7 +59,7 @@ def state(order: Order, seen: Seen) -> Followed:
 # --- The table --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("expects_change", [True, False])
+@for_each("expects_change", [True, False])
 def test_a_ruling_waits_until_what_came_after_it_was_reviewed(expects_change: bool) -> None:
     """DEC-13"""
     assert state(Order(expects_change, "src/calls.py:30"), Seen(reviewed=False)) is WAITING
@@ -95,7 +94,7 @@ def test_what_was_settled_for_the_coder_and_is_raised_again_is_dropped() -> None
     assert (found.state, found.drops, found.reopens) == (APPLIED, True, False)
 
 
-@pytest.mark.parametrize("location", ["", "Section 3.2", "line 12"])
+@for_each("location", ["", "Section 3.2", "line 12"])
 def test_without_a_file_nobody_can_tell(location: str) -> None:
     """DEC-13"""
     assert state(change(location), reviewed()) is CANNOT_TELL
@@ -115,7 +114,7 @@ def test_every_state_says_why() -> None:
 # --- The place --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("location", "changed"),
     [
         ("src/calls.py:30", True),
@@ -174,7 +173,7 @@ def test_the_files_in_a_text_are_found_once_each() -> None:
 BEFORE = "# Spec\n\n## 3.2 Retries\n\nThree tries.\n\n### Pause\n\nNone.\n\n## 3.3 Timeouts\n\nTen seconds.\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("after", "changed"),
     [
         (BEFORE, False),
@@ -200,9 +199,7 @@ def test_a_heading_in_a_fence_is_no_section() -> None:
     assert section_changed(text, text.replace("old", "new"), "Section 3.2") is None
 
 
-@pytest.mark.parametrize(
-    ("changed", "expected"), [(True, APPLIED), (False, NOT_HONOURED), (None, CANNOT_TELL)]
-)
+@for_each(("changed", "expected"), [(True, APPLIED), (False, NOT_HONOURED), (None, CANNOT_TELL)])
 def test_a_section_decides_where_lines_do_not(changed: bool | None, expected: Followed) -> None:
     seen = Seen(reviewed=True, section_changed=changed)
     assert state(change("Section 3.2"), seen) is expected

@@ -8,6 +8,7 @@ from disputes.protocol.decided import Decided, read_decisions
 from disputes.protocol.documents import MAX_BYTES, DocumentError
 from disputes.protocol.options import Option
 from disputes.protocol.records import DecisionEntry, decisions_record
+from tests.cases import for_each
 from tests.own_time import linear_time
 
 HOSTILE = (
@@ -34,7 +35,7 @@ def read_one(text: str) -> Decided:
     return decisions[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         {},
@@ -96,7 +97,7 @@ def test_conflict_decision_rationale_author_and_date_are_a_decision() -> None:
     assert (read.text, read.by, read.at) == ("The server's clock counts.", "Ann", "2026-01-12")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "title",
     ["ISSUE-R1-002 and ISSUE-R1-003: Limits", "ISSUE-R1-002, ISSUE-R1-003: Limits", "R1-002/R1-003: Limits"],
 )
@@ -134,7 +135,7 @@ def test_headings_may_be_the_labels() -> None:
     assert (read.text, read.rationale, read.impact) == ("Ten of each.", "Enough.", "None.")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "option"),
     [
         ("A", Option.UPHOLD_REVIEWER), ("B (Engineer)", Option.UPHOLD_CODER),
@@ -156,7 +157,7 @@ def test_a_value_may_go_on_below_its_label() -> None:
     assert (read.text, read.at) == ("Files at once, servers\nwith a pause.", "now")
 
 
-@pytest.mark.parametrize("mark", ["```", "~~~~"])
+@for_each("mark", ["```", "~~~~"])
 def test_a_fenced_decision_is_an_example(mark: str) -> None:
     """ID-3."""
     text = f"# Format\n\n{mark}\n### ISSUE-R1-001: X\n**Decision:** Y\n{mark}\n"
@@ -193,12 +194,12 @@ def test_what_a_choice_says_beside_its_letter_is_kept() -> None:
     assert read_one("### R1-001: X\n\n**Choice:** A new cache\n").text == "A new cache"
 
 
-@pytest.mark.parametrize("option", Option)
+@for_each("option", Option)
 def test_every_option_is_read_back(option: Option) -> None:
     assert read_one(decisions_record([decision(option=option.value)])).option == option
 
 
-@pytest.mark.parametrize("pattern", ["# ", "- ", "**Decision:** ", "> ", "| a ", "&amp;", "\t", "-", "`"])
+@for_each("pattern", ["# ", "- ", "**Decision:** ", "> ", "| a ", "&amp;", "\t", "-", "`"])
 def test_a_line_of_anything_is_read_in_no_time(pattern: str) -> None:
     line = (pattern * (200_000 // len(pattern)))[:200_000]
     with linear_time():

@@ -1,10 +1,9 @@
 """Turning a finding away: the phrases of H5, in the section that responds to the finding."""
 
-import pytest
-
 from disputes.protocol.deflection import deflections, response_section
 from disputes.protocol.documents import scan
 from disputes.protocol.responses import read_response
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 
@@ -12,7 +11,7 @@ def phrases(text: str) -> list[str]:
     return deflections(scan(text))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "phrase"),
     [
         ("The reviewer misunderstands the rule.", "reviewer misunderstands the rule"),
@@ -32,7 +31,7 @@ def test_a_deflecting_phrase_is_found_whatever_its_case_and_ending(text: str, ph
     assert phrases(text) == [phrase]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "The reviewer understands the rule.",
@@ -47,7 +46,7 @@ def test_ordinary_words_are_no_deflection(text: str) -> None:
     assert phrases(text) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "alternative",
     [
         "**Alternative:** a table",
@@ -71,7 +70,7 @@ def test_the_word_in_a_sentence_offers_nothing() -> None:
 # --- The section ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "first", "last"),
     [
         ("## Response to ISSUE-R1-001\n\na\n\n### Detail\n\nb\n\n## Next\n\nc", 1, 8),
@@ -87,7 +86,7 @@ def test_a_response_section_goes_to_the_next_one(text: str, first: int, last: in
     assert (section[0].number, section[-1].number) == (first, last)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [
         lambda n: "reviewer " * n,

@@ -3,11 +3,11 @@
 import subprocess
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.diffs import Edit, FileChange, read_diff, unquoted_path
+from tests.cases import for_each
 from tests.own_time import linear_time
 
 DIFF = """\
@@ -80,7 +80,7 @@ def test_a_deleted_file_keeps_its_name() -> None:
     assert (change.is_deleted, change.edits) == (True, [Edit(1, 1, 1, 0)])
 
 
-@pytest.mark.parametrize("path", ["a.py", "b.py"])
+@for_each("path", ["a.py", "b.py"])
 def test_a_renamed_file_is_found_by_both_names(path: str) -> None:
     change = read_diff(DIFF).of(path)
     assert change is not None
@@ -98,7 +98,7 @@ def test_a_file_is_found_by_the_end_of_its_path() -> None:
     assert read_diff(DIFF).of("alls.py") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first", "last", "near", "touched"),
     [
         (2, 2, 0, True),
@@ -117,7 +117,7 @@ def test_lines_of_the_new_file_are_touched_or_not(first: int, last: int, near: i
     assert calls().touches(first, last, near) is touched
 
 
-@pytest.mark.parametrize(("line", "touched"), [(1, False), (2, True), (3, False), (5, True), (20, True)])
+@for_each(("line", "touched"), [(1, False), (2, True), (3, False), (5, True), (20, True)])
 def test_lines_of_the_old_file_were_touched_or_not(line: int, touched: bool) -> None:
     assert calls().touched(line, line) is touched
 
@@ -142,7 +142,7 @@ def test_a_hunk_that_breaks_off_does_not_swallow_the_next_file() -> None:
     assert (list(changes.files), changes.is_cut) == (["x", "y"], True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("printed", "path"),
     [
         ("src/a.py", "src/a.py"),
@@ -155,7 +155,7 @@ def test_a_path_is_read_as_git_prints_it(printed: str, path: str) -> None:
     assert unquoted_path(printed) == path
 
 
-@pytest.mark.parametrize("text", ["", "no diff", "@@ -1 +1 @@\n-a\n+b", "\n\n", "+++ b/x\n"])
+@for_each("text", ["", "no diff", "@@ -1 +1 @@\n-a\n+b", "\n\n", "+++ b/x\n"])
 def test_what_is_no_diff_has_no_files(text: str) -> None:
     assert read_diff(text).files == {}
 

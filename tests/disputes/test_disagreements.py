@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from disputes.protocol.disagree import INVALID_REF, MALFORMED, MISSING_POSITION, RE_ARGUED, Disagreement
 from disputes.protocol.documents import DocumentError
 from disputes.protocol.responses import ReadResponse, read_response
+from tests.cases import for_each
 
 KNOWN = ["ISSUE-R1-001", "ISSUE-R1-002", "ISSUE-R1-003", "CRIT-001"]
 PARTS = "**Reviewer Concern:** a\n**Engineer Position:** c\n**Rationale:** b"
@@ -39,7 +40,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("text", SHAPES)
+@for_each("text", SHAPES)
 def test_a_block_is_read_in_its_shape(text: str) -> None:
     found = block(text)
 
@@ -48,7 +49,7 @@ def test_a_block_is_read_in_its_shape(text: str) -> None:
     assert [str(answer.kind) for answer in read(text).answers] == ["declined"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "label", ["Alternative", "Alternative Approach", "Alternative Approach (if any)", "Alternative View"]
 )
 def test_the_short_forms_of_an_alternative_are_read(label: str) -> None:
@@ -67,7 +68,7 @@ def test_an_id_of_the_reviewers_own_may_be_disagreed_with() -> None:
     assert block(f"## DISAGREE: CRIT-001\n{PARTS}").problems == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         f"```\n## DISAGREE: ISSUE-R1-001\n{PARTS}\n```",
@@ -99,7 +100,7 @@ def test_a_block_on_an_unknown_finding_is_kept_and_the_others_are_read() -> None
     assert [answer.code for answer in read(text).answers] == ["ISSUE-R1-002"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "code"),
     [("## DISAGREE", ""), ("## DISAGREE: that one", ""), ("## DISAGREE: HIGH-007", "HIGH-007")],
 )
@@ -116,7 +117,7 @@ def test_a_decided_finding_is_argued_again() -> None:
     assert found.is_draft
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "position", "problems"),
     [
         ("**Reviewer Concern:** a\n**Rationale:** b", "b", (MISSING_POSITION,)),
@@ -148,7 +149,7 @@ def test_a_line_is_a_disagreement_with_its_paragraph() -> None:
     assert found.problems == (MALFORMED, MISSING_POSITION)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "position"),
     [
         ("| ISSUE-R1-001 | declined | the table is there |", "the table is there"),
@@ -183,7 +184,7 @@ def test_every_fault_stands_in_the_warnings_with_its_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["## DISAGREE: ISSUE-R1-001", "DISAGREE: ISSUE-R1-001 no", "## DISAGREE: ISSUE-R9-001\n" + PARTS]
 )
 def test_a_hand_in_is_refused_where_a_person_would_get_a_draft(text: str) -> None:

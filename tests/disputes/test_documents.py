@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.documents import MAX_BYTES, DocumentError, Line, Mode, Problem, joined, scan
+from tests.cases import for_each
 
 S, Q, F = Mode.STATED, Mode.QUOTED, Mode.FENCED
 
@@ -75,12 +76,12 @@ FENCES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), FENCES, ids=repr)
+@for_each(("text", "expected"), FENCES, ids=repr)
 def test_a_fence_holds_until_it_is_closed(text: str, expected: str) -> None:
     assert modes(text) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("~~~ a`b\nc\n~~~\nd", "fffs"),  # only a fence of backticks may have none in its info string
@@ -93,14 +94,14 @@ def test_every_fence_of_markdown_is_one(text: str, expected: str) -> None:
     assert modes(text) == expected
 
 
-@pytest.mark.parametrize("size", range(3, 9))
-@pytest.mark.parametrize("mark", ["`", "~"])
+@for_each("size", range(3, 9))
+@for_each("mark", ["`", "~"])
 def test_a_fence_is_closed_by_as_many_or_more(mark: str, size: int) -> None:
     assert modes(f"{mark * size}\na\n{mark * (size - 1)}\n{mark * size}\nb") == "ffffs"
     assert modes(f"{mark * size}\na\n{mark * (size + 1)}\nb") == "fffs"
 
 
-@pytest.mark.parametrize("depth", range(1, 8))
+@for_each("depth", range(1, 8))
 def test_fences_nest_to_any_depth(depth: int) -> None:
     sizes = [depth + 3 - level for level in range(depth)]
     lines = [*("`" * size for size in sizes), "in", *("`" * size for size in reversed(sizes)), "out"]
@@ -111,7 +112,7 @@ def test_fences_nest_to_any_depth(depth: int) -> None:
 # --- Quotes (ID-3) ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("> a", "q"),  # the plain case
@@ -137,7 +138,7 @@ def test_a_quote_quotes(text: str, expected: str) -> None:
 # --- Lines ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "lines"),
     [
         ("", [""]),  # one empty line
@@ -164,7 +165,7 @@ def test_lines_are_numbered_from_one_and_kept_as_they_are(text: str, lines: list
     assert [line.number for line in found] == list(range(1, len(lines) + 1))
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@for_each("end", ["\n", "\r\n", "\r"])
 def test_the_line_end_makes_no_difference(end: str) -> None:
     text = "# a\n\n> b\n\n```\nc\n```\nd"
 
@@ -200,12 +201,12 @@ HEADINGS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "heading"), HEADINGS, ids=repr)
+@for_each(("text", "heading"), HEADINGS, ids=repr)
 def test_a_heading_has_a_level_and_a_text(text: str, heading: tuple[int, str] | None) -> None:
     assert scan(text)[0].heading == heading
 
 
-@pytest.mark.parametrize("text", ["```\n# a\n```", "> # a", "````\n```\n# a\n````"], ids=repr)
+@for_each("text", ["```\n# a\n```", "> # a", "````\n```\n# a\n````"], ids=repr)
 def test_a_heading_that_is_only_shown_is_none(text: str) -> None:
     assert [line.heading for line in scan(text)] == [None] * len(scan(text))
 
@@ -213,7 +214,7 @@ def test_a_heading_that_is_only_shown_is_none(text: str) -> None:
 # --- Size -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "a" * MAX_BYTES,  # exactly the limit
@@ -227,7 +228,7 @@ def test_a_document_may_be_as_large_as_the_limit(text: str) -> None:
     assert sum(len(line.text) for line in scan(text)) == len(text.replace("\n", ""))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "size"),
     [
         ("a" * (MAX_BYTES + 1), MAX_BYTES + 1),  # one byte more
@@ -263,7 +264,7 @@ def test_an_error_names_every_line_at_fault_and_why() -> None:
 # --- joined -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("texts", "expected"),
     [
         ([], ""),
@@ -331,7 +332,7 @@ def headings(text: str) -> None:
         line.heading  # noqa: B018
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "size"),
     [
         (lambda n: "a line of ordinary length, with words\n" * n, 600),  # prose
@@ -348,7 +349,7 @@ def test_the_work_grows_with_the_length(make: Callable[[int], str], size: int) -
     assert growth(headings, make, size) < 24
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "size"),
     [
         (lambda n: "# a" + " " * n + "b", 100),  # cubic: 800 blanks take half a second, 10,000 a quarter hour

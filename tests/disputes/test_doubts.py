@@ -1,8 +1,7 @@
 """Words that take an approval back, and words around one that do not (ARB-2)."""
 
-import pytest
-
 from disputes.protocol.verdict_words import Verdict, read_verdict
+from tests.cases import for_each
 from tests.fuzz_lines import DENIALS
 
 A, C, N = Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NEEDS_REVISION
@@ -26,17 +25,17 @@ STANDING = [
 ]
 
 
-@pytest.mark.parametrize("words", STANDING)
+@for_each("words", STANDING)
 def test_an_approval_stands_among_other_words(words: str) -> None:
     assert read_verdict(words) is A
 
 
-@pytest.mark.parametrize("words", DENIALS)
+@for_each("words", DENIALS)
 def test_an_approval_that_is_taken_back_is_none(words: str) -> None:
     assert read_verdict(words) in {None, N}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         "NEEDS_REVISION, will be approved once fixed",
@@ -51,7 +50,7 @@ def test_a_rejection_stands_before_an_approval_that_is_awaited(words: str) -> No
     assert read_verdict(words) is N
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     ["approve once the tests are green", "APPROVED if the hash is compared", "approved subject to a rename"],
 )
@@ -59,7 +58,7 @@ def test_an_approval_that_is_bound_to_something_has_conditions(words: str) -> No
     assert read_verdict(words) is C
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     ["APPROVED | NEEDS_REVISION", "APPROVED / APPROVED_WITH_CONDITIONS / REJECTED", "reject or approve"],
 )
@@ -67,7 +66,7 @@ def test_a_choice_that_nobody_made_is_no_verdict(words: str) -> None:
     assert read_verdict(words) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         "NO \u043a\u0440\u0438\u0442\u0438\u0447\u043d\u044b\u0445 ISSUES FOUND",
@@ -81,7 +80,7 @@ def test_nothing_is_read_past_letters_of_other_alphabets(words: str) -> None:
     assert read_verdict(words) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     ["gepr\u00fcft und f\u00fcr gut befunden: APPROVED", "\u2705 APPROVED \u2013 f\u00fcr heute"],
     ids=ascii,

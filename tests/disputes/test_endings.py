@@ -16,6 +16,7 @@ from disputes.protocol.termination import Exit
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Checkpoint, Dependency, Event, Project, Task
+from tests.cases import for_each
 from tests.factories import (
     create_agent,
     create_finding,
@@ -114,14 +115,14 @@ WORLDS: dict[str, tuple[Callable[[Project], Any], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@for_each("world", WORLDS)
 def test_the_ends_that_are_open(ledger: Project, world: str) -> None:
     make, expected = WORLDS[world]
     make(ledger)
     assert open_ends(ledger) == expected
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@for_each("world", WORLDS)
 def test_whoever_types_everything_ends_it_as_offered_and_not_otherwise(
     ledger: Project, lea: User, world: str
 ) -> None:
@@ -134,7 +135,7 @@ def test_whoever_types_everything_ends_it_as_offered_and_not_otherwise(
     assert (ended.status, ended.exit_type) == ("finished", best)
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@for_each("world", WORLDS)
 def test_each_closed_end_says_why(ledger: Project, world: str) -> None:
     WORLDS[world][0](ledger)
     for offer in exits.offers(ledger, exits.standing_of(ledger)):

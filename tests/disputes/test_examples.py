@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from disputes.protocol.examples import (
 )
 from disputes.protocol.responses import read_response
 from disputes.protocol.validation import Form, validate_hand_in, validate_proposal, validate_review
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 EVERYWHERE = [Source.SESSION, Source.CANONICAL, Source.TEMPLATE]
@@ -46,18 +46,18 @@ def test_our_example_of_a_hand_in_answers_its_three_findings() -> None:
     assert validate_hand_in(read_response(CANONICAL[Form.HAND_IN]), findings, findings).success
 
 
-@pytest.mark.parametrize("form", Form)
+@for_each("form", Form)
 def test_every_form_has_an_example_and_a_skeleton_that_is_shorter(form: Form) -> None:
     assert len(SKELETONS[form]) < len(CANONICAL[form])
 
 
-@pytest.mark.parametrize("form", Form)
+@for_each("form", Form)
 def test_our_examples_fit_into_a_first_prompt(form: Form) -> None:
     # EX-4
     assert tokens(CANONICAL[form]) <= 1000
 
 
-@pytest.mark.parametrize("form", Form)
+@for_each("form", Form)
 def test_a_skeleton_has_the_headings_of_the_example(form: Form) -> None:
     def headings(text: str) -> list[str]:
         return re.findall(r"^#+ \w+", text, re.MULTILINE)
@@ -82,7 +82,7 @@ def test_the_newest_earlier_document_is_taken() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     "candidate",
     [
         earlier(1, valid=False),
@@ -115,13 +115,13 @@ def test_the_skeleton_is_always_there() -> None:
     assert (chosen.source, chosen.text) == (Source.TEMPLATE, SKELETONS[Form.PROPOSAL])
 
 
-@pytest.mark.parametrize(("sources", "budget"), [([], 2000), ([Source.SESSION], 2000), (EVERYWHERE, 0)])
+@for_each(("sources", "budget"), [([], 2000), ([Source.SESSION], 2000), (EVERYWHERE, 0)])
 def test_without_a_source_or_a_budget_there_is_no_example(sources: list[Source], budget: int) -> None:
     assert pick(Form.PROPOSAL, sources, [], budget) is None
 
 
-@pytest.mark.parametrize("source", [Source.CANONICAL, Source.TEMPLATE])
-@pytest.mark.parametrize("form", Form)
+@for_each("source", [Source.CANONICAL, Source.TEMPLATE])
+@for_each("form", Form)
 def test_an_example_says_where_it_is_from(form: Form, source: Source) -> None:
     # EX-6
     chosen = pick(form, [source], [], 2000)
@@ -163,9 +163,7 @@ PARTS = {name: letter * 400 for name, letter in zip(NAMES, "bsetn", strict=True)
 DOCUMENT = LONG.format(**PARTS)
 
 
-@pytest.mark.parametrize(
-    ("text", "count"), [("", 0), ("a", 1), ("a" * 4, 1), ("a" * 5, 2), ("a" * 8000, 2000)]
-)
+@for_each(("text", "count"), [("", 0), ("a", 1), ("a" * 4, 1), ("a" * 5, 2), ("a" * 8000, 2000)])
 def test_four_characters_are_a_token(text: str, count: int) -> None:
     # EX-4
     assert tokens(text) == count
@@ -175,7 +173,7 @@ def test_a_text_within_the_budget_stays_as_it_is() -> None:
     assert truncated(DOCUMENT, tokens(DOCUMENT)) == DOCUMENT
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("budget", "kept"),
     [
         (50, ""),

@@ -10,6 +10,7 @@ from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.reviews import read_review
 from tasks.events import Actor
 from tasks.models import Event, Landing, Project, Submission, Task
+from tests.cases import for_each
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -365,7 +366,7 @@ def test_a_ruling_against_code_that_had_landed_before_was_not_followed(ledger: P
     assert state(conflict)[0] != "applied"
 
 
-@pytest.mark.parametrize("status", ["in_progress", "review", "disputed", "deferred", "failed", "pending"])
+@for_each("status", ["in_progress", "review", "disputed", "deferred", "failed", "pending"])
 def test_the_dispute_of_a_task_under_way_stays(ledger: Project, status: str) -> None:
     conflict = declined(ledger)
     Task.objects.filter(pk=conflict.task.pk).update(status=status)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import ReadReview, Verdict, read_review
+from tests.cases import for_each
 from tests.fuzz_lines import DENIALS, PROSE, SIGNS, VERDICT_PLACES
 from tests.fuzzing import (
     KINDS,
@@ -42,14 +43,14 @@ def test_the_documents_are_as_long_as_is_promised() -> None:
     assert max(sizes) > 10 * MEAN_BYTES
 
 
-@pytest.mark.parametrize("kind", Kind)
+@for_each("kind", Kind)
 def test_every_kind_has_its_share_of_the_series(kind: Kind) -> None:
     found = sum(made.kind is kind for made in documents(SEED, range(2_000)))
 
     assert found / 2_000 == pytest.approx(KINDS.count(kind) / len(KINDS), abs=0.03)
 
 
-@pytest.mark.parametrize("kind", [Kind.SEALED, Kind.DENIED, Kind.PROSE, Kind.REJECTING])
+@for_each("kind", [Kind.SEALED, Kind.DENIED, Kind.PROSE, Kind.REJECTING])
 def test_a_reader_that_approves_everything_is_found_out(kind: Kind) -> None:
     made = [each for each in documents(SEED, range(2_000)) if each.kind is kind]
     approval = ReadReview(Verdict.APPROVED, "APPROVED", (), "")
@@ -74,13 +75,13 @@ def test_the_series_holds_findings_answers_and_disagreements() -> None:
 # --- What is no approval (ARB-2, ID-3) ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", VERDICT_PLACES, ids=repr)
-@pytest.mark.parametrize("denial", DENIALS)
+@for_each("place", VERDICT_PLACES, ids=repr)
+@for_each("denial", DENIALS)
 def test_a_denied_approval_is_none(denial: str, place: str) -> None:
     assert not approves(read_review(f"## Review: A task\n\n{place.format(denial)}\n"))
 
 
-@pytest.mark.parametrize("line", PROSE, ids=repr)
+@for_each("line", PROSE, ids=repr)
 def test_an_approving_word_elsewhere_is_no_verdict(line: str) -> None:
     assert not approves(read_review(line))
     assert not approves(read_review(f"## Review: A task\n\n{line}\n\nMore words.\n"))
@@ -105,7 +106,7 @@ The design was approved in March. I cannot approve what was made of it.
 """
 
 
-@pytest.mark.parametrize("place", VERDICT_PLACES, ids=repr)
+@for_each("place", VERDICT_PLACES, ids=repr)
 def test_an_approval_in_letters_that_only_look_like_its_own_is_none(place: str) -> None:
     word = "APPROVED"
     written = [word[:at] + word[at].translate(LOOKALIKES) + word[at + 1 :] for at in range(len(word))]
@@ -137,7 +138,7 @@ def test_a_rejection_with_two_lines_exchanged_is_no_approval() -> None:
     assert [text for text in changed if approves(read_review(text))] == []
 
 
-@pytest.mark.parametrize("sign", ["", "\n", "\x00", " ", "#", "`", "\u200b", "A", "\r"], ids=repr)
+@for_each("sign", ["", "\n", "\x00", " ", "#", "`", "\u200b", "A", "\r"], ids=repr)
 def test_a_rejection_with_one_sign_changed_is_no_approval(sign: str) -> None:
     changed = [REJECTING[:at] + sign + REJECTING[at + 1 :] for at in range(len(REJECTING))]
 
@@ -153,7 +154,7 @@ DOCUMENTS = st.lists(
 ).map("".join)
 
 
-@pytest.mark.parametrize("relation", range(len(RELATIONS)), ids=[each.__name__ for each in RELATIONS])
+@for_each("relation", range(len(RELATIONS)), ids=[each.__name__ for each in RELATIONS])
 @given(text=DOCUMENTS)
 def test_what_holds_of_every_document_holds_of_this_one(relation: int, text: str) -> None:
     assert faults(Fuzzed(0, Kind.PLAIN, text, text), relation) == []

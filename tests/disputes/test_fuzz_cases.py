@@ -1,7 +1,5 @@
 """What the fuzzer found, each as the smallest document that shows it."""
 
-import pytest
-
 from disputes.protocol.documents import scan, tables, unclosed_fence
 from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import Verdict, read_review
@@ -10,6 +8,7 @@ from disputes.protocol.suspicion import Watched
 from disputes.protocol.validation import parser_alarm
 from disputes.protocol.watching import watched_findings
 from tasks.states import Severity
+from tests.cases import for_each
 
 
 def test_a_bar_alone_is_no_row_of_a_table() -> None:
@@ -18,7 +17,7 @@ def test_a_bar_alone_is_no_row_of_a_table() -> None:
     assert [row.cells for row in table.rows] == [("a", "b")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "line"),
     [
         ("a\n```\nb", 2),
@@ -34,7 +33,7 @@ def test_a_fence_that_nothing_closes_is_named(text: str, line: int) -> None:
     assert unclosed_fence(scan(text)) == line
 
 
-@pytest.mark.parametrize("verdict", ["APPROVED", "NO_ISSUES_FOUND", "APPROVED WITH NOTES"])
+@for_each("verdict", ["APPROVED", "NO_ISSUES_FOUND", "APPROVED WITH NOTES"])
 def test_nothing_is_approved_where_a_fence_is_never_closed(verdict: str) -> None:
     closed = f"## Verdict: {verdict}\n\n```python\nx = 1\n```\n"
 
@@ -46,19 +45,19 @@ def test_a_rejection_stands_where_a_fence_is_never_closed() -> None:
     assert read_review("## Verdict: NEEDS_REVISION\n\n```\n").verdict is Verdict.NEEDS_REVISION
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line", ["`## Verdict: APPROVED` ends a good review.", "- `Verdict: APPROVED` is what it should say"]
 )
 def test_a_verdict_in_code_with_words_behind_it_is_an_example(line: str) -> None:
     assert read_review(line).verdict is None
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "\n\n", "\t"], ids=repr)
+@for_each("text", ["", "  \n", "\n\n", "\t"], ids=repr)
 def test_a_blank_review_raises_the_alarm(text: str) -> None:
     assert "neither a verdict nor a finding" in parser_alarm(scan(text), read_review(text))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "codes"),
     [
         ("| H1 | fixed |", ["H1"]),
@@ -105,8 +104,8 @@ def test_an_id_of_the_reviewers_own_is_the_same_to_review_response_and_silence()
     assert judge_silence([watched], read, response).flags == ()
 
 
-@pytest.mark.parametrize("digits", ["\uff10\uff10\uff11", "00\uff11", "\u0660\u0660\u0661"], ids=ascii)
-@pytest.mark.parametrize("prefix", ["ISSUE-R1-", "CRIT-"])
+@for_each("digits", ["\uff10\uff10\uff11", "00\uff11", "\u0660\u0660\u0661"], ids=ascii)
+@for_each("prefix", ["ISSUE-R1-", "CRIT-"])
 def test_digits_of_other_scripts_make_no_id(prefix: str, digits: str) -> None:
     review = read_review(f"### High Priority\n\n- **{prefix}{digits}**: The table has a bar\n")
     response = read_response(f"| Issue | Answer |\n|---|---|\n| {prefix}{digits} | fixed |\n")
@@ -121,7 +120,7 @@ def test_a_line_in_digits_of_other_scripts_is_no_place() -> None:
     assert found.location == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "modes"),
     [
         ("<!--\n## Verdict: APPROVED\n-->\na", "qqqs"),
@@ -138,9 +137,7 @@ def test_a_comment_states_nothing(text: str, modes: str) -> None:
     assert "".join(line.mode.value[0] for line in scan(text)) == modes
 
 
-@pytest.mark.parametrize(
-    "words", ["no3_issues_found", "no 3 issues found", "NO 2 ISSUES FOUND", "no\u0663_issues_found"]
-)
+@for_each("words", ["no3_issues_found", "no 3 issues found", "NO 2 ISSUES FOUND", "no\u0663_issues_found"])
 def test_a_number_within_no_issues_found_makes_it_say_nothing(words: str) -> None:
     assert read_review(f"## Verdict: {words}\n").verdict is None
 
@@ -151,7 +148,7 @@ def test_a_backtick_within_the_name_of_a_file_joins_no_words() -> None:
     assert "loginpy" not in found.location
 
 
-@pytest.mark.parametrize("written", ["`src/login.py:41`", "`src/login.py`:41", "src/login.py:41"])
+@for_each("written", ["`src/login.py:41`", "`src/login.py`:41", "src/login.py:41"])
 def test_a_place_may_stand_in_code(written: str) -> None:
     (found,) = read_review(f"[MUST] {written} is wrong").findings
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from itertools import product
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.gate import OpenConflict, Outcome, Point, gate
+from tests.cases import for_each
 
 MUST, OPTIONAL = True, False
 POINTS = st.builds(Point, key=st.integers(1, 4), mandatory=st.booleans(), settled=st.booleans())
@@ -79,7 +79,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("points", "conflicts", "outcome"), ROWS, ids=str)
+@for_each(("points", "conflicts", "outcome"), ROWS, ids=str)
 def test_the_gate_leads_there(
     points: Sequence[Point], conflicts: Sequence[OpenConflict], outcome: str
 ) -> None:
@@ -87,7 +87,7 @@ def test_the_gate_leads_there(
 
 
 # Ship if only shipped ones are left; else pass.
-@pytest.mark.parametrize(
+@for_each(
     ("points", "conflicts"),
     [
         ([], [log()]),  # nothing waits for a conflict that is only recorded
@@ -120,9 +120,9 @@ def by_hand(raised: dict[int, tuple[bool, bool] | None], effects: dict[int | Non
     return "ship" if "ship" in effects.values() else "pass"
 
 
-@pytest.mark.parametrize("first", RAISED, ids=str)
-@pytest.mark.parametrize("second", RAISED, ids=str)
-@pytest.mark.parametrize(("on_first", "on_second", "on_task"), list(product(EFFECTS, repeat=3)), ids=str)
+@for_each("first", RAISED, ids=str)
+@for_each("second", RAISED, ids=str)
+@for_each(("on_first", "on_second", "on_task"), list(product(EFFECTS, repeat=3)), ids=str)
 def test_every_combination_leads_where_the_rules_say(
     first: tuple[bool, bool] | None,
     second: tuple[bool, bool] | None,

@@ -1,12 +1,11 @@
 """Ids in every form (ID-4): canonical, short, in lists and ranges, native; and what only looks like one."""
 
-import pytest
-
 from disputes.protocol.identifiers import MAX_RANGE, codes_in, gaps_in, is_canonical, native_code
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "valid"),
     [
         ("ISSUE-R1-001", True),
@@ -62,7 +61,7 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "codes"), LISTS, ids=[text for text, _ in LISTS])
+@for_each(("text", "codes"), LISTS, ids=[text for text, _ in LISTS])
 def test_codes_are_found_in_full(text: str, codes: str) -> None:
     assert codes_in(text) == [f"ISSUE-R{code}" for code in codes.split()]
 
@@ -72,7 +71,7 @@ def test_a_range_has_a_bound() -> None:
     assert len(codes_in(f"R1-001 through R1-{2 + MAX_RANGE:03d}")) == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "code"),
     [
         ("CRIT-001: text", "CRIT-001"),
@@ -106,7 +105,7 @@ def test_the_native_id_at_the_beginning_is_found_as_printed(text: str, code: str
     assert native_code(text) == code
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "gaps"),
     [
         ("GAP-PAY-001", ["GAP-PAY-001"]),
@@ -125,8 +124,6 @@ def test_gaps_are_found_once_each(text: str, gaps: list[str]) -> None:
     assert gaps_in(text) == gaps
 
 
-@pytest.mark.parametrize(
-    "piece", ["ISSUE-R1-001, ", "R1-", "ISSUE-R", "R1-001 through ", "001, ", "- ", "GAP-"]
-)
+@for_each("piece", ["ISSUE-R1-001, ", "R1-", "ISSUE-R", "R1-001 through ", "001, ", "- ", "GAP-"])
 def test_the_work_grows_with_the_length(piece: str) -> None:
     assert growth(lambda text: (codes_in(text), gaps_in(text)), lambda n: piece * n, 400) < 24

@@ -1,10 +1,10 @@
 """Is a finding an earlier one, raised again? (ID-2)"""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.identity import Match, Raised, same_finding
+from tests.cases import for_each
 from tests.own_time import linear_time
 
 RETRY = Raised("Retry without a pause hammers the server", "src/calls.py:11", "ISSUE-R1-001", "ISSUE-R1-001")
@@ -24,7 +24,7 @@ def index(title: str, location: str = "", code: str = "", text: str = "") -> int
 # --- By its code ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("code", ["ISSUE-R1-001", "issue-r1-001"])
+@for_each("code", ["ISSUE-R1-001", "issue-r1-001"])
 def test_a_code_that_this_program_gave_is_the_same_finding(code: str) -> None:
     """The id where the reviewer repeats it"""
     found = match("Other words", "other/place.c:3", code)
@@ -41,7 +41,7 @@ def test_a_code_that_nobody_used_decides_nothing() -> None:
     assert index(RETRY.title, RETRY.location, "ISSUE-R2-001") == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("title", "location", "sure"),
     [
         ("Hammers the server", "", True),  # the words are alike
@@ -80,7 +80,7 @@ def test_two_findings_without_a_code_do_not_share_one() -> None:
 # --- By place and words -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("title", "location", "expected"),
     [
         ("Retry without a pause hammers the server", "src/calls.py:11", (1, True)),

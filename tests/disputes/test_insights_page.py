@@ -15,6 +15,7 @@ from disputes.insights_views import harmless
 from disputes.models import Dispute
 from disputes.pages import charts
 from tasks.models import Project
+from tests.cases import for_each
 from tests.disputes.ruled_work import create_day, create_ruling
 from tests.factories import create_project
 
@@ -162,12 +163,12 @@ def test_names_that_agents_chose_are_words_on_the_page_and_no_formula_in_a_sprea
     assert reply["Content-Disposition"] == 'attachment; filename="insights-30-days.csv"'
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
+@for_each("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
 def test_a_cell_that_would_calculate_is_taken_as_words(cell: str) -> None:
     assert harmless(cell) == f"'{cell}"
 
 
-@pytest.mark.parametrize("cell", ["coder-1", "", -0.5, 3, None])
+@for_each("cell", ["coder-1", "", -0.5, 3, None])
 def test_other_cells_stay_as_they_are(cell: Any) -> None:
     assert harmless(cell) == cell
 
@@ -206,7 +207,7 @@ def test_a_line_is_broken_where_there_is_nothing_to_say() -> None:
     assert len(line.dots) == 1
 
 
-@pytest.mark.parametrize("values", [[], [None], [0.0], [5.0], [10**9, 1.0]])
+@for_each("values", [[], [None], [0.0], [5.0], [10**9, 1.0]])
 def test_a_chart_of_whatever_stays_in_its_frame(values: list[float | None]) -> None:
     chart = charts.lines([("median", "is-main", values)], first="", last="")
 
@@ -226,8 +227,6 @@ def test_bars_stand_side_by_side_on_the_base() -> None:
     assert chart.ticks[-1][1] == "10"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0, "0"), (30, "30 s"), (60, "1 m"), (7200, "2 h"), (86400 * 14, "14 d")]
-)
+@for_each(("seconds", "words"), [(0, "0"), (30, "30 s"), (60, "1 m"), (7200, "2 h"), (86400 * 14, "14 d")])
 def test_a_round_duration_is_told_in_one_unit(seconds: int, words: str) -> None:
     assert charts.short(seconds) == words

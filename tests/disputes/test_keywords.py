@@ -1,13 +1,13 @@
 """Words as rules compare them: their stems, what is no keyword, and how alike two texts are."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.keywords import STOP_WORDS, keywords, likeness, overlap, stem, tokens
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         "retry retries retried retrying",
@@ -24,7 +24,7 @@ def test_all_forms_of_a_word_have_one_stem(words: str) -> None:
     assert len({stem(word) for word in words.split()}) == 1
 
 
-@pytest.mark.parametrize("word", ["class", "string", "thing", "bed", "bus", "need", "red"])
+@for_each("word", ["class", "string", "thing", "bed", "bus", "need", "red"])
 def test_what_only_looks_like_an_ending_stays(word: str) -> None:
     assert stem(word) == word
 

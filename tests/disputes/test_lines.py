@@ -1,11 +1,10 @@
 """What a line is: list items, bold words, rows and tables; fences behind a list marker (ID-3)."""
 
-import pytest
-
 from disputes.protocol.documents import bold_lead, cells, list_item, scan, tables
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("- a", (0, "-", "a")),
@@ -29,7 +28,7 @@ def test_a_list_item_has_indent_marker_and_text(text: str, expected: tuple[int, 
     assert list_item(text) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("**a** b", ("a", " b")),
@@ -49,7 +48,7 @@ def test_the_bold_words_at_the_beginning_are_told_from_the_rest(
     assert bold_lead(text) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("| a | b |", ("a", "b")),
@@ -74,7 +73,7 @@ def test_a_table_has_a_header_a_line_of_dashes_and_rows() -> None:
     assert (table.start, table.end) == (1, 5)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "| a | b |\n| 1 | 2 |",  # no line of dashes
@@ -88,7 +87,7 @@ def test_other_bars_are_no_table(text: str) -> None:
     assert list(tables(scan(text))) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "modes"),
     [
         ("- ```\n  a\n  ```\nb", "fffs"),  # opened on the line of a list marker

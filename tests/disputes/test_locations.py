@@ -1,8 +1,7 @@
 """Where a finding points: what a location names, and whether two locations mean the same place."""
 
-import pytest
-
 from disputes.protocol.locations import NEAR, Place, read_place, same_file, same_place
+from tests.cases import for_each
 from tests.own_time import linear_time
 
 
@@ -10,7 +9,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("location", "path", "first", "last", "section"),
     [
         ("src/a.py:10", "src/a.py", 10, 10, ""),
@@ -46,7 +45,7 @@ def test_a_number_of_a_section_is_no_file() -> None:
     assert read_place("Section 3.2").path == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other", "same"),
     [
         ("src/a.py", "src/a.py", True),
@@ -62,7 +61,7 @@ def test_a_path_may_be_the_end_of_another(one: str, other: str, same: bool) -> N
     assert same_file(other, one) is same
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other", "same"),
     [
         ("a.py:10", "a.py:10", True),

@@ -3,11 +3,12 @@
 import pytest
 
 from disputes.protocol.matching import Concern, Haystack, same_concern
+from tests.cases import for_each
 
 TITLE = "Upload limits undefined for guest accounts"  # five keywords
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("document", "matches"),
     [
         ("The upload limits of guests are a table.", True),  # three of them
@@ -41,7 +42,7 @@ def test_the_place_of_the_finding_matches() -> None:
     assert Haystack("In Section 3.2, Limits there is a table.").match("Vague", "", "section 3.2, limits")
 
 
-@pytest.mark.parametrize(("title", "text", "location"), [("", "", ""), ("", '""', " "), ("of the", "", "a")])
+@for_each(("title", "text", "location"), [("", "", ""), ("", '""', " "), ("of the", "", "a")])
 def test_nothing_matches_nothing(title: str, text: str, location: str) -> None:
     """An empty place or phrase is in every text."""
     assert Haystack("Some text of the document.").match(title, text, location) is None
@@ -59,7 +60,7 @@ def test_what_stood_there_before_does_not_match() -> None:
 NEW = Concern("ISSUE-R3-002", "Upload limits undefined", "GAP-FLOW-001")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("earlier", "same"),
     [
         (Concern("ISSUE-R3-002", "Colours"), True),  # the id carried over

@@ -26,6 +26,7 @@ from disputes.models import (
 )
 from tasks.models import Project, Rollback
 from tasks.models.event import record
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_project,
@@ -198,7 +199,7 @@ CONSTRAINTS = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", REFUSED)
 def test_the_database_refuses(name: str) -> None:
     write = REFUSED[name]()
     is_check = isinstance(CONSTRAINTS.get(name), models.CheckConstraint)
@@ -221,19 +222,19 @@ def test_a_ruling_may_be_made_again_once_its_round_was_rolled_back_and_stays_arc
         Decision.objects.filter(pk=old.pk).update(archived_by=None)
 
 
-@pytest.mark.parametrize("side", ["reviewer_position", "coder_position"])
+@for_each("side", ["reviewer_position", "coder_position"])
 def test_a_disagreement_has_two_sides(side: str) -> None:
     dispute = create_dispute()
     with pytest.raises(IntegrityError, match="conflict_has_both_positions"), transaction.atomic():
         create_conflict(dispute, **{side: ""})
 
 
-@pytest.mark.parametrize("kind", ["hands", "alert", "silence"])
+@for_each("kind", ["hands", "alert", "silence"])
 def test_other_cards_need_not(kind: str) -> None:
     create_conflict(kind=kind, reviewer_position="", coder_position="")
 
 
-@pytest.mark.parametrize("status", ["decided", "logged", "moot"])
+@for_each("status", ["decided", "logged", "moot"])
 def test_a_finding_may_be_disputed_again_once_its_conflict_is_over(status: str) -> None:
     dispute = create_dispute()
     finding = finding_of(dispute)
@@ -263,7 +264,7 @@ def test_a_revoked_ruling_makes_room_for_another() -> None:
     assert conflict.standing_decision() == standing
 
 
-@pytest.mark.parametrize("mark", ["used_at", "revoked_at"])
+@for_each("mark", ["used_at", "revoked_at"])
 def test_a_ruling_carries_one_of_the_two_marks(mark: str) -> None:
     decision = create_decision(**{mark: timezone.now()})
     assert not decision.may_be_undone
@@ -287,14 +288,14 @@ def test_no_policy_rules_on_a_critical_conflict() -> None:
     assert create_decision(conflict).authority == "person"
 
 
-@pytest.mark.parametrize("change", [{"authority": "person"}, {"policy_set_by": None}])
+@for_each("change", [{"authority": "person"}, {"policy_set_by": None}])
 def test_whose_policy_ruled_is_never_rewritten(change: dict[str, Any]) -> None:
     decision = create_decision(authority="policy")
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         Decision.objects.filter(pk=decision.pk).update(**change)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"text": "Something else"},
@@ -330,7 +331,7 @@ def test_nothing_of_a_case_is_deleted_with_it() -> None:
 # --- What a row says of itself ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("severity", "rank"), [("critical", 3), ("high", 2), ("medium", 1), ("low", 0)])
+@for_each(("severity", "rank"), [("critical", 3), ("high", 2), ("medium", 1), ("low", 0)])
 def test_a_dispute_keeps_the_rank_of_its_severity(severity: str, rank: int) -> None:
     dispute = create_dispute()
     dispute.severity = severity
@@ -378,7 +379,7 @@ def test_a_card_of_a_project_has_no_task() -> None:
         _ = conflict.task
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("option", "letter"),
     [("uphold_reviewer", "A"), ("uphold_coder", "B"), ("compromise", "C"), ("other", "D"), ("retry", "1")],
 )

@@ -1,8 +1,7 @@
 """Every notation of a finding (FND-1), the headings and fields around it, and the traps."""
 
-import pytest
-
 from disputes.protocol.reviews import Found, read_review
+from tests.cases import for_each
 
 # What is expected of each finding: line, id, severity in one letter (c, h, m, l, - for none), title.
 Expected = list[tuple[int, str, str, str]]
@@ -211,6 +210,6 @@ SHAPES: list[tuple[str, str, Expected]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), [shape[1:] for shape in SHAPES], ids=[s[0] for s in SHAPES])
+@for_each(("text", "expected"), [shape[1:] for shape in SHAPES], ids=[s[0] for s in SHAPES])
 def test_a_finding_is_read_in_every_notation(text: str, expected: Expected) -> None:
     assert findings(text) == expected

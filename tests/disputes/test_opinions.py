@@ -19,6 +19,7 @@ from tasks.configuring import configure
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Event, Project
+from tests.cases import for_each
 from tests.disputes.prompt_lines import worded
 from tests.factories import create_finding, create_review, create_submission, create_task
 
@@ -329,7 +330,7 @@ def test_an_opinion_is_given_once(ledger: Project, lea: User) -> None:
     assert not opinions.fail(opinion, "too late to fail")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "said", "code"),
     [
         ("judge", replace(ENFORCE, verdict="propose"), "wrong_verdict"),

@@ -20,6 +20,7 @@ from disputes.protocol.options import (
     read_choice,
 )
 from disputes.protocol.wording import HEADING, Ruling, action_for_coder, ruling_lines
+from tests.cases import for_each
 
 REVIEWER, CODER, COMPROMISE, OTHER = (
     Option.UPHOLD_REVIEWER, Option.UPHOLD_CODER, Option.COMPROMISE, Option.OTHER,
@@ -56,7 +57,7 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "option", "key", "title", "changes", "writes"), CHOICES)
+@for_each(("kind", "option", "key", "title", "changes", "writes"), CHOICES)
 def test_a_kind_of_conflict_offers_the_choice(
     kind: str, option: str, key: str, title: str, changes: bool, writes: bool
 ) -> None:
@@ -65,7 +66,7 @@ def test_a_kind_of_conflict_offers_the_choice(
     assert asks(option) is asked
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "option"),
     [
         (kind.value, option.value)
@@ -78,7 +79,7 @@ def test_a_kind_of_conflict_offers_nothing_else(kind: str, option: str) -> None:
     assert choice(kind, option) is None
 
 
-@pytest.mark.parametrize("option", ["", "A", "reviewer", "UPHOLD_CODER", "nonsense"])
+@for_each("option", ["", "A", "reviewer", "UPHOLD_CODER", "nonsense"])
 def test_a_word_that_is_no_option_is_no_choice(option: str) -> None:
     assert choice("disagreement", option) is None
 
@@ -88,14 +89,14 @@ def test_an_unknown_kind_is_a_mistake_in_the_program() -> None:
         choice("nonsense", "retry")
 
 
-@pytest.mark.parametrize("kind", OPTIONS)
+@for_each("kind", OPTIONS)
 def test_the_choices_of_a_kind_stand_in_the_order_of_their_keys(kind: Kind) -> None:
     letters = [offered.letter for offered in OPTIONS[kind]]
 
     assert letters == sorted(set(letters))
 
 
-@pytest.mark.parametrize("origin", ["divergence", "stall"])
+@for_each("origin", ["divergence", "stall"])
 def test_an_alert_of_a_whole_project_offers_ways_to_go_on(origin: str) -> None:
     """Forcing the end and abandoning stand on the page that asks for the acknowledgements."""
     offered_ = [(each.letter, each.option) for each in offered("alert", origin)]
@@ -103,7 +104,7 @@ def test_an_alert_of_a_whole_project_offers_ways_to_go_on(origin: str) -> None:
     assert choice("alert", "reduce", origin) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("option", "key"),
     [
         (REVIEWER, "A"),
@@ -126,7 +127,7 @@ def test_every_option_has_a_letter() -> None:
     assert all(letter(option) for option in Option)
 
 
-@pytest.mark.parametrize("option", ["", "A", "nonsense"])
+@for_each("option", ["", "A", "nonsense"])
 def test_what_is_no_option_has_no_letter(option: str) -> None:
     with pytest.raises(ValueError, match="is not a valid Option"):
         letter(option)
@@ -187,13 +188,13 @@ CONSEQUENCES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("option", "dependants", "green", "sentence"), CONSEQUENCES)
+@for_each(("option", "dependants", "green", "sentence"), CONSEQUENCES)
 def test_the_button_says_what_happens(option: Option, dependants: int, green: bool, sentence: str) -> None:
     assert consequence(option, next_round=4, dependants=dependants, was_reviewed_green=green) == sentence
 
 
-@pytest.mark.parametrize("round_", [1, 2, 15])
-@pytest.mark.parametrize("option", [REVIEWER, COMPROMISE, OTHER], ids=str)
+@for_each("round_", [1, 2, 15])
+@for_each("option", [REVIEWER, COMPROMISE, OTHER], ids=str)
 def test_the_button_names_the_round_that_begins(option: Option, round_: int) -> None:
     said = consequence(option, next_round=round_, dependants=0, was_reviewed_green=False)
 
@@ -209,9 +210,9 @@ BEFORE_A_RULING = {
 } - {Option.CLARIFY}
 
 
-@pytest.mark.parametrize("option", sorted(set(Option) - BEFORE_A_RULING))
-@pytest.mark.parametrize("green", [True, False])
-@pytest.mark.parametrize("dependants", [0, 1, 2, 1000])
+@for_each("option", sorted(set(Option) - BEFORE_A_RULING))
+@for_each("green", [True, False])
+@for_each("dependants", [0, 1, 2, 1000])
 def test_every_option_says_something_whole(option: Option, green: bool, dependants: int) -> None:
     said = consequence(option.value, next_round=2, dependants=dependants, was_reviewed_green=green)
 
@@ -220,15 +221,15 @@ def test_every_option_says_something_whole(option: Option, green: bool, dependan
     assert (str(dependants) in said) is (dependants > 1)
 
 
-@pytest.mark.parametrize("option", sorted(BEFORE_A_RULING))
+@for_each("option", sorted(BEFORE_A_RULING))
 def test_a_hint_and_an_alert_say_something_whole(option: Option) -> None:
     said = consequence(option, next_round=2, dependants=7, was_reviewed_green=False)
     assert said.endswith(".")
     assert "7" not in said
 
 
-@pytest.mark.parametrize("option", sorted(set(Option) - BEFORE_A_RULING))
-@pytest.mark.parametrize("green", [True, False])
+@for_each("option", sorted(set(Option) - BEFORE_A_RULING))
+@for_each("green", [True, False])
 def test_only_what_ends_the_waiting_says_so(option: Option, green: bool) -> None:
     said = consequence(option, next_round=2, dependants=5, was_reviewed_green=green)
     ends = option is CANCEL or (option is CODER and green)
@@ -374,7 +375,7 @@ def test_the_rulings_may_come_from_a_queryset() -> None:
     assert ruling_lines(iter([RULING])) == ruling_lines([RULING])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "lines"),
     [
         ("one", ["   Ruling: one"]),
@@ -396,25 +397,23 @@ def test_a_text_of_several_lines_is_indented(text: str, lines: list[str]) -> Non
     assert body(text=text)[2:-1] == lines
 
 
-@pytest.mark.parametrize(
-    ("field", "label"), [("text", "Ruling"), ("rationale", "Why"), ("constraints", "Constraints")]
-)
-@pytest.mark.parametrize("empty", ["", " ", "\n", "\t\n "])
+@for_each(("field", "label"), [("text", "Ruling"), ("rationale", "Why"), ("constraints", "Constraints")])
+@for_each("empty", ["", " ", "\n", "\t\n "])
 def test_what_was_not_written_has_no_line(field: str, label: str, empty: str) -> None:
     assert not any(line.startswith(f"   {label}: ") for line in body(**{field: empty}))
 
 
-@pytest.mark.parametrize("severity", ["critical", "high", "medium", "low"])
+@for_each("severity", ["critical", "high", "medium", "low"])
 def test_the_severity_stands_in_capitals(severity: str) -> None:
     assert body(severity=severity)[0] == f"1. ISSUE-R1-001 ({severity.upper()}): A, uphold_reviewer"
 
 
-@pytest.mark.parametrize("option", Option)
+@for_each("option", Option)
 def test_every_option_has_its_line(option: Option) -> None:
     assert body(option=option.value)[0] == f"1. ISSUE-R1-001 (HIGH): {letter(option)}, {option.value}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "action"),
     [
         ({}, DO_A),  # no place known
@@ -439,7 +438,7 @@ def test_the_coder_is_told_what_to_do(changes: dict[str, Any], action: str) -> N
     assert action_for_coder(ruling(**changes)) == action
 
 
-@pytest.mark.parametrize("option", [REVIEWER, COMPROMISE, OTHER], ids=str)
+@for_each("option", [REVIEWER, COMPROMISE, OTHER], ids=str)
 def test_whoever_must_change_something_may_not_argue_again(option: Option) -> None:
     # DEC-2
     assert "Do not argue it again" in body(option=option.value)[-1]

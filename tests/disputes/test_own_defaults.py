@@ -5,10 +5,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from disputes.protocol.convergence import PRESETS
 from tasks.policy import SETTINGS, ProjectSettings, default_of
+from tests.cases import for_each
 
 CORE = Path(__file__).parents[2] / "disputes" / "protocol"
 MODULES = sorted(path.stem for path in CORE.glob("*.py") if path.stem != "__init__")
@@ -28,7 +27,7 @@ def default(item: "Field[Any]") -> Any:
     return item.default if item.default_factory is MISSING else item.default_factory()
 
 
-@pytest.mark.parametrize("name", sorted(parts()))
+@for_each("name", sorted(parts()))
 def test_a_rule_and_a_project_have_the_same_defaults(name: str) -> None:
     here = {item.name: default(item) for item in fields(parts()[name])}
     there = ProjectSettings()
@@ -38,7 +37,7 @@ def test_a_rule_and_a_project_have_the_same_defaults(name: str) -> None:
     assert here == {key: by_size.get(key, getattr(there, key)) for key in here}
 
 
-@pytest.mark.parametrize("key", ["stall_threshold", "divergence_threshold"])
+@for_each("key", ["stall_threshold", "divergence_threshold"])
 def test_the_help_of_a_threshold_names_the_presets(key: str) -> None:
     small, middle, large = (getattr(preset, key) for preset in PRESETS)
 

@@ -17,6 +17,7 @@ from disputes.protocol.responses import read_response
 from disputes.protocol.reviews import read_review
 from disputes.protocol.silence import judge_silence
 from tests.adversarial import FAMILIES
+from tests.cases import for_each
 
 Reader = Callable[[str], object]
 READERS: dict[str, Reader] = {
@@ -48,7 +49,7 @@ def calls(read: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.parametrize("reader", READERS)
+@for_each("reader", READERS)
 def test_a_reader_calls_no_more_than_the_length_allows(reader: str) -> None:
     read = READERS[reader]
     grown = {
@@ -59,12 +60,12 @@ def test_a_reader_calls_no_more_than_the_length_allows(reader: str) -> None:
     assert {name: pair for name, pair in grown.items() if pair[1] > (pair[0] + FIXED) * MOST} == {}
 
 
-@pytest.mark.parametrize("reader", READERS)
+@for_each("reader", READERS)
 def test_a_document_of_the_full_length_is_read(reader: str) -> None:
     assert READERS[reader]("a" * MAX_BYTES) is not None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "size"),
     [
         ("a" * (MAX_BYTES + 1), MAX_BYTES + 1),
@@ -73,7 +74,7 @@ def test_a_document_of_the_full_length_is_read(reader: str) -> None:
     ],
     ids=["one byte more", "bytes count, not letters", "a million lines"],
 )
-@pytest.mark.parametrize("reader", READERS)
+@for_each("reader", READERS)
 def test_a_larger_document_is_refused_with_its_size(reader: str, text: str, size: int) -> None:
     with pytest.raises(DocumentError, match=f"has {size} bytes; {MAX_BYTES} are the limit") as refusal:
         READERS[reader](text)
@@ -81,7 +82,7 @@ def test_a_larger_document_is_refused_with_its_size(reader: str, text: str, size
     assert refusal.value.code == "too_large"
 
 
-@pytest.mark.parametrize("name", SILENCES)
+@for_each("name", SILENCES)
 def test_silence_calls_no_more_than_the_findings_allow(name: str) -> None:
     def judged(number: int) -> int:
         findings, response, before = SILENCES[name](number)

@@ -1,6 +1,5 @@
 """How a document failed, what the next prompt says about it, and what several have in common."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from disputes.protocol.patterns import (
     vague_words,
 )
 from disputes.protocol.validation import Form
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 GOOD = CANONICAL[Form.PROPOSAL]
@@ -37,12 +37,12 @@ def test_our_own_example_shows_no_pattern() -> None:
 # --- Vague words ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("phrase", VAGUE)
+@for_each("phrase", VAGUE)
 def test_a_vague_word_is_found_in_any_case(phrase: str) -> None:
     assert vague_words(scan(f"It is {phrase.upper()}, so.")) == [phrase]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "maybe",
@@ -59,7 +59,7 @@ def test_part_of_a_word_or_an_example_is_not_vague(text: str) -> None:
     assert vague_words(scan(text)) == []
 
 
-@pytest.mark.parametrize(("count", "abstract"), [(5, False), (6, True)])
+@for_each(("count", "abstract"), [(5, False), (6, True)])
 def test_more_than_five_vague_words_in_a_section_are_abstract(count: int, abstract: bool) -> None:
     text = HEAD + TWO + "The limit may change. " * count
 
@@ -76,9 +76,7 @@ def test_vague_words_are_counted_for_each_gap() -> None:
 # --- The other patterns -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "heading", ["## Gap Resolution: GAP-AUTH-001", "**Confidence:** HIGH", "### Trade-offs"]
-)
+@for_each("heading", ["## Gap Resolution: GAP-AUTH-001", "**Confidence:** HIGH", "### Trade-offs"])
 def test_a_required_heading_that_is_absent(heading: str) -> None:
     (first, *_) = patterns_in((HEAD + TWO).replace(heading, "Text."), DUE)
 
@@ -86,7 +84,7 @@ def test_a_required_heading_that_is_absent(heading: str) -> None:
     assert heading.split(":")[0] in first.evidence
 
 
-@pytest.mark.parametrize(("examples", "narrow"), [("", True), ("```\none\n```\n", True), (TWO, False)])
+@for_each(("examples", "narrow"), [("", True), ("```\none\n```\n", True), (TWO, False)])
 def test_fewer_than_two_examples_are_narrow(examples: str, narrow: bool) -> None:
     assert (Pattern.NARROW_EXAMPLES in shown(HEAD + examples)) is narrow
 
@@ -137,7 +135,7 @@ def test_any_document_is_looked_at(pieces: list[str]) -> None:
     assert len({each.pattern for each in seen}) == len(seen)
 
 
-@pytest.mark.parametrize("piece", ["may ", "it depends ", "as  ", "if applicable"])
+@for_each("piece", ["may ", "it depends ", "as  ", "if applicable"])
 def test_time_grows_with_the_size_of_the_document(piece: str) -> None:
     def look(text: str) -> object:
         return patterns_in(HEAD + text, DUE)
@@ -150,7 +148,7 @@ def test_time_grows_with_the_size_of_the_document(piece: str) -> None:
 A, N = frozenset({Pattern.ABSTRACT_OUTPUT}), frozenset({Pattern.NARROW_EXAMPLES})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("attempts", "cause"),
     [
         ([], None),

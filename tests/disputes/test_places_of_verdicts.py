@@ -1,8 +1,7 @@
 """Where a review states its verdict and what that covers; when its text overrides the word."""
 
-import pytest
-
 from disputes.protocol.reviews import Verdict, read_review
+from tests.cases import for_each
 
 A, C, N = Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NEEDS_REVISION
 PLACES = [
@@ -36,8 +35,8 @@ WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("words", "verdict"), WORDS)
+@for_each("place", PLACES)
+@for_each(("words", "verdict"), WORDS)
 def test_a_verdict_is_read_in_every_place(place: str, words: str, verdict: Verdict) -> None:
     assert read_review(place.format(words)).verdict is verdict
 
@@ -60,7 +59,7 @@ def test_each_gap_has_its_own_verdict_and_the_worst_is_the_review_s() -> None:
     assert (read.verdict, read.raw_verdict) == (N, "NEEDS WORK")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "scope"),
     [
         ("# Review: GAP-PAY-001\n\n## Verdict: APPROVED", "GAP-PAY-001"),
@@ -74,7 +73,7 @@ def test_a_verdict_covers_the_gap_that_the_review_is_about(text: str, scope: str
     assert [each.scope for each in read_review(text).verdicts] == [scope]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "**Recommendation:** Accept the flag as optional.",  # advice
@@ -112,13 +111,13 @@ OVERRIDES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "verdict"), OVERRIDES)
-@pytest.mark.parametrize("word", ["## Verdict: APPROVED", "**Recommendation:** ACCEPT"])
+@for_each(("text", "verdict"), OVERRIDES)
+@for_each("word", ["## Verdict: APPROVED", "**Recommendation:** ACCEPT"])
 def test_the_text_overrides_a_plain_approval(text: str, verdict: Verdict, word: str) -> None:
     assert read_review(text.format(word)).verdict is verdict
 
 
-@pytest.mark.parametrize(("text", "verdict"), OVERRIDES)
+@for_each(("text", "verdict"), OVERRIDES)
 def test_the_text_never_betters_a_refusal(text: str, verdict: Verdict) -> None:
     assert read_review(text.format("## Verdict: NEEDS_REVISION")).verdict is N
 

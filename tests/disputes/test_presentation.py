@@ -3,10 +3,9 @@
 import re
 from typing import Any
 
-import pytest
-
 from disputes.protocol.options import Kind, Option
 from disputes.protocol.presentation import CRITICAL_NOTE, IMPLICIT_NOTE, Offer, Presented, present
+from tests.cases import for_each
 
 A = Offer(Option.UPHOLD_REVIEWER, "A", "Reviewer", "Slower for files.", consequence="Round 7: it is built.")
 B = Offer(Option.UPHOLD_CODER, "B", "Coder", "A dead server is hammered.", consequence="It lands.")
@@ -118,7 +117,7 @@ def test_an_implicit_conflict_says_that_nobody_disagreed_aloud() -> None:
     assert "- No reference in round 5." in shown
 
 
-@pytest.mark.parametrize("label", ["impact", "rationale", "alternative"])
+@for_each("label", ["impact", "rationale", "alternative"])
 def test_a_text_of_several_lines_is_quoted_below_its_label(label: str) -> None:
     shown = lines(**{label: "One.\nTwo."})
     at = shown.index("> One.")
@@ -126,7 +125,7 @@ def test_a_text_of_several_lines_is_quoted_below_its_label(label: str) -> None:
     assert shown[at + 1] == "> Two."
 
 
-@pytest.mark.parametrize("label", ["impact", "rationale", "alternative"])
+@for_each("label", ["impact", "rationale", "alternative"])
 def test_what_nobody_said_has_no_label(label: str) -> None:
     words = {"impact": "Impact if ignored", "rationale": "Rationale", "alternative": "Alternative"}[label]
     assert not any(words in line for line in lines(**{label: "  \n"}))
@@ -144,7 +143,7 @@ def test_a_hint_at_silence_shows_what_was_asked_and_what_speaks_for_it() -> None
     assert "| 1 | Ask to address |" in shown
 
 
-@pytest.mark.parametrize("kind", [Kind.HANDS, Kind.ALERT])
+@for_each("kind", [Kind.HANDS, Kind.ALERT])
 def test_other_cards_tell_what_happened_and_what_may_be_chosen(kind: Kind) -> None:
     retry = Offer(Option.RETRY, "1", "Instruct and retry", consequence="It starts again.")
     shown = lines(kind=kind, coder="The vault is closed.", offers=(retry,))
@@ -155,7 +154,7 @@ def test_other_cards_tell_what_happened_and_what_may_be_chosen(kind: Kind) -> No
     assert not any("Position" in line for line in shown)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         "reviewer",

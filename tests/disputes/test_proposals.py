@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from disputes.protocol.documents import MAX_BYTES, DocumentError
 from disputes.protocol.proposals import read_proposal
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 DOCUMENT = """\
@@ -91,7 +92,7 @@ HEADINGS = [
 ]
 
 
-@pytest.mark.parametrize("heading", HEADINGS)
+@for_each("heading", HEADINGS)
 def test_a_resolution_is_written_in_many_ways(heading: str) -> None:
     # VAL-3, ANS-1
     proposal = read_proposal(f"{heading}\n\nA session ends.\n")
@@ -100,7 +101,7 @@ def test_a_resolution_is_written_in_many_ways(heading: str) -> None:
     assert proposal.addressed == ("GAP-AUTH-001",)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "heading",
     [
         "## New Gaps Introduced: GAP-AUTH-001",
@@ -157,7 +158,7 @@ def test_the_first_of_two_sections_of_a_gap_counts() -> None:
     assert sections(text) == {"GAP-AUTH-001": "First."}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "confidence"),
     [
         ("**Confidence:** HIGH", "HIGH"),
@@ -179,7 +180,7 @@ def test_the_confidence_line_is_found(line: str, confidence: str | None) -> None
     assert read_proposal(f"## Gap Resolution: GAP-AUTH-001\n\n{line}\n").confidence == confidence
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "### Trade-offs",
@@ -193,12 +194,12 @@ def test_trade_offs_are_found_in_a_heading_or_a_label(line: str) -> None:
     assert read_proposal(f"{line}\n").has_trade_offs
 
 
-@pytest.mark.parametrize("line", ["We weighed trade-offs.", "```\n### Trade-offs\n```", "> ### Trade-offs"])
+@for_each("line", ["We weighed trade-offs.", "```\n### Trade-offs\n```", "> ### Trade-offs"])
 def test_a_word_in_the_text_is_no_section_of_trade_offs(line: str) -> None:
     assert not read_proposal(f"{line}\n").has_trade_offs
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "announced", "present"),
     [
         ("### New Gaps Introduced\n\n- GAP-AUTH-003\n\n### Next\n\nGAP-AUTH-004\n", {"GAP-AUTH-003"}, True),
@@ -221,7 +222,7 @@ def test_gaps_that_the_document_introduces_are_announced(
     assert (proposal.announced, proposal.has_new_gaps) == (announced, present)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("below", "examples"),
     [
         ("No example.", 0),
@@ -261,7 +262,7 @@ def test_any_document_is_read(pieces: list[str]) -> None:
     assert proposal.announced <= set(proposal.mentioned)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "piece", ["## Gap Resolution: GAP-AUTH-001\n", "# GAP-AUTH-001 ", "**a ", "- ", "|  ", " ", "Confidence "]
 )
 def test_time_grows_with_the_size_of_the_document(piece: str) -> None:

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from disputes.protocol.rates import (
     HYPOTHESES,
     RATE_OPTIONS,
@@ -21,6 +19,7 @@ from disputes.protocol.rates import (
 from disputes.protocol.settings import part_of
 from tasks.policy import ProjectSettings
 from tasks.states import Severity
+from tests.cases import for_each
 
 DEFAULTS = RateSettings()
 CRITICAL, HIGH, MEDIUM, LOW = Severity
@@ -124,7 +123,7 @@ def test_one_disagreement_on_the_only_finding_is_no_warning() -> None:
     assert rules(rated((CRITICAL, 2, 2))) == ["RL-2"]
 
 
-@pytest.mark.parametrize("severity", [MEDIUM, LOW, None])
+@for_each("severity", [MEDIUM, LOW, None])
 def test_what_is_not_grave_counts_on_neither_side_of_the_share(severity: Severity | None) -> None:
     """No share can exceed 100 %; SEV-9: a finding without severity is not grave"""
     assert tally(2, findings((HIGH, 2, 1), (severity, 3, 3))) == Tally(2, 4, 1, 2)

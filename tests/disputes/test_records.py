@@ -21,6 +21,7 @@ from disputes.protocol.quotes import inert, one_line, quoted, readable, unquoted
 from disputes.protocol.records import DecisionEntry, DisputeEntry, Side, decisions_record, dispute_record
 from disputes.records import decisions_text, disputes_text
 from tasks.models import Project, Task
+from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task
 
 HOSTILE = (
@@ -79,9 +80,7 @@ def test_a_blank_text_is_no_quote() -> None:
     assert quoted(" \n\t\n", 100) == []
 
 
-@pytest.mark.parametrize(
-    "text", ["a <b> & </b>", "&lt;b>", "&amp;lt;", "List<String>", "1 < 2", "<!--", "<?x"]
-)
+@for_each("text", ["a <b> & </b>", "&lt;b>", "&amp;lt;", "List<String>", "1 < 2", "<!--", "<?x"])
 def test_inert_text_holds_no_tag_and_can_be_read_back(text: str) -> None:
     assert not re.search(r"<[A-Za-z/!?]", inert(text))
     assert readable(inert(text)) == text
@@ -141,7 +140,7 @@ def test_a_resolved_dispute_reads_as_in_the_design() -> None:
     assert "AWAITING" not in text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("option", "word"),
     [
         ("uphold_reviewer", "REVIEWER"), ("uphold_coder", "CODER"), ("compromise", "COMPROMISE"),
@@ -258,7 +257,7 @@ def test_a_project_without_decisions_says_so() -> None:
     assert decisions_record([]) == "# Decisions\n\nNone.\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("option", "words"),
     [
         ("uphold_reviewer", "A (Reviewer)"), ("uphold_coder", "B (Engineer)"),
@@ -269,7 +268,7 @@ def test_the_option_has_its_letter(option: str, words: str) -> None:
     assert f"- **Chosen Option:** {words}\n" in decisions_record([decision(option=option)])
 
 
-@pytest.mark.parametrize("action", records.FOR_GAP)
+@for_each("action", records.FOR_GAP)
 def test_the_task_is_told_what_the_ruling_did(action: str) -> None:
     assert f"- For Gap: {records.FOR_GAP[action].format(task='web-1')}\n" in decisions_record(
         [decision(action=action)]

@@ -17,6 +17,7 @@ from disputes.protocol.responses import (
     ReadResponse,
     read_response,
 )
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 BLOCK = """\
@@ -160,14 +161,14 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), ANSWERS, ids=repr)
+@for_each(("text", "expected"), ANSWERS, ids=repr)
 def test_an_answer_is_read_in_its_shape(text: str, expected: tuple[str, str]) -> None:
     answer = answered(text)
 
     assert (answer.code, answer.kind.value, answer.text) == ("ISSUE-R1-001", *expected)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "| ISSUE-R1-001 | not addressed | no time |",
@@ -180,8 +181,8 @@ def test_what_is_not_addressed_is_not_called_so(text: str) -> None:
     assert answered(text).kind is not AnswerKind.ADDRESSED
 
 
-@pytest.mark.parametrize(("word", "kind"), ANSWER_WORDS.items(), ids=str)
-@pytest.mark.parametrize("write", [str, str.upper, str.title])
+@for_each(("word", "kind"), ANSWER_WORDS.items(), ids=str)
+@for_each("write", [str, str.upper, str.title])
 def test_every_word_of_an_answer_is_understood(
     word: str, kind: AnswerKind, write: Callable[[str], str]
 ) -> None:
@@ -190,7 +191,7 @@ def test_every_word_of_an_answer_is_understood(
     assert answered(text).kind is kind
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "See ISSUE-R1-001: fixed",
@@ -213,7 +214,7 @@ def test_what_only_mentions_a_finding_does_not_answer_it(text: str) -> None:
     assert read_response(text).answers == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "- a\n\n    ```\n    ISSUE-R1-001: fixed\n    ```",
@@ -228,7 +229,7 @@ def test_code_in_a_list_answers_nothing(text: str) -> None:
 RANGE = ["ISSUE-R1-013", "ISSUE-R1-014", "ISSUE-R1-015", "ISSUE-R1-016", "ISSUE-R1-017"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "codes"),
     [
         ("| R1-013 through R1-017 | addressed | all |", RANGE),
@@ -278,14 +279,14 @@ HEADINGS = [
 ]
 
 
-@pytest.mark.parametrize("heading", HEADINGS)
+@for_each("heading", HEADINGS)
 def test_a_heading_opens_a_block(heading: str) -> None:
     block = disagreement(f"{heading}\n\n{LABELLED}")
 
     assert (block.code, block.concern, block.rationale) == ("ISSUE-R1-001", "a", "b")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "    ## DISAGREE: ISSUE-R1-001",  # indented code
@@ -304,7 +305,7 @@ def test_what_is_no_heading_of_a_block_opens_none(text: str) -> None:
     assert (read.disagreements, read.answers) == ((), ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "part", "expected"),
     [
         ("**Rationale:** b\n**Reviewer Concern:** a", "rationale", "b"),  # any order
@@ -343,7 +344,7 @@ def test_a_part_goes_on_until_the_next_label(body: str, part: str, expected: str
     assert getattr(disagreement(f"## DISAGREE: ISSUE-R1-001\n{body}"), part) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("heading", "below", "ends"),
     [
         ("##", "## Next", True),  # the same level
@@ -372,7 +373,7 @@ def test_a_block_is_an_answer() -> None:
     )
 
 
-@pytest.mark.parametrize("word", ["addressed", "declined", "deferred", "whatever"])
+@for_each("word", ["addressed", "declined", "deferred", "whatever"])
 def test_a_block_counts_before_a_row(word: str) -> None:
     answer = answered(f"| ISSUE-R1-001 | {word} | x |\n\n{BLOCK}")
 
@@ -454,14 +455,14 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), FAULTS, ids=lambda value: repr(value)[:60])
+@for_each(("text", "expected"), FAULTS, ids=lambda value: repr(value)[:60])
 def test_a_malformed_response_is_refused_with_the_lines_at_fault(
     text: str, expected: list[tuple[int, str]]
 ) -> None:
     assert problems(text) == expected
 
 
-@pytest.mark.parametrize("before", range(0, 60, 7))
+@for_each("before", range(0, 60, 7))
 def test_the_line_is_the_one_of_the_heading(before: int) -> None:
     assert problems("text\n" * before + "## DISAGREE: ISSUE-R1-001\n**Rationale:** b") == [
         (before + 1, NO_CONCERN.format(ONE))
@@ -492,19 +493,19 @@ def test_the_structured_form_is_read() -> None:
     assert read.disagreements == (Disagreement("ISSUE-R1-001", "p", "r", "c", "a", 2),)
 
 
-@pytest.mark.parametrize("document", [{}, {"answers": []}, {"text": "- ISSUE-R1-001: fixed"}], ids=str)
+@for_each("document", [{}, {"answers": []}, {"text": "- ISSUE-R1-001: fixed"}], ids=str)
 def test_a_structure_without_answers_answers_nothing(document: dict[str, Any]) -> None:
     assert read_response(document).answers == ()
 
 
-@pytest.mark.parametrize(("word", "kind"), ANSWER_WORDS.items(), ids=str)
+@for_each(("word", "kind"), ANSWER_WORDS.items(), ids=str)
 def test_a_structured_answer_knows_the_same_words(word: str, kind: AnswerKind) -> None:
     (answer,) = read_response(structured({**DECLINED, "kind": word.upper()})).answers
 
     assert answer.kind is kind
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("missing", "position"),
     [((), "p"), (("position",), "t"), (("position", "text"), "r")],  # the next best words
     ids=str,
@@ -555,7 +556,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("document", "expected"), MALFORMED, ids=lambda value: str(value)[:70])
+@for_each(("document", "expected"), MALFORMED, ids=lambda value: str(value)[:70])
 def test_a_malformed_structure_is_refused_with_every_fault(
     document: dict[str, Any], expected: list[tuple[int, str]]
 ) -> None:
@@ -568,7 +569,7 @@ def test_null_is_no_text() -> None:
     assert answer.text == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "document",
     [
         structured(DECLINED, DECLINED),  # two disagreements on one finding
@@ -725,7 +726,7 @@ LINEAR = {
 }
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@for_each("name", LINEAR)
 def test_the_work_grows_with_the_length(name: str) -> None:
     make, size = LINEAR[name]
 
@@ -735,7 +736,7 @@ def test_the_work_grows_with_the_length(name: str) -> None:
 QUOTED = "## DISAGREE: ISSUE-R1-001\n**Rationale:** b\n**Reviewer Concern:** a"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "size"),
     [
         (lambda n: "ISSUE-R1-001" + " " * n + "x", 1000),  # BULLET: blanks without a colon behind them

@@ -20,6 +20,7 @@ from disputes.protocol.reviews import (
 )
 from disputes.protocol.severity import SEVERITY_WORDS, read_severity
 from tasks.states import Severity, severity_rank
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 A, C, N = Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NEEDS_REVISION
@@ -156,12 +157,12 @@ STANDS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "verdict"), STANDS, ids=repr)
+@for_each(("text", "verdict"), STANDS, ids=repr)
 def test_a_verdict_is_found_where_it_is_stated(text: str, verdict: Verdict | None) -> None:
     assert read_review(text).verdict is verdict
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "raw"),
     [
         ("## Verdict: APPROVED with minor observation", "APPROVED with minor observation"),
@@ -248,21 +249,21 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "verdict"), WORDS, ids=repr)
+@for_each(("words", "verdict"), WORDS, ids=repr)
 def test_the_words_of_a_verdict_are_understood(words: str, verdict: Verdict | None) -> None:
     assert read_verdict(words) is verdict
 
 
-@pytest.mark.parametrize(("phrase", "verdict"), VERDICT_WORDS.items(), ids=str)
-@pytest.mark.parametrize("write", [str, str.upper, str.title, lambda phrase: phrase.replace(" ", "_")])
+@for_each(("phrase", "verdict"), VERDICT_WORDS.items(), ids=str)
+@for_each("write", [str, str.upper, str.title, lambda phrase: phrase.replace(" ", "_")])
 def test_every_phrase_is_understood_however_it_is_written(
     phrase: str, verdict: Verdict, write: Callable[[str], str]
 ) -> None:
     assert read_review(f"## Verdict: {write(phrase)}").verdict is verdict
 
 
-@pytest.mark.parametrize(("phrase", "verdict"), VERDICT_WORDS.items(), ids=str)
-@pytest.mark.parametrize("denial", ["not", "no"])
+@for_each(("phrase", "verdict"), VERDICT_WORDS.items(), ids=str)
+@for_each("denial", ["not", "no"])
 def test_a_denied_phrase_is_no_verdict(phrase: str, verdict: Verdict, denial: str) -> None:
     longer = [other for other in VERDICT_WORDS if other != phrase and f" {other} " in f" {phrase} "]
 
@@ -305,14 +306,14 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), SHAPES, ids=repr)
+@for_each(("text", "expected"), SHAPES, ids=repr)
 def test_a_finding_is_read_in_its_shape(text: str, expected: tuple[str, str, str | None]) -> None:
     found = one(text)
 
     assert (found.code, found.title, found.severity and found.severity.value) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "See ISSUE-R1-001: text",  # prose about one
@@ -339,7 +340,7 @@ def test_what_is_no_statement_is_no_finding(text: str) -> None:
     assert read_review(text).findings == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "#### ISSUE-R1-001: The sum is wrong - RESOLVED",  # a heading with its state
@@ -352,7 +353,7 @@ def test_a_finding_that_is_called_resolved_is_not_raised_again(text: str) -> Non
     assert read_review(text).findings == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "codes"),
     [
         # a number of four digits is no id
@@ -380,8 +381,8 @@ TAGS = [("MUST", "high"), ("SHOULD", "medium"), ("CRITICAL", "critical"), ("HIGH
         ("MEDIUM", "medium"), ("LOW", "low")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("tag", "severity"), TAGS)
-@pytest.mark.parametrize("form", ["[{}] text", "- [{}] text", "* [{}] text", "3. [{}] text", "**[{}]** text",
+@for_each(("tag", "severity"), TAGS)
+@for_each("form", ["[{}] text", "- [{}] text", "* [{}] text", "3. [{}] text", "**[{}]** text",
                                   "**[{}] text**", "- **[{}]** text", "[{}]text"])  # fmt: skip
 def test_a_tag_at_the_start_of_a_line_is_a_finding(form: str, tag: str, severity: str) -> None:
     found = one(form.format(tag))
@@ -390,7 +391,7 @@ def test_a_tag_at_the_start_of_a_line_is_a_finding(form: str, tag: str, severity
     assert found.code == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "text [MUST] more",  # not at the start
@@ -417,7 +418,7 @@ def test_tagged_lines_follow_each_other() -> None:
     assert found[1].text == "[SHOULD] b\nmore of b"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "location"),
     [
         ("[MUST] src/calls.py:41 retries at once", "src/calls.py:41"),  # ARB-1: path:line anywhere
@@ -433,7 +434,7 @@ def test_the_place_is_found_anywhere_in_the_line(text: str, location: str) -> No
     assert one(text).location == location
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "title", "severity"),
     [
         ("[MUST] It adds twice - see the loop", "It adds twice", "high"),
@@ -475,12 +476,12 @@ SEVERITIES = [
 ]
 
 
-@pytest.mark.parametrize(("words", "severity"), SEVERITIES, ids=repr)
+@for_each(("words", "severity"), SEVERITIES, ids=repr)
 def test_the_words_of_a_severity_are_understood(words: str, severity: Severity | None) -> None:
     assert read_severity(words) is severity
 
 
-@pytest.mark.parametrize(("word", "severity"), SEVERITY_WORDS.items(), ids=str)
+@for_each(("word", "severity"), SEVERITY_WORDS.items(), ids=str)
 def test_every_word_of_a_severity_is_understood_in_a_field(word: str, severity: Severity) -> None:
     assert one(f"### ISSUE-R1-001: text\n**Severity:** {word.upper()}").severity is severity
 
@@ -513,12 +514,12 @@ SECTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("heading", "severity"), SECTIONS, ids=repr)
+@for_each(("heading", "severity"), SECTIONS, ids=repr)
 def test_a_section_gives_its_findings_a_severity(heading: str, severity: str | None) -> None:
     assert severities(f"{heading}\n\n- **ISSUE-R1-001**: text") == [severity]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         # a section holds until the next one
@@ -552,9 +553,9 @@ DISAGREEING = [
 ]
 
 
-@pytest.mark.parametrize("one_word", Severity)
-@pytest.mark.parametrize("other_word", Severity)
-@pytest.mark.parametrize("form", [form for form, _ in DISAGREEING], ids=[name for _, name in DISAGREEING])
+@for_each("one_word", Severity)
+@for_each("other_word", Severity)
+@for_each("form", [form for form, _ in DISAGREEING], ids=[name for _, name in DISAGREEING])
 def test_where_severities_disagree_the_higher_one_counts(
     form: str, one_word: Severity, other_word: Severity
 ) -> None:
@@ -563,7 +564,7 @@ def test_where_severities_disagree_the_higher_one_counts(
     assert one(text).severity is max(one_word, other_word, key=severity_rank)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "raw"),
     [
         ("- **ISSUE-R1-001 (Major)**: text", "Major"),  # the word as written
@@ -579,7 +580,7 @@ def test_the_word_of_the_severity_is_kept(text: str, raw: str) -> None:
     assert one(text).raw_severity == raw
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "### ISSUE-R1-001: text\n**Severity:** HIGH\n\nThe loop never ends.",  # the usual way to write one
@@ -596,7 +597,7 @@ def test_a_severity_is_read_though_words_follow(text: str) -> None:
 # --- Fields -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("label", "field"),
     [
         ("Location", "location"),
@@ -615,16 +616,14 @@ def test_a_severity_is_read_though_words_follow(text: str) -> None:
         ("Required change", "suggestion"),
     ],
 )
-@pytest.mark.parametrize(
-    "form", ["- {}: word", "**{}:** word", "**{}**: word", "  - **{}:** word", "{}: word"]
-)
+@for_each("form", ["- {}: word", "**{}:** word", "**{}**: word", "  - **{}:** word", "{}: word"])
 def test_a_field_is_read_under_each_of_its_labels(label: str, field: str, form: str) -> None:
     found = one(f"- **ISSUE-R1-001**: text\n{form.format(label)}")
 
     assert getattr(found, field) == "word"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "suggestion"),
     [
         ("Suggestion: a\n  b", "a\nb"),  # it goes on below
@@ -646,7 +645,7 @@ def test_a_field_goes_on_until_the_next_one(body: str, suggestion: str) -> None:
     assert one(f"- **ISSUE-R1-001**: text\n{body}").suggestion == suggestion
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("after", "ends"),
     [
         ("### Other", True),  # any heading
@@ -691,7 +690,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("location", "expected"), PLACES, ids=lambda value: repr(value)[:40])
+@for_each(("location", "expected"), PLACES, ids=lambda value: repr(value)[:40])
 def test_a_place_is_a_path_and_a_line(location: str, expected: tuple[str, int | None]) -> None:
     assert place(location) == expected
 
@@ -723,7 +722,7 @@ def test_the_structured_form_is_read() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("document", "verdict"),
     [
         ({}, None),  # an empty one is no approval
@@ -783,7 +782,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("document", "problems"), MALFORMED, ids=lambda value: str(value)[:60])
+@for_each(("document", "problems"), MALFORMED, ids=lambda value: str(value)[:60])
 def test_a_malformed_structure_is_refused_with_every_fault(
     document: dict[str, Any], problems: list[tuple[int, str]]
 ) -> None:
@@ -794,8 +793,8 @@ def test_a_malformed_structure_is_refused_with_every_fault(
     assert [(problem.line, problem.reason) for problem in refusal.value.problems] == problems
 
 
-@pytest.mark.parametrize("key", ["code", "location", "impact", "suggestion", "text"])
-@pytest.mark.parametrize("nothing", ["", None, "absent"])
+@for_each("key", ["code", "location", "impact", "suggestion", "text"])
+@for_each("nothing", ["", None, "absent"])
 def test_what_a_structured_finding_does_not_say_is_empty(key: str, nothing: str | None) -> None:
     entry = HIGH_ONE if nothing == "absent" else {**HIGH_ONE, key: nothing}
     (found,) = read_review({"findings": [entry]}).findings
@@ -803,7 +802,7 @@ def test_what_a_structured_finding_does_not_say_is_empty(key: str, nothing: str 
     assert getattr(found, key) == ""
 
 
-@pytest.mark.parametrize(("key", "limit"), [("title", 500), ("code", 24)])
+@for_each(("key", "limit"), [("title", 500), ("code", 24)])
 def test_a_structured_field_fits_its_column(key: str, limit: int) -> None:
     (found,) = read_review({"findings": [{**HIGH_ONE, key: "X" * 999}]}).findings
 
@@ -964,14 +963,14 @@ LINEAR = {
 }
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@for_each("name", LINEAR)
 def test_the_work_grows_with_the_length(name: str) -> None:
     make, size = LINEAR[name]
 
     assert growth(read_review, make, size) < 24
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("make", "size"),
     [
         (lambda n: "[MUST] " + "a" * n, 700),  # the place is sought in the title from every letter on

@@ -13,6 +13,7 @@ from agents.models import new_token, token_hash
 from disputes import cases, rulings
 from disputes.models import Conflict, Dispute
 from tasks.models import Finding, Project
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_review,
@@ -122,10 +123,11 @@ def cast(lea: User, tom: User, vera: User, otto: User) -> dict[str, User | None]
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "who", "status"), CELLS)
+@for_each(("name", "who", "status"), CELLS)
 def test_each_page_opens_to_its_people_only(
-    client: Client, scene: Scene, cast: dict[str, User | None], name: str, who: str, status: int
+    scene: Scene, cast: dict[str, User | None], name: str, who: str, status: int
 ) -> None:
+    client = Client()
     if user := cast[who]:
         client.force_login(user)
     before = rows()
@@ -142,13 +144,13 @@ def test_each_page_opens_to_its_people_only(
         assert "Wait." not in reply.content.decode()
 
 
-@pytest.mark.parametrize("name", FORMS)
+@for_each("name", FORMS)
 def test_what_changes_something_is_never_a_get(client: Client, scene: Scene, lea: User, name: str) -> None:
     client.force_login(lea)
     assert client.get(address(name, scene)).status_code == 405
 
 
-@pytest.mark.parametrize("name", FORMS)
+@for_each("name", FORMS)
 def test_another_site_cannot_send_the_form(scene: Scene, lea: User, name: str) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(lea)
@@ -186,7 +188,7 @@ def token_of(who: str, scene: Scene, cast: dict[str, User | None]) -> str:
     return create_token(user, "laptop")[1] if user else ""
 
 
-@pytest.mark.parametrize(("verb", "who", "status"), REST_CELLS)
+@for_each(("verb", "who", "status"), REST_CELLS)
 def test_each_verb_takes_its_callers_only(
     scene: Scene, cast: dict[str, User | None], verb: str, who: str, status: int
 ) -> None:

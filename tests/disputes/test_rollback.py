@@ -25,6 +25,7 @@ from disputes.protocol.rollback import (
     offered,
     reapplied,
 )
+from tests.cases import for_each
 
 G = GapState
 INTERACTIVE, AUTO_RETRY, STRICT = (RollbackSettings(rollback_mode=mode) for mode in Mode)
@@ -60,7 +61,7 @@ def test_vector_41_the_first_is_silent_the_second_asks_with_an_analysis_the_thir
     assert third.ask
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "asks", "analyses"),
     [
         (INTERACTIVE, [True, True, True], [False, True, True]),
@@ -77,7 +78,7 @@ def test_a_mode_asks_and_analyses(settings: RollbackSettings, asks: list[bool], 
     assert [answer.analyse for answer in answers] == analyses
 
 
-@pytest.mark.parametrize(("settings", "done"), list(product([INTERACTIVE, AUTO_RETRY, STRICT], range(3))))
+@for_each(("settings", "done"), list(product([INTERACTIVE, AUTO_RETRY, STRICT], range(3))))
 def test_a_person_who_wants_it_is_not_asked_again(settings: RollbackSettings, done: int) -> None:
     answer = may_roll_back(replace(FAILED, trigger=Trigger.USER, of_round=done), settings)
 
@@ -105,7 +106,7 @@ def test_what_has_landed_is_not_rolled_back_but_reverted() -> None:
     assert "landed" in answer.why
 
 
-@pytest.mark.parametrize(("done", "allowed"), [(0, True), (6, True), (7, False), (8, False)])
+@for_each(("done", "allowed"), [(0, True), (6, True), (7, False), (8, False)])
 def test_seven_rollbacks_are_the_budget(done: int, allowed: bool) -> None:
     # RB-5
     answer = may_roll_back(replace(FAILED, of_session=done))
@@ -131,13 +132,13 @@ def test_after_the_second_one_there_are_five_more_options() -> None:
     assert len(ANALYSED) == 5
 
 
-@pytest.mark.parametrize("round_", [0, -1, 5])
+@for_each("round_", [0, -1, 5])
 def test_a_round_that_does_not_exist_is_refused(round_: int) -> None:
     with pytest.raises(ValueError, match="no round"):
         may_roll_back(replace(FAILED, round=round_))
 
 
-@pytest.mark.parametrize(("round_", "deep"), [(6, False), (5, False), (4, False), (3, True), (1, True)])
+@for_each(("round_", "deep"), [(6, False), (5, False), (4, False), (3, True), (1, True)])
 def test_three_rounds_back_are_offered_and_more_are_possible(round_: int, deep: bool) -> None:
     # RB-4
     answer = may_roll_back(Wanted(round_, 6, Trigger.USER))
@@ -146,9 +147,7 @@ def test_three_rounds_back_are_offered_and_more_are_possible(round_: int, deep: 
     assert (round_ in offered(6)) is not deep
 
 
-@pytest.mark.parametrize(
-    ("current", "rounds"), [(0, ()), (1, (1,)), (2, (2, 1)), (3, (3, 2, 1)), (9, (9, 8, 7))]
-)
+@for_each(("current", "rounds"), [(0, ()), (1, (1,)), (2, (2, 1)), (3, (3, 2, 1)), (9, (9, 8, 7))])
 def test_the_last_rounds_are_offered(current: int, rounds: tuple[int, ...]) -> None:
     assert offered(current) == rounds
 

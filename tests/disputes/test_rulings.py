@@ -23,6 +23,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Landing, Membership, Project, Section, Submission, Task
 from tasks.states import IllegalMove
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_project,
@@ -665,7 +666,7 @@ def test_of_an_undo_and_a_prompt_at_once_exactly_one_wins(ledger: Project, tom: 
 # --- What is refused --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         lambda conflict: Task.objects.update(title="Another title"),
@@ -731,7 +732,7 @@ def test_a_synthesis_goes_back_to_the_coder(ledger: Project, tom: User) -> None:
     assert (decision.letter, decision.expects_change) == ("C", True)
 
 
-@pytest.mark.parametrize("option", ["retry", "defer", "cancel", "", "A", "nonsense"])
+@for_each("option", ["retry", "defer", "cancel", "", "A", "nonsense"])
 def test_a_disagreement_offers_no_other_options(ledger: Project, tom: User, option: str) -> None:
     conflict = declined(ledger)
     refusal = refuse("unknown_option", lambda: rule(conflict, option, tom))
@@ -780,9 +781,7 @@ UNDONE: list[tuple[Callable[[Project], Conflict], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("scene", "option"), UNDONE, ids=[f"{scene.__name__}-{option}" for scene, option in UNDONE]
-)
+@for_each(("scene", "option"), UNDONE, ids=[f"{scene.__name__}-{option}" for scene, option in UNDONE])
 def test_undo_puts_the_task_back_where_it_was(
     ledger: Project, tom: User, scene: Callable[[Project], Conflict], option: str
 ) -> None:
@@ -923,8 +922,8 @@ def test_both_can_be_undone_in_either_order(ledger: Project, tom: User) -> None:
     assert Conflict.objects.filter(status="open").count() == 2
 
 
-@pytest.mark.parametrize("how", ["defer", "cancel", "finish"])
-@pytest.mark.parametrize("option", [A, B])
+@for_each("how", ["defer", "cancel", "finish"])
+@for_each("option", [A, B])
 def test_undo_does_not_take_back_what_others_did_since(
     ledger: Project, tom: User, lea: User, option: str, how: str
 ) -> None:
@@ -1231,7 +1230,7 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("option", "words"), WORDS)
+@for_each(("option", "words"), WORDS)
 def test_the_preview_is_what_the_prompt_gets(
     ledger: Project, tom: User, option: str, words: dict[str, Any]
 ) -> None:
@@ -1266,7 +1265,7 @@ def test_a_preview_writes_nothing(ledger: Project) -> None:
 # --- What the page says will happen -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "scene",
     [
         declined,
@@ -1307,10 +1306,8 @@ def test_a_button_names_the_round_and_who_goes_on_waiting(ledger: Project) -> No
 # --- Cards that ask for hands -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("scene", "status"), [(parked, "disputed"), (failed, "failed")], ids=["parked", "failed"]
-)
-@pytest.mark.parametrize(
+@for_each(("scene", "status"), [(parked, "disputed"), (failed, "failed")], ids=["parked", "failed"])
+@for_each(
     ("option", "goal", "kind"),
     [
         ("retry", "in_progress", "retry"),

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
-import pytest
-
 from disputes.protocol.sessions import ResponseTurn, ReviewTurn, Session, Turn, walk_session
 from disputes.protocol.suspicion import Watched
 from tasks.states import Severity
+from tests.cases import for_each
 
 A, B = "GAP-FLOW-001", "GAP-FLOW-002"
 HIGH, LOW, CRITICAL = Severity.HIGH, Severity.LOW, Severity.CRITICAL
@@ -107,7 +106,7 @@ def test_at_the_end_the_sweep_lists_what_nobody_answered_the_gravest_first() -> 
     ]
 
 
-@pytest.mark.parametrize("how", ["confirmed", "settled"])
+@for_each("how", ["confirmed", "settled"])
 def test_what_is_confirmed_or_settled_waits_for_no_answer(how: str) -> None:
     session = walk(review(finding(1)), review(round_=2, **{how: ONE}), document(A, round_=3))
 

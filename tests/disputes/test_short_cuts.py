@@ -1,17 +1,16 @@
 """Short cuts of the readers: what they pass over, or read at one look, is what the long way finds."""
 
-import pytest
-
 from disputes.protocol.documents import STATED, Line
 from disputes.protocol.fields import LINE_NUMBER, place
 from disputes.protocol.identifiers import first_gap, gaps_in
 from disputes.protocol.starts import BOLD_FIELDS, read_start
 from disputes.protocol.statuses import STATUS_STARTS, Status, status_of
 from disputes.protocol.verdict_words import ONLY_ALONE, STEMS, STEMS_ALONE, VERDICT_WORDS, verdict_alone
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize("before", ["", "  ", "- ", "    - ", "1. "])
-@pytest.mark.parametrize("behind", ["", " a", " a (HIGH)", "* a", " **b**", " - HIGH", " src/a.py:4"])
+@for_each("before", ["", "  ", "- ", "    - ", "1. "])
+@for_each("behind", ["", " a", " a (HIGH)", "* a", " **b**", " - HIGH", " src/a.py:4"])
 def test_a_part_in_bold_is_the_same_as_one_underlined(before: str, behind: str) -> None:
     for label in BOLD_FIELDS:
         for words in (label, label.title(), label.upper()):
@@ -22,14 +21,14 @@ def test_a_part_in_bold_is_the_same_as_one_underlined(before: str, behind: str) 
             assert bold == underlined
 
 
-@pytest.mark.parametrize("phrase", sorted(VERDICT_WORDS))
+@for_each("phrase", sorted(VERDICT_WORDS))
 def test_every_verdict_holds_a_stem(phrase: str) -> None:
     assert any(stem in phrase for stem in STEMS_ALONE)
     assert phrase in ONLY_ALONE or any(stem in phrase for stem in STEMS)
     assert verdict_alone(phrase.upper()) is VERDICT_WORDS[phrase]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "status"),
     [
         ("mostly done", Status.PARTIAL),
@@ -48,14 +47,12 @@ def test_a_status_is_known_by_its_first_letters(words: str, status: Status | Non
     assert status is None or not words.isascii() or words[:2] in STATUS_STARTS
 
 
-@pytest.mark.parametrize(
-    "text", ["src/a.py:12", "`src/a.py`:12", "src/a:1", "a: src/a.py", "at 12:30", "a.py"]
-)
+@for_each("text", ["src/a.py:12", "`src/a.py`:12", "src/a:1", "a: src/a.py", "at 12:30", "a.py"])
 def test_a_place_with_a_line_is_seen_at_once(text: str) -> None:
     assert place(text)[1] is None or LINE_NUMBER.search(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["", "GAP-", "xGAP-AB-001", "GAP-AB-0011 GAP-AB-001", "a GAP-AB-001, GAP-CD-002", "-GAP-AB-001"]
 )
 def test_the_first_gap_is_the_first_of_all(text: str) -> None:

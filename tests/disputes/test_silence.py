@@ -9,6 +9,7 @@ from disputes.protocol.responses import read_response
 from disputes.protocol.silence import Judgement, SilenceSettings, Suspicion, Watched, judge_silence
 from disputes.protocol.suspicion import round_level
 from tasks.states import Severity
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 HIGH, CRITICAL, MEDIUM = Severity.HIGH, Severity.CRITICAL, Severity.MEDIUM
@@ -88,7 +89,7 @@ def test_a_finding_that_is_settled_needs_no_answer() -> None:
     assert judge("Something else.", watched(is_settled=True)) == Judgement((), ())
 
 
-@pytest.mark.parametrize("severity", [MEDIUM, Severity.LOW, None])
+@for_each("severity", [MEDIUM, Severity.LOW, None])
 def test_only_grave_findings_are_watched(severity: Severity | None) -> None:
     judgement = judge("Something else.", watched(severity=severity))
 
@@ -129,7 +130,7 @@ def test_a_possible_match_keeps_its_level() -> None:
 # --- H2 and H3 --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rollbacks", "expected"),
     [
         (("ABSTRACT_OUTPUT", "SCOPE_DRIFT"), ("H1", "H2")),
@@ -157,7 +158,7 @@ def test_a_gap_declared_resolved_over_an_unanswered_finding_is_a_downgrade() -> 
     assert "the document declares GAP-FLOW-001 resolved" in found.evidence
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("solution", "check", "expected"),
     [
         ("The button is blue now.", True, [("H3",)]),  # it leaves the concern out
@@ -194,12 +195,12 @@ def test_a_claim_of_work_on_an_unchanged_section_is_flagged() -> None:
     assert (found.heuristics, found.confidence, found.level) == (("H4",), "medium", "log")
 
 
-@pytest.mark.parametrize("answer", ["deferred", "user decision", "accepted as is", "obsolete"])
+@for_each("answer", ["deferred", "user decision", "accepted as is", "obsolete"])
 def test_an_answer_that_claims_no_work_needs_no_change(answer: str) -> None:
     assert fired(f"{OLD}\n\n- ISSUE-R1-001: {answer}", PLACED, previous=OLD) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "check", "expected"),
     [
         ("There are colours.", True, [("H4",)]),
@@ -222,7 +223,7 @@ def test_a_section_that_is_gone_is_for_a_person_to_look_at() -> None:
     assert [(alert.level, alert.codes) for alert in judgement.alerts] == [("review", ("ISSUE-R1-001",))]
 
 
-@pytest.mark.parametrize(("touched", "expected"), [(False, [("H4",)]), (True, []), (None, [])])
+@for_each(("touched", "expected"), [(False, [("H4",)]), (True, []), (None, [])])
 def test_whether_a_place_changed_may_be_known_without_documents(
     touched: bool | None, expected: list[tuple[str, ...]]
 ) -> None:
@@ -297,7 +298,7 @@ LEVELS = [
 ]
 
 
-@pytest.mark.parametrize(("severity", "highs", "criticals", "expected"), LEVELS)
+@for_each(("severity", "highs", "criticals", "expected"), LEVELS)
 def test_the_level_goes_by_how_many_are_unanswered(
     severity: Severity, highs: int, criticals: int, expected: str
 ) -> None:
@@ -329,7 +330,7 @@ def test_a_concern_unanswered_in_three_rounds_is_systematic() -> None:
     assert "the same concern found no answer in rounds: 3, 4" in found.evidence
 
 
-@pytest.mark.parametrize("rounds", [(4,), (4, 4)])
+@for_each("rounds", [(4,), (4, 4)])
 def test_two_rounds_are_no_pattern_yet(rounds: tuple[int, ...]) -> None:
     assert judge("x", watched(severity=MEDIUM, silent_rounds=rounds)).flags == ()
     assert flag("x", watched(silent_rounds=rounds)).level == "log"
@@ -389,7 +390,7 @@ def test_a_long_quote_is_cut() -> None:
 LONG = "A sentence of a document of normal length. " * 60
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("document", "facts", "expected"),
     [
         ("- ISSUE-R1-002: fixed", {}, {"forgot? other findings are answered", "forgot? the output is short",
@@ -411,7 +412,7 @@ def test_signs_of_forgetting_and_of_avoiding_are_hints(
 # --- Work -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [
         lambda n: "## Limits\n\nwords of it\n" * n,

@@ -12,6 +12,7 @@ from disputes.protocol.reviews import read_review
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Submission, Task
+from tests.cases import for_each
 from tests.disputes.prompt_lines import told
 from tests.factories import create_submission, create_task
 
@@ -167,7 +168,7 @@ def test_a_round_that_was_taken_back_is_not_looked_at(task: Task, lea: User) -> 
     assert silences.look_for_silence(submission) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("findings", "found"),
     [
         ((HIGH,), ["log"]),
@@ -562,7 +563,7 @@ def test_to_ask_about_what_is_approved_takes_it_back_before_it_lands(task: Task,
     assert (stored.status, stored.accepted, stored.round) == ("in_progress", None, 3)
 
 
-@pytest.mark.parametrize("option", ["ask", "ask_disagree", "convert", "waive", "false_positive"])
+@for_each("option", ["ask", "ask_disagree", "convert", "waive", "false_positive"])
 def test_no_ruling_on_a_hint_moves_what_has_landed(task: Task, tom: User, option: str) -> None:
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
@@ -751,8 +752,8 @@ def test_a_ruling_on_what_was_converted_after_landing_is_recorded(task: Task, to
 # --- Taking back --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", ["ask", "ask_disagree", "convert", "waive", "false_positive"])
-@pytest.mark.parametrize("holds", [True, False], ids=["held", "shown"])
+@for_each("option", ["ask", "ask_disagree", "convert", "waive", "false_positive"])
+@for_each("holds", [True, False], ids=["held", "shown"])
 def test_undo_puts_a_ruling_on_a_hint_back(task: Task, tom: User, option: str, holds: bool) -> None:
     Project.objects.update(settings={"critical_block": 1 if holds else 2})
     rejected(fresh(task), CRITICAL)

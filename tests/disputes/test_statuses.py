@@ -1,9 +1,8 @@
 """What a reviewer says about earlier findings (FND-4): no finding is raised by it, and none is lost."""
 
-import pytest
-
 from disputes.protocol.reviews import read_review
 from disputes.protocol.statuses import Status, status_of
+from tests.cases import for_each
 
 R, P, U, D, W = Status.RESOLVED, Status.PARTIAL, Status.UNRESOLVED, Status.DEFERRED, Status.WITHDRAWN
 ONE = "ISSUE-R1-001"
@@ -15,7 +14,7 @@ def prior(text: str) -> list[tuple[str, Status]]:
     return [(each.code, each.status) for each in read_review(text).prior]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "status"),
     [
         ("RESOLVED", R), ("**RESOLVED**", R), ("Fixed in v2", R), ("FULLY ADDRESSED", R), ("Closed.", R),
@@ -56,17 +55,17 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), SHAPES, ids=[text for text, _ in SHAPES])
+@for_each(("text", "expected"), SHAPES, ids=[text for text, _ in SHAPES])
 def test_the_status_of_an_earlier_finding_is_read(text: str, expected: list[tuple[str, Status]]) -> None:
     assert prior(text) == expected
 
 
-@pytest.mark.parametrize("text", [text for text, _ in SHAPES])
+@for_each("text", [text for text, _ in SHAPES])
 def test_a_status_raises_nothing(text: str) -> None:
     assert read_review(text).findings == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         f"- **{ONE}**: The sum is wrong",
@@ -98,7 +97,7 @@ def test_a_verdict_about_an_earlier_finding_is_none_of_the_review() -> None:
     assert [each.raw for each in read_review(text).verdicts] == ["NEEDS_REVISION"]
 
 
-@pytest.mark.parametrize("text", [f"```\n- {ONE}: FIXED\n```", f"> - {ONE}: FIXED"])
+@for_each("text", [f"```\n- {ONE}: FIXED\n```", f"> - {ONE}: FIXED"])
 def test_an_example_is_no_status(text: str) -> None:
     # ID-3
     assert prior(text) == []

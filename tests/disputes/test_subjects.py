@@ -1,8 +1,7 @@
 """What a document is about: the gaps it proposes, was assigned, or declares resolved (SIL-6)."""
 
-import pytest
-
 from disputes.protocol.subjects import Subject, gap_texts, stated_text, subject_of
+from tests.cases import for_each
 
 ABOUT = [
     ("## Gap Resolution: GAP-FLOW-001\n\ntext", {"GAP-FLOW-001"}),
@@ -23,14 +22,12 @@ ABOUT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("document", "gaps"), ABOUT, ids=lambda value: value[:60] if isinstance(value, str) else None
-)
+@for_each(("document", "gaps"), ABOUT, ids=lambda value: value[:60] if isinstance(value, str) else None)
 def test_a_document_is_about_the_gaps_that_it_proposes_or_was_given(document: str, gaps: set[str]) -> None:
     assert subject_of(document).gaps == gaps
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("below", "resolved"),
     [
         ("**Status:** RESOLVED", True),
@@ -57,7 +54,7 @@ def test_another_gap_cannot_be_declared_resolved() -> None:
 ONE = frozenset({"GAP-FLOW-001"})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gaps", "gap", "candidates", "answers", "expected"),
     [
         (ONE, "GAP-FLOW-001", (), False, True),

@@ -4,6 +4,7 @@ import pytest
 
 from disputes.protocol.keywords import keywords
 from disputes.protocol.substance import Change, Comparison, Outline, judged
+from tests.cases import for_each
 from tests.disputes.test_documents import growth
 
 IMPACT = "Large uploads exhaust memory and the server crashes"
@@ -52,12 +53,12 @@ def test_an_unchanged_section_is_no_change() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("new", ["  Three   times.\t", "\n\nThree times.\n\n\n", "Three\u00a0times."])
+@for_each("new", ["  Three   times.\t", "\n\nThree times.\n\n\n", "Three\u00a0times."])
 def test_blanks_make_no_change(new: str) -> None:
     assert change("Retry Strategy", SPEC.replace("Three times.", new)).substance == "no"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "share", "expected"),
     [(2, 0.2, "partial"), (3, 0.3, "yes"), (0, 0.0, "partial"), (10, 1.0, "yes")],
 )
@@ -86,7 +87,7 @@ def test_removed_words_are_a_change_as_added_ones_are() -> None:
     assert change("Limits", SPEC, old=old).substance == "yes"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("location", "impact"),
     [("", IMPACT), ("   ", IMPACT), ("Nowhere at all", IMPACT), ("Limits", ""), ("Limits", "and the of")],
 )
@@ -146,7 +147,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("location", "title"), PLACES)
+@for_each(("location", "title"), PLACES)
 def test_a_location_names_a_section(location: str, title: str | None) -> None:
     outline = Outline(SPEC)
     found = outline.find(location)
@@ -163,7 +164,7 @@ def test_keywords_are_stems() -> None:
     assert keywords("Uploads exhausted") == keywords("upload exhausting")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "make",
     [
         lambda n: "# Limits\n" * n,

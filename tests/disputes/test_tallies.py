@@ -14,6 +14,7 @@ from disputes.models import Conflict, Dispute, Tally
 from disputes.models.insights import DAY, MARK
 from disputes.protocol.figures import Sums
 from tasks.models import Project
+from tests.cases import for_each
 from tests.disputes.ruled_work import create_day, create_ruling
 from tests.factories import create_project
 
@@ -117,8 +118,8 @@ def test_only_rulings_of_people_that_stand_are_counted(ledger: Project, tom: Use
     assert counted_in(7, ledger)["ruler"] == {str(kept.user_id): 1}
 
 
-@pytest.mark.parametrize("period", tallies.PERIODS)
-@pytest.mark.parametrize("is_counted", [True, False])
+@for_each("period", tallies.PERIODS)
+@for_each("is_counted", [True, False])
 def test_a_period_holds_its_days_and_today_whether_counted_before_or_not(
     year: Project, period: int, is_counted: bool
 ) -> None:

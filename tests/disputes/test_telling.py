@@ -12,6 +12,7 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.options import NOT_FOR_THE_CODER, Kind, offered
 from tasks.events import SYSTEM
 from tasks.models import Answer, Finding, Project, Rollback, Submission, Task
+from tests.cases import for_each
 from tests.disputes.prompt_lines import told as told_of_rulings
 from tests.disputes.prompt_lines import worded
 from tests.factories import (
@@ -221,7 +222,7 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "option"), CHOICES)
+@for_each(("kind", "option"), CHOICES)
 def test_the_coder_is_told_of_what_concerns_it_only(task: Task, tom: User, kind: str, option: str) -> None:
     origin = {"alert": "rate", "hands": "blocked"}.get(kind, "disagree")
     Task.objects.filter(pk=task.pk).update(status="disputed")

@@ -14,12 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from disputes.protocol.disagree import MALFORMED, MISSING_POSITION
 from disputes.protocol.kinds import AnswerKind
 from disputes.protocol.responses import ReadResponse, read_response
 from disputes.protocol.reviews import ReadReview, read_review
+from tests.cases import for_each
 
 ROUNDS = Path(__file__).resolve().parents[1] / "data/rounds"
 NAMES = sorted(folder.name for folder in ROUNDS.iterdir())
@@ -116,12 +115,12 @@ def labelled_disputes(name: str) -> set[tuple[str, frozenset[str]]]:
 # --- What is read -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_findings_of_an_unseen_review_are_those_a_person_finds(name: str) -> None:
     assert finding_misses(name) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_verdict_of_an_unseen_review_is_the_one_a_person_reads(name: str) -> None:
     label, verdict = labels(name)["review"], review_of(name).verdict
     if "known_miss" in label:
@@ -130,19 +129,19 @@ def test_the_verdict_of_an_unseen_review_is_the_one_a_person_reads(name: str) ->
         assert verdict == label["verdict"]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if labels(name)["review"]["prior"]])
+@for_each("name", [name for name in NAMES if labels(name)["review"]["prior"]])
 def test_an_unseen_review_says_of_earlier_findings_what_a_person_reads(name: str) -> None:
     assert prior_of(name) == {entry["code"]: entry["status"] for entry in labels(name)["review"]["prior"]}
 
 
-@pytest.mark.parametrize("name", ANSWERED_NAMES)
+@for_each("name", ANSWERED_NAMES)
 def test_an_unseen_response_answers_what_it_names_in_the_manner_it_says(name: str) -> None:
     """ANS-1: a mere mention, an example and silence are no answers."""
     assert answered(name) == labelled_answers(name)
     assert not {plain(code) for code in labels(name)["response"]["not_answered"]} & answered(name).keys()
 
 
-@pytest.mark.parametrize("name", ANSWERED_NAMES)
+@for_each("name", ANSWERED_NAMES)
 def test_an_unseen_response_disputes_what_a_person_says_it_disputes(name: str) -> None:
     assert disputed(name) == labelled_disputes(name)
 

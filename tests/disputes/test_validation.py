@@ -1,6 +1,5 @@
 """The gate: form, content, everything collected, tolerant of what a careful reader would take."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from disputes.protocol.validation import (
     validate_review,
     verdict_of,
 )
+from tests.cases import for_each
 
 T = FailureType
 KNOWN = {"GAP-AUTH-001", "GAP-AUTH-002"}
@@ -72,7 +72,7 @@ def warned(validation: Validation) -> list[FailureType]:
 # --- The table --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "tier", "blocks", "retriable"),
     [
         (T.FILE_MISSING, 1, True, True),
@@ -137,7 +137,7 @@ def test_a_file_that_is_not_there() -> None:
     assert (result.failure_type, result.retriable) == (T.FILE_MISSING, True)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\n", "\r\n", "\u00a0\n"])
+@for_each("text", ["", " ", "\n\t\n", "\r\n", "\u00a0\n"])
 def test_a_blank_file_is_empty(text: str) -> None:
     assert types(validate_proposal(text, KNOWN)) == [T.EMPTY_OUTPUT]
     assert types(validate_review(text, KNOWN)) == [T.EMPTY_OUTPUT]
@@ -150,7 +150,7 @@ def test_a_file_that_is_too_large_is_refused_with_its_size() -> None:
     assert types(validate_review(text, KNOWN)) == [T.WRONG_FORMAT]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gone", "kind"),
     [
         ("## Gap Resolution: GAP-AUTH-001", T.WRONG_FORMAT),
@@ -230,7 +230,7 @@ def test_a_user_may_ask_that_a_thin_section_is_tried_again() -> None:
     assert (result.failure_type, result.retriable) == (T.THIN_CONTENT, True)
 
 
-@pytest.mark.parametrize(("length", "thin"), [(199, True), (200, False)])
+@for_each(("length", "thin"), [(199, True), (200, False)])
 def test_two_hundred_characters_are_enough(length: int, thin: bool) -> None:
     text = f"**Confidence:** HIGH\n### Trade-offs\n## Gap Resolution: GAP-AUTH-001\n{'x' * length}\n"
 
@@ -269,7 +269,7 @@ def test_a_review_that_found_nothing_passes_and_alarms_nobody() -> None:
     assert (result.success, result.warnings) == (True, ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "heading",
     ["# Review: GAP-AUTH-001", "# Reviewer Round 3: GAP-AUTH-001", "## Review of GAP-AUTH-001",
      "# Reviewer Assessment", "## Review Summary", "# Reviewer Response - Round 003"],
@@ -285,7 +285,7 @@ def test_without_a_heading_it_is_no_review() -> None:
     assert types(result) == [T.WRONG_FORMAT]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "heading",
     [
         "## Critical Issues",
@@ -319,7 +319,7 @@ def test_a_review_need_not_name_a_gap_but_may_name_none_that_is_unknown() -> Non
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "## Review: GAP-AUTH-001\n\nThe limits are missing.\n\n## Verdict: NEEDS WORK\n",
@@ -333,7 +333,7 @@ def test_a_review_in_which_no_finding_can_be_read_is_an_alarm(text: str) -> None
     assert T.PARSER_ALARM in warned(validate_review(text, KNOWN))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "## Review: GAP-AUTH-001\n\n## Verdict: APPROVED\n",
@@ -410,7 +410,7 @@ def test_more_mandatory_findings_never_make_it_pass(mandatory: set[str]) -> None
 # --- Runs that failed -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("provider", [True, False])
+@for_each("provider", [True, False])
 def test_a_run_that_crashed_is_not_the_documents_fault(provider: bool) -> None:
     # VAL-9
     result = execution_error("exit 137", provider=provider)

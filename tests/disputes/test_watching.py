@@ -1,9 +1,8 @@
 """The findings of a review as silence watches them: with the gap that each is about (FND-5)."""
 
-import pytest
-
 from disputes.protocol.reviews import read_review
 from disputes.protocol.watching import watched_findings
+from tests.cases import for_each
 
 A, B = "GAP-FLOW-001", "GAP-FLOW-002"
 
@@ -12,7 +11,7 @@ def gaps(text: str, *proposed: str) -> list[str]:
     return [watched.gap for watched in watched_findings(read_review(text), proposed)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "proposed", "gap"),
     [
         (f"## Review: {A}\n\n- **ISSUE-R1-001**: x\n  - Gap: {B}", (A, B), B),  # the finding says so

@@ -1,8 +1,7 @@
 """Whole reviews in the manner of different reviewers: what is a finding in them, and what is not."""
 
-import pytest
-
 from disputes.protocol.reviews import read_review
+from tests.cases import for_each
 
 # Name, text, the findings as "line severity" in one letter (- for none), the verdict.
 REVIEWS: list[tuple[str, str, str, str]] = [
@@ -1395,7 +1394,7 @@ y
 ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "findings", "verdict"), [review[1:] for review in REVIEWS], ids=[review[0] for review in REVIEWS]
 )
 def test_a_whole_review_is_read_as_its_reader_would(text: str, findings: str, verdict: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from agents.models import Agent, Output, Run, Token
 from tasks.models import Project, Submission, Task
+from tests.cases import for_each
 from tests.end_to_end.installation import ROOT, wait_for
 from tests.end_to_end.loop import Loop, bare_remote, small_project, task_in
 
@@ -56,7 +57,7 @@ def test_the_examples_carry_a_task_into_review(loop: Loop, tmp_path: Path) -> No
     assert (run.tokens_in, run.tokens_out, str(run.cost)) == (1200, 80, "0.020000")
 
 
-@pytest.mark.parametrize("word", ["add_pull_agent", "mcp_server", "steroids-mcp", "STEROIDS_PULL_LEASE"])
+@for_each("word", ["add_pull_agent", "mcp_server", "steroids-mcp", "STEROIDS_PULL_LEASE"])
 def test_the_document_names_what_there_is(word: str) -> None:
     sources = [*ROOT.glob("agents/**/*.py"), ROOT / "docs" / "settings.md"]
     text = "".join(path.stem + path.read_text() for path in sources)

@@ -12,10 +12,11 @@ from disputes.models import Channel
 from disputes.telling import addresses, post
 from disputes.telling.courier import is_public, redacted
 from tasks.errors import Refused
+from tests.cases import for_each
 from tests.notifications.receiver import Receiver
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "public"),
     [
         ("93.184.216.34", True), ("2606:2800:220:1:248:1893:25c8:1946", True),
@@ -31,7 +32,7 @@ def test_it_knows_what_is_no_business_of_a_message(address: str, public: bool) -
     assert is_public(address) is public
 
 
-@pytest.mark.parametrize(
+@for_each(
     "act",
     [
         "open('/etc/passwd')",
@@ -81,7 +82,7 @@ def test_an_error_keeps_the_host_and_nothing_else_of_an_address() -> None:
 # --- Which addresses are taken at all -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     [
         "exec://ls", "dbus://", "gnome://", "syslog://", "rsyslog://example.org", "file:///etc/passwd",
@@ -97,7 +98,7 @@ def test_an_address_that_leads_elsewhere_is_refused(address: str) -> None:
         addresses.checked(Channel.Kind.PEOPLE, address)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     [
         "http://example.org/hook", "ftp://example.org", "https://", "https://u:p@example.org/", "https://x.org/#a",
@@ -109,7 +110,7 @@ def test_a_webhook_is_https_and_public(address: str) -> None:
         addresses.checked(Channel.Kind.WEBHOOK, address)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "service"),
     [
         ("mailtos://user:pass@example.org?to=team@example.org", "E-Mail"),

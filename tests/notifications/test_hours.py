@@ -3,10 +3,9 @@
 from datetime import UTC, datetime, time
 from typing import Any
 
-import pytest
-
 from disputes.models import Channel
 from disputes.telling.hours import due_at
+from tests.cases import for_each
 
 NIGHT = {"quiet_from": time(22), "quiet_until": time(7)}
 NOON = {"quiet_from": time(12), "quiet_until": time(13, 30)}
@@ -16,7 +15,7 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("channel", "now", "due"),
     [
         ({}, "2026-11-22T03:00", "2026-11-22T03:00"),
@@ -43,6 +42,6 @@ def test_a_message_is_due_when_the_channel_takes_it(channel: dict[str, Any], now
     assert due_at(Channel(**channel), at(now)) == at(due)
 
 
-@pytest.mark.parametrize("channel", [NIGHT, {"digest_at": time(8)}, NIGHT | {"digest_at": time(8)}])
+@for_each("channel", [NIGHT, {"digest_at": time(8)}, NIGHT | {"digest_at": time(8)}])
 def test_what_is_critical_waits_for_nothing(channel: dict[str, Any]) -> None:
     assert due_at(Channel(**channel), at("2026-11-22T23:00"), is_urgent=True) == at("2026-11-22T23:00")

@@ -12,6 +12,7 @@ from disputes.telling.subjects import subject_of
 from tasks.events import Actor
 from tasks.models import Event, Project
 from tasks.models.event import record
+from tests.cases import for_each
 from tests.notifications.conftest import open_card
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +26,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
+@for_each("text", HOSTILE, ids=lambda text: text[:12])
 def test_a_line_calls_nobody_links_nowhere_and_stays_one_line(text: str) -> None:
     told = line(text)
     assert len(told) <= LINE_MAX
@@ -35,7 +36,7 @@ def test_a_line_calls_nobody_links_nowhere_and_stays_one_line(text: str) -> None
     assert "](" not in told
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
+@for_each("text", HOSTILE, ids=lambda text: text[:12])
 def test_a_hostile_question_harms_neither_subject_nor_body(ledger: Project, text: str) -> None:
     open_card(ledger, text.replace("\0", "")[:500])  # PostgreSQL takes none
     message = message_of(subject_of(Event.objects.get(kind="conflict_opened")))

@@ -16,6 +16,7 @@ from disputes.models import Channel, Delivery
 from disputes.telling import fanout, sealing, signing
 from disputes.telling.topics import OF_A_PERSON, OF_A_PROJECT
 from tasks.models import Event, Project
+from tests.cases import for_each
 from tests.factories import create_project, create_user
 from tests.notifications.conftest import create_channel, open_card
 from tests.notifications.receiver import Receiver
@@ -131,7 +132,7 @@ def test_a_test_message_says_what_came_of_it(
     assert not Delivery.objects.exists()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "told"),
     [
         ({"address": "http://example.org/"}, "A webhook begins with https://."),

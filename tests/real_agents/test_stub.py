@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.cases import for_each
 from tests.end_to_end.installation import wait_for
 from tests.real_agents.scripts import LAST_WORDS, SCRIPTS, nothing, work
 from tests.real_agents.stub import FAULTS, STREAM_FAULTS, ModelStub, closed_address
@@ -123,7 +124,7 @@ def test_a_codex_model_without_a_shell_tool_is_given_code(stub: ModelStub) -> No
 PROBLEMS = [(wire.name, fault) for wire in WIRES for fault in FAULTS if fault in wire.problems("some-model")]
 
 
-@pytest.mark.parametrize(("name", "fault"), PROBLEMS)
+@for_each(("name", "fault"), PROBLEMS)
 def test_a_fault_is_answered_as_the_vendor_answers_it(name: str, fault: str) -> None:
     with ModelStub(fault=fault) as stub:
         status, headers, answer = ask(stub, PATHS[name], asking(name))
@@ -141,7 +142,7 @@ def test_a_fault_that_a_format_does_not_know_is_refused_and_not_passed_over() ->
     assert b"chat knows no bad_key" in answer
 
 
-@pytest.mark.parametrize("wire", WIRES, ids=NAMES)
+@for_each("wire", WIRES, ids=NAMES)
 def test_a_cut_stream_breaks_off_and_a_short_one_ends_properly_too_early(wire: Wire) -> None:
     with ModelStub(fault="cut") as stub, pytest.raises(http.client.IncompleteRead):
         ask(stub, PATHS[wire.name], asking(wire.name))
@@ -153,7 +154,7 @@ def test_a_cut_stream_breaks_off_and_a_short_one_ends_properly_too_early(wire: W
     assert 0 < len(short) < len(whole)
 
 
-@pytest.mark.parametrize("fault", ["hang", "mute"])
+@for_each("fault", ["hang", "mute"])
 def test_a_hanging_answer_ends_with_the_stub(fault: str) -> None:
     with ModelStub(fault=fault) as stub:
         connection = http.client.HTTPConnection(urlsplit(stub.url).netloc, timeout=30)
@@ -184,7 +185,7 @@ def test_who_takes_the_stub_for_a_proxy_is_noted(stub: ModelStub) -> None:
     assert [(one.method, one.status) for one in stub.seen] == [("CONNECT", 403)]
 
 
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+@for_each("name", sorted(SCRIPTS))
 def test_a_script_without_a_task_does_no_harm(name: str) -> None:
     if name != "never_ends":
         assert SCRIPTS[name]("Write me a poem.") == []

@@ -18,6 +18,7 @@ from rest_framework.test import APIClient
 from agents.api.throttling import RunThrottle
 from agents.models import Run, new_token, token_hash
 from tasks.models import Comment, Event, Project, Task
+from tests.cases import for_each
 from tests.factories import create_run, create_task, create_token
 
 pytestmark = pytest.mark.django_db
@@ -122,7 +123,7 @@ OF_THE_FRAMEWORK: dict[str, tuple[Call, int, str]] = {
 ALL_ERRORS = ERRORS | OF_THE_FRAMEWORK
 
 
-@pytest.mark.parametrize("name", ALL_ERRORS)
+@for_each("name", ALL_ERRORS)
 def test_every_error_is_json_in_our_shape(task: Task, client: APIClient, name: str) -> None:
     call, status, code = ALL_ERRORS[name]
     reply = call(client)
@@ -131,12 +132,12 @@ def test_every_error_is_json_in_our_shape(task: Task, client: APIClient, name: s
     assert (reply.status_code, error_of(reply)["code"]) == (status, code)
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@for_each("name", ERRORS)
 def test_an_error_says_what_to_do_next(task: Task, client: APIClient, name: str) -> None:
     assert error_of(ERRORS[name][0](client))["hint"]
 
 
-@pytest.mark.parametrize("name", OF_THE_FRAMEWORK)
+@for_each("name", OF_THE_FRAMEWORK)
 def test_the_frameworks_errors_say_what_to_do_next_too(task: Task, client: APIClient, name: str) -> None:
     assert error_of(OF_THE_FRAMEWORK[name][0](client))["hint"]
 
@@ -163,9 +164,7 @@ def test_nor_is_the_challenge_missing_for_a_dead_token(task: Task) -> None:
 NO_HANDLER = "Django's own page answers where a request never reaches a view of the API, or breaks one"
 
 
-@pytest.mark.parametrize(
-    "path", ["/api/v1/", "/api/v1/nothing/", "/api/v1/tasks/ledger-1/rebase/", "/api/v1/tasks/-/"]
-)
+@for_each("path", ["/api/v1/", "/api/v1/nothing/", "/api/v1/tasks/ledger-1/rebase/", "/api/v1/tasks/-/"])
 def test_an_unknown_address_is_json_too(task: Task, client: APIClient, path: str) -> None:
     reply = client.get(path)
     assert (reply.status_code, error_of(reply)["code"]) == (404, "not_found")
@@ -184,7 +183,7 @@ def test_a_body_above_a_mebibyte_is_refused(task: Task, client: APIClient) -> No
     assert reply.status_code in {400, 413}
 
 
-@pytest.mark.parametrize("opening", ["[", '{"body":'])
+@for_each("opening", ["[", '{"body":'])
 def test_json_nested_too_deep_is_a_fault_of_the_caller(task: Task, client: APIClient, opening: str) -> None:
     reply = raw(client, opening * 50_000)
     assert (reply.status_code, error_of(reply)["code"]) == (400, "parse_error")

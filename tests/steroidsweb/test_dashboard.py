@@ -18,6 +18,7 @@ from agents.jobs import LAST_TICK
 from agents.models import Output
 from disputes.models import Dispute
 from tasks.models import Event, Project, Section, Task
+from tests.cases import for_each
 from tests.factories import (
     create_host,
     create_project,
@@ -293,7 +294,7 @@ def rendered(source: str, **context: Any) -> str:
     return Template("{% load steroids %}" + source).render(Context(context))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("seconds", "words"),
     [(8, "8 s"), (12 * 60, "12 m"), (65 * 60, "1 h 05 m"), (49 * 3600, "2 d 1 h"), (-3, "0 s"), (None, "")],
 )

@@ -9,6 +9,7 @@ from django.test import Client
 
 from tasks.models import Event, Project
 from tasks.policy import SETTINGS, default_of
+from tests.cases import for_each
 from tests.factories import create_project
 from tests.steroidsweb.setting_inputs import setting_inputs
 
@@ -51,7 +52,7 @@ def shown(client: Client, ledger: Project, lea: User) -> str:
     return client.get(url(ledger)).content.decode()
 
 
-@pytest.mark.parametrize("key", SETTINGS)
+@for_each("key", SETTINGS)
 def test_every_key_has_a_field_with_its_help_and_its_default(shown: str, key: str) -> None:
     entry = SETTINGS[key]
 
@@ -84,7 +85,7 @@ def test_who_may_not_change_the_project_cannot(client: Client, ledger: Project, 
 # --- Changing -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "typed", "settings"),
     [
         ("rejections_max", "3", {"rejections_max": 3}),
@@ -117,6 +118,7 @@ def test_who_may_not_change_the_project_cannot(client: Client, ledger: Project, 
 def test_one_key_is_changed_in_its_field(
     client: Client, ledger: Project, lea: User, name: str, typed: Any, settings: dict[str, Any]
 ) -> None:
+    ledger.refresh_from_db()
     assert save(client, lea, ledger, **{name: typed}).status_code == 302
     assert stored(ledger) == settings
 
@@ -130,7 +132,7 @@ def test_a_box_without_its_tick_is_false(client: Client, ledger: Project, lea: U
     assert stored(ledger) == {"detect_commands": False}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     ["rejections_max", "undo_seconds", "on_failed", "max_rounds", "severity_weights_0", "model_ladder"],
 )
@@ -180,7 +182,7 @@ def test_a_new_project_takes_four_fields_and_the_defaults(client: Client) -> Non
 # --- Faults -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "typed", "fault"),
     [
         ("rejections_max", "0", "rejections_max is 0; it is between 1 and 10000."),

@@ -8,6 +8,7 @@ from django.test import Client
 
 from steroidsweb.security import DATA, PAGE
 from tasks.models import Project
+from tests.cases import for_each
 
 pytestmark = pytest.mark.django_db
 
@@ -18,9 +19,7 @@ def policy(response: Any) -> dict[str, str]:
     return {line.split(" ", 1)[0]: line.split(" ", 1)[1] for line in lines}
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/admin/login/", "/admin/", "/queue/", "/admin/nothing/", "/api/docs/"]
-)
+@for_each("path", ["/", "/admin/login/", "/admin/", "/queue/", "/admin/nothing/", "/api/docs/"])
 def test_a_page_takes_scripts_from_files_of_this_host_only(client: Client, lea: User, path: str) -> None:
     client.force_login(lea)
     found = policy(client.get(path))
@@ -52,7 +51,7 @@ def test_no_page_is_shown_in_a_frame(client: Client) -> None:
     assert policy(response)["frame-ancestors"] == "'none'"
 
 
-@pytest.mark.parametrize("method", ["put", "patch", "delete", "options", "trace"])
+@for_each("method", ["put", "patch", "delete", "options", "trace"])
 def test_a_page_takes_no_method_that_no_form_sends(client: Client, lea: User, method: str) -> None:
     client.force_login(lea)
     response = getattr(client, method)("/admin/tasks/task/")

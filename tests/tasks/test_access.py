@@ -8,6 +8,7 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from tasks.access import MAINTAIN, READ, RULE, may, projects_for, tasks_for
 from tasks.models import Membership, Project
+from tests.cases import for_each
 from tests.factories import create_project, create_task, create_user
 
 pytestmark = pytest.mark.django_db
@@ -58,21 +59,21 @@ def callers(ledger: Project, lea: User, tom: User, vera: User, otto: User) -> di
     }
 
 
-@pytest.mark.parametrize(("who", "what", "allowed"), CELLS)
+@for_each(("who", "what", "allowed"), CELLS)
 def test_each_of_the_cast_may_do_what_its_role_says(
     ledger: Project, callers: dict[str, Any], who: str, what: str, allowed: bool
 ) -> None:
     assert may(callers[who], ledger, SETS[what]) is allowed
 
 
-@pytest.mark.parametrize(("who", "what", "allowed"), CELLS)
+@for_each(("who", "what", "allowed"), CELLS)
 def test_lists_hold_what_may_be_done_and_no_more(
     ledger: Project, callers: dict[str, Any], who: str, what: str, allowed: bool
 ) -> None:
     assert (ledger in projects_for(callers[who], SETS[what])) is allowed
 
 
-@pytest.mark.parametrize(("who", "what", "allowed"), [cell for cell in CELLS if cell[:2] != ("run", "read")])
+@for_each(("who", "what", "allowed"), [cell for cell in CELLS if cell[:2] != ("run", "read")])
 def test_the_tasks_are_those_of_the_projects(
     ledger: Project, callers: dict[str, Any], who: str, what: str, allowed: bool
 ) -> None:

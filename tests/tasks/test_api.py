@@ -16,6 +16,7 @@ from disputes import cases
 from disputes.models import Conflict
 from tasks import api, idempotency
 from tasks.models import Dependency, Event, Landing, Project, Section, Task
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_project,
@@ -149,7 +150,7 @@ def test_tasks_stand_as_in_their_project(ledger: Project, vera: User) -> None:
     assert refs(client_of(vera)) == ["ledger-2", "ledger-3", "ledger-1"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("query", "found"),
     [
         ("?status=review", ["ledger-2"]),
@@ -268,7 +269,7 @@ def test_a_run_sees_its_own_task_only(ledger: Project, role: str) -> None:
     assert client.get(f"/api/v1/tasks/{other.ref}/").status_code == 404
 
 
-@pytest.mark.parametrize("ref", ["ledger-9", "ledger-99999999999999999999", "ledger", "-1", "atlas-1"])
+@for_each("ref", ["ledger-9", "ledger-99999999999999999999", "ledger", "-1", "atlas-1"])
 def test_a_name_that_is_none_is_not_found(ledger: Project, vera: User, ref: str) -> None:
     create_task(ledger, number=1)
     assert client_of(vera).get(f"/api/v1/tasks/{ref}/").status_code == 404
@@ -293,7 +294,7 @@ BY_HAND = [
 ]
 
 
-@pytest.mark.parametrize(("old", "wanted", "by", "new", "kind"), BY_HAND)
+@for_each(("old", "wanted", "by", "new", "kind"), BY_HAND)
 def test_a_person_moves_a_task(
     ledger: Project, lea: User, tom: User, old: str, wanted: str, by: str, new: str, kind: str
 ) -> None:
@@ -333,7 +334,7 @@ def test_cancelling_the_failed_task_starts_its_section_again(ledger: Project, le
     assert not Section.objects.get(pk=section.pk).is_stopped
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("by", "wanted", "allowed"),
     [
         ("tom", "deferred", True),
@@ -406,8 +407,8 @@ def test_a_deferred_dispute_resumes_as_one(ledger: Project, tom: User) -> None:
     assert task.status == "disputed"
 
 
-@pytest.mark.parametrize("role", ["coder", "reviewer", "verifier"])
-@pytest.mark.parametrize("status", ["deferred", "cancelled", "completed", "pending"])
+@for_each("role", ["coder", "reviewer", "verifier"])
+@for_each("status", ["deferred", "cancelled", "completed", "pending"])
 def test_a_run_moves_nothing(ledger: Project, role: str, status: str) -> None:
     task = create_task(ledger, number=1, status="in_progress")
     reply = client_of_run(task, role).post(
@@ -440,7 +441,7 @@ def test_some_statuses_are_reached_by_hand_ins_and_rulings_only(
     assert "cancelled, completed, deferred" in body["hint"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "wanted"),
     [
         ("completed", "deferred"),

@@ -12,6 +12,7 @@ from tasks.dependencies import blocked_by, recount, recount_dependants
 from tasks.events import Actor
 from tasks.models import Dependency, Project, Section, Task
 from tasks.states import Status
+from tests.cases import for_each
 from tests.factories import create_project, create_section, create_submission, create_task, sha
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +65,7 @@ def fresh(tasks: list[Task]) -> list[Task]:
 # --- Counting ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", sorted(set(Status) - {Status.CANCELLED, Status.COMPLETED}))
+@for_each("status", sorted(set(Status) - {Status.CANCELLED, Status.COMPLETED}))
 def test_an_unfinished_task_is_waited_for(project: Project, status: str) -> None:
     assert count(wait(create_task(project), create_task(project, status=status))) == 1
 

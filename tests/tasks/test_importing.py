@@ -12,6 +12,7 @@ from tasks.models import Dependency, Event, Section, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, Severity, Status
 from tasks.todo import TodoError
+from tests.cases import for_each
 from tests.factories import create_project, create_section, create_task
 
 FILE = """\
@@ -138,7 +139,7 @@ def test_numbers_go_on_where_the_project_stopped(ledger, actor):
     assert refs(import_todo(ledger, "## A\n- [ ] Do it", actor=actor).created) == ["ledger-42"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("marker", "status"),
     [
         (" ", "pending"),
@@ -417,7 +418,7 @@ def test_an_export_is_the_file_with_refs_and_statuses(ledger_file):
     assert "## Client\nafter: Server\n" in text
 
 
-@pytest.mark.parametrize("status", Status)
+@for_each("status", Status)
 def test_an_export_shows_every_status(ledger, status):
     create_task(ledger, title="Do it", status=status, finished_by="hand")
     assert f"- [{MEANINGS[status].marker}] Do it <!-- " in export_todo(ledger)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.ladder import ESCALATE, STEPS_MAX, BadLadder, place_of, read, step_for
+from tests.cases import for_each
 
 DESIGN = {"0-1": "small", "2-3": "mid", "4-5": "top", "6+": ESCALATE}
 
@@ -26,7 +27,7 @@ def ladders(draw: st.DrawFn) -> dict[str, str]:
     return dict(draw(st.permutations(steps)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("failures", "word"),
     [
         (0, "small"), (1, "small"), (2, "mid"), (3, "mid"), (4, "top"), (5, "top"),
@@ -44,7 +45,7 @@ def test_a_step_says_its_range_and_its_word() -> None:
     assert str(step_for(read(DESIGN), 3)) == "2-3: mid"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("failures", "place"),
     [(0, "step 1 of 3, 0-1: small"), (5, "step 3 of 3, 4-5: top"), (6, "past the last of 3 steps")],
 )
@@ -127,7 +128,7 @@ def test_whatever_is_written_is_a_whole_ladder_or_refused(steps: dict[str, str])
 ANYTHING: list[Any] = [None, 7, "0+", [], {}, {0: "small"}, {"0+": 3}, {"0+": ""}, {"0+": "x" * 121}]
 
 
-@pytest.mark.parametrize("written", ANYTHING, ids=lambda value: repr(value)[:30])
+@for_each("written", ANYTHING, ids=lambda value: repr(value)[:30])
 def test_what_is_no_ladder_is_refused_with_a_sentence(written: Any) -> None:
     with pytest.raises(BadLadder) as refusal:
         read(written)

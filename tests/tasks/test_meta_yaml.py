@@ -15,6 +15,7 @@ from tasks.events import SYSTEM
 from tasks.meta_yaml import Item, MetaComment, artifact_in, artifact_of, numbered, read_meta, write_meta
 from tasks.models import Comment, Event, Task
 from tasks.settings_file import FaultyFile
+from tests.cases import for_each
 from tests.factories import create_project, create_task
 
 ARTIFACT = "tests/247-trading-tests.md"
@@ -132,7 +133,7 @@ def test_any_text_is_read_or_refused_with_lines(text: str) -> None:
     assert all(line >= 1 for line in refused)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "line", "fault"),
     [
         ("- a\n", 1, "the file holds keys with values: `key: value`."),
@@ -159,7 +160,7 @@ def test_a_fault_names_its_line(text: str, line: int, fault: str) -> None:
     assert found[0][1].startswith(fault)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("old", "new", "line", "fault"),
     [
         ("id: c002", "id: 2", 15, "'2' is no id; c001 is one."),
@@ -185,7 +186,7 @@ def test_a_file_without_end_is_refused_at_once() -> None:
     assert faults("comments:\n" + "- {}\n" * 2001)[0][1] == "there are 2001 comments; 2000 are the most."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "artifact"),
     [
         ("tests/a.md::test_sum", "tests/a.md"),

@@ -34,6 +34,7 @@ from tasks.models import (
     Verification,
 )
 from tasks.states import MOVES, STARTABLE, IllegalMove, Status
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_project,
@@ -249,7 +250,7 @@ def assert_refused(write: Make, name: str = "") -> None:
         write()
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", REFUSED)
 def test_the_database_refuses(name: str) -> None:
     assert_refused(REFUSED[name](), name)
 
@@ -258,8 +259,8 @@ def test_every_constraint_of_the_rows_of_work_is_tried() -> None:
     assert set(REFUSED) == set(CONSTRAINTS)
 
 
-@pytest.mark.parametrize("column", ["sha", "base_sha"])
-@pytest.mark.parametrize("name", ["", "HEAD", "a" * 41, "a" * 63, "A" * 40, "g" * 40])
+@for_each("column", ["sha", "base_sha"])
+@for_each("name", ["", "HEAD", "a" * 41, "a" * 63, "A" * 40, "g" * 40])
 def test_a_submission_names_whole_commits_only(column: str, name: str) -> None:
     write = of(Submission, create_submission(create_task()), **{column: name})
     assert_refused(write, "submission_names_commits")
@@ -288,7 +289,7 @@ def test_a_landed_task_names_its_commit() -> None:
     of(Task, completed(), landed_sha=sha("a"), landed_at=timezone.now())()
 
 
-@pytest.mark.parametrize("by", ["hand", "import"])
+@for_each("by", ["hand", "import"])
 def test_a_task_may_be_completed_without_a_submission_where_somebody_says_so(by: str) -> None:
     of(Task, create_task(), status="completed", finished_by=by)()
 
@@ -317,7 +318,7 @@ def test_numbers_count_in_each_project_alone() -> None:
     assert create_task(create_project(), number=7).number == create_task(create_project(), number=7).number
 
 
-@pytest.mark.parametrize("status", ["landed", "conflict", "superseded", "stuck"])
+@for_each("status", ["landed", "conflict", "superseded", "stuck"])
 def test_a_submission_may_be_tried_again_once_its_landing_is_over(status: str) -> None:
     submission = create_submission(create_task())
     landing(submission, status=status)
@@ -350,9 +351,7 @@ def test_what_history_hangs_on_cannot_be_deleted() -> None:
             instance.delete()
 
 
-@pytest.mark.parametrize(
-    "data", [{"policy": {"critical": "ship"}}, {"colour": "red"}, {"rejections_max": "many"}]
-)
+@for_each("data", [{"policy": {"critical": "ship"}}, {"colour": "red"}, {"rejections_max": "many"}])
 def test_a_form_refuses_settings_that_no_project_may_have(data: dict[str, Any]) -> None:
     project = create_project(settings=data)
     with pytest.raises(ValidationError, match="settings"):
@@ -440,7 +439,7 @@ def test_every_verb_of_the_table_is_tried() -> None:
     assert set(VERBS) == set(MOVES)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@for_each("verb", VERBS)
 def test_a_verb_moves_the_row_and_writes_one_event(verb: str) -> None:
     source, goal, call = VERBS[verb]
     task = task_in(source, round=1)
@@ -452,7 +451,7 @@ def test_a_verb_moves_the_row_and_writes_one_event(verb: str) -> None:
     assert (task.status, task.version, task.status_at) == (goal, 1, moved["status_at"])
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@for_each("verb", VERBS)
 def test_the_event_names_the_round_that_begins(verb: str) -> None:
     source, _, call = VERBS[verb]
     task = task_in(source, round=4)
@@ -460,7 +459,7 @@ def test_the_event_names_the_round_that_begins(verb: str) -> None:
     assert Event.objects.get(task=task).data["round"] == row(task)["round"]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@for_each("verb", VERBS)
 def test_the_copy_in_hand_is_what_the_row_is(verb: str) -> None:
     source, _, call = VERBS[verb]
     task = task_in(source, round=1)
@@ -469,7 +468,7 @@ def test_the_copy_in_hand_is_what_the_row_is(verb: str) -> None:
     assert {name: getattr(task, name) for name in stored} == stored
 
 
-@pytest.mark.parametrize(("verb", "status"), WRONG)
+@for_each(("verb", "status"), WRONG)
 def test_an_illegal_move_leaves_no_event(verb: str, status: str) -> None:
     task = task_in(status, round=1)
     before = row(task)
@@ -480,7 +479,7 @@ def test_an_illegal_move_leaves_no_event(verb: str, status: str) -> None:
     assert (refusal.value.verb, refusal.value.status) == (verb, status)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@for_each("verb", VERBS)
 def test_of_two_copies_the_second_comes_too_late(verb: str) -> None:
     source, goal, call = VERBS[verb]
     task = task_in(source, round=1)
@@ -583,7 +582,7 @@ def test_a_move_rings_once_it_is_committed(
 # --- What each verb does besides --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("before", "after"), [(0, 1), (1, 1), (3, 3)])
+@for_each(("before", "after"), [(0, 1), (1, 1), (3, 3)])
 def test_start_begins_the_first_round_and_no_other(before: int, after: int) -> None:
     task = create_task(round=before, not_before=LATER)
     task.start()
@@ -609,7 +608,7 @@ def test_reject_begins_a_round_and_counts() -> None:
     assert (row(task)["round"], row(task)["rejections"]) == (3, 2)
 
 
-@pytest.mark.parametrize("verb", ["approve", "ship", "rule_accept"])
+@for_each("verb", ["approve", "ship", "rule_accept"])
 def test_what_is_accepted_is_to_be_landed(verb: str) -> None:
     source, _, call = VERBS[verb]
     task = create_task(status=source, round=1)
@@ -625,9 +624,7 @@ def test_approve_names_the_commit_in_its_event() -> None:
     assert Event.objects.get(task=task).data == {"round": 1, "sha": sha("c")}
 
 
-@pytest.mark.parametrize(
-    "verb", ["hold", "park", "clash", "rule_revise", "retry", "defer", "cancel", "finish", "rollback"]
-)
+@for_each("verb", ["hold", "park", "clash", "rule_revise", "retry", "defer", "cancel", "finish", "rollback"])
 def test_what_goes_another_way_is_not_landed(verb: str) -> None:
     source, _, call = VERBS[verb]
     task = task_in(source, round=1)
@@ -638,7 +635,7 @@ def test_what_goes_another_way_is_not_landed(verb: str) -> None:
     assert row(task)["accepted_id"] is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("on_failed", "stopped"),
     [("section", [True, False]), ("project", [True, True]), ("continue", [False, False])],
 )
@@ -715,7 +712,7 @@ def test_rule_accept_keeps_that_it_landed() -> None:
     assert (moved["accepted_id"], moved["round"]) == (submission.pk, 2)
 
 
-@pytest.mark.parametrize(("to", "round_"), [("in_progress", 6), ("pending", 5), ("review", 5)])
+@for_each(("to", "round_"), [("in_progress", 6), ("pending", 5), ("review", 5)])
 def test_retry_lets_the_counts_begin_anew(to: str, round_: int) -> None:
     begun = timezone.now()
     task = create_task(status="failed", round=5, rejections=15)
@@ -726,7 +723,7 @@ def test_retry_lets_the_counts_begin_anew(to: str, round_: int) -> None:
     assert moved["not_before"] == LATER
 
 
-@pytest.mark.parametrize("verb", ["retry", "cancel", "finish"])
+@for_each("verb", ["retry", "cancel", "finish"])
 def test_a_stopped_section_goes_on_once_nothing_in_it_is_failed(verb: str) -> None:
     section = create_section(is_stopped=True)
     elsewhere = create_section(is_stopped=True)
@@ -738,7 +735,7 @@ def test_a_stopped_section_goes_on_once_nothing_in_it_is_failed(verb: str) -> No
     assert Section.objects.get(pk=elsewhere.pk).is_stopped
 
 
-@pytest.mark.parametrize("status", ["completed", "disputed"])
+@for_each("status", ["completed", "disputed"])
 def test_landed_is_a_fact_and_no_move(status: str) -> None:
     task = completed()
     Task.objects.filter(pk=task.pk).update(status=status)
@@ -763,7 +760,7 @@ def test_a_task_lands_once() -> None:
     assert len(events(task)) == 1
 
 
-@pytest.mark.parametrize("status", sorted(set(Status) - {Status.COMPLETED, Status.DISPUTED}))
+@for_each("status", sorted(set(Status) - {Status.COMPLETED, Status.DISPUTED}))
 def test_a_task_that_went_another_way_does_not_land(status: str) -> None:
     task = task_in(status, round=1)
     with pytest.raises(StaleTask):
@@ -809,7 +806,7 @@ def test_finish_by_hand_says_so_and_lands_nothing() -> None:
     assert not Task.objects.to_land().exists()
 
 
-@pytest.mark.parametrize("severity", ["critical", "high"])
+@for_each("severity", ["critical", "high"])
 def test_a_task_with_an_undecided_serious_conflict_is_not_finished_by_hand(severity: str) -> None:
     """DEC-7"""
     task = create_task(status="in_progress", round=1)
@@ -831,7 +828,7 @@ def test_a_finished_task_may_be_taken_back() -> None:
     assert (moved["landed_sha"], moved["landed_at"]) == ("", None)
 
 
-@pytest.mark.parametrize("status", ["completed", "cancelled"])
+@for_each("status", ["completed", "cancelled"])
 def test_what_was_never_handed_in_begins_from_the_start(status: str) -> None:
     task = task_in(status)
     task.reopen(actor=ACTOR, note="Wanted after all.")
@@ -839,7 +836,7 @@ def test_what_was_never_handed_in_begins_from_the_start(status: str) -> None:
     assert (moved["status"], moved["round"], moved["finished_by"]) == ("pending", 0, "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("handed_in", "open_conflict", "to"),
     [(False, False, "pending"), (True, False, "in_progress"), (True, True, "disputed")],
 )
@@ -888,7 +885,7 @@ def test_only_new_work_waits_for_dependencies() -> None:
     assert set(found) == {"in_progress", "review"}
 
 
-@pytest.mark.parametrize("status", sorted(set(Status) - STARTABLE))
+@for_each("status", sorted(set(Status) - STARTABLE))
 def test_the_loop_passes_over_every_other_status(status: str) -> None:
     task_in(status)
     assert not Task.objects.startable().exists()
@@ -901,7 +898,7 @@ def test_the_loop_passes_over_stopped_sections_and_resting_tasks() -> None:
     assert list(Task.objects.startable()) == [rested]
 
 
-@pytest.mark.parametrize("verb", sorted(MOVES))
+@for_each("verb", sorted(MOVES))
 def test_can_asks_the_table_of_moves(verb: str) -> None:
     project = create_project()
     for status in Status:

@@ -11,6 +11,7 @@ from tasks.policy import SETTINGS, ProjectSettings, default_of
 from tasks.settings_export import write_settings
 from tasks.settings_file import OPTIONAL, PLACES, SIZE_MAX, AgentEntry, FaultyFile, read_settings, read_value
 from tasks.settings_schema import Ladders
+from tests.cases import for_each
 from tests.tasks.valid_settings import valid_settings
 
 SAMPLES = Path(__file__).parents[1] / "data" / "settings"
@@ -35,7 +36,7 @@ def faults(text: str, **base: Any) -> list[tuple[int, str]]:
 # --- The files of the designs -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "changed"),
     [
         (
@@ -105,7 +106,7 @@ agents:
 # --- What a file says ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "changed"),
     [
         ("", {}),
@@ -163,7 +164,7 @@ LADDER = "model_ladder:\n  dev:\n    0-1: small\n    {step}\n"
 AGENT = "agents:\n  - name: a\n    role: coder\n    {line}\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "line", "message"),
     [
         (
@@ -306,7 +307,7 @@ def test_a_fault_tells_the_name_of_the_file() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "base", "line"),
     [
         ("extend_by: 2\nmax_rounds: 20\n", {"hard_limit": 10}, 2),
@@ -359,9 +360,7 @@ def test_agents_survive_the_way_through_a_file(agents: list[dict[str, Any]]) -> 
     assert [entry.values for entry in read_settings(text).agents] == agents
 
 
-@pytest.mark.parametrize(
-    "command", ["", "make", "a: b", "yes", "- x", "# no", "a\nb\n", "'\"", "prüfe", "\x85 ", " x "]
-)
+@for_each("command", ["", "make", "a: b", "yes", "- x", "# no", "a\nb\n", "'\"", "prüfe", "\x85 ", " x "])
 def test_a_command_survives_whatever_it_holds(command: str) -> None:
     text = write_settings(ProjectSettings(build_command=command))
 
@@ -411,7 +410,7 @@ def test_a_ladder_is_read_alone() -> None:
     assert read_value(Ladders(), "dev:\n  0: a\n  1+: b", "model_ladder") == {"dev": {"0": "a", "1+": "b"}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "line"), [("dev:\n  0: a\n  2+: b", 3), ("dev: [", 1), ("dev:\n  0: a\n  0: b\n", 3), ("", 1)]
 )
 def test_a_fault_in_one_value_has_its_line(text: str, line: int) -> None:

@@ -25,6 +25,7 @@ from tasks.stages import (
     stage_named,
     stages_of,
 )
+from tests.cases import for_each
 from tests.tasks.valid_settings import stages
 
 FULL_NAMES = ["stories", "arch", "tests", "dev", "review", "qa"]
@@ -60,7 +61,7 @@ def test_neighbours_of_a_stage() -> None:
     assert next_stage(config, "elsewhere") is previous_stage(config, "elsewhere") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reason", "column"),
     [
         ("concurrency", "needs-concurrency-expert"),
@@ -106,7 +107,7 @@ def test_a_mapping_changes_the_stage_that_is_known_by_its_name() -> None:
     assert stage_named(settings(["docs"]), "docs") == Stage("docs", agent_type="docs-agent")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "fault"),
     [
         ("everything", "stages is 'everything'; a preset is one of simple, full."),

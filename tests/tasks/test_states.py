@@ -21,6 +21,7 @@ from tasks.states import (
     target,
     worst,
 )
+from tests.cases import for_each
 
 LETTERS = {
     "P": Status.PENDING,
@@ -90,12 +91,12 @@ def test_the_table_has_exactly_these_verbs() -> None:
     assert set(MOVES) == set(ROWS)
 
 
-@pytest.mark.parametrize(("verb", "source", "goal"), LEGAL, ids=name)
+@for_each(("verb", "source", "goal"), LEGAL, ids=name)
 def test_a_legal_move_leads_where_the_table_says(verb: str, source: Status, goal: Status) -> None:
     assert target(verb, source, goal) is goal
 
 
-@pytest.mark.parametrize(("verb", "status"), WRONG_SOURCE, ids=name)
+@for_each(("verb", "status"), WRONG_SOURCE, ids=name)
 def test_a_move_is_refused_from_every_other_status(verb: str, status: Status) -> None:
     with pytest.raises(IllegalMove) as refusal:
         target(verb, status)
@@ -103,13 +104,13 @@ def test_a_move_is_refused_from_every_other_status(verb: str, status: Status) ->
     assert (refusal.value.verb, refusal.value.status) == (verb, status)
 
 
-@pytest.mark.parametrize(("verb", "source", "goal"), WRONG_GOAL, ids=name)
+@for_each(("verb", "source", "goal"), WRONG_GOAL, ids=name)
 def test_a_move_leads_nowhere_else(verb: str, source: Status, goal: Status) -> None:
     with pytest.raises(ValueError, match=f"^{verb} does not lead to {goal}.$"):
         target(verb, source, goal)
 
 
-@pytest.mark.parametrize(("verb", "status"), WRONG_SOURCE, ids=name)
+@for_each(("verb", "status"), WRONG_SOURCE, ids=name)
 def test_naming_a_goal_makes_no_illegal_move_legal(verb: str, status: Status) -> None:
     goal = next(iter(MOVES[verb].targets))
 
@@ -117,14 +118,14 @@ def test_naming_a_goal_makes_no_illegal_move_legal(verb: str, status: Status) ->
         target(verb, status, goal)
 
 
-@pytest.mark.parametrize("verb", [verb for verb, _, to in TABLE if len(to) == 1])
+@for_each("verb", [verb for verb, _, to in TABLE if len(to) == 1])
 def test_a_move_with_one_goal_needs_not_name_it(verb: str) -> None:
     from_, to = ROWS[verb]
 
     assert {target(verb, LETTERS[letter]) for letter in from_} == {LETTERS[to]}
 
 
-@pytest.mark.parametrize("verb", [verb for verb, _, to in TABLE if len(to) > 1])
+@for_each("verb", [verb for verb, _, to in TABLE if len(to) > 1])
 def test_a_move_with_several_goals_must_name_one(verb: str) -> None:
     source = LETTERS[ROWS[verb][0][0]]
 
@@ -132,7 +133,7 @@ def test_a_move_with_several_goals_must_name_one(verb: str) -> None:
         target(verb, source)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "moved_to"),
     [
         ("D", "I"),  # any ruling on a disputed task
@@ -148,9 +149,7 @@ def test_a_ruling_can_be_undone_to_where_the_task_was(source: str, moved_to: str
     assert target("undo", LETTERS[moved_to], LETTERS[source]) is LETTERS[source]
 
 
-@pytest.mark.parametrize(
-    "verb", ["rule_revise", "rule_review", "rule_accept", "retry", "defer", "cancel", "hold"]
-)
+@for_each("verb", ["rule_revise", "rule_review", "rule_accept", "retry", "defer", "cancel", "hold"])
 def test_undo_starts_from_wherever_a_ruling_can_have_led(verb: str) -> None:
     assert MOVES[verb].targets <= MOVES["undo"].sources
 
@@ -164,7 +163,7 @@ def test_an_unknown_verb_is_a_mistake_in_the_program() -> None:
         target("obliterate", Status.PENDING)
 
 
-@pytest.mark.parametrize("status", ["", "done", "PENDING", "landed", "In progress"])
+@for_each("status", ["", "done", "PENDING", "landed", "In progress"])
 def test_an_unknown_status_is_refused_like_a_wrong_one(status: str) -> None:
     with pytest.raises(IllegalMove):
         target("start", status)
@@ -176,7 +175,7 @@ def test_a_status_may_be_given_as_it_stands_in_the_database() -> None:
     assert found is Status.IN_PROGRESS
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("verb", "status", "message"),
     [
         # one source
@@ -214,12 +213,12 @@ def reachable(start: Status, verbs: Iterable[str] = tuple(MOVES)) -> set[Status]
     return found
 
 
-@pytest.mark.parametrize("status", Status)
+@for_each("status", Status)
 def test_every_status_is_reachable_for_a_new_task(status: Status) -> None:
     assert status in reachable(Status.PENDING)
 
 
-@pytest.mark.parametrize(("start", "goal"), list(permutations(Status, 2)), ids=name)
+@for_each(("start", "goal"), list(permutations(Status, 2)), ids=name)
 def test_no_status_is_a_dead_end(start: Status, goal: Status) -> None:
     assert goal in reachable(start)
 
@@ -228,21 +227,19 @@ def test_a_task_is_completed_without_any_human() -> None:
     assert Status.COMPLETED in reachable(Status.PENDING, ["start", "submit", "bounce", "reject", "approve"])
 
 
-@pytest.mark.parametrize(
-    "verb", ["start", "submit", "bounce", "reject", "approve", "hold", "ship", "exhaust"]
-)
+@for_each("verb", ["start", "submit", "bounce", "reject", "approve", "hold", "ship", "exhaust"])
 def test_the_loop_moves_only_tasks_that_it_may_pick(verb: str) -> None:
     assert MOVES[verb].sources <= STARTABLE
 
 
-@pytest.mark.parametrize("status", [Status.DISPUTED, Status.FAILED, Status.DEFERRED, Status.CANCELLED])
+@for_each("status", [Status.DISPUTED, Status.FAILED, Status.DEFERRED, Status.CANCELLED])
 def test_the_loop_alone_never_takes_a_task_out_of_human_hands(status: Status) -> None:
     loop = ["start", "submit", "bounce", "reject", "approve", "hold", "ship", "park", "exhaust", "clash"]
 
     assert reachable(status, loop) == {status}
 
 
-@pytest.mark.parametrize("verb", list(MOVES))
+@for_each("verb", list(MOVES))
 def test_a_move_is_a_pair_of_sets_of_statuses(verb: str) -> None:
     move = MOVES[verb]
 
@@ -270,12 +267,12 @@ MARKED = [
 ]
 
 
-@pytest.mark.parametrize(("status", "marker", "label"), MARKED, ids=name)
+@for_each(("status", "marker", "label"), MARKED, ids=name)
 def test_a_status_has_its_marker_and_its_label(status: Status, marker: str, label: str) -> None:
     assert (MEANINGS[status].marker, MEANINGS[status].label) == (marker, label)
 
 
-@pytest.mark.parametrize(("status", "marker", "label"), MARKED, ids=name)
+@for_each(("status", "marker", "label"), MARKED, ids=name)
 def test_a_marker_means_its_status(status: Status, marker: str, label: str) -> None:
     assert MARKERS[marker] is status
 
@@ -285,13 +282,13 @@ def test_every_status_has_a_meaning_and_a_marker_of_its_own() -> None:
     assert len(MARKERS) == len(Status)
 
 
-@pytest.mark.parametrize("status", Status)
+@for_each("status", Status)
 def test_a_marker_is_one_character(status: Status) -> None:
     assert len(MEANINGS[status].marker) == 1
     assert MEANINGS[status].marker not in "[]"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "role"),
     [
         (Status.PENDING, "coder"),  # a first coder
@@ -329,14 +326,14 @@ def test_only_disputed_and_failed_tasks_wait_for_a_human() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("status", Status)
+@for_each("status", Status)
 def test_nothing_is_picked_that_is_finished_or_waits_for_a_human(status: Status) -> None:
     meaning = MEANINGS[status]
 
     assert not (meaning.pick and (meaning.finished or meaning.waits_for_human))
 
 
-@pytest.mark.parametrize("status", Status)
+@for_each("status", Status)
 def test_a_status_equals_its_word(status: Status) -> None:
     assert status == status.value
     assert f"{status}" == status.value
@@ -350,7 +347,7 @@ def test_a_meaning_cannot_be_changed() -> None:
 # --- Severity ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "rank"),
     [
         ("critical", 3),  # can't work
@@ -374,12 +371,12 @@ def test_severities_are_declared_from_the_highest_down() -> None:
     assert [severity_rank(severity) for severity in Severity] == [3, 2, 1, 0]
 
 
-@pytest.mark.parametrize(("one", "other"), list(product(Severity, repeat=2)), ids=name)
+@for_each(("one", "other"), list(product(Severity, repeat=2)), ids=name)
 def test_of_two_severities_the_higher_one_is_the_worst(one: Severity, other: Severity) -> None:
     assert worst([one, other]) is (one if severity_rank(one) >= severity_rank(other) else other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("severities", "expected"),
     [
         ([], Severity.MEDIUM),  # SEV-9: none counts as medium

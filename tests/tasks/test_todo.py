@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tasks import todo
 from tasks.states import MARKERS, Severity, Status
 from tasks.todo import Problem, TodoError, TodoFile, TodoSection, TodoTask, parse, render
+from tests.cases import for_each
 from tests.own_time import linear_time
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,7 +120,7 @@ def test_lines_are_known_but_do_not_count_in_comparisons():
     assert section == replace(section, line=99)
 
 
-@pytest.mark.parametrize(("marker", "status"), MARKERS.items())
+@for_each(("marker", "status"), MARKERS.items())
 def test_each_marker_is_read_and_written(marker, status):
     text = f"## A\n\n- [{marker}] Do it\n"
     assert only_task(text).status == status
@@ -182,14 +183,12 @@ def test_blank_lines_and_indents_inside_a_description_are_kept():
     assert render(parse(text)) == text
 
 
-@pytest.mark.parametrize(
-    "line", ["- [docs](https://example.org)", "- [1]: note", "* [a][b]", "# One", "  ## in"]
-)
+@for_each("line", ["- [docs](https://example.org)", "- [1]: note", "* [a][b]", "# One", "  ## in"])
 def test_what_only_resembles_a_task_or_heading_is_text_of_its_section(line):
     assert parse(f"## A\n\n{line}\n").sections == (TodoSection("A", body=line),)
 
 
-@pytest.mark.parametrize("line", ["## B", "- [ ] Do it", "* [x] Done", "##", "\\## B", "- [?] What"])
+@for_each("line", ["## B", "- [ ] Do it", "* [x] Done", "##", "\\## B", "- [?] What"])
 def test_a_backslash_keeps_a_line_as_text_of_its_section(line):
     text = f"## A\n\n\\{line}\n"
     assert parse(text).sections == (TodoSection("A", body=line),)
@@ -216,7 +215,7 @@ def test_several_lines_of_after_are_one_list():
 # --- What is normalised -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("loose", "canonical"),
     [
         ("- [X] Do it", "- [x] Do it\n"),
@@ -240,7 +239,7 @@ def test_loose_spelling_becomes_canonical(loose, canonical):
 # --- What is refused --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "line", "reason"),
     [
         ("## A\n\n- [?] Do it", 3, "[?] is not a marker; known are [ ] [-] [o] [x] [!] [F] [>] [~]."),
@@ -334,7 +333,7 @@ def test_a_file_over_the_limit_is_refused():
     assert only_problem(text + "x").reason == "The file has 1048577 bytes; 1048576 are the limit."
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "- [ ] Do it\n" + "x\n" * 200_000,
@@ -352,7 +351,7 @@ def test_no_file_takes_long(text):
         parse(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "file",
     [
         TodoFile(sections=(TodoSection("A", tasks=(TodoTask(""),)),)),
