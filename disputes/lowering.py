@@ -48,7 +48,7 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
         for one in Finding.objects.filter(Q(pk=finding.origin.pk) | Q(first=finding.origin)):
             one.first_severity = one.first_severity or one.severity
             one.severity = severity
-            one.mandatory = severity in task.project.config.mandatory and not one.is_follow_up
+            one.mandatory = task.project.config.is_mandatory(severity) and not one.is_follow_up
             one.lowered_by, one.lowered_reason = user, reason.strip()[:REASON_MAX]
             one.save(
                 update_fields=["severity", "mandatory", "first_severity", "lowered_by", "lowered_reason"]

@@ -71,8 +71,8 @@ class ProjectSettings:
     )  # fmt: skip
     mandatory_opinions: tuple[str, ...] = setting(
         ("must",), Words(("must", "should"), "tags"), RULES,
-        "Tags of a review's remarks that the coder may not drop without an objection.",
-        path="review.opinions.mandatory", kept_for="reviews that mark remarks with [MUST] and [SHOULD]",
+        "Tags of a review's remarks, [MUST] and [SHOULD], that the coder may not drop without an objection, "
+        "whatever severities are mandatory.", path="review.opinions.mandatory",
     )  # fmt: skip
     on_dispute: str = setting(
         "human", Choice(ON_DISPUTE), RULES,
@@ -389,6 +389,10 @@ class ProjectSettings:
     def effect(self, severity: str) -> str:
         """hold, ship or log for a conflict of this severity; an unknown one counts as medium."""
         return self.policy.get(severity, self.policy[Severity.MEDIUM])
+
+    def is_mandatory(self, severity: str | None, word: str = "") -> bool:
+        """Whether a finding must be settled: by its severity, or by the tag that its reviewer wrote, MUST."""
+        return severity in self.mandatory or word.strip().lower() in self.mandatory_opinions
 
 
 SETTINGS: dict[str, Setting] = {item.name: item.metadata["setting"] for item in fields(ProjectSettings)}

@@ -50,13 +50,17 @@ def fields_of(name: str) -> set[str]:
     return {ast.unparse(line.target) for line in lines}
 
 
+# Methods of the settings, and the keys that they read.
+BY_METHODS = {"effect": {"policy"}, "is_mandatory": {"mandatory", "mandatory_opinions"}}
+
+
 def read_keys() -> set[str]:
-    """The keys that the program asks of a project: config.KEY, config.effect(), part_of(config, PART)."""
+    """The keys that the program asks of a project: config.KEY, config.METHOD(), part_of(config, PART)."""
     keys: set[str] = set()
     readers = ("agents", "disputes", "tasks/models", "tasks/stages.py")
     for node in (node for place in readers for node in nodes(place)):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("config"):
-            keys.add("policy" if node.attr == "effect" else node.attr)
+            keys |= BY_METHODS.get(node.attr, {node.attr})
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("part_of") and len(node.args) > 1:
             keys |= fields_of(ast.unparse(node.args[1]).rpartition(".")[2])
     return keys & set(SETTINGS)

@@ -142,7 +142,7 @@ class _Import:
 
     def _is_mandatory(self, found: Found) -> bool:
         """Without a severity it never blocks (SEV-9)."""
-        return found.severity is not None and found.severity in self.project.config.mandatory
+        return self.project.config.is_mandatory(found.severity, found.raw_severity)
 
     # --- What the engineer wrote ---
 

@@ -197,7 +197,8 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
         severity=severity or Severity.MEDIUM,  # SEV-9
         first_severity=(found.severity or Severity.MEDIUM) if is_weighed else "",
         raw_severity=found.raw_severity,
-        mandatory=severity in task.project.config.mandatory and not late,
+        mandatory=task.project.config.is_mandatory(severity, "" if is_weighed else found.raw_severity)
+        and not late,
         is_follow_up=late,
         possibly=possibly,
         same_as_score=score,

@@ -407,6 +407,16 @@ def test_a_finding_keeps_what_the_reviewer_wrote(task: Task) -> None:
     assert (finding.impact, finding.suggestion) == ("A dead server is hammered.", "Wait between tries.")
 
 
+def test_a_tag_makes_a_finding_mandatory_where_the_project_says_so(ledger: Project) -> None:
+    words = read_review("[MUST] src/a.py:3 rounds wrongly\n\n[SHOULD] src/b.py:4 has a poor name\n")
+    for tags, found in ((["must"], [True, False]), (["must", "should"], [True, True]), ([], [False, False])):
+        Project.objects.update(settings={"mandatory": ["critical"], "mandatory_opinions": tags})
+        task = create_task(Project.objects.get(), status="in_progress", round=1)
+        intake.take_review(hand_in(task), words, approves=False, actor=REVIEWER)
+        raised = task.findings.order_by("pk")
+        assert list(raised.values_list("mandatory", flat=True)) == found, tags
+
+
 @pytest.mark.parametrize(
     ("mandatory", "found"),
     [(["critical", "high"], [True, True, False, False]), (["critical"], [True, False, False, False])],
