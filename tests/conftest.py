@@ -31,6 +31,7 @@ SLOW = {
     "tests/steroidsweb/test_admin.py": 50,
     "tests/end_to_end/test_zoo.py": 60,
     "tests/end_to_end/test_kills.py": 45,
+    "tests/disputes/test_fuzz_series.py": 45,
     "tests/agents/test_demo_cassettes.py": 35,
     "tests/end_to_end/test_own_project.py": 30,
     "tests/end_to_end/test_redis.py": 30,
@@ -41,9 +42,9 @@ SLOW = {
     "tests/disputes/test_parser_growth.py": 22,
     "tests/disputes/test_silences.py": 22,
     "tests/disputes/test_rollbacks.py": 20,
-    "tests/steroidsweb/test_project_settings.py": 15,
     "tests/end_to_end/test_command_agents.py": 15,
     "tests/disputes/test_rulings.py": 15,
+    "tests/test_conventions.py": 15,
 }
 BROWSER = 12  # of each file of them
 

@@ -94,18 +94,21 @@ def for_types_only(module: ast.Module) -> set[int]:
     }
 
 
-def imports(path: Path, *, types: bool = True) -> Iterator[str]:
+@cache
+def imports(path: Path, *, types: bool = True) -> list[str]:
     """What a module imports, at its top or anywhere inside; `a.b.name` for `from a.b import name`."""
     module = tree(path)
     passed_over = set() if types else for_types_only(module)
+    names: list[str] = []
     for node in ast.walk(module):
         if id(node) in passed_over:
             continue
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name} imports relatively, in line {node.lineno}"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
 
 
 def relative(path: Path) -> str:
@@ -304,11 +307,10 @@ def test_a_folder_of_tests_is_a_package() -> None:
     assert [relative(folder) for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef]:
+@cache
+def functions(path: Path) -> list[ast.FunctionDef]:
     """Every function of a file, also the ones in classes and in other functions."""
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.FunctionDef):
-            yield node
+    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef)]
 
 
 @cache
