@@ -580,6 +580,14 @@ def test_what_the_surroundings_lack_is_named() -> None:
         assert environment_fault(text(f"faults/{name}"), code) == says, name
 
 
+def test_a_compiler_that_cmake_does_not_find_is_named() -> None:
+    said = "CMake Error at CMakeLists.txt:2 (project):\n  No CMAKE_CXX_COMPILER could be found.\n"
+    assert "`CMAKE_CXX_COMPILER`" in environment_fault(said, 1)
+    assert "`libtoolize`" in environment_fault(
+        'autoreconf: Can\'t exec "libtoolize": No such file or directory\n', 1
+    )
+
+
 def test_what_the_host_itself_saw_counts_whatever_was_printed() -> None:
     red = text("pytest")
 
