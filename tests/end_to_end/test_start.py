@@ -3,6 +3,7 @@
 import os
 import pty
 import select
+import signal
 import stat
 import subprocess
 import sys
@@ -41,6 +42,9 @@ class Typist:
         self.process_id, self.terminal = pty.fork()
         if self.process_id == 0:
             os.chdir(ROOT)
+            signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            )  # whoever runs the tests in the background ignores it
             os.execve(sys.executable, [sys.executable, "manage.py", *words], place.environment)  # noqa: S606
 
     def read(self, deadline: float) -> bool:
