@@ -235,7 +235,7 @@ def test_the_second_round_of_vain_rework_is_a_stall(ledger: Project) -> None:
 def test_first_rejections_and_tasks_that_wait_for_people_are_no_stall(ledger: Project) -> None:
     """As a demo begins: some tasks are sent back once, others become disputes, and nothing has landed yet."""
     begin(ledger, *["medium"] * 8)
-    for number, task in enumerate(ledger.tasks.order_by("pk"), 1):
+    for number, task in enumerate(ledger.tasks.order_by("pk")):
         task.refresh_from_db()
         if task.status == "pending":
             task.start()
