@@ -15,16 +15,14 @@ from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
 from unfold.decorators import display
 
-from agents import (
-    checking,
-    pauses,
-    prompt_admin,  # noqa: F401  (registers the prompts of projects)
-    pulling,
-)
-from agents.adding import missing_program
-from agents.agent_form import AgentForm
+from agents.crew import pauses
 from agents.models import Agent, Host, Output, Prompt, ProviderPause, Run, Token, new_token, token_hash
-from agents.pages.log import plain
+from agents.prompts import prompt_admin  # noqa: F401  (registers the prompts of projects)
+from agents.pull import leases
+from agents.setup import checking
+from agents.setup.adding import missing_program
+from agents.web.agent_form import AgentForm
+from agents.web.log import plain
 from tasks.admin.base import (
     BaseAdmin,
     ProjectFilter,
@@ -126,7 +124,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         """When an agent elsewhere last asked for work or beat; others are started here."""
         if agent.provider != Agent.Provider.PULL:
             return ""
-        beaten = agent.lease - pulling.lease() if agent.lease else None
+        beaten = agent.lease - leases.lease() if agent.lease else None
         last = max(filter(None, (agent.claimed_at, beaten)), default=None)
         return clock(last, timezone.now()) if last else "never"
 

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import close_old_connections
 from django_q.tasks import async_task
 
-from agents import bell, orchestrator
+from agents.hosts.reconciler import HostBusy, Reconciler
+from agents.loop import bell, orchestrator
 from agents.models import Agent
-from agents.runtime.host import HostBusy, Reconciler
 from tasks import broker
 
 LAST_TICK = "steroids-last-tick"

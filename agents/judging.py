@@ -10,13 +10,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agents import caps, runs
-from agents.choosing import Crew, by_domain
+from agents.crew.choosing import Crew, by_domain
+from agents.loop import run_ends
 from agents.models import Agent, Run
+from agents.money import caps
 from disputes import opinions
 from disputes.models import Conflict, Opinion
 from disputes.opinions import Reach, Said
-from disputes.protocol.arbitration import read_verdict
+from disputes.protocol.rulings.arbitration import read_verdict
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Project, Submission
@@ -106,7 +107,7 @@ def withdraw() -> int:
     for opinion in settled.select_related("conflict__dispute__project", "conflict__dispute__task"):
         live = Run.objects.live().filter(opinion=opinion).exclude(status=Run.Status.CLOSING)
         for run in live.filter(status=Run.Status.QUEUED).select_related("task", "project"):
-            runs.end(run, Run.Outcome.STOPPED, reason=f"{opinion.conflict.ref} was settled.")
+            run_ends.end(run, Run.Outcome.STOPPED, reason=f"{opinion.conflict.ref} was settled.")
         if live.exists():
             live.update(stop_requested=True)  # its host ends it; what it hands in before that is late
         else:
@@ -184,7 +185,7 @@ def _rests(earlier: list[Run]) -> bool:
     troubled = [run for run in earlier if run.outcome not in {Run.Outcome.STOPPED, Run.Outcome.LOST}]
     if not troubled or troubled[0].ended_at is None:
         return False
-    return troubled[0].ended_at + runs.backoff(len(troubled)) > timezone.now()
+    return troubled[0].ended_at + run_ends.backoff(len(troubled)) > timezone.now()
 
 
 def _commit(conflict: Conflict) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 from django.db.models import Case, Count, Exists, F, OuterRef, QuerySet, Sum, Value, When
 from django.db.models.functions import TruncDate
 
-from agents import attempts, spending
+from agents.crew import attempts
 from agents.models import Run
-from disputes.protocol.figures import Measure, joined
+from agents.money import spending
+from disputes.protocol.rulings.figures import Measure, joined
 from disputes.tallies import Row, Source, Within, per_day
 from tasks.models import Review, Submission
 

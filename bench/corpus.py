@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
 sys.path.insert(0, str(ROOT))
 
-from disputes.protocol.responses import read_response  # noqa: E402
-from disputes.protocol.reviews import ReadReview, Verdict, read_review  # noqa: E402
+from disputes.protocol.responses.response import read_response  # noqa: E402
+from disputes.protocol.reviews.review import ReadReview, Verdict, read_review  # noqa: E402
 
 NEAR = 2  # lines between a label and a finding that are one
 # What the coder did with a finding, where its answer must name it.

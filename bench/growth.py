@@ -17,14 +17,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from disputes.protocol.check import check_round  # noqa: E402
-from disputes.protocol.decided import read_decisions  # noqa: E402
-from disputes.protocol.documents import MAX_BYTES  # noqa: E402
-from disputes.protocol.proposals import read_proposal  # noqa: E402
-from disputes.protocol.responses import read_response  # noqa: E402
-from disputes.protocol.reviews import read_review  # noqa: E402
-from disputes.protocol.silence import judge_silence  # noqa: E402
-from disputes.protocol.suspicion import Watched  # noqa: E402
+from disputes.protocol.responses.response import read_response  # noqa: E402
+from disputes.protocol.reviews.review import read_review  # noqa: E402
+from disputes.protocol.rounds.check import check_round  # noqa: E402
+from disputes.protocol.rounds.proposals import read_proposal  # noqa: E402
+from disputes.protocol.rulings.decision_files import read_decisions  # noqa: E402
+from disputes.protocol.silence.heuristics import judge_silence  # noqa: E402
+from disputes.protocol.silence.suspicion import Watched  # noqa: E402
+from disputes.protocol.text.documents import MAX_BYTES  # noqa: E402
 from tasks.states import Severity  # noqa: E402
 from tests.adversarial import FAMILIES, word_of  # noqa: E402
 

@@ -29,7 +29,7 @@ LOOKED_FOR = {
     "urls": re.compile(r"urlpatterns|app_name|handler\d+"),
     "wsgi": re.compile(r"application"),
     "apps": re.compile(r"\w+Config"),
-    "door_config": re.compile(r"when_ready"),
+    "api_server_config": re.compile(r"when_ready"),
 }
 # Decorators after which somebody else holds the definition: Django's, and `source` of the tallies.
 REGISTERING = {"register", "receiver", "action", "source"}

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench.growth import KIB, PARSERS, REVIEW_PARSERS, Parser, growths, seconds, table, told  # noqa: E402
-from disputes.protocol.documents import MAX_BYTES  # noqa: E402
+from disputes.protocol.text.documents import MAX_BYTES  # noqa: E402
 from tests.fuzzing import document  # noqa: E402
 from tests.oracles import faults  # noqa: E402
 

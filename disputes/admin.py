@@ -26,9 +26,9 @@ from disputes.models import (
     Opinion,
     SavedView,
 )
-from disputes.protocol.scores import Score, heuristic_weight
-from disputes.protocol.suspicion import SEEN_AS
-from disputes.telling import sending
+from disputes.notifications import sending
+from disputes.protocol.silence.scores import Score, heuristic_weight
+from disputes.protocol.silence.suspicion import SEEN_AS
 from tasks.access import MAINTAIN, RULE, may, projects_for
 from tasks.admin.base import (
     BaseAdmin,

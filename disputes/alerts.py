@@ -7,17 +7,17 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from disputes import cases
+from disputes import opening
 from disputes.models import Conflict, Decision, Dispute
-from disputes.protocol.options import PROJECT_ALERTS, Kind, Option
+from disputes.protocol.rulings.options import PROJECT_ALERTS, Kind, Option
 from tasks import base
 from tasks.access import RULE, may
+from tasks.configuration.policy import LOG
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Project, Task
 from tasks.models.event import record
-from tasks.policy import LOG
 from tasks.states import MOVES, STARTABLE, Severity, Status
 
 # The events of the answers.
@@ -67,7 +67,7 @@ def _ask(
         for name, value in words.items():
             setattr(known, name, value)
         known.save(update_fields=list(words))
-        cases.refresh(known.dispute)
+        opening.refresh(known.dispute)
         return known
     dispute = Dispute.objects.live().filter(project=project, task__isnull=True).first()
     if dispute is None:
@@ -75,7 +75,7 @@ def _ask(
     conflict = Conflict.objects.create(
         dispute=dispute, kind=Kind.ALERT, opened_as="system", severity=severity, effect=LOG, **words
     )
-    cases.refresh(dispute)
+    opening.refresh(dispute)
     record(
         project, "alert_opened", actor=actor, note=question,
         data={"conflict": conflict.ref, "origin": origin, "severity": severity},
@@ -114,7 +114,7 @@ def withdraw_base_card(project: Project) -> None:
     for card in cards:
         card.status = Conflict.Status.MOOT
         card.save(update_fields=["status"])
-        cases.refresh(card.dispute)
+        opening.refresh(card.dispute)
 
 
 @transaction.atomic
@@ -122,7 +122,7 @@ def close_alerts(project: Project, reason: str) -> int:
     """Nobody has to answer for the project any more. Returns how many disputes were closed."""
     closed = 0
     for dispute in Dispute.objects.live().filter(project=project, task__isnull=True):
-        cases.close(dispute, reason)
+        opening.close(dispute, reason)
         closed += 1
     return closed
 

@@ -5,8 +5,8 @@ from django.db.models.signals import post_migrate
 
 SCHEDULES = [  # name, function, every so many minutes
     ("wake", "disputes.jobs.wake", 1),
-    ("tell", "disputes.telling.jobs.tell", 1),
-    ("tidy deliveries", "disputes.telling.jobs.tidy", 24 * 60),
+    ("tell", "disputes.notifications.jobs.tell", 1),
+    ("tidy deliveries", "disputes.notifications.jobs.tidy", 24 * 60),
     ("count days", "disputes.tallies.count_days", 10),
     ("statistics", "tasks.statistics.refresh", 60),
 ]

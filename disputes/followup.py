@@ -2,12 +2,12 @@
 
 from django.db.models import Q
 
-from disputes import cases
-from disputes.changes import changes_since_last_round
+from disputes import opening
 from disputes.models import Conflict, Decision, Dispute
-from disputes.places import is_followed_at
-from disputes.protocol import options
-from disputes.protocol.compliance import Order, Seen, judge
+from disputes.protocol.rulings import options
+from disputes.protocol.rulings.compliance import Order, Seen, judge
+from disputes.ruling_stages import is_followed_at
+from disputes.silence.changes import changes_since_last_round
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
 from tasks.states import Status
@@ -33,7 +33,7 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
         if seen.reopens and not _is_asked(conflict):
             _reopen_not_honoured(conflict, submission, seen.why, actor)
     for dispute in touched:
-        cases.refresh(dispute)
+        opening.refresh(dispute)
 
 
 def _order(conflict: Conflict, decision: Decision) -> Order:
@@ -60,14 +60,14 @@ def _is_asked(conflict: Conflict) -> bool:
 def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, actor: Actor) -> None:
     same = Finding.objects.standing().filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id))
     newest = same.order_by("pk").last()
-    cases.open_conflict(
+    opening.open_conflict(
         conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,
         opened_as="system", question=f"Not honoured: {conflict.question}", finding=conflict.finding,
         submission=submission, severity=conflict.severity, reason=conflict.reason, actor=actor,
         reviewer_position=(newest.suggestion or newest.text) if newest else conflict.reviewer_position,
         reviewer_label=conflict.reviewer_label, coder_position=conflict.coder_position,
         coder_label=conflict.coder_label, previous=conflict, evidence=[why],
-        **cases.synthesis_kept(conflict),
+        **opening.synthesis_kept(conflict),
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def sweep() -> int:
     by_hand = Dispute.objects.live().filter(task__status=Status.COMPLETED).exclude(task__finished_by="")
     for disputes, reason in ((ended, "task cancelled"), (by_hand, "finished by hand")):
         for dispute in disputes:
-            cases.close(dispute, reason)
+            opening.close(dispute, reason)
             closed += 1
     landed = Dispute.objects.filter(
         status=Dispute.Status.RULED, task__status=Status.COMPLETED, task__landed_at__isnull=False
@@ -91,6 +91,6 @@ def sweep() -> int:
         )
         waiting.filter(pk__in=ignored.values("conflict")).update(followed=Conflict.Followed.CANNOT_TELL)
         waiting.update(followed=Conflict.Followed.APPLIED)
-        cases.close(dispute, "followed")
+        opening.close(dispute, "followed")
         closed += 1
     return closed

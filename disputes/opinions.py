@@ -19,12 +19,12 @@ from django.utils import timezone
 
 from disputes import hooks, precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
-from disputes.protocol import arbitration
-from disputes.protocol.advice import PRECEDENTS, settles_itself
-from disputes.protocol.arbitration import Step, Subject
-from disputes.protocol.options import Option
-from disputes.protocol.quotes import plain
-from disputes.protocol.synthesis import Source
+from disputes.protocol.rulings import arbitration
+from disputes.protocol.rulings.arbitration import Step, Subject
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.recommendations import PRECEDENTS, settles_itself
+from disputes.protocol.rulings.synthesis import Source
+from disputes.protocol.text.quotes import plain
 from tasks.access import RULE, may
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor

@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 
 from disputes.models import Conflict, Decision, Dispute
-from disputes.protocol.keywords import keywords
-from disputes.protocol.options import Option
-from disputes.protocol.similarity import Collection
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.text.keywords import keywords
+from disputes.protocol.text.similarity import Collection
 
 NEWEST = 500  # disputes of a project that are looked through
 POSITION_MAX = 600  # characters of each position that are compared

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from disputes.models import NOT_STATED, Conflict
-from disputes.protocol.options import Kind, Option
-from disputes.protocol.presentation import Offer, Presented, present
+from disputes.protocol.rulings.options import Kind, Option
+from disputes.protocol.rulings.presentation import Offer, Presented, present
 from disputes.rulings import OptionView
 
 IMPLICIT = {Conflict.Origin.CONVERTED, Conflict.Origin.FLAGGED, Conflict.Origin.UNANSWERED}

@@ -3,14 +3,9 @@
 from collections.abc import Iterable
 
 from disputes.models import NOT_STATED, Conflict
-from disputes.protocol.decisions import (
-    RE_ARGUED_CONFLICT,
-    Standing,
-    reargued,
-    repeated_positions,
-)
-from disputes.protocol.options import Option
-from disputes.protocol.responses import ReadResponse
+from disputes.protocol.responses.response import ReadResponse
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.rearguing import RE_ARGUED_CONFLICT, Standing, reargued, repeated_positions
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task

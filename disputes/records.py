@@ -12,8 +12,9 @@ from django.db.models import Prefetch, QuerySet
 
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
 from disputes.presenting import heard, is_implicit
-from disputes.protocol.options import NOT_FOR_THE_CODER
-from disputes.protocol.records import (
+from disputes.protocol.rulings.options import NOT_FOR_THE_CODER
+from disputes.protocol.rulings.prompt_lines import action_for_coder
+from disputes.protocol.rulings.records import (
     MINOR,
     OPEN,
     RESOLVED,
@@ -23,7 +24,6 @@ from disputes.protocol.records import (
     decisions_record,
     dispute_record,
 )
-from disputes.protocol.wording import action_for_coder
 from disputes.rulings import ruling_of
 from tasks.models import Project
 

@@ -7,8 +7,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from disputes.models import Dispute
+from tasks.configuration.policy import ProjectSettings
 from tasks.models import Project
-from tasks.policy import ProjectSettings
 
 KEY = "timeout_days"
 

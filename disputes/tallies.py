@@ -21,11 +21,11 @@ from django.utils import timezone
 from disputes import hooks
 from disputes.models import Decision, Dispute, Flag, Opinion, Tally
 from disputes.models.insights import DAY, MARK
-from disputes.protocol import figures
-from disputes.protocol.advice import JudgeVerdict
-from disputes.protocol.arbitration import option_of
-from disputes.protocol.figures import Measure
-from disputes.protocol.severity import GRAVE
+from disputes.protocol.reviews.severity import GRAVE
+from disputes.protocol.rulings import figures
+from disputes.protocol.rulings.arbitration import option_of
+from disputes.protocol.rulings.figures import Measure
+from disputes.protocol.rulings.recommendations import JudgeVerdict
 from tasks.locking import locked
 from tasks.models import Answer, Project, Task
 from tasks.states import Status

@@ -136,8 +136,8 @@ def check_staff(
 
 
 def _staff() -> Iterator[CheckMessage]:
-    from agents.choosing import Crew
-    from agents.staffing import unwatched, without_domain
+    from agents.crew.choosing import Crew
+    from agents.crew.coverage import unwatched, without_domain
     from tasks.models import Project
 
     crew = Crew()

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import Resolver404, resolve, reverse
 
-from disputes.pages.site import came_from, refusal_page, wants_page
+from disputes.web.view_helpers import came_from, refusal_page, wants_page
 from steroidsweb.security import API, GetResponse
 from tasks.admin.base import SuperuserAdmin
 from tasks.errors import Refused

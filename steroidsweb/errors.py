@@ -12,7 +12,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from disputes.protocol.documents import DocumentError
+from disputes.protocol.text.documents import DocumentError
 from tasks.errors import Refused
 from tasks.locking import is_passing
 from tasks.models import StaleTask

@@ -82,7 +82,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_SYMBOL": "balance",
     "SITE_URL": None,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "steroidsweb.sidebar.favicon"}],
-    "DASHBOARD_CALLBACK": "agents.pages.dashboard.dashboard",
+    "DASHBOARD_CALLBACK": "agents.web.dashboard.dashboard",
     "STYLES": [
         "steroidsweb.sidebar.colours_css",
         "steroidsweb.sidebar.steroids_css",

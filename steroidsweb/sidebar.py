@@ -9,7 +9,7 @@ from django.templatetags.static import static
 from django.utils.module_loading import import_string
 
 from agents.models import Run
-from disputes.pages import queue
+from disputes.web.queue import listing
 from steroidsweb.navigation import GROUPS
 from tasks.access import READ, projects_for
 from tasks.admin.base import is_superuser, project_ids
@@ -32,7 +32,7 @@ def queue_badge(request: HttpRequest) -> str:
     """How many disputes wait for the person; empty for none, at most 99+. Up to five seconds old."""
 
     key = f"queue-badge-{request.user.pk}"
-    number = cache.get_or_set(key, lambda: queue.count_of(queue.MINE, request.user), BADGE_SECONDS)
+    number = cache.get_or_set(key, lambda: listing.count_of(listing.MINE, request.user), BADGE_SECONDS)
     return "" if number in {None, "0"} else str(number)
 
 

@@ -4,8 +4,8 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import DefaultRouter
 
-from disputes.api import DisputeViewSet
-from disputes.work_urls import api_urlpatterns
+from disputes.api.disputes import DisputeViewSet
+from disputes.web.work.urls import api_urlpatterns
 from steroidsweb.errors import not_found
 from steroidsweb.health import healthz
 from steroidsweb.sign_in import sign_in
@@ -38,11 +38,11 @@ urlpatterns = [
     path("api/v1/", not_found),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
-    path("queue/", include("disputes.urls")),
-    path("notifications/", include("disputes.telling.urls")),
-    path("insights/", include("disputes.insights_urls")),
-    path("", include("disputes.work_urls")),
-    path("", include("agents.urls")),
+    path("queue/", include("disputes.web.dispute.urls")),
+    path("notifications/", include("disputes.notifications.urls")),
+    path("insights/", include("disputes.web.insights.urls")),
+    path("", include("disputes.web.work.urls")),
+    path("", include("agents.web.urls")),
 ]
 
 handler403 = "steroidsweb.error_pages.not_allowed"

@@ -1,9 +1,9 @@
 """What fills the slots: the one place where a lower room is given a function of a room above it."""
 
-import agents.bell
-import disputes.telling.bell
+import agents.loop.bell
+import disputes.notifications.bell
 from agents import judging, tallies
-from agents.pages import costs, standing
+from agents.web import costs, standing
 from disputes import hooks as of_disputes
 from disputes import triage
 from disputes.rulings import blocking
@@ -13,8 +13,8 @@ from tasks import hooks as of_tasks
 
 def fill_slots() -> None:
     """Called once, when all apps are there."""
-    of_tasks.ring_loop.fill(agents.bell.ring)
-    of_tasks.ring_notices.fill(disputes.telling.bell.ring)
+    of_tasks.ring_loop.fill(agents.loop.bell.ring)
+    of_tasks.ring_notices.fill(disputes.notifications.bell.ring)
     of_tasks.wake_for.fill(triage.wake_for)
     of_tasks.waiting_line.fill(standing.line_of)
     of_tasks.spent_line.fill(costs.task_line)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from tasks.base_state import set_base, try_again
-from tasks.configuring import configure
+from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked

@@ -10,14 +10,14 @@ from dataclasses import asdict, replace
 from itertools import cycle
 from typing import Any
 
-from disputes.protocol.check import as_json, check_round
-from disputes.protocol.decided import read_decisions
-from disputes.protocol.proposals import read_proposal
-from disputes.protocol.responses import ReadResponse, read_response
-from disputes.protocol.reviews import Found, ReadReview, read_review
-from disputes.protocol.silence import judge_silence
-from disputes.protocol.suspicion import Heuristic, Watched
-from disputes.protocol.validation import validate_proposal, validate_review
+from disputes.protocol.responses.response import ReadResponse, read_response
+from disputes.protocol.reviews.review import Found, ReadReview, read_review
+from disputes.protocol.rounds.check import as_json, check_round
+from disputes.protocol.rounds.proposals import read_proposal
+from disputes.protocol.rounds.validation import validate_proposal, validate_review
+from disputes.protocol.rulings.decision_files import read_decisions
+from disputes.protocol.silence.heuristics import judge_silence
+from disputes.protocol.silence.suspicion import Heuristic, Watched
 from tasks.states import Severity
 from tests.fuzz_lines import CODES, ROUND_OF_EXAMPLES
 from tests.fuzzing import LINE_END, Fuzzed, Kind, documents

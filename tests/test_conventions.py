@@ -24,40 +24,40 @@ APPS = ("tasks", "disputes", "agents", "steroidsweb")
 # Text and values in, values out: no clock, no processes, no files.
 PURE = [
     "tasks.states",
-    "tasks.policy",
-    "tasks.ladder",
+    "tasks.configuration.policy",
+    "tasks.configuration.ladder",
     "tasks.repository_urls",
-    "tasks.settings_schema",
-    "tasks.stages",
-    "tasks.todo",
+    "tasks.configuration.schema",
+    "tasks.configuration.stages",
+    "tasks.todo.format",
     *(
-        f"disputes.protocol.{path.stem}"
-        for path in sorted((ROOT / "disputes/protocol").glob("*.py"))
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in sorted((ROOT / "disputes/protocol").rglob("*.py"))
         if path.stem != "__init__"
     ),
 ]
 # The core of what holds processes and git: the machine, but not Django.
 CORE = [
     *PURE,
-    "tasks.settings_file",
-    "tasks.meta_yaml",
-    "tasks.yaml_files",
-    "tasks.settings_export",
+    "tasks.configuration.reading",
+    "tasks.remarks.meta_yaml",
+    "tasks.configuration.yaml_files",
+    "tasks.configuration.writing",
     "agents.cli",
-    "agents.prices",
+    "agents.money.prices",
     *(
         f"agents.{folder}.{path.stem}"
         for folder in ("providers", "recipes", "reading")
         for path in sorted((ROOT / "agents" / folder).glob("*.py"))
         if path.stem != "__init__"
     ),
-    "agents.runtime.shim",
-    "agents.runtime.processes",
-    "agents.runtime.git",
-    "agents.runtime.submodules",
+    "agents.hosts.shim",
+    "agents.hosts.processes",
+    "agents.hosts.git",
+    "agents.hosts.submodules",
 ]
 # Runs where the project's packages are not: on an agent's PATH, and as `python -I -S`.
-STANDARD_LIBRARY = ["agents.cli", "agents.runtime.shim", "agents.runtime.processes"]
+STANDARD_LIBRARY = ["agents.cli", "agents.hosts.shim", "agents.hosts.processes"]
 IMPURE = {
     "time", "datetime", "random", "secrets", "uuid", "os", "pathlib", "io", "tempfile", "shutil", "glob",
     "subprocess", "socket", "signal", "threading", "asyncio", "multiprocessing", "urllib", "http",

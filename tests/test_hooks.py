@@ -11,11 +11,11 @@ ROOT = Path(__file__).resolve().parents[1]
 APPS = ("tasks", "disputes", "agents", "steroidsweb")
 
 FILLED = {
-    "tasks.hooks.ring_loop": bell.silent,  # agents.bell.ring, which the tests silence
-    "tasks.hooks.ring_notices": bell.silent,  # disputes.telling.bell.ring
+    "tasks.hooks.ring_loop": bell.silent,  # agents.loop.bell.ring, which the tests silence
+    "tasks.hooks.ring_notices": bell.silent,  # disputes.notifications.bell.ring
     "tasks.hooks.wake_for": "disputes.triage.wake_for",
-    "tasks.hooks.waiting_line": "agents.pages.standing",
-    "tasks.hooks.spent_line": "agents.pages.costs",
+    "tasks.hooks.waiting_line": "agents.web.standing",
+    "tasks.hooks.spent_line": "agents.web.costs",
     "tasks.hooks.is_held": "disputes.rulings.blocking",
     "tasks.hooks.is_undecided": "disputes.rulings.blocking",
     "tasks.hooks.recount_dependants": "tasks.dependencies",

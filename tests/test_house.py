@@ -10,8 +10,9 @@ from house import unreached  # noqa: E402
 
 # What rounds about documents are going to call; nothing calls it until agents can run them.
 FOR_DOCUMENTS = {
-    f"disputes/protocol/{name}.py"
-    for name in ("compliance", "gaps", "partial", "retries", "rollback", "validation")
+    "disputes/protocol/rulings/compliance.py",
+    "disputes/protocol/completion/rollback.py",
+    *(f"disputes/protocol/rounds/{name}.py" for name in ("gaps", "partial", "retries", "validation")),
 }
 TREE = {
     "pyproject.toml": '[project]\nname = "x"\n',

@@ -16,7 +16,8 @@ TEXTS = {".py", ".html", ".txt", ".md", ".sh", ".js"}
 NO_RULES = {"CASE", "COND", "GAP", "HIGH", "ISO", "LOW", "MED", "NIT", "RFC", "SEC", "SHA", "UTF"}
 # These read and write places in documents of others, which are named with a paragraph sign.
 READ_PARAGRAPHS = {
-    "disputes/pages/quote.py", "disputes/protocol/locations.py", "disputes/protocol/substance.py",
+    "disputes/web/dispute/quote.py", "disputes/protocol/text/locations.py",
+    "disputes/protocol/silence/substance.py",
 }  # fmt: skip
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tasks.policy import SETTINGS
-from tasks.settings_export import write_reference
-from tasks.settings_file import AGENT_KEYS
+from tasks.configuration.policy import SETTINGS
+from tasks.configuration.reading import AGENT_KEYS
+from tasks.configuration.writing import write_reference
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "settings.md"
@@ -57,7 +57,7 @@ BY_METHODS = {"effect": {"policy"}, "is_mandatory": {"mandatory", "mandatory_opi
 def read_keys() -> set[str]:
     """The keys that the program asks of a project: config.KEY, config.METHOD(), part_of(config, PART)."""
     keys: set[str] = set()
-    readers = ("agents", "disputes", "tasks/models", "tasks/stages.py")
+    readers = ("agents", "disputes", "tasks/models", "tasks/configuration/stages.py")
     for node in (node for place in readers for node in nodes(place)):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("config"):
             keys |= BY_METHODS.get(node.attr, {node.attr})
@@ -67,5 +67,5 @@ def read_keys() -> set[str]:
 
 
 def test_help_says_of_every_key_whether_it_has_an_effect() -> None:
-    # Who lets a rule read a key takes its kept_for away in tasks/policy.py, and writes the tables anew.
+    # Who lets a rule read a key takes its kept_for away in policy.py, and writes the tables anew.
     assert read_keys() == {key for key, entry in SETTINGS.items() if not entry.kept_for}

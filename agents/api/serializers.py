@@ -6,10 +6,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from disputes.protocol.documents import MAX_BYTES
+from disputes.protocol.text.documents import MAX_BYTES
+from tasks.configuration.stages import REASONS, UNKNOWN
 from tasks.models.choices import validate_sha
 from tasks.severities import SeverityField
-from tasks.stages import REASONS, UNKNOWN
 
 NOTES_MAX = 20_000
 

@@ -1,15 +1,16 @@
 from django.urls import path
 
-from agents.api import pulls, views
+from agents.api import views
+from agents.pull import pull_views
 
 urlpatterns = [
     path("me/", views.MeView.as_view()),
-    path("pull/claim/", pulls.ClaimView.as_view()),
-    path("pull/runs/<int:pk>/", pulls.WorkView.as_view()),
-    path("pull/runs/<int:pk>/beat/", pulls.BeatView.as_view()),
-    path("pull/runs/<int:pk>/base/", pulls.BaseView.as_view()),
-    path("pull/runs/<int:pk>/bundle/", pulls.BundleView.as_view()),
-    path("pull/runs/<int:pk>/release/", pulls.ReleaseView.as_view()),
+    path("pull/claim/", pull_views.ClaimView.as_view()),
+    path("pull/runs/<int:pk>/", pull_views.WorkView.as_view()),
+    path("pull/runs/<int:pk>/beat/", pull_views.BeatView.as_view()),
+    path("pull/runs/<int:pk>/base/", pull_views.BaseView.as_view()),
+    path("pull/runs/<int:pk>/bundle/", pull_views.BundleView.as_view()),
+    path("pull/runs/<int:pk>/release/", pull_views.ReleaseView.as_view()),
     path("tasks/<str:ref>/submit/", views.submit),
     path("tasks/<str:ref>/approve/", views.approve),
     path("tasks/<str:ref>/reject/", views.reject),

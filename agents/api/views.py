@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from agents import retrying
 from agents.api import handins, serializers
 from agents.api.principals import PullPrincipal, RunPrincipal
+from agents.crew import refusals
 from tasks import idempotency
 from tasks.errors import Refused
 
@@ -57,7 +57,7 @@ class HandInView(APIView):
             )
         except Exception as error:
             if isinstance(request.user, RunPrincipal):  # its transaction is undone; that it was refused stays
-                retrying.note(request.user.run, type(self).verb_name, error)
+                refusals.note(request.user.run, type(self).verb_name, error)
             raise
 
 

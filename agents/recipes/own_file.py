@@ -3,7 +3,7 @@
 import yaml
 
 from agents.recipes.recipe import Recipe
-from tasks.yaml_files import FaultyFile, compose
+from tasks.configuration.yaml_files import FaultyFile, compose
 
 NAME = "steroids.yaml"
 FILE_MAX = 64 * 1024  # characters

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from agents.recipes.tree import Tree, at, strings, table
-from tasks.yaml_files import FaultyFile, compose
+from tasks.configuration.yaml_files import FaultyFile, compose
 
 FILES = 8  # that are read
 CHARACTERS = 60_000  # of one file

@@ -12,11 +12,11 @@ from django.db.models import Prefetch
 from disputes import triage
 from disputes.bulk.opinions import Opinion, agreed
 from disputes.models import Conflict, Decision, Dispute
-from disputes.protocol import options
-from disputes.protocol.options import Option
+from disputes.protocol.rulings import options
+from disputes.protocol.rulings.options import Option
 from disputes.rulings.blocking import blockers_for
 from tasks.access import RULE, projects_for
-from tasks.policy import HOLD, LOG
+from tasks.configuration.policy import HOLD, LOG
 from tasks.states import Severity
 
 BULK_MAX = 100  # disputes in one act

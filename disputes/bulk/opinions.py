@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from disputes import precedents
 from disputes.models import Conflict
 from disputes.models import Opinion as Said
-from disputes.protocol.arbitration import option_of
-from disputes.protocol.quotes import one_line
+from disputes.protocol.rulings.arbitration import option_of
+from disputes.protocol.text.quotes import one_line
 
 REASONS_MAX = 300  # characters of a judge's reasons
 

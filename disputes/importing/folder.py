@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from disputes.protocol.documents import MAX_BYTES
+from disputes.protocol.text.documents import MAX_BYTES
 
 ENGINEER, REVIEWER = "engineer", "reviewer"
 ROUND_MAX, VERSION_MAX = 999, 99

@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from disputes.importing.folder import ENGINEER, Document, Session, Trouble
-from disputes.protocol.decided import ReadDecisions, read_decisions
-from disputes.protocol.documents import scan
-from disputes.protocol.identifiers import gaps_in
-from disputes.protocol.linking import Links
-from disputes.protocol.proposals import GapSection, Proposal, label_of, read_proposal
-from disputes.protocol.quotes import one_line
-from disputes.protocol.responses import ReadResponse, read_response
-from disputes.protocol.reviews import Found, ReadReview, Status, Verdict, read_review
-from disputes.protocol.sessions import Left, ResponseTurn, ReviewTurn, walk_session
-from disputes.protocol.sessions import Session as Walked
-from disputes.protocol.severity import GRAVE
-from disputes.protocol.suspicion import DEFAULTS, SilenceSettings, Watched
+from disputes.protocol.responses.response import ReadResponse, read_response
+from disputes.protocol.reviews.review import Found, ReadReview, Status, Verdict, read_review
+from disputes.protocol.reviews.severity import GRAVE
+from disputes.protocol.rounds.linking import Links
+from disputes.protocol.rounds.proposals import GapSection, Proposal, label_of, read_proposal
+from disputes.protocol.rounds.sessions import Left, ResponseTurn, ReviewTurn, walk_session
+from disputes.protocol.rounds.sessions import Session as Walked
+from disputes.protocol.rulings.decision_files import ReadDecisions, read_decisions
+from disputes.protocol.silence.suspicion import DEFAULTS, SilenceSettings, Watched
+from disputes.protocol.text.documents import scan
+from disputes.protocol.text.identifiers import gaps_in
+from disputes.protocol.text.quotes import one_line
 
 TITLE_MAX = 300
 APPROVALS = {Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NO_ISSUES_FOUND}

@@ -9,18 +9,19 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import Max
 
-from disputes import flags, intake, moot
+from disputes import intake, withdrawal
+from disputes.completion.stuck import earlier_finding
 from disputes.importing.folder import ENGINEER, REVIEWER, Session, Trouble
 from disputes.importing.plan import Judged, Plan, Work, plan_session
 from disputes.models import Conflict
-from disputes.protocol.identity import Raised, same_finding
-from disputes.protocol.quotes import one_line
-from disputes.protocol.responses import Answered
-from disputes.protocol.reviews import Found, Verdict, place
-from disputes.protocol.sessions import Left
+from disputes.protocol.responses.response import Answered
+from disputes.protocol.reviews.identity import Raised, same_finding
+from disputes.protocol.reviews.review import Found, Verdict, place
+from disputes.protocol.rounds.sessions import Left
 from disputes.protocol.settings import part_of
-from disputes.protocol.suspicion import Judgement, SilenceSettings
-from disputes.stuck import earlier_finding
+from disputes.protocol.silence.suspicion import Judgement, SilenceSettings
+from disputes.protocol.text.quotes import one_line
+from disputes.silence import flags
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Answer, Comment, Finding, Project, Review, Section, Submission, Task
@@ -334,7 +335,7 @@ class _Import:
                 continue
             finding.is_withdrawn = True
             finding.save(update_fields=["is_withdrawn"])
-            moot.withdraw([finding], finding.task, actor=SYSTEM)
+            withdrawal.withdraw([finding], finding.task, actor=SYSTEM)
             self.report.count("withdrawn finding")
             self.report.changes.append(
                 f"{step.document.path} no longer holds {finding.code}: {one_line(finding.title, 80)}. "

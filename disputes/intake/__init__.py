@@ -3,6 +3,7 @@
 The callers hold the transaction in which the task moves, so that rows and status cannot disagree.
 """
 
+from disputes.closed_findings import settled_findings
 from disputes.intake.due import findings_to_answer, last_reviews, newest_of
 from disputes.intake.reviews import Taken, allot_code, conclude_reviews, take_review
 from disputes.intake.submissions import (
@@ -13,7 +14,6 @@ from disputes.intake.submissions import (
     raised_by,
     take_submission,
 )
-from disputes.settled import settled_findings
 
 __all__ = [
     "Taken",

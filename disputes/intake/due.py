@@ -5,10 +5,11 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from disputes import cases, stuck
+from disputes import opening
+from disputes.closed_findings import settled_findings
+from disputes.completion import stuck
 from disputes.models import Conflict, Decision
-from disputes.protocol.options import Option
-from disputes.settled import settled_findings
+from disputes.protocol.rulings.options import Option
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.states import severity_rank
 
@@ -114,7 +115,7 @@ def _of_card(hint: Conflict) -> set[int]:
 
 
 def _withdrawn(alert: Conflict) -> set[int]:
-    return {pk for pk in cases.withdrawn_by(alert).values_list("finding", flat=True) if pk}
+    return {pk for pk in opening.withdrawn_by(alert).values_list("finding", flat=True) if pk}
 
 
 def _lacking(hands: Conflict) -> set[int]:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, Q
 
-from disputes import cases, moot, stuck
+from disputes import opening, withdrawal
+from disputes.closed_findings import settled_findings
+from disputes.completion import stuck
 from disputes.followup import follow_up
 from disputes.intake.due import newest_of_each
 from disputes.models import Conflict
-from disputes.protocol.gate import Outcome, Point, gate
-from disputes.protocol.reviews import Found, ReadReview, Verdict, place
-from disputes.protocol.stuck import is_follow_up
-from disputes.settled import settled_findings
+from disputes.protocol.completion.stuck import is_follow_up
+from disputes.protocol.reviews.review import Found, ReadReview, Verdict, place
+from disputes.protocol.rulings.gate import Outcome, Point, gate
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Finding, Review, StaleTask, Submission, Task
@@ -72,7 +73,7 @@ def take_review(
     for found in read.findings:
         _take_finding(taken, task, found, settled)
     raised = {finding.origin.pk for finding in taken.findings}
-    moot.take_withdrawals(task, read, actor=actor)
+    withdrawal.take_withdrawals(task, read, actor=actor)
     follow_up(task, submission, raised, actor=actor)
     stuck.open_stuck(review, taken.findings, actor=actor)
     rejected = stated is Verdict.NEEDS_REVISION
@@ -93,7 +94,7 @@ def take_review(
         )  # fmt: skip
         return taken
     if only_settled:
-        taken.outcome = gate((), cases.open_conflicts(task))
+        taken.outcome = gate((), opening.open_conflicts(task))
         _move(task, submission, taken, only_settled=True, actor=actor)
         return taken
     _conclude(task, submission, taken, without, actor=actor)
@@ -129,7 +130,7 @@ def _conclude(
     every = [*Finding.objects.filter(review__in=reviews).select_related("first").order_by("pk")]
     rejecting = [review for review in reviews if review.verdict == Review.Verdict.NEEDS_REVISION]
     points = [Point(finding.origin.pk, finding.mandatory) for finding in every]
-    open_conflicts = cases.open_conflicts(task)
+    open_conflicts = opening.open_conflicts(task)
     taken.outcome = gate(points, open_conflicts)
     disputed = {conflict.finding for conflict in open_conflicts}
     to_answer = [f for f in every if not f.is_follow_up and f.origin.pk not in disputed]
@@ -239,7 +240,7 @@ def _move(
         case Outcome.REVISE if task.rejections + 1 >= task.project.config.rejections_max:
             limit = task.project.config.rejections_max
             task.exhaust(actor=actor, note=f"Exceeded {limit} rejections")
-            cases.open_conflict(
+            opening.open_conflict(
                 task, kind=Conflict.Kind.HANDS, origin=Conflict.Origin.REJECTIONS, opened_as="system",
                 question=f"Exceeded {limit} rejections: {task.title}", submission=submission,
                 severity=max(task.severity, "high", key=severity_rank),
@@ -257,7 +258,7 @@ def _send_back_to_reviewer(task: Task, submission: Submission, actor: Actor) -> 
     record(task.project, "review_void", task=task, actor=actor, note="It raises nothing that may block.")
     rejections = submission.reviews.filter(verdict=Review.Verdict.NEEDS_REVISION)
     if rejections.exclude(findings__is_follow_up=False).count() > 1:
-        cases.park(
+        opening.park(
             task,
             Conflict.Origin.REVIEW,
             f"The review raises nothing that may block: {task.title}",

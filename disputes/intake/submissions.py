@@ -2,11 +2,13 @@
 
 from django.db.models import Q
 
-from disputes import cases, flags, rates, rearguing, stuck
+from disputes import opening, rearguing
+from disputes.closed_findings import settled_findings
+from disputes.completion import rates, stuck
 from disputes.intake.due import asked_findings, findings_to_answer, newest_of_each
 from disputes.models import Conflict
-from disputes.protocol.responses import Disagreement, ReadResponse
-from disputes.settled import settled_findings
+from disputes.protocol.responses.response import Disagreement, ReadResponse
+from disputes.silence import flags
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
@@ -72,7 +74,7 @@ def take_submission(
     flags.answered(submission, given, actor=actor)
     rates.watch(submission, actor=actor)
     for missing in [*stuck.lacks_what_it_takes(submission).values()][:1]:
-        cases.park(task, Conflict.Origin.BLOCKED, f"{missing.why.capitalize()}: {task.title}", actor=actor)
+        opening.park(task, Conflict.Origin.BLOCKED, f"{missing.why.capitalize()}: {task.title}", actor=actor)
 
 
 def _in_open_conflict(finding: Finding) -> bool:
@@ -83,7 +85,7 @@ def _in_open_conflict(finding: Finding) -> bool:
 
 def disagree(submission: Submission, finding: Finding, block: Disagreement, *, actor: Actor) -> Conflict:
     """A declined mandatory finding opens its conflict at once (DIS-1)."""
-    return cases.open_conflict(
+    return opening.open_conflict(
         submission.task,
         kind=Conflict.Kind.DISAGREEMENT,
         origin=Conflict.Origin.DISAGREE,

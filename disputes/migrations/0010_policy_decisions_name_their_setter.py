@@ -1,7 +1,7 @@
 from django.conf import settings
 from django.db import migrations, models
 
-from disputes import guards
+from disputes import db_triggers
 from tasks import append_only
 
 AS_BEFORE = ("conflict_id", "option", "text", "rationale", "constraints_text", "expects_change", "user_id", "at")
@@ -13,7 +13,7 @@ def guard(apps, schema_editor):
     """SQLite makes the table anew for a constraint, and its triggers go with the old one."""
     append_only.remove(schema_editor, "disputes_decision", verbs=("CHANGE",))
     append_only.install_fixed(schema_editor, "disputes_decision", FIXED, ONE_WAY)
-    guards.install(schema_editor)
+    db_triggers.install(schema_editor)
 
 
 def guard_as_before(apps, schema_editor):
@@ -22,7 +22,7 @@ def guard_as_before(apps, schema_editor):
 
 
 def unguard(apps, schema_editor):
-    guards.remove(schema_editor)
+    db_triggers.remove(schema_editor)
 
 
 class Migration(migrations.Migration):

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from disputes.protocol import options
+from disputes.protocol.rulings import options
 from tasks.models import SEVERITY_CHOICES, Finding, Project, Rollback, Submission, Task
 from tasks.states import severity_rank
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from django.db.models import QuerySet
 
+from disputes.closed_findings import settled_by_task
 from disputes.models import Conflict
-from disputes.settled import settled_by_task
 from tasks.models import Finding, Review, Submission, Task
 from tasks.states import Severity
 

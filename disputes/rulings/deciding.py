@@ -6,9 +6,9 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from disputes import cases
+from disputes import opening
 from disputes.models import Bulk, Conflict, Decision
-from disputes.protocol import options
+from disputes.protocol.rulings import options
 from disputes.rulings.effects import act
 from disputes.rulings.offers import SHOWN, draft, shown_hash
 from tasks.access import RULE, may
@@ -141,7 +141,7 @@ def _settle(
             record(project, "ruled", actor=actor, task=task, note=note, data=about)
             conflict.refresh_from_db()
             act(decision, actor)
-            cases.refresh(conflict.dispute)
+            opening.refresh(conflict.dispute)
     except (IntegrityError, _Lost):
         conflict.refresh_from_db()
         raise refuse_second(conflict) from None

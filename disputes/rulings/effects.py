@@ -3,16 +3,19 @@
 from datetime import datetime
 from typing import Any
 
-from disputes import alerts, cases, crossing, flags, rates
+from disputes import alerts, opening, stage_objections
+from disputes.completion import rates
 from disputes.models import Conflict, Decision
-from disputes.places import objection_overruled, place_of
-from disputes.protocol import budget, options
-from disputes.protocol.options import Kind, Option
+from disputes.protocol.completion import budget
+from disputes.protocol.rulings import options
+from disputes.protocol.rulings.options import Kind, Option
+from disputes.ruling_stages import objection_overruled, place_of
 from disputes.rulings.blocking import blockers_of
+from disputes.silence import flags
+from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task
-from tasks.policy import HOLD
 from tasks.states import MOVES, Status
 
 # What a ruling may change on the task, and undo puts back.
@@ -43,7 +46,7 @@ def act(decision: Decision, actor: Actor) -> None:
             action = _rate_alert(decision, actor)
         case _:
             action = ""
-            crossing.settle(decision, actor=actor)
+            stage_objections.settle(decision, actor=actor)
     decision.action = action or go_on(
         task, conflict.submission, actor=actor, note=note, not_before=decision.effective_at
     )
@@ -86,7 +89,7 @@ def _rate_alert(decision: Decision, actor: Actor) -> str:
                 "landed", f"{task.ref} has landed; its coder is not asked again.",
                 "Rule on each conflict instead.",
             )  # fmt: skip
-        cases.withdraw(conflict, actor=actor)
+        opening.withdraw(conflict, actor=actor)
     if not options.asks(decision.option):
         _followed(conflict)
     return ""
@@ -100,11 +103,11 @@ def _plain(value: Any) -> Any:
 def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
     match Option(decision.option):
         case Option.RETRY:
-            if any(other.effect == HOLD for other in cases.open_conflicts(task)):
+            if any(other.effect == HOLD for other in opening.open_conflicts(task)):
                 return "wait"
             conflict = decision.conflict
             if conflict.submission and _may_land_again(conflict):
-                if cases.open_conflicts(task):
+                if opening.open_conflicts(task):
                     Task.objects.filter(pk=task.pk).update(accepted=conflict.submission)
                     return "wait"
                 task.rule_accept(
@@ -114,13 +117,13 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
             return _start_again(task, decision, actor, note)
         case Option.VERIFY:
             _followed(decision.conflict)
-            if any(other.effect == HOLD for other in cases.open_conflicts(task)):
+            if any(other.effect == HOLD for other in opening.open_conflicts(task)):
                 return "wait"
             return _verify_again(task, decision, actor, note)
         case Option.RAISE:
             _check_amount(decision)
             _followed(decision.conflict)
-            if any(other.effect == HOLD for other in cases.open_conflicts(task)):
+            if any(other.effect == HOLD for other in opening.open_conflicts(task)):
                 return "wait"
             return _start_again(task, decision, actor, note)
         case Option.DEFER:
@@ -184,7 +187,7 @@ def _may_land_again(conflict: Conflict) -> bool:
 
 def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, not_before: Any) -> str:
     """Where the task goes once nothing holds it any more: revise, review, accept, or wait where it stays."""
-    waiting_for_others = cases.open_conflicts(task)
+    waiting_for_others = opening.open_conflicts(task)
     if any(conflict.effect == HOLD for conflict in waiting_for_others):
         return "wait"
     if due := _to_act_on(task):

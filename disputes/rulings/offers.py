@@ -8,11 +8,17 @@ from hashlib import sha256
 from django.db.models import Q
 
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
-from disputes.protocol import options
-from disputes.protocol.advice import Judged, JudgeVerdict, Recommendation, recommend, trade_off
-from disputes.protocol.options import Option
-from disputes.protocol.synthesis import Source, Synthesis, Views
-from disputes.protocol.wording import Ruling, ruling_lines
+from disputes.protocol.rulings import options
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
+from disputes.protocol.rulings.recommendations import (
+    Judged,
+    JudgeVerdict,
+    Recommendation,
+    recommend,
+    trade_off,
+)
+from disputes.protocol.rulings.synthesis import Source, Synthesis, Views
 from disputes.rulings.blocking import blockers_of
 from tasks.models import Finding, Submission
 

@@ -6,9 +6,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from disputes.models import Conflict, Decision
-from disputes.places import told_at
-from disputes.protocol.options import Option
-from disputes.protocol.quotes import one_line
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.text.quotes import one_line
+from disputes.ruling_stages import told_at
 from tasks.models import Answer, Finding, Submission, Task
 
 LINE_MAX, REASON_MAX = 300, 300

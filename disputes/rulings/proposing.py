@@ -4,7 +4,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from disputes.models import Conflict
-from disputes.protocol.synthesis import Source, handed_in
+from disputes.protocol.rulings.synthesis import Source, handed_in
 from disputes.rulings.deciding import refuse_second
 from disputes.rulings.offers import TEXT_MAX
 from tasks.access import RULE, may

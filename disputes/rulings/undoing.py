@@ -7,18 +7,20 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from disputes import cases, crossing, flags, rates
+from disputes import opening, stage_objections
+from disputes.completion import rates
 from disputes.models import Conflict, Decision
-from disputes.protocol.options import Option
+from disputes.protocol.rulings.options import Option
 from disputes.rulings.effects import go_on
+from disputes.silence import flags
 from tasks.access import RULE, may
+from tasks.configuration.policy import HOLD
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Task
 from tasks.models.event import record
-from tasks.policy import HOLD
 from tasks.states import MOVES, Status
 
 
@@ -47,7 +49,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         _refuse_answered(decision, task)
         if decision.option == Option.CONVERT:
             flags.unconvert(conflict)
-        newer = cases.live_dispute(task)
+        newer = opening.live_dispute(task)
         stale = newer is not None and newer.pk != conflict.dispute_id
         waits = _newer(conflict).filter(status=Conflict.Status.OPEN).exists()
         if stale or waits or conflict.followed == Conflict.Followed.REOPENED:
@@ -57,15 +59,15 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         if moved := _that_moved(task, decision):
             _restore(task, moved, Actor.person(user))
         Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
-        crossing.unsettle(conflict)
+        stage_objections.unsettle(conflict)
         if decision.option == Option.REDUCE:
-            cases.withdrawn_by(conflict).update(status=Conflict.Status.OPEN)
+            opening.withdrawn_by(conflict).update(status=Conflict.Status.OPEN)
         if decision.option == Option.CONVERT:
             rates.take_anew(task, actor=Actor.person(user), since=decision.at)
         _hold_or_let_go(task, decision, Actor.person(user))
         record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
         conflict.refresh_from_db()
-        cases.refresh(conflict.dispute)
+        opening.refresh(conflict.dispute)
     return conflict
 
 
@@ -82,7 +84,7 @@ def _refuse_answered(decision: Decision, task: Task) -> None:
             "Reopen it with a reason.",
         )  # fmt: skip
     if decision.option == Option.REDUCE:
-        again = cases.withdrawn_by(conflict).values("finding")
+        again = opening.withdrawn_by(conflict).values("finding")
         if Conflict.objects.filter(finding__in=again, status=Conflict.Status.OPEN).exists():
             raise Refused("already_open", "A newer card asks about what was declined.", "Rule on that one.")
 
@@ -90,7 +92,7 @@ def _refuse_answered(decision: Decision, task: Task) -> None:
 def _hold_or_let_go(task: Task, decision: Decision, actor: Actor) -> None:
     """An open conflict that holds takes the task out of the loop; without one nothing keeps it there."""
     conflict = decision.conflict
-    holds = any(each.effect == HOLD for each in cases.open_conflicts(task))
+    holds = any(each.effect == HOLD for each in opening.open_conflicts(task))
     note = f"The ruling on {conflict.ref} was taken back."
     if holds and task.status in MOVES["hold"].sources:
         task.hold(actor=actor, note=note)
@@ -188,13 +190,13 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
             raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")
         Conflict.objects.filter(pk=old.pk).update(followed=Conflict.Followed.REOPENED)
-        conflict = cases.open_conflict(
+        conflict = opening.open_conflict(
             task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
             finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,
             reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
             coder_position=old.coder_position, coder_rationale=old.coder_rationale,
             coder_label=old.coder_label, alternative=old.alternative, previous=old, actor=actor,
-            **cases.synthesis_kept(old),
+            **opening.synthesis_kept(old),
             effect=old.effect if old.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT} else "",
             evidence=old.evidence, stage=old.stage, thread=old.thread,
         )  # fmt: skip

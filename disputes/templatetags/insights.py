@@ -4,7 +4,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from disputes.protocol.figures import Share
+from disputes.protocol.rulings.figures import Share
 
 register = template.Library()
 

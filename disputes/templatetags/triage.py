@@ -7,8 +7,9 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-from disputes.pages import queue, words
-from disputes.pages.markdown import as_html
+from disputes.web import plain_text
+from disputes.web.markdown import as_html
+from disputes.web.queue import listing
 
 register = template.Library()
 
@@ -18,13 +19,13 @@ _CODE = re.compile(r"`([^`\n]+)`")
 @register.filter
 def plain(text: object) -> str:
     """Text of agents without control characters and without those that turn the reading direction."""
-    return words.plain(str(text))
+    return plain_text.plain(str(text))
 
 
 @register.filter
 def visible(text: object) -> str:
     """Code with such characters spelled out."""
-    return words.visible(str(text))
+    return plain_text.visible(str(text))
 
 
 @register.filter
@@ -49,10 +50,10 @@ def undo_url(message: object) -> str:
 @register.filter
 def ruled_by(decision: object) -> str:
     """The name of the person who ruled, or whose policy it was."""
-    return words.plain(decision.by)  # type: ignore[attr-defined]
+    return plain_text.plain(decision.by)  # type: ignore[attr-defined]
 
 
 @register.filter
 def ruling_word(decision: object) -> str:
     """What was ruled, in a word."""
-    return queue.word_of(decision)  # type: ignore[arg-type]
+    return listing.word_of(decision)  # type: ignore[arg-type]

@@ -27,11 +27,11 @@ from tasks.admin.base import (
 )
 from tasks.admin.settings_form import SETTING_FIELDSETS, ProjectForm, settings_table
 from tasks.base import try_again
-from tasks.configuring import configure
+from tasks.configuration.changing import configure
+from tasks.configuration.policy import SETTINGS, ProjectSettings
 from tasks.dependencies import recount
 from tasks.events import Actor
 from tasks.models import Membership, Project, Section, Task
-from tasks.policy import SETTINGS, ProjectSettings
 from tasks.repository_urls import redact
 from tasks.states import Status
 

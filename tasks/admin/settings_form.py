@@ -17,11 +17,18 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from tasks.models import Project
-from tasks.pipeline import refuse_stranding
-from tasks.policy import DEFAULTS, GROUPS, SETTINGS, ProjectSettings, SettingsError, default_of, in_words
-from tasks.settings_file import FaultyFile, read_value
-from tasks.settings_schema import (
+from tasks.configuration.pipeline import refuse_stranding
+from tasks.configuration.policy import (
+    DEFAULTS,
+    GROUPS,
+    SETTINGS,
+    ProjectSettings,
+    SettingsError,
+    default_of,
+    in_words,
+)
+from tasks.configuration.reading import FaultyFile, read_value
+from tasks.configuration.schema import (
     Choice,
     Flag,
     Kind,
@@ -33,7 +40,8 @@ from tasks.settings_schema import (
     Whole,
     Words,
 )
-from tasks.stages import Stages
+from tasks.configuration.stages import Stages
+from tasks.models import Project
 
 
 class LinesField(forms.CharField):

@@ -29,7 +29,6 @@ from tasks.admin.base import (
     shortened,
     task_ref,
 )
-from tasks.comments import BODY_MAX, add_comment
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -37,6 +36,7 @@ from tasks.hooks import waiting_line
 from tasks.locking import locked
 from tasks.models import Comment, Dependency, Project, Section, StaleTask, Task
 from tasks.models.task import RANK_STEP
+from tasks.remarks.comments import BODY_MAX, add_comment
 from tasks.states import IllegalMove
 
 VERBS = {  # verb: what its tasks are then, who may

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
-from tasks.policy import ProjectSettings, SettingsError
+from tasks.configuration.policy import ProjectSettings, SettingsError
 from tasks.repository_urls import has_password
 
 

@@ -4,14 +4,15 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from tasks import hooks, stages, states
+from tasks import hooks, states
+from tasks.configuration import stages
+from tasks.configuration.stages import Stage
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.event import record
 from tasks.models.project import Project, Section
-from tasks.stages import Stage
 from tasks.states import Severity, Status
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
 
-from agents.pages.board import CARDS, Board, Column
-from disputes import cases
+from agents.web.board import CARDS, Board, Column
+from disputes import opening
 from tasks.dependencies import recount
 from tasks.models import Comment, Dependency, Project, Task
 from tests.cases import for_each
@@ -261,7 +261,7 @@ def crowd(project: Project) -> None:
         create_submission(task)
         Dependency.objects.create(task=task, on=create_task(project))
         recount([task])
-    cases.open_conflict(
+    opening.open_conflict(
         create_task(project, status="disputed", round=1), kind="disagreement", origin="cli",
         opened_as="coder", question="Back off?", severity="high", reviewer_position="Yes.",
         coder_position="No.",

@@ -9,13 +9,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents import caps, orchestrator, runs, spending
+from agents.loop import orchestrator, run_ends
 from agents.models import Run
-from agents.pages.standing import line_of
+from agents.money import caps, spending
+from agents.web.standing import line_of
 from disputes import rulings
 from disputes.models import Conflict, Decision
-from disputes.protocol.budget import Cap
-from disputes.protocol.options import Option
+from disputes.protocol.completion.budget import Cap
+from disputes.protocol.rulings.options import Option
 from tasks.errors import Refused
 from tasks.models import Project, Task
 from tests.factories import (
@@ -65,7 +66,7 @@ def working(project: Project, **kwargs: Any) -> Task:
 def stop_at_cap(task: Task, cost: str, **kwargs: Any) -> Conflict | None:
     """A live run that cost so much ends as its host ends it at a cap."""
     run = create_run(task, cost=Decimal(cost), cost_from="agent", started_at=timezone.now(), **kwargs)
-    runs.end(Run.objects.get(pk=run.pk), Run.Outcome.COST, reason="The cap is reached.")
+    run_ends.end(Run.objects.get(pk=run.pk), Run.Outcome.COST, reason="The cap is reached.")
     task.refresh_from_db()
     return Conflict.objects.filter(dispute__task=task, status="open").first()
 

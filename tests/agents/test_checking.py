@@ -11,8 +11,9 @@ from django.test import Client
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from agents import checking, pauses
+from agents.crew import pauses
 from agents.models import Agent
+from agents.setup import checking
 from tests.end_to_end.loop import script
 
 pytestmark = pytest.mark.django_db

@@ -8,10 +8,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents.choosing import Choice, Crew, Roster, Turn
+from agents.crew.choosing import Choice, Crew, Roster, Turn
+from agents.loop.orchestrator import tick, waiting_tasks
 from agents.models import Agent, ProviderPause, Run
-from agents.orchestrator import tick, waiting_tasks
-from disputes import cases
+from disputes import opening
 from disputes.models import Conflict
 from tasks.models import Project, Submission, Task
 from tests.cases import for_each
@@ -274,7 +274,7 @@ def test_in_a_dispute_nobody_joins_the_review(ledger: Project) -> None:
     create_agent("reviewer", name="new", priority=9)
     create_agent("reviewer", name="known")
     assert first(task).agent.name == "new"
-    cases.open_conflict(
+    opening.open_conflict(
         task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.CLI, opened_as="coder",
         severity="medium", question="Who is right?", coder_position="We are.", reviewer_position="They are.",
     )  # fmt: skip

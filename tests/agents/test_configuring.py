@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from agents.configuring import export_config, import_config
 from agents.models import Agent
+from agents.setup.configuration import export_config, import_config
+from tasks.configuration.reading import FaultyFile
+from tasks.configuration.writing import write_reference
 from tasks.events import SYSTEM
 from tasks.models import Event, Project
-from tasks.settings_export import write_reference
-from tasks.settings_file import FaultyFile
 from tests.cases import for_each
 from tests.factories import create_project
 

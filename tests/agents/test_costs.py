@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.models import Run
-from agents.pages import costs
-from agents.spending import Spent
+from agents.money.spending import Spent
+from agents.web import costs
 from tasks.models import Project, Task
 from tests.cases import for_each
 from tests.factories import create_project, create_run, create_task, create_token, create_user

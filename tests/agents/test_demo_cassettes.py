@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.providers.replay_player import read_cassette
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import place, read_review
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import place, read_review
 from tests.agents.test_replay_player import Stage
 
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo"

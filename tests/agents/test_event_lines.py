@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents import event_lines
-from agents.event_lines import EventLines
+from agents.setup import event_lines
+from agents.setup.event_lines import EventLines
 from tasks.events import Actor
 from tasks.models import Event, Project
 from tasks.models.event import record

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from agents.runtime import git as plain
-from agents.runtime import processes
-from agents.runtime.git import GitError, Interrupted, Mirror, Network, Unreachable, check_branch
+from agents.hosts import git as plain
+from agents.hosts import processes
+from agents.hosts.git import GitError, Interrupted, Mirror, Network, Unreachable, check_branch
 from tasks.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
 from tests.cases import for_each
@@ -337,7 +337,7 @@ def test_a_host_that_stops_ends_its_calls_to_remotes(hung_mirror: Mirror) -> Non
 
 def test_a_killed_host_leaves_no_call_behind(hung: int, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from agents.runtime.git import Mirror, Network\n"
+        "import sys; from pathlib import Path; from agents.hosts.git import Mirror, Network\n"
         f"network = Network(protocols=('http',), timeout=300.0, environment={{'{MARK}': sys.argv[1]}})\n"
         f"mirror = Mirror(Path(sys.argv[1]) / 'm.git', 'http://127.0.0.1:{hung}/x.git', 'main', network)\n"
         "mirror.fetch_target()\n"

@@ -21,7 +21,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agents.models import Run, new_token, token_hash
-from disputes import cases
+from disputes import opening
 from disputes.models import Conflict, Dispute
 from tasks.models import Project, Submission, Task
 from tests.factories import (
@@ -186,7 +186,7 @@ def open_dispute(task: Task, days: int = 0, **kwargs: Any) -> Conflict:
         "coder_position": JWT,
         "coder_label": "coder-1 (claude-sonnet-4)",
     } | kwargs
-    conflict = cases.open_conflict(task, **kwargs)
+    conflict = opening.open_conflict(task, **kwargs)
     opened = timezone.now() - timedelta(days=days, hours=1)
     Dispute.objects.filter(pk=conflict.dispute_id).update(opened_at=opened)
     return conflict
@@ -317,7 +317,7 @@ def present(desk: Desk, web: Project) -> None:
         coder_position="",
         evidence=["No reference to ISSUE-R1-001 in round 2.", "The section is unchanged."],
     )
-    cases.park(
+    opening.park(
         create_task(web, number=3, title="Deploy", status="in_progress", round=1),
         "blocked", "Deploy: who has the key?", detail="The vault is closed.\n### Conflict: none",
     )  # fmt: skip

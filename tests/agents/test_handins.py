@@ -10,13 +10,13 @@ from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from agents.api import handins
+from agents.loop.orchestrator import tick
 from agents.models import Agent, Run, Token, new_token, token_hash
-from agents.orchestrator import tick
-from disputes.flags import raise_flags
+from disputes.completion.stuck import look_again
 from disputes.models import Conflict, Decision, Dispute
-from disputes.protocol.silence import Suspicion
+from disputes.protocol.silence.heuristics import Suspicion
 from disputes.rulings import decide
-from disputes.stuck import look_again
+from disputes.silence.flags import raise_flags
 from tasks import idempotency
 from tasks.events import SYSTEM
 from tasks.models import (

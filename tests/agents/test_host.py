@@ -16,11 +16,11 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from agents import metering
+from agents.hosts import agent_command, outcomes, paths, processes, starting, submissions
+from agents.hosts import reconciler as hosts
+from agents.hosts.reconciler import Reconciler
 from agents.models import Output, Run, token_hash
-from agents.runtime import host as hosts
-from agents.runtime import keeping, launching, paths, processes, results, starting
-from agents.runtime.host import Reconciler
+from agents.money import metering
 from tests.agents.world import World, at_once, make_world, write  # noqa: F401
 from tests.factories import create_host, create_run
 
@@ -113,7 +113,7 @@ def end_shim(run: Run, left: object = LEFT) -> None:
 
 
 def replace(path: Path, spoil: Callable[[Path], object]) -> None:
-    results._remove(path)
+    outcomes._remove(path)
     spoil(path)
 
 
@@ -157,8 +157,8 @@ def test_a_log_of_another_kind_is_read_by_nobody(held: Callable[..., Run], tmp_p
     for spoil in (spoil_by_pipe, spoil_by_folder, spoil_by_link, spoil_by_dangling_link):
         replace(log, spoil)
         with within(60):
-            results.copy_rest(run)
-            assert results.tail_of(run) == b""
+            outcomes.copy_rest(run)
+            assert outcomes.tail_of(run) == b""
             metering.finish(run)
     assert not Output.objects.filter(run=run).exists()
     folder = tmp_path / "run"
@@ -168,8 +168,8 @@ def test_a_log_of_another_kind_is_read_by_nobody(held: Callable[..., Run], tmp_p
         os.mkfifo(folder / f"{name}.new")
     with within(60):
         starting.renew_lease(folder)
-        launching.write_private(folder / "stop", "cost")
-        launching.write_private(folder / "prompt.md", "Work.")
+        agent_command.write_private(folder / "stop", "cost")
+        agent_command.write_private(folder / "prompt.md", "Work.")
     assert processes.read_number(folder / "lease") > 0
     assert processes.read_small(folder / "stop") == b"cost"
 
@@ -189,7 +189,7 @@ def test_the_token_is_over_before_what_is_left_is_read(
     """A process that lives on could hand in for as long as cleaning up fails."""
     seen = []
     monkeypatch.setattr(
-        keeping, "salvage", lambda run: seen.append(Run.objects.get(pk=run.pk).token_hash) or ""
+        submissions, "salvage", lambda run: seen.append(Run.objects.get(pk=run.pk).token_hash) or ""
     )
     ended, killed = held(token_hash=token_hash("one")), held(token_hash=token_hash("two"))
     end_shim(ended)
@@ -210,7 +210,7 @@ def test_a_run_that_can_never_be_ended_is_lost_in_the_end(
     def finish(*_: object) -> None:
         raise errors.pop() if errors else ValueError("a poisoned\0 folder")
 
-    monkeypatch.setattr(results, "finish", finish)
+    monkeypatch.setattr(outcomes, "finish", finish)
     end_shim(run)
     deadline = time.monotonic() + 120
     with Reconciler() as host:
@@ -253,9 +253,9 @@ def test_slow_work_on_one_run_holds_no_other_run_up(
 ) -> None:
     """A commit of 390 MB blocked the loop, and three other runs were lost."""
     slow, other = held(), held()
-    may_end, finish, keep = threading.Event(), results.finish, keeping.keep
-    monkeypatch.setattr(results, "finish", lambda *words: may_end.wait(120) and finish(*words))
-    monkeypatch.setattr(keeping, "keep", lambda *words: may_end.wait(120) and keep(*words))
+    may_end, finish, keep = threading.Event(), outcomes.finish, submissions.keep
+    monkeypatch.setattr(outcomes, "finish", lambda *words: may_end.wait(120) and finish(*words))
+    monkeypatch.setattr(submissions, "keep", lambda *words: may_end.wait(120) and keep(*words))
     handed = held()
     submission = world.hand_in(handed, world.commit(handed, {"a.py": "a\n"}))
     end_shim(slow)
@@ -281,11 +281,11 @@ def test_salvage_reads_a_branch_that_git_packed(world: World) -> None:
     subprocess.run(["git", "-C", str(clone), "pack-refs", "--all", "--prune"], check=True)
     branch = clone / ".git" / "refs" / "heads" / "steroids" / run.task.ref
     assert not branch.exists()
-    assert keeping.salvage(run) == made
+    assert submissions.salvage(run) == made
     branch.parent.mkdir(parents=True, exist_ok=True)
     for spoil in SPOILERS:
         replace(branch, spoil)
         write(clone, {"rest.py": "rest\n"})
         with within(60):
-            saved = keeping.salvage(run)
+            saved = submissions.salvage(run)
         assert world.mirror.read(saved, "rest.py", 100) == "rest\n"

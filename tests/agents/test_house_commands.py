@@ -12,16 +12,16 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from agents.crew.pauses import pause
+from agents.hosts import paths
 from agents.models import Agent, Host, Prompt, Run
-from agents.pauses import pause
 from agents.providers.reports import ErrorClass
-from agents.runtime import paths
-from disputes import cases, rulings
+from disputes import opening, rulings
 from tasks import append_only
-from tasks.comments import add_comment
 from tasks.events import SYSTEM
 from tasks.models import Event, Landing, Project, Task, Verification
 from tasks.models.event import record
+from tasks.remarks.comments import add_comment
 from tests.factories import (
     create_agent,
     create_finding,
@@ -73,11 +73,11 @@ def tried(ledger: Project, home: Path) -> Project:
     create_agent(name="cy").projects.add(ledger)
     Verification.objects.create(project=ledger, sha=sha(1), commands_hash="0" * 64, green=False)
     add_comment(ledger, "Look.", actor=SYSTEM, task=task)
-    cases.open_conflict(
+    opening.open_conflict(
         task, kind="disagreement", origin="cli", opened_as="reviewer", question="Which way?", finding=finding,
         submission=submission, reviewer_position="This.", coder_position="That.",
     )  # fmt: skip
-    cases.park(create_task(ledger, number=8, status="in_progress"), "blocked", "Who has the key?")
+    opening.park(create_task(ledger, number=8, status="in_progress"), "blocked", "Who has the key?")
     record(ledger, "project_added")
     (home / "mirrors" / f"{ledger.pk}.git").mkdir(parents=True)
     paths.run_folder(run.pk).mkdir(parents=True)

@@ -10,14 +10,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents import judging, orchestrator, runs
-from agents.choosing import Crew
-from agents.judging_prompts import diff_of
+from agents import judging
+from agents.crew.choosing import Crew
+from agents.loop import orchestrator, run_ends
 from agents.models import Agent, ProviderPause, Run, new_token, token_hash
-from agents.prompts import Material, compose
-from disputes import cases, opinions, rulings
+from agents.prompts.compose import Material, compose
+from agents.prompts.opinions import diff_of
+from disputes import opening, opinions, rulings
 from disputes.models import Conflict, Decision, Opinion
-from tasks.configuring import configure
+from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Project
@@ -72,7 +73,7 @@ def disagreement(project: Project, **kwargs: Any) -> Conflict:
         "reviewer_position": finding.suggestion, "coder_position": "The server asks for it.",
         "coder_rationale": "Its documentation says so.", "coder_label": "coder-1",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, **given)
+    return opening.open_conflict(task, **given)
 
 
 def create_judge(name: str = "judge-1", role: str = "judge", **kwargs: Any) -> Agent:
@@ -207,7 +208,7 @@ def test_a_task_that_moves_on_does_not_end_the_judges_run_but_a_ruling_does(
     orchestrator.tick()
     run.refresh_from_db()
     assert (judging.is_overtaken(run), run.stop_requested) == (True, True)
-    runs.end(run, Run.Outcome.STOPPED)
+    run_ends.end(run, Run.Outcome.STOPPED)
     orchestrator.tick()
     opinion.refresh_from_db()
     assert (opinion.state, "was settled" in opinion.reasons) == ("failed", True)
@@ -246,7 +247,7 @@ def test_runs_without_an_opinion_are_given_up_after_three_but_never_counted_on_t
     for _ in range(4):
         orchestrator.tick()
         for run in Run.objects.live().filter(opinion=opinion):
-            runs.end(run, outcome, reason="Alas.")
+            run_ends.end(run, outcome, reason="Alas.")
     orchestrator.tick()
     opinion.refresh_from_db()
     conflict.task.refresh_from_db()
@@ -263,7 +264,7 @@ def test_runs_that_get_lost_again_and_again_are_given_up_too(ledger: Project, to
     opinion = asked(disagreement(ledger), tom)
     for _ in range(judging.LOST_MAX):
         orchestrator.tick()
-        runs.end(Run.objects.live().get(opinion=opinion), Run.Outcome.LOST, reason="Its shim was killed.")
+        run_ends.end(Run.objects.live().get(opinion=opinion), Run.Outcome.LOST, reason="Its shim was killed.")
     orchestrator.tick()
     opinion.refresh_from_db()
     assert (opinion.state, "Its shim was killed." in opinion.reasons) == ("failed", True)
@@ -273,7 +274,7 @@ def test_whose_run_a_person_stops_is_not_asked_again_by_itself(ledger: Project, 
     create_judge()
     opinion = asked(disagreement(ledger), tom)
     orchestrator.tick()
-    runs.ask_to_stop(Run.objects.get(opinion=opinion), actor=Actor.person(tom))
+    run_ends.ask_to_stop(Run.objects.get(opinion=opinion), actor=Actor.person(tom))
     orchestrator.tick()
     opinion.refresh_from_db()
     assert (opinion.state, opinion.reasons) == ("failed", "Its run was stopped.")
@@ -286,7 +287,7 @@ def test_after_a_failure_the_next_run_rests_a_while(ledger: Project, tom: User, 
     create_judge()
     opinion = asked(disagreement(ledger), tom)
     run, _ = running(opinion)
-    runs.end(run, Run.Outcome.PROVIDER, reason="429")
+    run_ends.end(run, Run.Outcome.PROVIDER, reason="429")
     orchestrator.tick()
     assert Run.objects.filter(opinion=opinion).count() == 1
 

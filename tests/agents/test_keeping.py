@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agents import runs
+from agents.hosts import paths, submissions
+from agents.hosts.git import GitError
+from agents.loop import run_ends
 from agents.models import Run
-from agents.runtime import keeping, paths
-from agents.runtime.git import GitError
-from disputes.changes import changes_since_last_round
-from disputes.pages.code import parse_diff
-from disputes.protocol.diffs import CUT
+from disputes.protocol.text.diffs import CUT
+from disputes.silence.changes import changes_since_last_round
+from disputes.web.dispute.code import parse_diff
 from tasks.models import Bundle, Event, Submission
 from tests.agents.world import World, git, make_world, write  # noqa: F401
 from tests.factories import create_finding, create_review, sha
@@ -37,7 +37,7 @@ def handed_in(world: World, files: dict[str, str | None]) -> tuple[Submission, R
 
 def test_a_submission_is_kept_with_its_change(world: World) -> None:
     submission, run = handed_in(world, {"new.py": "one\ntwo\n", "README.md": "Another.\n"})
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     submission.refresh_from_db()
     assert submission.state == Submission.State.KEPT
     assert "+one" in submission.diff
@@ -46,7 +46,7 @@ def test_a_submission_is_kept_with_its_change(world: World) -> None:
         "fork": world.remote.first,
     }  # fmt: skip
     assert submission.patch_id == world.mirror.patch_id(world.remote.first, submission.sha) != ""
-    assert world.mirror.resolve(keeping.ref_of(submission)) == submission.sha
+    assert world.mirror.resolve(submissions.ref_of(submission)) == submission.sha
     assert kinds(world)[-1] == "kept"
 
 
@@ -59,7 +59,7 @@ def test_a_submission_is_kept_with_what_the_specification_says_in_it(world: Worl
     ):  # fmt: skip
         Submission.objects.update(state="received")
         submission.task.source = source
-        keeping.keep(submission, run)
+        submissions.keep(submission, run)
         submission.refresh_from_db(fields=["specification"])
         assert submission.specification.strip() == kept.strip(), source
 
@@ -75,35 +75,35 @@ def test_the_commits_are_in_the_database_as_well(world: World) -> None:
     world.lose_mirror()
     world.mirror.fetch_target()
     assert not world.mirror.has(submission.sha)
-    keeping.bring_here(submission, world.mirror)
+    submissions.bring_here(submission, world.mirror)
     assert world.mirror.read(submission.sha, "new.py", 100) == "one\n"
 
 
 def test_a_commit_without_a_bundle_is_on_another_host(world: World) -> None:
     submission = world.kept({"new.py": "one\n"})
     Bundle.objects.all().delete()
-    keeping.bring_here(submission, world.mirror)
+    submissions.bring_here(submission, world.mirror)
     world.lose_mirror()
     world.mirror.fetch_target()
     with pytest.raises(GitError, match="on another host"):
-        keeping.bring_here(submission, world.mirror)
+        submissions.bring_here(submission, world.mirror)
 
 
 def test_commits_that_are_too_large_are_not_put_into_the_database(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "BUNDLE_MAX", 100)
+    monkeypatch.setattr(submissions, "BUNDLE_MAX", 100)
     submission = world.kept({"new.py": "one\n"})
     assert not Bundle.objects.filter(submission=submission).exists()
 
 
 def test_only_the_beginning_of_a_large_change_is_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "DIFF_MAX", 50)
+    monkeypatch.setattr(submissions, "DIFF_MAX", 50)
     diff = world.kept({"new.py": "one\n" * 100}).diff
     assert len(diff.encode()) <= 50 + len(CUT)
     assert diff.endswith(CUT)
     assert parse_diff(diff).is_cut
-    monkeypatch.setattr(keeping, "DIFF_MAX", 5000)
+    monkeypatch.setattr(submissions, "DIFF_MAX", 5000)
     assert not parse_diff(world.kept({"new.py": f"one\n{CUT}"}).diff).is_cut
 
 
@@ -111,7 +111,7 @@ def test_of_a_large_change_since_the_last_round_it_is_known_that_it_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a file that is not in the part that was kept counts as never touched: silence."""
-    monkeypatch.setattr(keeping, "CHANGES_MAX", 300)
+    monkeypatch.setattr(submissions, "CHANGES_MAX", 300)
     first = world.kept({"one.py": "one\n"})
     Submission.objects.filter(pk=first.pk).update(state=Submission.State.RED)
     first.task.bounce(note="red")
@@ -120,7 +120,7 @@ def test_of_a_large_change_since_the_last_round_it_is_known_that_it_goes_on(
     first.task.refresh_from_db()
     run = world.coder(first.task, base=first.sha)
     second = world.hand_in(run, world.commit(run, {"a.py": "a long line of it\n" * 100, "z.py": "z\n"}))
-    keeping.keep(second, run)
+    submissions.keep(second, run)
     second.refresh_from_db()
     changes = changes_since_last_round(second)
     assert changes is not None
@@ -131,7 +131,7 @@ def test_of_a_large_change_since_the_last_round_it_is_known_that_it_goes_on(
 
 def test_keeping_twice_is_keeping_once(world: World) -> None:
     submission = world.kept({"new.py": "one\n"})
-    keeping.keep(submission, submission.run)
+    submissions.keep(submission, submission.run)
     assert kinds(world).count("kept") == 1
     assert Bundle.objects.filter(submission=submission).count() == 1
 
@@ -139,7 +139,7 @@ def test_keeping_twice_is_keeping_once(world: World) -> None:
 def test_a_submission_is_kept_while_the_remote_is_away(world: World) -> None:
     submission, run = handed_in(world, {"new.py": "one\n"})
     world.remote.path.rename(world.remote.path.with_name("away"))
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     submission.refresh_from_db()
     assert submission.state == Submission.State.KEPT
 
@@ -147,7 +147,7 @@ def test_a_submission_is_kept_while_the_remote_is_away(world: World) -> None:
 def test_a_commit_without_a_change_is_kept_too(world: World) -> None:
     run = world.coder()
     submission = world.hand_in(run, world.remote.first)
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     submission.refresh_from_db()
     assert (submission.state, submission.diff) == (Submission.State.KEPT, "")
 
@@ -157,7 +157,7 @@ def test_the_change_is_shown_against_the_target_and_not_only_against_the_last_ro
     first.task.bounce(note="red")
     run = world.coder(first.task, base=first.sha)
     second = world.hand_in(run, world.commit(run, {"two.py": "two\n"}))
-    keeping.keep(second, run)
+    submissions.keep(second, run)
     second.refresh_from_db()
     assert [name for name, _, _ in second.diff_stat["files"]] == ["one.py", "two.py"]
     assert second.diff_stat["since_base"] == ["two.py"]
@@ -185,7 +185,7 @@ def test_a_commit_that_does_not_descend_from_its_base_comes_back(world: World) -
     clone = paths.clone_of(run)
     git(clone, "reset", "--quiet", "--hard", world.remote.first)
     submission = world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     assert_sent_back(submission, f"does not descend from {run.base_sha[:12]}")
 
 
@@ -193,28 +193,28 @@ def test_a_commit_of_an_unrelated_history_comes_back(world: World) -> None:
     run = world.coder()
     git(paths.clone_of(run), "checkout", "--quiet", "--orphan", "fresh")
     submission = world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     assert_sent_back(submission, "does not descend from")
 
 
 def test_a_commit_that_is_nowhere_comes_back(world: World) -> None:
     run = world.coder()
     submission = world.hand_in(run, sha("d"))
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     assert_sent_back(submission, f"The commit {'d' * 12} cannot be taken")
 
 
 def test_a_clone_that_is_gone_sends_the_submission_back(world: World) -> None:
     submission, run = handed_in(world, {"new.py": "one\n"})
     paths.clone_of(run).rename(paths.run_folder(run.pk) / "moved")
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     assert_sent_back(submission, "cannot be taken")
 
 
 @pytest.mark.parametrize("path", ["TODO.md", "dispute.md", "decisions.md", ".steroids/config.yaml"])
 def test_records_that_the_program_writes_itself_are_refused(world: World, path: str) -> None:
     submission, run = handed_in(world, {"new.py": "one\n", path: "- [x] All done\n"})
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     assert_sent_back(submission, f"touches {path}; leave these files alone")
 
 
@@ -223,7 +223,7 @@ def test_a_record_that_is_deleted_or_moved_is_refused_too(world: World) -> None:
     run = world.coder()
     git(paths.clone_of(run), "mv", "TODO.md", "done.md")
     submission = world.hand_in(run, world.commit(run, {}))
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     assert_sent_back(submission, "touches TODO.md")
 
 
@@ -236,7 +236,7 @@ def test_a_record_that_somebody_else_changed_meanwhile_is_no_ones_fault(world: W
     run = world.coder()
     world.remote.push({"TODO.md": "- [ ] More\n"})
     submission = world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     submission.refresh_from_db()
     assert submission.state == Submission.State.KEPT
 
@@ -245,11 +245,11 @@ def test_a_record_does_not_get_in_by_way_of_saved_work(world: World) -> None:
     """One run leaves a changed TODO.md behind without handing in; the next one starts from it."""
     run = world.coder()
     write(paths.clone_of(run), {"TODO.md": "- [x] All done\n"})
-    saved = keeping.salvage(run)
-    runs.end(run, Run.Outcome.STOPPED, salvage_sha=saved)
+    saved = submissions.salvage(run)
+    run_ends.end(run, Run.Outcome.STOPPED, salvage_sha=saved)
     again = world.coder(run.task, base=saved)
     submission = world.hand_in(again, world.commit(again, {"new.py": "one\n"}))
-    keeping.keep(submission, again)
+    submissions.keep(submission, again)
     submission.refresh_from_db()
     assert submission.state == Submission.State.LOST
 
@@ -259,7 +259,7 @@ def test_too_many_lost_submissions_end_with_a_human(world: World) -> None:
     task = world.task()
     for number in range(2):
         run = world.coder(task)
-        keeping.keep(world.hand_in(run, sha(f"{number}")), run)
+        submissions.keep(world.hand_in(run, sha(f"{number}")), run)
         task.refresh_from_db()
     assert task.status == "disputed"
     conflict = task.disputes.get().conflicts.get()
@@ -276,7 +276,7 @@ def test_a_remote_that_never_answers_does_not_hold_the_host_up(world: World) -> 
         hung.listen(8)
         submission.task.project.repo_url = f"http://127.0.0.1:{hung.getsockname()[1]}/x.git"
         started = time.monotonic()
-        keeping.keep(submission, run)
+        submissions.keep(submission, run)
         took = time.monotonic() - started
     submission.refresh_from_db()
     assert submission.state == Submission.State.KEPT
@@ -288,7 +288,7 @@ def test_a_target_branch_that_is_nowhere_is_not_the_coders_fault(world: World) -
     submission, run = handed_in(world, {"new.py": "one\n"})
     submission.task.project.target_branch = "mian"
     with contextlib.suppress(GitError):
-        keeping.keep(submission, run)
+        submissions.keep(submission, run)
     submission.refresh_from_db()
     assert submission.state != Submission.State.LOST
 
@@ -299,7 +299,7 @@ def test_a_target_branch_that_is_nowhere_is_not_the_coders_fault(world: World) -
 def test_work_that_was_never_committed_is_saved(world: World) -> None:
     run = world.coder()
     write(paths.clone_of(run), {"half.py": "half\n", "README.md": None})
-    saved = keeping.salvage(run)
+    saved = submissions.salvage(run)
     assert world.mirror.resolve(f"refs/steroids/salvage/{run.task_id}") == saved
     assert {path for path, _, _ in world.mirror.changed(run.base_sha, saved)} == {"half.py", "README.md"}
 
@@ -307,34 +307,34 @@ def test_work_that_was_never_committed_is_saved(world: World) -> None:
 def test_work_that_was_committed_and_not_handed_in_is_saved(world: World) -> None:
     run = world.coder()
     made = world.commit(run, {"half.py": "half\n"})
-    assert keeping.salvage(run) == made
+    assert submissions.salvage(run) == made
 
 
 def test_what_lies_on_top_of_a_commit_is_saved_on_top_of_it(world: World) -> None:
     run = world.coder()
     made = world.commit(run, {"half.py": "half\n"})
     write(paths.clone_of(run), {"rest.py": "rest\n"})
-    saved = keeping.salvage(run)
+    saved = submissions.salvage(run)
     assert saved != made
     assert world.mirror.is_ancestor(made, saved)
     assert world.mirror.read(saved, "rest.py", 100) == "rest\n"
 
 
 def test_there_is_nothing_to_save_where_nothing_was_done(world: World) -> None:
-    assert keeping.salvage(world.coder()) == ""
+    assert submissions.salvage(world.coder()) == ""
 
 
 @pytest.mark.parametrize("role", [Run.Role.REVIEWER, Run.Role.VERIFIER])
 def test_only_a_coders_work_is_saved(world: World, role: str) -> None:
     run = world.coder(role=role)
     write(paths.clone_of(run), {"half.py": "half\n"})
-    assert keeping.salvage(run) == ""
+    assert submissions.salvage(run) == ""
 
 
 def test_there_is_nothing_to_save_without_a_clone(world: World) -> None:
     run = world.coder()
     paths.clone_of(run).rename(paths.run_folder(run.pk) / "moved")
-    assert keeping.salvage(run) == ""
+    assert submissions.salvage(run) == ""
 
 
 def test_a_rewritten_history_is_not_saved_as_the_next_base(
@@ -345,7 +345,7 @@ def test_a_rewritten_history_is_not_saved_as_the_next_base(
     world.commit(run, {"new.py": "one\n"})
     git(paths.clone_of(run), "branch", "--force", f"steroids/{run.task.ref}", "HEAD")
     with caplog.at_level(logging.WARNING):
-        assert keeping.salvage(run) == ""
+        assert submissions.salvage(run) == ""
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_a_branch_that_is_not_a_commit_is_not_believed(world: World, text: str) 
     run = world.coder()
     branch = paths.clone_of(run) / ".git" / "refs" / "heads" / "steroids" / run.task.ref
     branch.write_text(text)
-    assert keeping.salvage(run) == ""
+    assert submissions.salvage(run) == ""
     assert world.mirror.resolve(world.mirror.target_ref) == world.remote.first
 
 
@@ -367,7 +367,7 @@ def test_a_branch_that_is_a_link_is_not_followed(world: World, tmp_path: Path) -
     (tmp_path / "elsewhere").write_text(made)
     branch.unlink()
     branch.symlink_to(tmp_path / "elsewhere")
-    saved = keeping.salvage(run)
+    saved = submissions.salvage(run)
     assert not world.mirror.has(made)
     assert world.mirror.read(saved, "half.py", 100) == "half\n"
 
@@ -378,7 +378,7 @@ def test_a_branch_that_is_a_link_is_not_followed(world: World, tmp_path: Path) -
 def test_a_finding_shows_the_code_at_its_place(world: World) -> None:
     submission = world.kept({"long.py": "".join(f"line {number}\n" for number in range(1, 101))})
     finding = create_finding(create_review(submission), path="long.py", line=50)
-    keeping.add_excerpts([finding], world.mirror, submission.sha)
+    submissions.add_excerpts([finding], world.mirror, submission.sha)
     finding.refresh_from_db()
     lines = finding.excerpt.splitlines()
     assert (finding.excerpt_start, lines[0], lines[-1]) == (43, "line 43", "line 57")
@@ -392,7 +392,7 @@ def test_a_place_at_the_edge_shows_what_is_there(
 ) -> None:
     submission = world.kept({"short.py": "".join(f"line {number}\n" for number in range(1, 21))})
     finding = create_finding(create_review(submission), path="short.py", line=line)
-    keeping.add_excerpts([finding], world.mirror, submission.sha)
+    submissions.add_excerpts([finding], world.mirror, submission.sha)
     finding.refresh_from_db()
     assert (finding.excerpt_start, finding.excerpt.splitlines()[-1]) == (start, last)
 
@@ -401,6 +401,6 @@ def test_a_place_at_the_edge_shows_what_is_there(
 def test_a_place_that_is_nowhere_shows_nothing(world: World, path: str) -> None:
     submission = world.kept({"new.py": "one\n"})
     finding = create_finding(create_review(submission), path=path)
-    keeping.add_excerpts([finding], world.mirror, submission.sha)
+    submissions.add_excerpts([finding], world.mirror, submission.sha)
     finding.refresh_from_db()
     assert finding.excerpt == ""

@@ -9,12 +9,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from agents import attempts, escalating, runs
-from agents.choosing import Crew, Roster
+from agents.crew import attempts, specialists
+from agents.crew.choosing import Crew, Roster
+from agents.loop import run_ends
+from agents.loop.orchestrator import tick
 from agents.models import Agent, Run
-from agents.orchestrator import tick
 from disputes.models import Conflict
-from disputes.protocol.options import Option
+from disputes.protocol.rulings.options import Option
 from disputes.rulings import decide
 from tasks.events import SYSTEM
 from tasks.models import Comment, Event, Project, Submission, Task
@@ -56,7 +57,7 @@ def count(task: Task) -> int:
 def ended(task: Task, outcome: str = "nothing", **kwargs: Any) -> Run:
     """A run of a coder that was under way ends like this."""
     run = create_run(task, stage=task.stage, **kwargs)
-    runs.end(run, outcome, reason="It gave up.")
+    run_ends.end(run, outcome, reason="It gave up.")
     return run
 
 
@@ -190,7 +191,7 @@ def test_red_work_climbs_the_ladder_too(task: Task) -> None:
     for _ in range(settings.EMPTY_RUNS_MAX + 1):
         handed_in(fresh(task), "red")
         fresh(task).submit(actor=SYSTEM)
-        runs.bounce(fresh(task), "test ended with 1")
+        run_ends.bounce(fresh(task), "test ended with 1")
     assert (fresh(task).status, count(task)) == ("in_progress", settings.EMPTY_RUNS_MAX + 1)
 
 
@@ -215,7 +216,7 @@ def test_a_task_climbs_from_small_to_a_specialist_and_then_to_people(
         run = next_run(task)
         assert run is not None
         who.append((run.agent_label, run.step))
-        runs.end(run, Run.Outcome.NOTHING)
+        run_ends.end(run, Run.Outcome.NOTHING)
     assert who == [
         ("small", "0-1: small"), ("small", "0-1: small"), ("mid", "2-3: mid"), ("mid", "2-3: mid"),
         ("top", "4-5: top"), ("top", "4-5: top"),
@@ -234,7 +235,7 @@ def test_a_task_climbs_from_small_to_a_specialist_and_then_to_people(
     run = next_run(task)
     assert run is not None
     assert (run.agent_label, run.stage, run.step) == ("senior", "needs-senior-dev", "0: top")
-    runs.end(run, Run.Outcome.NOTHING)
+    run_ends.end(run, Run.Outcome.NOTHING)
     assert next_run(task) is None
     card = Conflict.objects.get()
     assert (card.kind, card.origin, card.effect) == ("hands", "ladder", "hold")
@@ -255,7 +256,7 @@ def test_what_the_specialist_solved_goes_on_from_its_home(project: Project, task
     project.settings |= {"stages": ["tests", "dev", "qa"]}
     project.save()
     create_agent("coder", kind="senior-dev-agent", name="senior")
-    escalating.escalate(fresh(task))
+    specialists.escalate(fresh(task))
     submission = create_submission(fresh(task))
     fresh(task).submit(actor=SYSTEM)
     fresh(task).approve(submission, actor=SYSTEM)
@@ -284,7 +285,7 @@ def test_where_nobody_watches_the_column_a_human_is_asked_at_once(task: Task) ->
 )  # fmt: skip
 def test_each_reason_has_its_column(task: Task, reason: str, column: str) -> None:
     create_agent("coder", watches=[column])
-    assert escalating.escalate(fresh(task), reason, notes="I cannot see where.") is None
+    assert specialists.escalate(fresh(task), reason, notes="I cannot see where.") is None
     assert (fresh(task).stage, fresh(task).escalation) == (column, reason)
     assert "I cannot see where." in Comment.objects.get().body
     event = Event.objects.get(kind="escalate")
@@ -315,7 +316,7 @@ def test_the_line_of_a_task_says_that_its_ladder_is_at_its_end(task: Task) -> No
 def test_an_escalation_ends_no_argument(task: Task) -> None:
     """ITM-4: "I cannot" opens no disagreement and counts no rejection."""
     create_agent("coder", watches=["needs-senior-dev"])
-    escalating.escalate(fresh(task))
+    specialists.escalate(fresh(task))
     assert not Conflict.objects.exists()
     assert (fresh(task).rejections, fresh(task).round) == (0, 1)
     assert sha(1) not in Comment.objects.get().body

@@ -6,13 +6,13 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from agents import orchestrator, runs
+from agents.hosts import landing as landings
+from agents.hosts import paths, starting, submissions
+from agents.hosts.git import Mirror
+from agents.hosts.reconciler import Reconciler, host_name
+from agents.loop import orchestrator, run_ends
 from agents.models import Run
-from agents.runtime import keeping, paths, starting
-from agents.runtime import landing as landings
-from agents.runtime.git import Mirror
-from agents.runtime.host import Reconciler, host_name
-from disputes import cases, rulings
+from disputes import opening, rulings
 from disputes.models import Conflict
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.agents.world import REVIEWER, World, at_once, git, hook, make_world  # noqa: F401
@@ -87,7 +87,7 @@ def test_a_ruling_is_used_once_its_commit_is_pushed(world: World) -> None:
     """From here on it cannot be undone: the code is out."""
     landing = world.accepted({"new.py": "one\n"})
     Landing.objects.filter(pk=landing.pk).update(status=Landing.Status.STUCK)
-    conflict = cases.park(landing.task, Conflict.Origin.LANDING, "Will you look?")
+    conflict = opening.park(landing.task, Conflict.Origin.LANDING, "Will you look?")
     user = create_user("ruler", is_superuser=True)
     decision = rulings.decide(conflict, "retry", user=user, undo_seconds=0)
     orchestrator.tick()
@@ -254,7 +254,7 @@ def test_a_change_that_became_another_one_goes_back(world: World) -> None:
 
 def accept(world: World, submission: Submission, run: Run) -> Landing:
     """What stands between a hand-in and its landing, in one go."""
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     Submission.objects.filter(pk=submission.pk).update(state=Submission.State.VERIFIED)
     submission.refresh_from_db()
     submission.task.approve(submission, actor=REVIEWER)
@@ -559,7 +559,7 @@ def test_the_oldest_landing_comes_first_and_gives_way_while_it_is_in_trouble(wor
     assert landings.due() == [other]
     run = create_run(second.task, "verifier", sha=second.sha)
     assert landings.due() == [other]
-    runs.end(run, Run.Outcome.REFUSED, reason="There is no make.")
+    run_ends.end(run, Run.Outcome.REFUSED, reason="There is no make.")
     assert first in landings.due()
     world.verify(second.sha)
     assert first not in landings.due()

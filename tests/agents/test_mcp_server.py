@@ -16,10 +16,11 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from agents import mcp_server, orchestrator
+from agents import mcp_server
+from agents.hosts import api_server
+from agents.hosts.reconciler import Reconciler
+from agents.loop import orchestrator
 from agents.models import Agent, Run, Token, new_token, token_hash
-from agents.runtime import door
-from agents.runtime.host import Reconciler
 from disputes.models import Conflict
 from tasks.models import Comment, Submission, Task
 from tests.agents.world import World, commit, git, make_world  # noqa: F401  (a fixture)
@@ -107,7 +108,7 @@ class Http:
 @pytest.fixture
 def http(live_server: Any, tmp_path: Path) -> Iterator[Callable[[str], Http]]:
     """`manage.py mcp_server --http`, without a token of its own."""
-    port = door.free_port()
+    port = api_server.free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STEROIDS_")}
     environment |= {
         "STEROIDS_HOME": str(tmp_path / "mcp-home"),
@@ -263,9 +264,9 @@ def test_hostile_arguments_are_tool_errors_and_change_nothing(
 def test_a_dead_token_and_none_are_said(world: World, live_server: Any, tmp_path: Path) -> None:
     run = create_run(world.task(status="in_progress", round=1), "coder")
     environment = context_of(run, live_server.url, tmp_path)
-    from agents import runs
+    from agents.loop import run_ends
 
-    runs.end(run, Run.Outcome.STOPPED)
+    run_ends.end(run, Run.Outcome.STOPPED)
     dead = Stdio(tmp_path, **environment).call(("my_task", {}))[0]
     assert dead.is_error
     assert "its token died with it" in dead.text
@@ -417,7 +418,7 @@ def test_a_person_uses_the_tools_with_a_token_of_their_own(
 def test_a_run_of_a_host_has_the_server_in_its_path_and_imports_nothing_of_its_clone(
     world: World, live_server: Any, tmp_path: Path
 ) -> None:
-    from agents.runtime.launching import agent_step
+    from agents.hosts.agent_command import agent_step
 
     folder = tmp_path / "run"
     (folder / "clone" / "agents").mkdir(parents=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agents import caps, metering, pricing
+from agents.hosts import paths
 from agents.models import Run
-from agents.prices import Tokens
+from agents.money import caps, metering, price_lists
+from agents.money.prices import Tokens
 from agents.providers.reports import Report
-from agents.runtime import paths
 from disputes.models import Conflict
 from tasks.models import Project, Task
 from tests.factories import create_agent, create_project, create_run, create_task
@@ -304,17 +304,17 @@ def test_an_agent_elsewhere_that_reaches_a_cap_is_ended_and_a_human_asked(run: R
 
 
 def test_a_faulty_list_stops_nobody_and_is_said_with_its_line(settings: Any, caplog: Any) -> None:
-    assert pricing.price_list().cost("big-1", Tokens(1_000_000)) == 10
+    assert price_lists.price_list().cost("big-1", Tokens(1_000_000)) == 10
     settings.PRICES.write_text("models:\n  big-1: {input: much, output: 1}\n")
 
-    assert pricing.price_list().cost("big-1", Tokens(1_000_000)) == 10  # as it was
-    assert pricing.price_list().cost("claude-sonnet-4-5", Tokens(1_000_000)) == 3
+    assert price_lists.price_list().cost("big-1", Tokens(1_000_000)) == 10  # as it was
+    assert price_lists.price_list().cost("claude-sonnet-4-5", Tokens(1_000_000)) == 3
     assert [record.message.count("prices.yaml:2: big-1: input is a number") for record in caplog.records] == [
         1
     ]
-    assert [message.id for message in pricing.check_prices()] == ["agents.W010"]
+    assert [message.id for message in price_lists.check_prices()] == ["agents.W010"]
 
 
 def test_a_sound_list_is_no_reason_for_a_warning() -> None:
-    assert pricing.check_prices() == []
+    assert price_lists.check_prices() == []
     assert caps.closed([]) == {}

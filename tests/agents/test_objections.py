@@ -8,14 +8,14 @@ from django.contrib.auth.models import User
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
+from agents.loop.orchestrator import tick
 from agents.models import Run, new_token, token_hash
-from agents.orchestrator import tick
 from disputes import rulings
 from disputes.models import Conflict
 from tasks.errors import Refused
 from tasks.events import SYSTEM
 from tasks.models import Comment, Event, StaleTask, Submission, Task
-from tasks.objections import objections_of
+from tasks.remarks.objections import objections_of
 from tests.agents.world import at_once
 from tests.factories import (
     BASE,

@@ -8,9 +8,10 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents import choosing, orchestrator, runs
+from agents.crew import choosing
+from agents.loop import orchestrator, run_ends
 from agents.models import Agent, Run
-from disputes import cases, rulings
+from disputes import opening, rulings
 from disputes.models import Conflict
 from tasks.dependencies import recount
 from tasks.events import SYSTEM
@@ -60,7 +61,7 @@ def tick() -> list[tuple[int, str]]:
 
 def end_all(outcome: str = Run.Outcome.STOPPED) -> None:
     for run in Run.objects.live():
-        runs.end(run, outcome)
+        run_ends.end(run, outcome)
 
 
 # --- What comes first -------------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ def test_nothing_is_started_in_a_stopped_section(project: Project) -> None:
 
 
 def conflict_on(task: Task, opened_as: str) -> Conflict:
-    return cases.open_conflict(
+    return opening.open_conflict(
         task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.CLI, opened_as=opened_as,
         question="Who is right?", severity="medium", coder_position="We are.", reviewer_position="They are.",
     )  # fmt: skip
@@ -530,7 +531,7 @@ def fail(task: Task, times: int = 1, outcome: str = Run.Outcome.NOTHING, **kwarg
     for _ in range(times):
         task.refresh_from_db()
         run = create_run(task, **kwargs)
-        runs.end(run, outcome, reason="It said goodbye.")
+        run_ends.end(run, outcome, reason="It said goodbye.")
     task.refresh_from_db()
     return run
 
@@ -575,7 +576,7 @@ def test_a_reviewer_that_never_answers_asks_a_human_too(db: None) -> None:
 @pytest.mark.parametrize("outcome", ["nothing", "silent", "wall", "bytes", "refused", "crash"])
 def test_what_an_agent_did_not_do_counts(task: Task, outcome: str) -> None:
     assert fail(task, outcome=outcome).is_counted
-    assert len(runs.failed_in_a_row(task, "coder")) == 1
+    assert len(run_ends.failed_in_a_row(task, "coder")) == 1
 
 
 @pytest.mark.parametrize("outcome", ["stopped", "handed_in"])
@@ -596,7 +597,7 @@ def test_a_run_that_is_lost_each_time_rests_and_then_asks_a_human(task: Task) ->
     fail(task, outcome=Run.Outcome.LOST)
     assert task.status == "disputed"
     assert "6 runs of" in Conflict.objects.get().question
-    assert runs.failed_in_a_row(task, "coder") == []
+    assert run_ends.failed_in_a_row(task, "coder") == []
 
 
 def test_a_loss_long_ago_makes_no_row_of_losses(task: Task) -> None:
@@ -617,7 +618,7 @@ def test_a_hand_in_begins_the_count_anew(task: Task) -> None:
     fail(task, outcome=Run.Outcome.HANDED_IN)
     fail(task, 5)
     assert task.status == "in_progress"
-    assert len(runs.failed_in_a_row(task, "coder")) == 5
+    assert len(run_ends.failed_in_a_row(task, "coder")) == 5
 
 
 def test_a_human_who_sends_it_on_begins_the_count_anew(task: Task) -> None:
@@ -631,15 +632,15 @@ def test_a_human_who_sends_it_on_begins_the_count_anew(task: Task) -> None:
 def test_a_run_of_an_old_turn_leaves_the_new_one_alone(task: Task) -> None:
     run = create_run(task)
     Task.objects.filter(pk=task.pk).update(version=task.version + 1)
-    runs.end(run, Run.Outcome.CRASH)
+    run_ends.end(run, Run.Outcome.CRASH)
     task.refresh_from_db()
     assert task.not_before is None
 
 
 def test_a_run_ends_once(task: Task) -> None:
     run = create_run(task)
-    assert runs.end(run, Run.Outcome.NOTHING)
-    assert not runs.end(run, Run.Outcome.CRASH)
+    assert run_ends.end(run, Run.Outcome.NOTHING)
+    assert not run_ends.end(run, Run.Outcome.CRASH)
     run.refresh_from_db()
     assert run.outcome == "nothing"
     assert Event.objects.filter(kind="run_ended").count() == 1
@@ -649,13 +650,13 @@ def test_a_host_that_lost_a_run_cannot_end_it(task: Task) -> None:
     """I3: the fence went up when somebody else claimed it."""
     run = create_run(task, fence=1)
     Run.objects.update(fence=2)
-    assert not runs.end(run, Run.Outcome.CRASH)
+    assert not run_ends.end(run, Run.Outcome.CRASH)
     assert Run.objects.get().status == Run.Status.RUNNING
 
 
 def test_an_ended_run_has_no_token(task: Task) -> None:
     run = create_run(task, token_hash="x")
-    runs.end(run, Run.Outcome.HANDED_IN)
+    run_ends.end(run, Run.Outcome.HANDED_IN)
     assert (run.token_hash, run.ended_at is not None) == (None, True)
 
 
@@ -667,7 +668,7 @@ def bounce(task: Task, times: int) -> None:
         Task.objects.filter(pk=task.pk).update(status="review")
         task.refresh_from_db()
         create_submission(task, state=Submission.State.RED)
-        runs.bounce(task, "tests ended with 1")
+        run_ends.bounce(task, "tests ended with 1")
     task.refresh_from_db()
 
 
@@ -697,7 +698,7 @@ def test_red_work_of_an_earlier_round_is_forgotten(task: Task) -> None:
 
 
 def test_a_task_that_moved_on_is_not_sent_back(task: Task) -> None:
-    runs.bounce(task, "too late")
+    run_ends.bounce(task, "too late")
     task.refresh_from_db()
     assert task.version == 0
 

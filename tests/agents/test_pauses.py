@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from agents import pauses
+from agents.crew import pauses
+from agents.hosts import provider_trouble
 from agents.models import Agent, ProviderPause, Run
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Report
-from agents.runtime import ends
 from tasks.models import Project
 from tasks.spans import clock
 from tests.cases import for_each
@@ -100,7 +100,7 @@ def test_a_long_and_hostile_message_is_kept_in_bounds() -> None:
 
 def trouble(report: Report, *, code: int | None = 1, reason: str = "", name: str = "agent") -> Any:
     agent = Agent(name="cx", role="coder", provider="codex")
-    return ends.trouble_of(agent, report, {"name": name, "code": code}, reason)
+    return provider_trouble.trouble_of(agent, report, {"name": name, "code": code}, reason)
 
 
 SPENT = Report(error=QUOTA, message="Quota exceeded")
@@ -181,10 +181,10 @@ def test_the_list_of_agents_says_who_is_paused(paused: ProviderPause, admin_clie
 
 
 def test_outcome_provider_is_never_counted(ledger: Project) -> None:
-    from agents import runs
+    from agents.loop import run_ends
 
     run = create_run(create_task(ledger))
-    runs.end(run, Run.Outcome.PROVIDER, reason="No.", error_class="rate")
+    run_ends.end(run, Run.Outcome.PROVIDER, reason="No.", error_class="rate")
     run.refresh_from_db()
     assert (run.is_counted, run.error_class) == (False, "rate")
     run.task.refresh_from_db()

@@ -6,17 +6,17 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from agents.loop.orchestrator import tick
 from agents.models import Run
-from agents.orchestrator import tick
-from agents.prompts import Material, compose
-from disputes import intake, passing, rulings
+from agents.prompts.compose import Material, compose
+from disputes import intake, passing_stages, rulings
 from disputes.models import Conflict, Decision
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import read_review
-from tasks.configuring import configure
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import read_review
+from tasks.configuration.changing import configure
+from tasks.configuration.policy import SettingsError
 from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Submission, Task
-from tasks.policy import SettingsError
 from tests.factories import (
     create_agent,
     create_project,
@@ -204,23 +204,23 @@ def test_green_work_passes_by_itself_where_no_review_follows(unreviewed: Task) -
 def test_nothing_passes_before_it_is_green(unreviewed: Task, state: str) -> None:
     hand_in(unreviewed, state=state)
 
-    assert not passing.pass_unreviewed(unreviewed)
+    assert not passing_stages.pass_unreviewed(unreviewed)
     assert place(unreviewed)[0] == "review"
 
 
 def test_the_last_stage_waits_for_its_review(unreviewed: Task) -> None:
     hand_in(unreviewed)
-    passing.pass_unreviewed(unreviewed)
+    passing_stages.pass_unreviewed(unreviewed)
     hand_in(unreviewed)
 
-    assert not passing.pass_unreviewed(unreviewed)
+    assert not passing_stages.pass_unreviewed(unreviewed)
     assert place(unreviewed) == ("review", "dev", 2)
 
 
 def test_it_passes_once(unreviewed: Task) -> None:
     hand_in(unreviewed)
 
-    assert [passing.pass_unreviewed(unreviewed) for _ in range(2)] == [True, False]
+    assert [passing_stages.pass_unreviewed(unreviewed) for _ in range(2)] == [True, False]
 
 
 # --- Rulings ----------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents import prices
-from agents.prices import BadPrices, PriceList, Tokens
+from agents.money import prices
+from agents.money.prices import BadPrices, PriceList, Tokens
 from tests.cases import for_each
 
 MILLION = 1_000_000

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.runtime import processes
+from agents.hosts import processes
 from tests.cases import for_each
 
 MARK = f"STEROIDS_PROCESS_TEST_{os.getpid()}"  # others may run these tests at this very moment

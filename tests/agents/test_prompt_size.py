@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents import prompt_parts, prompts
 from agents.models import PromptText
-from agents.prompt_sections import Cuts, Section, fenced, open_fence
+from agents.prompts import compose, context
+from agents.prompts.sections import Cuts, Section, fenced, open_fence
 from disputes.models import Conflict, Decision, Dispute
 from tasks.models import Project, Task
 from tests.agents.test_prompts import outside
@@ -47,23 +47,23 @@ def coders(draw: st.DrawFn) -> dict[str, Any]:
     words = {name: draw(texts) for name in ("body", "source", "guide", "tail", "reason", "finding", "ruling")}
     finding = {
         "code": "ISSUE-R1-001", "severity": "HIGH", "mandatory": True,
-        "text": Section("ISSUE-R1-001", words["finding"], prompt_parts.FINDINGS_MAX // max(count, 1)),
+        "text": Section("ISSUE-R1-001", words["finding"], context.FINDINGS_MAX // max(count, 1)),
     }  # fmt: skip
     return {
         "ref": "ledger-7", "title": "Import dates", "round": 2, "model": "", "name": "coder-1",
         "instructions": Section("your instructions", "Be brief. " * 99, 1000, is_fenced=False),
-        "body": Section("description", words["body"], prompts.BODY_MAX),
-        "source": Section("specification", words["source"], prompts.SOURCE_MAX, where="read SPEC.md"),
+        "body": Section("description", words["body"], compose.BODY_MAX),
+        "source": Section("specification", words["source"], compose.SOURCE_MAX, where="read SPEC.md"),
         "source_name": "SPEC.md",
-        "guide": Section("the project's rules", words["guide"], prompts.GUIDE_MAX),
+        "guide": Section("the project's rules", words["guide"], compose.GUIDE_MAX),
         "build": "make", "test": "", "docs_only": False, "commit_form": "'feat: x'", "for_texts": {},
         "decisions": [decision(n, words["ruling"].replace("\r", " "), "") for n in range(1, rulings + 1)],
         "back": None, "back_reason": "", "clash": "", "clash_problem": "",
         "red": {"sha": "0" * 12, "is_red": True},
-        "red_problem": Section("problem", words["reason"], prompt_parts.PROBLEM_MAX),
-        "red_tail": Section("end of the log", words["tail"], prompt_parts.TAIL_MAX, keeps_end=True),
+        "red_problem": Section("problem", words["reason"], context.PROBLEM_MAX),
+        "red_tail": Section("end of the log", words["tail"], context.TAIL_MAX, keeps_end=True),
         "resumed": "Crash", "resumed_reason": Section("reason", words["reason"], 4000),
-        "findings": [finding] * min(count, prompt_parts.FINDINGS_NAMED), "finding_count": count,
+        "findings": [finding] * min(count, context.FINDINGS_NAMED), "finding_count": count,
         "more_findings": "", "more_count": 0, "retry": "", "example": "", "demand": "",
     }  # fmt: skip
 
@@ -75,10 +75,10 @@ def coders(draw: st.DrawFn) -> dict[str, Any]:
 def test_no_input_breaks_the_bound_the_rulings_the_rules_or_a_fence(data: dict[str, Any], own: bool) -> None:
     run: Any = SimpleNamespace(role="coder", pk=1)
     text = PromptText(text="# {{ title }}\n\n{{ body }}{{ source }}{{ body }}\n{{ guide }}") if own else None
-    prompt = prompts._fitting(run, data, text)
+    prompt = compose._fitting(run, data, text)
 
     assert prompt is not None
-    assert len(prompt.encode()) <= prompts.PROMPT_MAX
+    assert len(prompt.encode()) <= compose.PROMPT_MAX
     spoken = outside(prompt.replace("\x00", ""))
     assert "## Hands off settings and status" in spoken
     assert spoken.count("steroids tasks update ledger-7 --status review") == 1
@@ -103,7 +103,7 @@ def test_the_list_of_cuts_stands_in_the_prompt_and_cannot_be_written_by_a_name()
         "ref": "ledger-7", "title": "T", "round": 1, "for_texts": {}, "docs_only": True, "commit_form": "'x'",
         "body": Section("a`\n# EVIL", "x" * 500, 100, where="steroids tasks show ledger-7"),
     }  # fmt: skip
-    prompt = prompts._fitting(run, data, None)
+    prompt = compose._fitting(run, data, None)
 
     assert prompt is not None
     assert "## What was cut from this prompt\n\n- a' # EVIL (100 of 500 characters): steroids tasks" in prompt
@@ -112,22 +112,22 @@ def test_the_list_of_cuts_stands_in_the_prompt_and_cannot_be_written_by_a_name()
 
 def test_as_little_as_possible_is_cut_until_the_whole_fits() -> None:
     run: Any = SimpleNamespace(role="reviewer", pk=1)
-    smileys = Section("diff", "\U0001f600" * 120_000, prompt_parts.DIFF_MAX, "diff")
+    smileys = Section("diff", "\U0001f600" * 120_000, context.DIFF_MAX, "diff")
     data = {"ref": "ledger-7", "title": "T", "round": 1, "for_texts": {}, "sha": "0" * 40, "diff": smileys}
-    prompt = prompts._fitting(run, data, None)
+    prompt = compose._fitting(run, data, None)
 
     assert prompt is not None
-    assert prompts.PROMPT_MAX // 3 < len(prompt.encode()) <= prompts.PROMPT_MAX
+    assert compose.PROMPT_MAX // 3 < len(prompt.encode()) <= compose.PROMPT_MAX
     assert "- diff (61,440 of 120,000 characters)" in prompt
 
 
 def test_very_many_long_rulings_all_stay_each_with_its_part() -> None:
     rows = [decision(number, "word " * 4000, "because " * 2000) for number in range(1, 101)]
     cuts: list[str] = []
-    text = prompt_parts.rulings_text(rows, 1.0, cuts)
+    text = context.rulings_text(rows, 1.0, cuts)
 
     assert len(re.findall(r"^\d+\. Task ledger-7 \(HIGH\): D, other$", text, re.MULTILINE)) == 100
-    assert len(text) < prompt_parts.RULINGS_MAX * 2
+    assert len(text) < context.RULINGS_MAX * 2
     assert cuts == ["rulings (122 characters of each of its texts): `steroids dispute show` tells all"]
 
 

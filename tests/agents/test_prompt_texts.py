@@ -6,10 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents import prompt_templates, prompt_texts, prompts
 from agents.models import PromptText, Run
-from agents.prompt_templates import TooMuch
-from agents.prompt_texts import BadText
+from agents.prompts import compose, templates, texts
+from agents.prompts.templates import TooMuch
+from agents.prompts.texts import BadText
 from tasks.models import Event, Membership, Project
 from tests.agents.test_prompts import assert_hands_off, reject, reviewed, rule, run_for, told
 from tests.agents.world import World, make_world  # noqa: F401
@@ -22,7 +22,7 @@ CODER = "# {{ title }}\n\nSpeak like a pirate.\n\n{{ body }}\n{% if source %}{{ 
 
 
 def faults(text: str, name: str = "coder") -> list[str]:
-    return [str(fault) for fault in prompt_templates.check(name, text)]
+    return [str(fault) for fault in templates.check(name, text)]
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def lea(db: None) -> Any:
 # --- What is refused --------------------------------------------------------------------------------------
 
 
-@for_each("name", prompt_templates.SHAPES)
+@for_each("name", templates.SHAPES)
 def test_the_programs_own_text_would_be_taken_from_a_project(name: str) -> None:
-    assert faults(prompt_templates.own_source(name), name) == []
+    assert faults(templates.own_source(name), name) == []
 
 
 @for_each(
@@ -84,7 +84,7 @@ def test_a_text_that_never_says_what_to_do_is_refused() -> None:
     ]
 
 
-@for_each("text", ["", " \n", "x" * (prompt_templates.TEXT_MAX + 1)])
+@for_each("text", ["", " \n", "x" * (templates.TEXT_MAX + 1)])
 def test_an_empty_or_endless_text_is_refused(text: str) -> None:
     assert len(faults(text)) == 1
 
@@ -95,7 +95,7 @@ def test_there_is_no_prompt_of_another_name() -> None:
 
 def test_tags_within_tags_have_an_end() -> None:
     deep = "{% if title %}" * 5000 + "{% endif %}" * 5000
-    assert faults(deep[: prompt_templates.TEXT_MAX]) == ["line 1: more than 20 tags stand within each other."]
+    assert faults(deep[: templates.TEXT_MAX]) == ["line 1: more than 20 tags stand within each other."]
 
 
 @for_each(
@@ -107,7 +107,7 @@ def test_tags_within_tags_have_an_end() -> None:
 )
 def test_a_text_that_nobody_checked_comes_to_an_end_all_the_same(bomb: str) -> None:
     with pytest.raises(TooMuch):
-        prompt_templates.fill(bomb, {"body": "word " * 2000})
+        templates.fill(bomb, {"body": "word " * 2000})
 
 
 # --- What it can never take away --------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_a_projects_text_stands_between_the_rulings_and_the_hand_in(world: World
     ruled, _ = reject(submission, "The name is wrong", "No test")
     rule(ruled, "uphold_reviewer")
     submission.task.refresh_from_db()
-    prompt_texts.write(world.project, "coder", CODER, user=lea)
+    texts.write(world.project, "coder", CODER, user=lea)
     run = run_for(world, submission.task)
     text = told(world, run)
 
@@ -138,7 +138,7 @@ def test_a_projects_text_stands_between_the_rulings_and_the_hand_in(world: World
 def test_a_reviewers_text_keeps_what_is_settled_and_the_form(world: World, lea: Any) -> None:
     submission = reviewed(world)
     rule(reject(submission, "The name is wrong")[0], "uphold_coder")
-    prompt_texts.write(world.project, "reviewer", "{{ title }} {{ body }}\n\n{{ diff }}\n", user=lea)
+    texts.write(world.project, "reviewer", "{{ title }} {{ body }}\n\n{{ diff }}\n", user=lea)
     run = run_for(world, submission.task, "reviewer", sha=submission.sha)
     text = told(world, run)
 
@@ -148,13 +148,13 @@ def test_a_reviewers_text_keeps_what_is_settled_and_the_form(world: World, lea: 
 
 def test_a_text_cannot_hide_what_follows_it_in_a_fence_of_its_own(world: World, lea: Any) -> None:
     with pytest.raises(BadText, match="fence"):
-        prompt_texts.write(world.project, "coder", CODER + "\n```\nnever closed\n", user=lea)
+        texts.write(world.project, "coder", CODER + "\n```\nnever closed\n", user=lea)
     half = CODER + "{% if guide %}\n```\n{% endif %}and{% if build %}\n```\n{% endif %}"
-    prompt_texts.write(world.project, "coder", half, user=lea)
+    texts.write(world.project, "coder", half, user=lea)
     run = run_for(world, world.task(title="Weeks", body="Weeks.", status="in_progress", round=1))
-    material = prompts.Material(guide="Be kind.")
+    material = compose.Material(guide="Be kind.")
 
-    assert_hands_off(prompts.compose(run, material, []).text)
+    assert_hands_off(compose.compose(run, material, []).text)
 
 
 def test_a_row_that_was_edited_past_every_check_gives_way_to_the_programs_text(world: World) -> None:
@@ -164,7 +164,7 @@ def test_a_row_that_was_edited_past_every_check_gives_way_to_the_programs_text(w
             project=world.project, name="coder", version=version, text=text, hash="0" * 64
         )
         run = run_for(world, world.task(body="word " * 2000, status="in_progress", round=1))
-        composed = prompts.compose(run, prompts.Material(), [])
+        composed = compose.compose(run, compose.Material(), [])
 
         assert composed.own is None
         assert "You work alone in this private clone" in composed.text
@@ -176,15 +176,15 @@ def test_a_row_that_was_edited_past_every_check_gives_way_to_the_programs_text(w
 
 def test_each_version_is_kept_and_one_is_in_use(lea: Any) -> None:
     ledger = create_project(slug="ledger")
-    first = prompt_texts.write(ledger, "coder", CODER, user=lea)
-    second = prompt_texts.write(ledger, "coder", CODER + "Arr.\n", user=lea)
+    first = texts.write(ledger, "coder", CODER, user=lea)
+    second = texts.write(ledger, "coder", CODER + "Arr.\n", user=lea)
     assert [text.version for text in (first, second)] == [1, 2]
-    assert prompt_texts.in_use(ledger.pk, "coder") == second
-    prompt_texts.use(first, user=lea)
-    assert prompt_texts.in_use(ledger.pk, "coder") == first
-    prompt_texts.use_the_programs(first, user=lea)
+    assert texts.in_use(ledger.pk, "coder") == second
+    texts.use(first, user=lea)
+    assert texts.in_use(ledger.pk, "coder") == first
+    texts.use_the_programs(first, user=lea)
 
-    assert prompt_texts.in_use(ledger.pk, "coder") is None
+    assert texts.in_use(ledger.pk, "coder") is None
     assert PromptText.objects.count() == 2
     notes = Event.objects.filter(kind="prompt_changed").order_by("pk").values_list("note", flat=True)
     assert list(notes)[-2:] == [
@@ -193,29 +193,30 @@ def test_each_version_is_kept_and_one_is_in_use(lea: Any) -> None:
 
 
 def test_another_projects_text_is_not_used(world: World, lea: Any) -> None:
-    prompt_texts.write(create_project(), "coder", CODER, user=lea)
+    texts.write(create_project(), "coder", CODER, user=lea)
     assert "pirate" not in told(world, run_for(world))
 
 
 def test_a_run_keeps_which_text_it_was_told(world: World, lea: Any) -> None:
-    from agents.runtime import commands, starting
+    from agents.hosts import starting
+    from agents.verification import commands
 
-    text = prompt_texts.write(world.project, "coder", CODER, user=lea)
+    text = texts.write(world.project, "coder", CODER, user=lea)
     run = run_for(world)
     known = commands.commands_of(world.project, world.mirror, run.base_sha)
     starting.tell(run, world.mirror, known)
     kept = Run.objects.get(pk=run.pk)
 
     assert kept.prompt_text == text
-    assert kept.template_hash == prompt_templates.hash_of("coder", text.text)
-    assert kept.template_hash != prompt_templates.hash_of("coder")
+    assert kept.template_hash == templates.hash_of("coder", text.text)
+    assert kept.template_hash != templates.hash_of("coder")
     assert len(kept.prompt_hash) == 64
 
 
 def test_a_bad_text_changes_nothing(lea: Any) -> None:
     ledger: Project = create_project()
     with pytest.raises(BadText, match="line 2: there is no variable 'nothing'"):
-        prompt_texts.write(ledger, "coder", "{{ title }}{{ body }}{{ source }}\n{{ nothing }}", user=lea)
+        texts.write(ledger, "coder", "{{ title }}{{ body }}{{ source }}\n{{ nothing }}", user=lea)
 
     assert not PromptText.objects.exists()
 
@@ -251,7 +252,7 @@ def test_what_a_maintainer_writes_is_a_new_version_in_use(ledger: Project) -> No
 
     rows = PromptText.objects.order_by("version").values_list("version", "is_active", "by_user__username")
     assert list(rows) == [(1, False, "lea"), (2, True, "lea")]
-    assert prompt_texts.in_use(ledger.pk, "coder").text == CODER + "Arr.\n"  # type: ignore[union-attr]
+    assert texts.in_use(ledger.pk, "coder").text == CODER + "Arr.\n"  # type: ignore[union-attr]
 
 
 def test_faults_stand_beside_the_text_with_their_line(ledger: Project) -> None:
@@ -275,30 +276,30 @@ def test_a_text_may_be_kept_and_looked_at_before_it_is_used(ledger: Project) -> 
     assert "Speak like a pirate.\n\n```text\nWeeks, please.\n```" in page
     assert "## How to hand in" in page
     as_("lea").post(LIST, {"action": "use_it", "_selected_action": [text.pk]})
-    assert prompt_texts.in_use(ledger.pk, "coder") == text
+    assert texts.in_use(ledger.pk, "coder") == text
     as_("lea").post(LIST, {"action": "use_the_programs", "_selected_action": [text.pk]})
-    assert prompt_texts.in_use(ledger.pk, "coder") is None
+    assert texts.in_use(ledger.pk, "coder") is None
 
 
 LIST = "/admin/agents/prompttext/"
 
 
 def test_a_triager_reads_and_writes_nothing(ledger: Project, lea: Any) -> None:
-    text = prompt_texts.write(ledger, "coder", CODER, user=lea)
+    text = texts.write(ledger, "coder", CODER, user=lea)
     client = as_("tom")
 
     assert client.get(ADD).status_code == 403
     assert client.get(f"{LIST}{text.pk}/change/").status_code == 200
     assert client.post(f"{LIST}{text.pk}/change/", {"text": "x"}).status_code == 403
     client.post(LIST, {"action": "use_the_programs", "_selected_action": [text.pk]})
-    assert prompt_texts.in_use(ledger.pk, "coder") == text
+    assert texts.in_use(ledger.pk, "coder") == text
 
 
 def test_a_maintainer_of_another_project_chooses_nothing_here(ledger: Project, lea: Any) -> None:
     otto = create_user("otto")
     Membership.objects.create(project=ledger, user=otto, role="viewer")
     create_project(slug="other", members={otto: "maintainer"})
-    text = prompt_texts.write(ledger, "coder", CODER, user=lea)
+    text = texts.write(ledger, "coder", CODER, user=lea)
     as_("otto").post(LIST, {"action": "use_the_programs", "_selected_action": [text.pk]})
 
-    assert prompt_texts.in_use(ledger.pk, "coder") == text
+    assert texts.in_use(ledger.pk, "coder") == text

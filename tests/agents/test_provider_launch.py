@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from agents.hosts.agent_command import write_files
 from agents.providers.base import Launch, NotSignedIn, ProviderError
 from agents.providers.registry import PROVIDERS
-from agents.runtime.launching import write_files
 from tests.cases import for_each
 
 CLIS = ("claude", "codex", "gemini", "opencode")

@@ -12,9 +12,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from agents import orchestrator, pulling, runs
+from agents.hosts.reconciler import Reconciler
+from agents.loop import orchestrator, run_ends
 from agents.models import Agent, Output, Prompt, PullBundle, Run, Token, token_hash
-from agents.runtime.host import Reconciler
+from agents.pull import leases
 from disputes.models import Decision
 from tasks.events import SYSTEM
 from tasks.models import Bundle, Event, Submission, Task
@@ -70,7 +71,7 @@ class Puller:
         git(clone, "checkout", "--quiet", "-B", work["branch"] or "review", work["base_sha"])
         return clone
 
-    def bundle(self, clone: Path, sha: str, base: str = "", ref: str = pulling.HAND_IN_REF) -> bytes:
+    def bundle(self, clone: Path, sha: str, base: str = "", ref: str = leases.HAND_IN_REF) -> bytes:
         git(clone, "update-ref", ref, sha)
         file = self.folder / "work.bundle"
         limit = [f"^{base or self.work()['base_sha']}"] if base != "-" else []
@@ -157,7 +158,7 @@ def test_a_repeated_claim_gets_the_same_run_and_the_same_token(world: World, cod
 def test_the_repeated_claim_of_a_run_that_is_over_is_refused(claimed: Puller, world: World) -> None:
     world.task()
     claimed.claim(key="one")
-    runs.end(Run.objects.get(pk=claimed.run["run"]), Run.Outcome.STOPPED)
+    run_ends.end(Run.objects.get(pk=claimed.run["run"]), Run.Outcome.STOPPED)
     answer = claimed.claim(key="one")
     assert (answer.status_code, answer.json()["code"]) == (409, "run_over")
 
@@ -350,7 +351,7 @@ def test_a_remote_that_cannot_be_reached_ends_the_run_without_counting_it(
 
 
 def test_a_password_in_the_repositorys_address_is_not_told() -> None:
-    from agents.api.pulls import without_password
+    from agents.pull.pull_views import without_password
 
     assert without_password("https://bot:secret@example.org/x.git") == "https://example.org/x.git"
     assert without_password("git@example.org:x.git") == "git@example.org:x.git"
@@ -402,7 +403,7 @@ def test_a_beat_sent_twice_is_logged_once(claimed: Puller) -> None:
 
 
 def test_a_log_without_end_is_cut(claimed: Puller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulling, "LOG_MAX", 100)
+    monkeypatch.setattr(leases, "LOG_MAX", 100)
     for _ in range(4):
         claimed.to("beat", {"log": "x" * 60})
     text = "".join(row.text for row in Output.objects.order_by("seq"))
@@ -419,7 +420,7 @@ def test_a_beat_of_nonsense_is_refused_and_the_run_goes_on(claimed: Puller, body
 
 
 def test_a_run_that_was_asked_to_stop_learns_it_at_its_next_beat(claimed: Puller) -> None:
-    runs.ask_to_stop(Run.objects.get(), actor=SYSTEM)
+    run_ends.ask_to_stop(Run.objects.get(), actor=SYSTEM)
     answer = claimed.to("beat").json()
     assert (answer["stop"], answer["reason"]) == (True, "Somebody asked this run to stop.")
 
@@ -577,7 +578,7 @@ def test_what_is_no_bundle_of_the_one_ref_is_refused_at_once(claimed: Puller, da
 
 
 def test_a_bundle_that_is_too_large_is_refused(claimed: Puller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulling, "BUNDLE_MAX", 1000)
+    monkeypatch.setattr(leases, "BUNDLE_MAX", 1000)
     answer = claimed.to("bundle", b"x" * 1001, method="PUT")
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
@@ -631,9 +632,9 @@ def test_a_tree_that_would_plant_a_git_folder_is_refused(claimed: Puller, world:
 def test_little_data_that_unpacks_to_very_much_is_refused(
     claimed: Puller, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agents.runtime import pulled
+    from agents.pull import commits
 
-    monkeypatch.setattr(pulled, "UNPACKED_MAX", 1024 * 1024)
+    monkeypatch.setattr(commits, "UNPACKED_MAX", 1024 * 1024)
     clone = claimed.clone()
     sha = commit(clone, {"zeros": "0" * 3_000_000})
     data = claimed.bundle(clone, sha)

@@ -12,12 +12,12 @@ from django.db import connection
 from django.db.models import F
 from django.test import Client
 
-from agents import orchestrator, runs
 from agents.api import handins
+from agents.loop import orchestrator, run_ends
 from agents.models import Run, new_token, token_hash
-from disputes import cases, rulings
+from disputes import opening, rulings
 from disputes.models import Conflict, Decision
-from disputes.protocol.options import offered
+from disputes.protocol.rulings.options import offered
 from tasks.dependencies import recount
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -90,7 +90,7 @@ class Crowd:
             after.depends_on.add(before)
         for task in self.tasks[3:6]:
             task.start()
-            cases.park(task, Conflict.Origin.BLOCKED, "The coder is blocked: no access")
+            opening.park(task, Conflict.Origin.BLOCKED, "The coder is blocked: no access")
         self.commits = count(1)
         self.answers: Counter[int] = Counter()
         self.is_over = False
@@ -145,7 +145,7 @@ class Crowd:
         outcome = dice.choice([Run.Outcome.HANDED_IN] * 3 + [Run.Outcome.CRASH, Run.Outcome.LOST])
         if outcome == Run.Outcome.HANDED_IN:
             self.hand_in(run, secret, dice)
-        runs.end(run, outcome)
+        run_ends.end(run, outcome)
 
     def hand_in(self, run: Run, secret: str, dice: random.Random) -> None:
         ref = run.task.ref

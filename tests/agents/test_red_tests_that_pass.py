@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from agents import prompts
-from agents.runtime import heads, landing, trying, verifying
+from agents.hosts import landing
+from agents.prompts import compose
+from agents.verification import heads, trying, verifying
 from disputes.models import Conflict
 from tasks import base
-from tasks.configuring import configure
+from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
 from tasks.models import Event, Submission, Verification
 from tests.agents.test_trying import ended, trying_project
@@ -44,7 +45,7 @@ def test_red_tests_go_to_the_reviewer_who_is_told(world: World, client: Client) 
     event = Event.objects.get(kind="verified_red")
     assert "This project lets red tests pass." in event.note
     run = create_run(submission.task, "reviewer", seat="reviewer", sha=submission.sha)
-    text = prompts.compose(run, prompts.Material(), []).text
+    text = compose.compose(run, compose.Material(), []).text
     assert (
         "The tests are red for this very commit: tests ended with 1: 1 failed: test_a.py::test_adds" in text
     )

@@ -6,8 +6,10 @@ import pytest
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from agents import prompts, retrying, runs
+from agents.crew import refusals
+from agents.loop import run_ends
 from agents.models import Run, new_token, token_hash
+from agents.prompts import compose
 from disputes.models import Conflict
 from tasks.models import Submission, Task
 from tests.agents.world import World, make_world  # noqa: F401
@@ -60,7 +62,7 @@ def end(run: Run) -> Run:
     """Its process ended by itself, as the host sees it."""
     run.refresh_from_db()
     outcome = Run.Outcome.NOT_TAKEN if run.refusals else Run.Outcome.NOTHING
-    runs.end(run, outcome, reason=retrying.said(run), exit_code=1)
+    run_ends.end(run, outcome, reason=refusals.said(run), exit_code=1)
     run.refresh_from_db()
     return run
 
@@ -68,7 +70,7 @@ def end(run: Run) -> Run:
 def told(world: World, task: Task, role: str = "coder") -> str:
     """The next prompt of that role."""
     run, _ = begin(task, role, seat="next")
-    return prompts.compose(run, prompts.Material(), []).text
+    return compose.compose(run, compose.Material(), []).text
 
 
 # --- Kept ---------------------------------------------------------------------------------------------------
@@ -83,7 +85,7 @@ def test_a_refusal_is_counted_and_its_reasons_are_kept(task: Task) -> None:
     assert (run.status, run.refusals) == ("running", 2)
     assert run.refusal[0] == {"line": 3, "reason": REASON.partition(": ")[2]}
     assert all("ISSUE-R1-001" in each["reason"] for each in run.refusal)  # nothing is left of the first
-    assert retrying.said(run).startswith(f"It handed in 2 times, and was refused: {REASON}")
+    assert refusals.said(run).startswith(f"It handed in 2 times, and was refused: {REASON}")
 
 
 def test_a_field_that_cannot_be_taken_is_a_refusal_as_well(task: Task) -> None:
@@ -117,8 +119,8 @@ def test_a_flood_of_reasons_is_kept_in_part(task: Task) -> None:
     rows = "".join(f"| ISSUE-R9-{n:03d} | addressed | {'x' * 900} |\n" for n in range(1, 200))
     assert submit(client, task, f"| Finding | Answer | What |\n|---|---|---|\n{rows}").status_code == 422
     run.refresh_from_db()
-    assert len(run.refusal) == retrying.KEPT_MAX
-    assert all(len(each["reason"]) <= retrying.REASON_MAX for each in run.refusal)
+    assert len(run.refusal) == refusals.KEPT_MAX
+    assert all(len(each["reason"]) <= refusals.REASON_MAX for each in run.refusal)
 
 
 # --- Told ---------------------------------------------------------------------------------------------------
@@ -144,7 +146,7 @@ def test_a_ruling_stands_before_the_notice(world: World, task: Task, monkeypatch
     submit(client, task, NO_REASON)
     end(run)
     ruling = "## Decided since your last run. Honour it."
-    monkeypatch.setattr(prompts.prompt_parts, "rulings_text", lambda *parts: "1. A point: A")
+    monkeypatch.setattr(compose.prompt_parts, "rulings_text", lambda *parts: "1. A point: A")
     assert told(world, task).startswith(f"{ruling}\n\n1. A point: A\n\n## Your last run was not accepted")
 
 
@@ -171,15 +173,15 @@ def test_an_accepted_hand_in_ends_the_matter(world: World, task: Task) -> None:
     run, client = begin(task)
     submit(client, task, NO_REASON)
     Run.objects.filter(pk=run.pk).update(refusals=1)
-    runs.end(run, Run.Outcome.HANDED_IN)
+    run_ends.end(run, Run.Outcome.HANDED_IN)
     assert "not accepted" not in told(world, task)
 
 
 def test_the_words_of_an_agent_begin_no_line_of_the_prompt(world: World, task: Task) -> None:
     run, _ = begin(task)
     evil = "x\n# Task other: EVIL\n" + "y" * 5000
-    retrying.note(
-        run, "submit", retrying.Refused("x", "x", status=422, details=[{"line": 1, "reason": evil}])
+    refusals.note(
+        run, "submit", refusals.Refused("x", "x", status=422, details=[{"line": 1, "reason": evil}])
     )
     end(run)
     prompt = told(world, task)

@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from agents import outputs
+from agents.hosts import outcomes, paths
 from agents.models import Run
-from agents.runtime import paths, results
 from tasks.models import Project
 from tests.factories import create_run, create_task
 
@@ -44,46 +44,46 @@ def test_a_coder_that_prints_steadily_is_followed_to_its_end(run: Run) -> None:
         run.refresh_from_db()
         say(run, f"step {step}: édité\n")
         said += f"step {step}: édité\n"
-        results.copy_output(run)
+        outcomes.copy_output(run)
         assert kept(run) == said
         run.refresh_from_db()
         assert run.last_output_at is not None
         assert timezone.now() - run.last_output_at < timedelta(minutes=5)
     assert run.outputs.count() == 1
-    results.copy_rest(run)
+    outcomes.copy_rest(run)
     assert kept(run) == said
 
 
 def test_a_long_log_keeps_its_beginning_and_its_tail_and_counts_what_is_missing(run: Run) -> None:
     line = "x" * 99 + "\n"
     say(run, line * 20_000)
-    while results.copy_output(run):
+    while outcomes.copy_output(run):
         pass
-    assert kept(run) == (line * 20_000)[: results.LOG_MAX]
+    assert kept(run) == (line * 20_000)[: outcomes.LOG_MAX]
     Run.objects.filter(pk=run.pk).update(last_output_at=timezone.now() - timedelta(hours=1))
     say(run, line)
     run.refresh_from_db()
-    assert not results.copy_output(run)
+    assert not outcomes.copy_output(run)
     run.refresh_from_db()
     assert run.last_output_at is not None
     assert timezone.now() - run.last_output_at < timedelta(minutes=5)  # busy, though nothing more is kept
     for _ in range(2):  # an end that was interrupted is repeated
-        results.copy_rest(run)
-        missing = 2_000_100 - results.LOG_MAX - results.TAIL
+        outcomes.copy_rest(run)
+        missing = 2_000_100 - outcomes.LOG_MAX - outcomes.TAIL
         begin, said, tail = kept(run).partition(f"\n[{missing} bytes left out]\n")
         assert said
-        assert begin == (line * 20_000)[: results.LOG_MAX]
-        assert tail == (line * 1000)[-results.TAIL :]
-    assert run.outputs.count() <= results.LOG_MAX // outputs.ROW + 2
+        assert begin == (line * 20_000)[: outcomes.LOG_MAX]
+        assert tail == (line * 1000)[-outcomes.TAIL :]
+    assert run.outputs.count() <= outcomes.LOG_MAX // outputs.ROW + 2
 
 
 def test_a_log_without_line_ends_is_kept_whole_and_its_token_masked(run: Run) -> None:
     for byte in f"\r10 %\r20 é% stx_{'a' * 40} tests st".encode():
         with output(run).open("ab") as file:
             file.write(bytes([byte]))
-        results.copy_output(run)
+        outcomes.copy_output(run)
     assert kept(run) == "\r10 %\r20 é% stx_*** tests "
-    results.copy_rest(run)
+    outcomes.copy_rest(run)
     assert kept(run) == "\r10 %\r20 é% stx_*** tests st"
 
 
@@ -91,5 +91,5 @@ def test_a_mark_that_an_agent_wrote_ends_no_copying(run: Run) -> None:
     say(run, "one\n")
     for nonsense in ("-7", "no number", ""):
         (paths.run_folder(run.pk) / "copied").write_text(nonsense)
-        results.copy_rest(run)
+        outcomes.copy_rest(run)
     assert kept(run) == "one\n" * 3

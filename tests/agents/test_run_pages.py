@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from agents import outputs
 from agents.models import Output, Prompt, Run
-from agents.pages import log
-from agents.pages.log import plain
-from agents.pages.runs import PER_PAGE
+from agents.web import log
+from agents.web.log import plain
+from agents.web.runs import PER_PAGE
 from tasks.models import Project, Task
 from tests.cases import for_each
 from tests.factories import create_host, create_project, create_run, create_task

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.models import Host, Trial
-from agents.pages.setup import mark_of
-from agents.runtime import trying
+from agents.verification import trying
+from agents.web.setup import mark_of
 from disputes import alerts
 from disputes.models import Conflict
 from tasks.models import Event, Project, Task, Verification

@@ -9,13 +9,13 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents import runs
+from agents.loop import run_ends
+from agents.loop.orchestrator import tick
 from agents.models import Agent, ProviderPause, Run, new_token, token_hash
-from agents.orchestrator import tick
-from agents.pages import standing
+from agents.web import standing
 from disputes import intake
 from disputes.models import Conflict
-from disputes.protocol.responses import Disagreement
+from disputes.protocol.responses.response import Disagreement
 from tasks.events import SYSTEM
 from tasks.models import Event, Finding, Project, Review, Task
 from tests.agents.world import at_once
@@ -143,7 +143,7 @@ def test_the_line_names_whose_review_is_missing(task: Task) -> None:
     tokens = begin()
     says(tokens["ann"], task)
     for run in Run.objects.filter(agent__name__in=["ben", "cleo"]):
-        runs.end(run, Run.Outcome.STOPPED)
+        run_ends.end(run, Run.Outcome.STOPPED)
     pause("command:ben")
     pause("command:cleo")
     line = standing.line_of(fresh(task))
@@ -237,7 +237,7 @@ def test_a_reviewer_whose_run_failed_is_started_again(task: Task) -> None:
     tokens = begin()
     says(tokens["ann"], task)
     says(tokens["ben"], task)
-    runs.end(Run.objects.get(agent__name="cleo"), Run.Outcome.NOTHING)
+    run_ends.end(Run.objects.get(agent__name="cleo"), Run.Outcome.NOTHING)
     assert fresh(task).not_before is not None
     Task.objects.update(not_before=None)
     tokens = begin()
@@ -250,7 +250,7 @@ def test_one_that_was_switched_off_is_not_waited_for(task: Task) -> None:
     tokens = begin()
     says(tokens["ann"], task)
     says(tokens["ben"], task, HIGH)
-    runs.end(Run.objects.get(agent__name="cleo"), Run.Outcome.STOPPED)
+    run_ends.end(Run.objects.get(agent__name="cleo"), Run.Outcome.STOPPED)
     Agent.objects.filter(name="cleo").update(is_active=False)
     tick()
     assert fresh(task).status == "in_progress"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agents.runtime import processes
+from agents.hosts import processes
 
 SHIM = Path(__file__).resolve().parents[2] / "agents" / "runtime" / "shim.py"
 MARK = "STEROIDS_SHIM_TEST"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.choosing import watches
-from agents.configuring import import_config
+from agents.crew.choosing import watches
 from agents.models import Agent
+from agents.setup.configuration import import_config
+from tasks.configuration.stages import stages_of
 from tasks.events import SYSTEM
-from tasks.stages import stages_of
 from tests.factories import create_project
 
 pytestmark = pytest.mark.django_db

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from agents.jobs import LAST_TICK
 from agents.models import Agent, Host, Run
-from agents.pages import standing
-from agents.pages.standing import Standing
-from disputes import cases, rulings
+from agents.web import standing
+from agents.web.standing import Standing
+from disputes import opening, rulings
 from disputes.models import Decision
 from tasks.dependencies import recount
 from tasks.hooks import waiting_line
@@ -87,7 +87,7 @@ def hold(task: Task, **kwargs: Any) -> Any:
         "kind": "disagreement", "origin": "cli", "opened_as": "coder", "question": "Back off, or not?",
         "severity": "high", "reviewer_position": "Yes.", "coder_position": "No.",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, **given)
+    return opening.open_conflict(task, **given)
 
 
 # --- Over, or a person's turn -----------------------------------------------------------------------------

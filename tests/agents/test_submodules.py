@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.runtime import git as plain
-from agents.runtime import keeping, paths, starting, submodules
-from agents.runtime.git import GitError, Network
+from agents.hosts import git as plain
+from agents.hosts import paths, starting, submissions, submodules
+from agents.hosts.git import GitError, Network
 from tasks.models import Submission
 from tests.agents.world import Remote, World, commit, git, hook, import_commit, make_world, write  # noqa: F401
 from tests.factories import create_host, create_run
@@ -108,7 +108,7 @@ def test_a_host_fetches_no_address_that_only_an_agent_named(world: World, tmp_pa
     git(clone, "add", ".gitmodules")
     git(clone, "commit", "--quiet", "--message", "Mine")
     submission = world.hand_in(run, git(clone, "rev-parse", "HEAD"))
-    keeping.keep(submission, run)
+    submissions.keep(submission, run)
     submission.refresh_from_db()
     assert submission.state == Submission.State.KEPT, submission.problem
     checked = prepared(world, submission.sha)
@@ -186,7 +186,7 @@ def test_a_coder_neither_loses_a_submodule_nor_turns_it_into_files(world: World,
         if spoil == "empty":
             (clone / "lib").mkdir()
         write(clone, {"half.py": "half\n"})
-        saved = keeping.salvage(run)
+        saved = submissions.salvage(run)
         assert world.mirror.read(saved, "half.py", 100) == "half\n"
         assert git(world.mirror.path, "ls-tree", saved, "lib", "gone") == links
     assert plain.SHA.match(head)

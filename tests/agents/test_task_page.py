@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import Output
-from agents.pages.task import TaskPage
-from disputes import cases, rulings
+from agents.web.task import TaskPage
+from disputes import opening, rulings
 from tasks.models import Answer, Comment, Dependency, Project, Review, Task, Verification
 from tasks.models.event import record
 from tests.browser.scene import DIFF, STAT
@@ -56,7 +56,7 @@ def played(project: Project, rounds: int = 3, **kwargs: Any) -> Task:
             Answer.objects.create(submission=handed_in, finding=finding, kind="declined")
         finding = create_finding(create_review(handed_in))
         record(project, "reject", task=task, note=f"round {number}")
-    cases.open_conflict(
+    opening.open_conflict(
         task, kind="disagreement", origin="disagree", opened_as="coder", question="Back off, or not?",
         finding=finding, submission=handed_in, severity="high", reviewer_position="Yes.",
         coder_position="No.",

@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from agents.models import Trial
 from agents.reading.faults import environment_fault, is_passing
-from agents.runtime import heads, trying
+from agents.verification import heads, trying
 from disputes.models import Conflict
 from tasks import base
-from tasks.configuring import configure
+from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import SYSTEM
 from tasks.models import Project

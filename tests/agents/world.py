@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from agents.hosts import paths, submissions
+from agents.hosts.git import Mirror, Network
 from agents.models import Run
-from agents.runtime import commands, keeping, paths
-from agents.runtime.git import Mirror, Network
+from agents.verification import commands
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task, Verification
 from tests.factories import create_host, create_project, create_run, create_section, create_task
@@ -179,7 +180,7 @@ class World:
         """A submission with these changes, in the mirror."""
         run = self.coder(**kwargs)
         submission = self.hand_in(run, self.commit(run, files))
-        keeping.keep(submission, run)
+        submissions.keep(submission, run)
         submission.refresh_from_db()
         assert submission.state == Submission.State.KEPT, submission.problem
         return submission

@@ -6,7 +6,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from disputes import cases
+from disputes import opening
 from disputes.models import Conflict, Dispute
 from tasks.models import Answer, Comment, Project, Review, Submission, Task
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task, sha
@@ -132,7 +132,7 @@ def _webhooks(task: Task) -> Conflict:
     create_finding(
         create_review(handed_in[3], by_agent="reviewer-2", by_model="Codex"), first=raised, **words
     )
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         task,
         kind="disagreement",
         origin="repeated",
@@ -149,7 +149,7 @@ def _webhooks(task: Task) -> Conflict:
         coder_label="coder-1",
         alternative="Raise the delay to 60 s and spread it by ±10 s.",
     )
-    cases.open_conflict(
+    opening.open_conflict(
         task,
         kind="disagreement",
         origin="disagree",
@@ -190,7 +190,7 @@ def _others(ledger: Project, atlas: Project) -> None:
     ]  # fmt: skip
     for project, number, title, severity, hours, blocks, origin, question in rows:
         task = create_task(project, number=number, title=title, status="disputed", round=2)
-        conflict = cases.open_conflict(
+        conflict = opening.open_conflict(
             task,
             kind="disagreement",
             origin=origin,
@@ -213,7 +213,7 @@ def _hands(ledger: Project) -> Conflict:
     create_submission(
         task, round=2, state=Submission.State.RED, problem="tests: 3 failed, 41 passed (exit 1)"
     )
-    conflict = cases.park(
+    conflict = opening.park(
         task,
         "blocked",
         "Who can give access to the sandbox bank API?",

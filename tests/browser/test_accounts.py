@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
-from agents import pauses
+from agents.crew import pauses
 from agents.models import Agent
 from agents.providers.reports import ErrorClass
 from tests.browser.scene import Scene

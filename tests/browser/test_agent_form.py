@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from django_q.models import OrmQ
 
-from agents import checking
 from agents.models import Agent
+from agents.setup import checking
 from tests.browser.scene import Scene
 
 if TYPE_CHECKING:

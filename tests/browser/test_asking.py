@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from disputes import opinions, rulings
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.opinions import Said
-from tasks.configuring import configure
+from tasks.configuration.changing import configure
 from tasks.events import Actor
 from tests.browser.keys import press
 from tests.browser.scene import Scene

@@ -9,8 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import caps, prompt_templates, prompt_texts
 from agents.models import Output, Run
+from agents.money import caps
+from agents.prompts import templates, texts
 from disputes.models import Conflict
 from tests.browser.scene import Scene
 from tests.factories import create_agent, create_host, create_run, create_task
@@ -45,7 +46,7 @@ def run(scene: Scene) -> Run:
         task, agent=create_agent("coder", name="coder-7"), agent_label="coder-7", model="claude-sonnet-4-5",
         host=create_host("atlas-1", seen_at=now + timedelta(hours=1)), round=2, started_at=now,
         last_output_at=now, tokens_in=120_000, tokens_out=9_500, cost=Decimal("0.5025"), cost_from="prices",
-        template_hash=prompt_templates.hash_of("coder"),
+        template_hash=templates.hash_of("coder"),
     )  # fmt: skip
     Output.objects.create(run=run, seq=0, text="reading fx.py\n")
     return run
@@ -79,7 +80,7 @@ def test_every_page_of_the_money_can_be_read(
     caps.ask(spent, reached)
     conflict = Conflict.objects.get(origin="budget")
     lea = User.objects.get(username="lea")
-    prompt_texts.write(scene.ledger, "coder", prompt_templates.own_source("coder"), user=lea)
+    texts.write(scene.ledger, "coder", templates.own_source("coder"), user=lea)
     places = {
         "runs": "/runs/", "task": f"/tasks/{run.task.ref}/", "dashboard": "/admin/",
         "card": f"/queue/{conflict.dispute.ref}/", "prompts": "/admin/agents/prompttext/",

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from django.utils import timezone
 
-from disputes import cases, flags, rulings
+from disputes import opening, rulings
 from disputes.models import Conflict, Decision, Flag
-from tasks.comments import add_comment
+from disputes.silence import flags
 from tasks.events import Actor
 from tasks.models import Comment
+from tasks.remarks.comments import add_comment
 from tests.browser.keys import press
 from tests.browser.scene import DIFF, EXCERPT, STAT, Scene
 from tests.factories import create_finding, create_review, create_submission, create_task, create_user
@@ -48,7 +49,7 @@ def disputed(scene: Scene, severity: str, **kwargs: object) -> Conflict:
         "reviewer_label": "reviewer-2", "coder_label": "coder-1",
         "coder_position": "I keep the fixed delay. The limiter bounds us to 50 messages per second.",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, **given)  # type: ignore[arg-type]
+    return opening.open_conflict(task, **given)  # type: ignore[arg-type]
 
 
 def path_of(conflict: Conflict) -> str:

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from disputes import alerts, flags, rates
+from disputes import alerts
+from disputes.completion import rates
 from disputes.models import Conflict, Dispute
-from disputes.protocol.silence import Suspicion
+from disputes.protocol.silence.heuristics import Suspicion
+from disputes.silence import flags
 from tasks.events import Actor
 from tasks.models import Answer, Project
 from tasks.states import Severity

@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from disputes.models import Channel, Delivery
-from disputes.telling import fanout
+from disputes.notifications import fanout
 from tests.browser.scene import Scene
 from tests.notifications.conftest import create_channel, open_card
 
@@ -100,6 +100,6 @@ def test_the_tab_counts_and_the_browser_tells_where_it_was_asked_to(open_page: O
 
 
 def waiting() -> Any:
-    from disputes.pages import queue
+    from disputes.web.queue import listing
 
-    return queue.count_of(queue.MINE, User.objects.get(username="lea"))
+    return listing.count_of(listing.MINE, User.objects.get(username="lea"))

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from disputes import cases, jobs, triage
+from disputes import jobs, opening, triage
 from disputes.models import Bulk, Conflict, Decision, Dispute
 from tasks.models import Membership
 from tests.browser.keys import press
@@ -32,7 +32,7 @@ def add_many(scene: Scene) -> None:
     """More open disputes than a page of the queue holds."""
     for number in range(MANY):
         task = create_task(scene.ledger, title=f"Export {number}", status="disputed", round=1)
-        cases.open_conflict(
+        opening.open_conflict(
             task, kind="disagreement", origin="disagree", opened_as="coder", severity="medium",
             question=f"Is export {number} to be streamed?", submission=create_submission(task),
             reviewer_position="It holds all rows in memory.", coder_position="There are few rows.",

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from django.contrib.auth.models import User
 
-from disputes import alerts, endings, rollbacks, rulings
+from disputes import alerts, rulings
+from disputes.completion import endings, rollbacks
 from disputes.models import Conflict
 from tasks.models import Checkpoint, Project, Task
 from tests.browser.scene import Scene

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agents.models import Host
-from agents.runtime import trying
+from agents.verification import trying
 from tasks.models import Project, Task
 from tests.agents.world import Remote
 from tests.browser.scene import Scene

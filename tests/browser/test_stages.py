@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.urls import reverse
 
-from disputes import crossing
+from disputes import stage_objections
 from tasks.events import Actor
 from tasks.models import Comment, Task
 from tests.browser.keys import press
@@ -49,7 +49,9 @@ def pipeline(scene: Scene) -> Task:
         escalation="concurrency",
     )  # fmt: skip
     back = place(scene, 306, "Reverse a booking", "dev")
-    crossing.send_back(back, "The test books twice.", target="tests/test_reverse.py", parent=None, actor=DEV)
+    stage_objections.send_back(
+        back, "The test books twice.", target="tests/test_reverse.py", parent=None, actor=DEV
+    )
     stuck = place(scene, 247, "Cancel trades", "dev")
     create_submission(stuck, stage="tests", round=1)
     said = [
@@ -62,9 +64,9 @@ def pipeline(scene: Scene) -> Task:
         root = stuck.comments.filter(parent=None).first()
         stuck.refresh_from_db()
         if number % 2:
-            crossing.disagree(stuck, body, parent=root, actor=ARCHITECT)
+            stage_objections.disagree(stuck, body, parent=root, actor=ARCHITECT)
         else:
-            crossing.send_back(stuck, body, target=TARGET, parent=root, actor=DEV)
+            stage_objections.send_back(stuck, body, target=TARGET, parent=root, actor=DEV)
     stuck.refresh_from_db()
     return stuck
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from agents.prompt_parts import rulings_text
+from agents.prompts.context import rulings_text
 from disputes import rulings
 from disputes.models import Decision
-from disputes.protocol.options import NOT_FOR_THE_CODER
+from disputes.protocol.rulings.options import NOT_FOR_THE_CODER
 from tasks.models import Task
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from disputes.protocol.convergence import ConvergenceSettings, RoundResult, after_round
+from disputes.protocol.completion.convergence import ConvergenceSettings, RoundResult, after_round
 
 Severities = Collection[str | None]
 

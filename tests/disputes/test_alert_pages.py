@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from disputes import alerts, cases, rulings
+from disputes import alerts, opening, rulings
 from disputes.models import Conflict, Decision
-from disputes.protocol.options import NOT_FOR_THE_CODER, Kind, offered
-from disputes.protocol.wording import DEMANDS, ruling_lines
+from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Kind, offered
+from disputes.protocol.rulings.prompt_lines import DEMANDS, ruling_lines
 from tasks.models import Event, Project, Task
 from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task, create_token
@@ -232,7 +232,7 @@ def task(ledger: Project) -> Task:
 def opened(task: Task, kind: str) -> Conflict:
     finding = task.findings.get() if kind in {"disagreement", "silence"} else None
     origin = {"silence": "flagged", "alert": "rate", "hands": "blocked"}.get(kind, "disagree")
-    return cases.open_conflict(
+    return opening.open_conflict(
         task, kind=kind, origin=origin, opened_as="system", question="Back off, or not?", finding=finding,
         submission=task.last_submission(), effect="hold", reviewer_position="Wait.", coder_position="No.",
     )  # fmt: skip

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.documents import Mode
-from disputes.protocol.kinds import AnswerKind, is_answer, stated_kind
-from disputes.protocol.naming import Names
-from disputes.protocol.responses import ReadResponse, read_response
-from disputes.protocol.sections import Role, role_of
+from disputes.protocol.responses.answer_kinds import AnswerKind, is_answer, stated_kind
+from disputes.protocol.responses.response import ReadResponse, read_response
+from disputes.protocol.responses.sections import Role, role_of
+from disputes.protocol.text.documents import Mode
+from disputes.protocol.text.mentions import Names
 from tests.cases import for_each
 from tests.disputes.test_documents import growth
 

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from agents.models import new_token, token_hash
-from disputes import cases
+from disputes import opening
 from disputes.models import Conflict, Decision, Dispute
 from tasks import idempotency
 from tasks.models import Event, Finding, Project, Task
@@ -85,7 +85,7 @@ def open_conflict(task: Task, finding: Finding | None = None, **kwargs: Any) -> 
         "coder_rationale": "Its documentation says so.",
         "coder_label": "coder-1",
     } | kwargs
-    return cases.open_conflict(task, **kwargs)
+    return opening.open_conflict(task, **kwargs)
 
 
 def add_finding(task: Task, **kwargs: Any) -> Finding:
@@ -281,7 +281,7 @@ def test_a_dispute_has_three_names(conflict: Conflict, vera: User, name: str) ->
 
 
 def test_a_task_names_its_newest_dispute(conflict: Conflict, tom: User) -> None:
-    cases.close(conflict.dispute, "moot")
+    opening.close(conflict.dispute, "moot")
     newer = open_conflict(conflict.task).dispute
     assert client_of(tom).get("/api/v1/disputes/ledger-7/").json()["ref"] == newer.ref
 

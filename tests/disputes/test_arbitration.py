@@ -5,8 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.advice import JudgeVerdict
-from disputes.protocol.arbitration import (
+from disputes.protocol.rulings.arbitration import (
     Step,
     Subject,
     first_step,
@@ -15,7 +14,8 @@ from disputes.protocol.arbitration import (
     option_of,
     read_verdict,
 )
-from disputes.protocol.options import Option
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.recommendations import JudgeVerdict
 from tests.cases import for_each
 
 ENFORCE, DISMISS, ESCALATE = JudgeVerdict

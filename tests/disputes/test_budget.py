@@ -2,9 +2,10 @@
 
 from decimal import Decimal
 
-from disputes.protocol import budget, options
-from disputes.protocol.budget import Answer, Cap
-from disputes.protocol.options import Kind, Option
+from disputes.protocol.completion import budget
+from disputes.protocol.completion.budget import Answer, Cap
+from disputes.protocol.rulings import options
+from disputes.protocol.rulings.options import Kind, Option
 from tests.cases import for_each
 
 TEN = Decimal(10)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from disputes import bulk, cases, rulings, triage
+from disputes import bulk, opening, rulings, triage
 from disputes.bulk import opinions
 from disputes.models import Bulk, Conflict, Decision, Dispute
 from tasks.errors import Refused
@@ -41,11 +41,11 @@ def on(task: Task, question: str = "Back off, or not?", **kwargs: Any) -> Confli
         "finding": create_finding(review, severity=severity), "submission": submission,
         "reviewer_position": "Wait longer each time.", "coder_position": "The limiter bounds it.",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, question=question, **given)
+    return opening.open_conflict(task, question=question, **given)
 
 
 def parked(project: Project) -> Conflict:
-    return cases.park(create_task(project, status="in_progress", round=1), "blocked", "Who has the key?")
+    return opening.park(create_task(project, status="in_progress", round=1), "blocked", "Who has the key?")
 
 
 def preview(verb: bulk.Verb, user: User, *conflicts: Conflict) -> dict[str, bulk.Item]:
@@ -89,7 +89,7 @@ def test_what_the_preview_says_is_what_happens(ledger: Project, tom: User) -> No
     both = dispute(ledger)
     second = on(both.task, "And the other?", severity="medium")
     mixed = dispute(ledger)
-    cases.open_conflict(
+    opening.open_conflict(
         mixed.task, kind="hands", origin="blocked", opened_as="system", question="Who?", effect="hold"
     )
     items = preview(bulk.RULE_B, tom, clean, unclean, both, mixed)

@@ -10,9 +10,9 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from disputes import cases, rulings
-from disputes.forms import seconds_since, signed_now
+from disputes import opening, rulings
 from disputes.models import Conflict, Decision, Dispute
+from disputes.web.dispute.forms import seconds_since, signed_now
 from tasks.errors import Refused
 from tasks.models import Event, Finding, Project, Task
 from tests.cases import for_each
@@ -99,7 +99,7 @@ def test_only_at_low_a_key_rules_at_once(client: Client, ledger: Project, tom: U
     as_user(client, tom)
     assert "data-at-once" in client.get(page(low)).content.decode()
     assert "data-at-once" not in client.get(page(disputed(ledger, "medium"))).content.decode()
-    hands = cases.park(create_task(ledger, status="in_progress", severity="low"), "blocked", "Who?")
+    hands = opening.park(create_task(ledger, status="in_progress", severity="low"), "blocked", "Who?")
     assert "data-at-once" not in client.get(page(hands)).content.decode()
 
 
@@ -181,9 +181,9 @@ def test_a_ruling_knows_how_long_the_card_was_before_the_person(
     assert seconds is not None
     assert 0 <= seconds < 3_600
     now = timezone.now().timestamp()
-    monkeypatch.setattr("disputes.forms.time.time", lambda: now - 90)
+    monkeypatch.setattr("disputes.web.dispute.forms.time.time", lambda: now - 90)
     mark = signed_now(conflict)
-    monkeypatch.setattr("disputes.forms.time.time", lambda: now)
+    monkeypatch.setattr("disputes.web.dispute.forms.time.time", lambda: now)
     assert seconds_since(mark, conflict) == pytest.approx(90)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from disputes import cases, rulings
+from disputes import opening, rulings
 from disputes.models import NOT_STATED, Conflict, Dispute
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Project, StaleTask, Task
@@ -37,7 +37,7 @@ def task(project: Project) -> Task:
 
 def open_on(task: Task, question: str = "Back off, or not?", **kwargs: Any) -> Conflict:
     values = {"kind": "disagreement", "origin": "disagree", "opened_as": "coder", "severity": "high"}
-    return cases.open_conflict(task, question=question, **(values | POSITIONS | kwargs))
+    return opening.open_conflict(task, question=question, **(values | POSITIONS | kwargs))
 
 
 def finding_on(task: Task, **kwargs: Any) -> Any:
@@ -75,7 +75,9 @@ def test_further_conflicts_of_any_kind_join_it(task: Task) -> None:
     """The kind belongs to the conflict."""
     open_on(task)
     open_on(task, "Whose task is it?", opened_as="human")
-    cases.open_conflict(task, kind="hands", origin="blocked", opened_as="system", question="Who has the key?")
+    opening.open_conflict(
+        task, kind="hands", origin="blocked", opened_as="system", question="Who has the key?"
+    )
     dispute = Dispute.objects.get()
     assert {conflict.kind for conflict in dispute.conflicts.all()} == {"disagreement", "hands"}
     assert dispute.conflicts.filter(status="open").count() == 3
@@ -98,18 +100,18 @@ def test_a_new_conflict_opens_a_ruled_dispute_again(task: Task) -> None:
 
 def test_a_closed_dispute_stays_closed_and_another_one_opens(task: Task) -> None:
     first = open_on(task)
-    cases.close(first.dispute, "moot")
+    opening.close(first.dispute, "moot")
     second = open_on(task)
     assert second.dispute != first.dispute
     assert fresh(first.dispute).status == "closed"
 
 
 def test_the_live_dispute_is_the_one_that_is_not_closed(task: Task) -> None:
-    assert cases.live_dispute(task) is None
+    assert opening.live_dispute(task) is None
     dispute = open_on(task).dispute
-    assert cases.live_dispute(task) == dispute
-    cases.close(dispute, "moot")
-    assert cases.live_dispute(task) is None
+    assert opening.live_dispute(task) == dispute
+    opening.close(dispute, "moot")
+    assert opening.live_dispute(task) is None
 
 
 def test_opening_does_not_move_the_task(task: Task) -> None:
@@ -235,7 +237,7 @@ def test_but_a_finding_has_its_own(task: Task) -> None:
     ],
 )
 def test_a_reason_is_read_from_words(words: str, reason: str) -> None:
-    assert cases.read_reason(words) == reason
+    assert opening.read_reason(words) == reason
 
 
 def test_the_gate_is_told_of_open_conflicts_only(task: Task) -> None:
@@ -245,7 +247,7 @@ def test_the_gate_is_told_of_open_conflicts_only(task: Task) -> None:
     open_on(task, "On the task", severity="medium")
     open_on(task, "Minor", opened_as="minor")
     decide(decided)
-    found = {(conflict.finding, conflict.effect) for conflict in cases.open_conflicts(task)}
+    found = {(conflict.finding, conflict.effect) for conflict in opening.open_conflicts(task)}
     assert found == {(finding.pk, "hold"), (None, "ship")}
 
 
@@ -258,7 +260,7 @@ def test_what_is_only_recorded_closes_at_once(task: Task) -> None:
     assert (conflict.status, dispute.status, dispute.closed_reason) == ("logged", "closed", "logged")
     assert dispute.closed_at is not None
     assert events(task) == ["conflict_logged"]
-    assert not cases.open_conflicts(task)
+    assert not opening.open_conflicts(task)
 
 
 def test_it_changes_nothing_about_a_dispute_that_is_open(task: Task) -> None:
@@ -306,7 +308,7 @@ def test_a_dispute_knows_whom_it_blocks(project: Project, task: Task) -> None:
     conflict = open_on(task)
     assert fresh(conflict.dispute).blocks == 2
     Dependency.objects.create(task=create_task(project), on=waiting)
-    cases.refresh(conflict.dispute)
+    opening.refresh(conflict.dispute)
     assert fresh(conflict.dispute).blocks == 3
 
 
@@ -323,7 +325,7 @@ def test_a_dispute_is_ruled_while_its_rulings_wait_to_be_carried_out(task: Task)
 def test_a_dispute_closes_when_nothing_of_it_waits(task: Task, status: str, reason: str) -> None:
     conflict = open_on(task)
     Conflict.objects.update(status=status)
-    cases.refresh(conflict.dispute)
+    opening.refresh(conflict.dispute)
     dispute = fresh(conflict.dispute)
     assert (dispute.status, dispute.closed_reason) == ("closed", reason)
     assert events(task)[-1] == "dispute_closed"
@@ -332,16 +334,16 @@ def test_a_dispute_closes_when_nothing_of_it_waits(task: Task, status: str, reas
 def test_refreshing_twice_is_refreshing_once(task: Task) -> None:
     conflict = open_on(task)
     Conflict.objects.update(status="decided", followed="applied")
-    cases.refresh(conflict.dispute)
-    cases.refresh(fresh(conflict.dispute))
+    opening.refresh(conflict.dispute)
+    opening.refresh(fresh(conflict.dispute))
     assert events(task).count("dispute_closed") == 1
 
 
 def test_an_undone_ruling_opens_a_closed_dispute_again(task: Task) -> None:
     conflict = open_on(task)
-    cases.close(conflict.dispute, "followed")
+    opening.close(conflict.dispute, "followed")
     Conflict.objects.update(status="open")
-    cases.refresh(fresh(conflict.dispute))
+    opening.refresh(fresh(conflict.dispute))
     dispute = fresh(conflict.dispute)
     assert (dispute.status, dispute.closed_at, dispute.closed_reason) == ("open", None, "")
 
@@ -349,7 +351,7 @@ def test_an_undone_ruling_opens_a_closed_dispute_again(task: Task) -> None:
 def test_closing_makes_what_is_open_moot(task: Task) -> None:
     decided, open_ = open_on(task), open_on(task, "Another")
     decide(decided)
-    cases.close(fresh(decided.dispute), "moot")
+    opening.close(fresh(decided.dispute), "moot")
     for conflict, status in ((decided, "decided"), (open_, "moot")):
         conflict.refresh_from_db()
         assert conflict.status == status
@@ -365,7 +367,7 @@ def test_parking_takes_the_task_out_of_the_loop_and_says_why(project: Project, s
     task = create_task(project, status=status, severity="low", round=2)
     submission = create_submission(task)
     actor = Actor("run", "coder-1")
-    conflict = cases.park(task, "blocked", "Who has the key?", actor=actor, detail="The server wants one.")
+    conflict = opening.park(task, "blocked", "Who has the key?", actor=actor, detail="The server wants one.")
     stored = Task.objects.get()
     assert (stored.status, stored.version, stored.accepted) == ("disputed", 1, None)
     assert events(task) == ["park", "conflict_opened"]
@@ -378,7 +380,7 @@ def test_parking_takes_the_task_out_of_the_loop_and_says_why(project: Project, s
 def test_an_approved_task_whose_landing_is_stuck_is_parked_and_not_landed(project: Project) -> None:
     task = create_task(project, status="review", round=1)
     task.approve(create_submission(task), actor=Actor("run", "reviewer-1"))
-    cases.park(task, "landing", "The remote refuses the push")
+    opening.park(task, "landing", "The remote refuses the push")
     assert Task.objects.get().status == "disputed"
     assert not Task.objects.to_land().exists()
 
@@ -387,7 +389,7 @@ def test_an_approved_task_whose_landing_is_stuck_is_parked_and_not_landed(projec
 def test_a_task_that_waits_for_a_human_already_is_not_parked(project: Project, status: str) -> None:
     task = create_task(project, status=status)
     with pytest.raises(IllegalMove):
-        cases.park(task, "blocked", "Who has the key?")
+        opening.park(task, "blocked", "Who has the key?")
     assert not Dispute.objects.exists()
     assert not events(task)
 
@@ -396,6 +398,6 @@ def test_a_task_that_moved_on_gets_no_card(task: Task) -> None:
     old = Task.objects.get()
     task.submit(actor=Actor("run", "coder-1"))
     with pytest.raises(StaleTask), transaction.atomic():
-        cases.park(old, "blocked", "Who has the key?")
+        opening.park(old, "blocked", "Who has the key?")
     assert not Dispute.objects.exists()
     assert events(task) == ["submit"]

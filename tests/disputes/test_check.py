@@ -9,8 +9,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from disputes.protocol.check import as_json, check_round, explain
-from disputes.protocol.documents import MAX_BYTES, DocumentError
+from disputes.protocol.rounds.check import as_json, check_round, explain
+from disputes.protocol.text.documents import MAX_BYTES, DocumentError
 from tests.cases import for_each
 
 REVIEW = """\

@@ -8,8 +8,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents import orchestrator
-from disputes import alerts, checkpoints, rulings
+from agents.loop import orchestrator
+from disputes import alerts, rulings
+from disputes.completion import checkpoints
 from disputes.models import Conflict, Dispute
 from tasks.errors import Refused
 from tasks.events import Actor

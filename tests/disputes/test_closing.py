@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.acknowledgement import Acknowledgement, Gate
-from disputes.protocol.closing import (
+from disputes.protocol.completion.acknowledgement import Acknowledgement, Gate
+from disputes.protocol.completion.closing import (
     JUDGED,
     Check,
     Held,
@@ -22,9 +22,9 @@ from disputes.protocol.closing import (
     matrix,
     summarise,
 )
-from disputes.protocol.convergence import State
-from disputes.protocol.gaps import GapState
-from disputes.protocol.termination import Ask, Exit, Gap, Standing, Unresolved, decide
+from disputes.protocol.completion.convergence import State
+from disputes.protocol.completion.termination import Ask, Exit, Gap, Standing, Unresolved, decide
+from disputes.protocol.rounds.gaps import GapState
 from tasks.states import Severity
 from tests.cases import for_each
 from tests.disputes.round_results import history

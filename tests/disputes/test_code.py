@@ -1,8 +1,8 @@
 """Diffs, the lines around a place, and the strip of rounds: no database needed."""
 
-from disputes.pages.code import Line, code_at, coloured, parse_diff
-from disputes.pages.rounds import strip
-from disputes.pages.words import plain, visible
+from disputes.web.dispute.code import Line, code_at, coloured, parse_diff
+from disputes.web.dispute.rounds import strip
+from disputes.web.plain_text import plain, visible
 
 DIFF = """\
 diff --git a/src/calls.py b/src/calls.py

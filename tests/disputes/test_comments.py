@@ -6,13 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from disputes import cases
-from disputes.pages.comments import Discussion
-from disputes.pages.markdown import LENGTH_MAX, as_html
-from tasks.comments import BODY_MAX, add_comment, settle
+from disputes import opening
+from disputes.web.markdown import LENGTH_MAX, as_html
+from disputes.web.work.comments import Discussion
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Comment, Event, Project, Task
+from tasks.remarks.comments import BODY_MAX, add_comment, settle
 from tests.factories import create_task, create_user
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def test_a_thread_is_settled_once_and_may_be_opened_again(task: Task, tom: User)
 
 def test_a_form_says_answers_and_settles(client: Client, task: Task, tom: User, lea: User) -> None:
     client.force_login(tom)
-    cases.park(task, "blocked", "Who has the key?", detail="None is set.")
+    opening.park(task, "blocked", "Who has the key?", detail="None is set.")
     dispute = task.disputes.get()
     url = f"/tasks/{task.ref}/comments/"
     response = client.post(url, {"body": "Ask @lea.\r\n\r\n- now", "next": "/queue/?q=x"})

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from disputes import cases, comparing, intake, lowering, rulings
+from disputes import finding_identity, intake, opening, rulings, severity_changes
 from disputes.models import Conflict, Flag
 from tasks.errors import Refused
 from tasks.models import Answer, Event, Finding, Project, Task
@@ -45,13 +45,13 @@ def dispute(finding: Finding, **kwargs: Any) -> Conflict:
         "finding": finding, "submission": finding.review.submission, "reviewer_position": "Wait.",
         "coder_position": "No.",
     } | kwargs  # fmt: skip
-    conflict = cases.open_conflict(finding.task, **given)
+    conflict = opening.open_conflict(finding.task, **given)
     Task.objects.filter(pk=finding.task_id).update(status="disputed")
     return conflict
 
 
 def say(finding: Finding, user: User, same: bool = True) -> Finding:
-    said = comparing.confirm_same(finding, user=user, same=same)
+    said = finding_identity.confirm_same(finding, user=user, same=same)
     said.refresh_from_db()
     return said
 
@@ -154,7 +154,7 @@ def test_a_point_that_is_settled_is_not_ruled_on_again(
 
 def test_so_is_one_that_a_person_lowered(task: Task, earlier: Finding, later: Finding, tom: User) -> None:
     """SEV-7"""
-    lowering.change_severity(earlier, "low", user=tom, reason="It is taste.")
+    severity_changes.change_severity(earlier, "low", user=tom, reason="It is taste.")
     conflict = dispute(later)
     said = say(later, tom)
     assert (said.severity, said.mandatory, said.first_severity) == ("low", False, "high")

@@ -1,6 +1,6 @@
 """Was the ruling followed? (DEC-13)"""
 
-from disputes.protocol.compliance import (
+from disputes.protocol.rulings.compliance import (
     Compliance,
     Followed,
     Order,
@@ -9,8 +9,8 @@ from disputes.protocol.compliance import (
     place_changed,
     section_changed,
 )
-from disputes.protocol.diffs import read_diff
-from disputes.protocol.locations import paths_in, read_place
+from disputes.protocol.text.diffs import read_diff
+from disputes.protocol.text.locations import paths_in, read_place
 from tests.cases import for_each
 
 WAITING, APPLIED, NOT_HONOURED, CANNOT_TELL = Followed

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.convergence import (
+from disputes.protocol.completion.convergence import (
     ConvergenceSettings,
     RoundResult,
     State,

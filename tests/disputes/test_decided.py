@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from disputes.protocol.decided import Decided, read_decisions
-from disputes.protocol.documents import MAX_BYTES, DocumentError
-from disputes.protocol.options import Option
-from disputes.protocol.records import DecisionEntry, decisions_record
+from disputes.protocol.rulings.decision_files import Decided, read_decisions
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.records import DecisionEntry, decisions_record
+from disputes.protocol.text.documents import MAX_BYTES, DocumentError
 from tests.cases import for_each
 from tests.own_time import linear_time
 

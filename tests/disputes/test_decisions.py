@@ -2,14 +2,9 @@
 
 import pytest
 
-from disputes.protocol.decisions import (
-    RE_ARGUED_CONFLICT,
-    Standing,
-    reargued,
-    repeated_positions,
-)
-from disputes.protocol.options import Option
-from disputes.protocol.responses import read_response
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.rearguing import RE_ARGUED_CONFLICT, Standing, reargued, repeated_positions
 from tests.own_time import linear_time
 
 A, B, C, D = Option.UPHOLD_REVIEWER, Option.UPHOLD_CODER, Option.COMPROMISE, Option.OTHER

@@ -1,8 +1,8 @@
 """Turning a finding away: the phrases of H5, in the section that responds to the finding."""
 
-from disputes.protocol.deflection import deflections, response_section
-from disputes.protocol.documents import scan
-from disputes.protocol.responses import read_response
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.silence.deflection import deflections, response_section
+from disputes.protocol.text.documents import scan
 from tests.cases import for_each
 from tests.disputes.test_documents import growth
 

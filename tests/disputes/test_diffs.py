@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.diffs import Edit, FileChange, read_diff, unquoted_path
+from disputes.protocol.text.diffs import Edit, FileChange, read_diff, unquoted_path
 from tests.cases import for_each
 from tests.own_time import linear_time
 

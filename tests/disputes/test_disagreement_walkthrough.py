@@ -16,11 +16,11 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from agents import prompts
 from agents.models import Run, new_token, token_hash
+from agents.prompts import compose
 from disputes import rulings
 from disputes.models import Conflict, Decision, Dispute, Flag
-from disputes.silences import look_for_silence
+from disputes.silence.detection import look_for_silence
 from tasks.events import Actor
 from tasks.models import Answer, Event, Project, Submission, Task
 from tests.factories import BASE, create_agent, create_run, create_task, create_token, sha
@@ -103,7 +103,7 @@ def next_prompt(task: Task) -> str:
     over = {"status": Run.Status.ENDED, "outcome": Run.Outcome.HANDED_IN, "ended_at": timezone.now()}
     run = create_run(task, agent=create_agent(), round=task.round, **over)
     decisions = rulings.rulings_for_prompt(task)
-    text = prompts.compose(run, prompts.Material(), decisions).text
+    text = compose.compose(run, compose.Material(), decisions).text
     rulings.mark_used(decisions, run.pk)
     return text
 

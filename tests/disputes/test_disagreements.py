@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.disagree import INVALID_REF, MALFORMED, MISSING_POSITION, RE_ARGUED, Disagreement
-from disputes.protocol.documents import DocumentError
-from disputes.protocol.responses import ReadResponse, read_response
+from disputes.protocol.responses.disagree_blocks import (
+    INVALID_REF,
+    MALFORMED,
+    MISSING_POSITION,
+    RE_ARGUED,
+    Disagreement,
+)
+from disputes.protocol.responses.response import ReadResponse, read_response
+from disputes.protocol.text.documents import DocumentError
 from tests.cases import for_each
 
 KNOWN = ["ISSUE-R1-001", "ISSUE-R1-002", "ISSUE-R1-003", "CRIT-001"]

@@ -12,9 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from disputes import cases, rulings
+from disputes import opening, rulings
 from disputes.models import Conflict, Decision, Dispute
-from disputes.protocol.wording import ruling_lines
+from disputes.protocol.rulings.prompt_lines import ruling_lines
 from tasks.models import Answer, Comment, Event, Project, Submission, Task
 from tests.factories import (
     create_finding,
@@ -64,14 +64,14 @@ def open_conflict(task: Task, question: str = "Back off, or not?", **kwargs: Any
         "coder_position": "The limiter bounds it.", "coder_rationale": "Ten calls a second.",
         "coder_label": "coder-1", "alternative": "Wait a minute.",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, question=question, **given)
+    return opening.open_conflict(task, question=question, **given)
 
 
 def parked(project: Project) -> Conflict:
     """A card that needs hands."""
     task = create_task(project, status="in_progress", round=1)
     create_submission(task, state="red", problem="tests: exit code 1")
-    return cases.park(task, "blocked", "Who has the key?", detail="`KEY` is not set.")
+    return opening.park(task, "blocked", "Who has the key?", detail="`KEY` is not set.")
 
 
 def as_user(client: Client, user: User) -> Client:
@@ -442,7 +442,7 @@ def test_the_second_ruling_sees_the_first_and_keeps_its_text(
 
 
 def test_a_moot_conflict_takes_no_ruling(client: Client, conflict: Conflict, tom: User) -> None:
-    cases.close(conflict.dispute, "moot")
+    opening.close(conflict.dispute, "moot")
     assert "nothing to rule on" in refused(as_user(client, tom), conflict, typed(conflict), 409)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.documents import MAX_BYTES, DocumentError, Line, Mode, Problem, joined, scan
+from disputes.protocol.text.documents import MAX_BYTES, DocumentError, Line, Mode, Problem, joined, scan
 from tests.cases import for_each
 
 S, Q, F = Mode.STATED, Mode.QUOTED, Mode.FENCED

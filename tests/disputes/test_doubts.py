@@ -1,6 +1,6 @@
 """Words that take an approval back, and words around one that do not (ARB-2)."""
 
-from disputes.protocol.verdict_words import Verdict, read_verdict
+from disputes.protocol.reviews.verdict_words import Verdict, read_verdict
 from tests.cases import for_each
 from tests.fuzz_lines import DENIALS
 

@@ -7,12 +7,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents import orchestrator
+from agents.loop import orchestrator
 from agents.models import Run
-from disputes import alerts, cases, endings, exits
+from disputes import alerts, opening
+from disputes.completion import endings, exits
 from disputes.models import Conflict, Dispute, Flag
-from disputes.protocol.closing import JUDGED
-from disputes.protocol.termination import Exit
+from disputes.protocol.completion.closing import JUDGED
+from disputes.protocol.completion.termination import Exit
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Checkpoint, Dependency, Event, Project, Task
@@ -43,7 +44,7 @@ def put_off(project: Project, severity: str) -> Task:
 
 
 def conflict_on(task: Task, severity: str) -> Conflict:
-    return cases.open_conflict(
+    return opening.open_conflict(
         task, kind="disagreement", origin="cli", opened_as="coder", question="Whose is it?",
         severity=severity, reviewer_position="Yours.", coder_position="Not mine.",
     )  # fmt: skip

@@ -1,10 +1,10 @@
 """The card of a suspicion, and the passage of the specification that a dispute turns on."""
 
-from disputes.pages.evidence import EvidenceCard
-from disputes.pages.quote import WHOLE_MAX, named, passage_of
-from disputes.protocol.evidence import Case, evidence, hints
-from disputes.protocol.silence import Watched
-from disputes.protocol.suspicion import Heuristic
+from disputes.protocol.silence.evidence import Case, evidence, hints
+from disputes.protocol.silence.heuristics import Watched
+from disputes.protocol.silence.suspicion import Heuristic
+from disputes.web.dispute.evidence import EvidenceCard
+from disputes.web.dispute.quote import WHOLE_MAX, named, passage_of
 from tasks.states import Severity
 
 LINES = [

@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.documents import Mode, scan
-from disputes.protocol.examples import (
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.rounds.examples import (
     CANONICAL,
     CHARS_PER_TOKEN,
     SKELETONS,
@@ -17,8 +17,8 @@ from disputes.protocol.examples import (
     tokens,
     truncated,
 )
-from disputes.protocol.responses import read_response
-from disputes.protocol.validation import Form, validate_hand_in, validate_proposal, validate_review
+from disputes.protocol.rounds.validation import Form, validate_hand_in, validate_proposal, validate_review
+from disputes.protocol.text.documents import Mode, scan
 from tests.cases import for_each
 from tests.disputes.test_documents import growth
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from disputes.protocol.figures import (
+from disputes.protocol.rulings.figures import (
     FEW,
     Measure,
     Ruling,

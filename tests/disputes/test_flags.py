@@ -9,9 +9,10 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from disputes import cases, flags, intake, rulings
+from disputes import intake, opening, rulings
 from disputes.models import Conflict, Flag, HeuristicScore
-from disputes.protocol.silence import Suspicion
+from disputes.protocol.silence.heuristics import Suspicion
+from disputes.silence import flags
 from tasks.events import Actor
 from tasks.models import Event, Finding, Project, Submission, Task
 from tests.factories import create_finding, create_review, create_submission, create_task
@@ -144,7 +145,7 @@ def test_a_card_holds_from_the_first_hint_on_that_does(
 
 
 def test_a_point_in_dispute_gets_no_card_of_its_own(submission: Submission) -> None:
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         submission.task, kind="disagreement", origin="cli", opened_as="human", question="Really?",
         finding=raised(submission), reviewer_position="Yes.", coder_position="No.",
     )  # fmt: skip
@@ -296,7 +297,7 @@ def elsewhere(project: Project, number: int) -> None:
         finding = create_finding(create_review(create_submission(task, round=1)))
         submission = create_submission(task)
         flags.raise_flags(submission, [suspect(finding, "block" if index % 2 else "warn")])
-        cases.open_conflict(
+        opening.open_conflict(
             task, kind="alert", origin="rate", opened_as="system", question="Too much?", severity="high",
             submission=submission, effect="log", evidence=["3 of 4 (75%)."],
         )  # fmt: skip
@@ -329,7 +330,7 @@ def test_so_does_the_page_of_a_dispute(
 ) -> None:
     client.force_login(tom)
     many(submission, 2)
-    cases.open_conflict(
+    opening.open_conflict(
         submission.task, kind="alert", origin="rate", opened_as="system", question="Too much?",
         severity="high", submission=submission, effect="log", evidence=["3 of 4 (75%)."],
     )  # fmt: skip

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from disputes import cases, followup, intake, rulings
+from disputes import followup, intake, opening, rulings
 from disputes.models import Conflict, Decision, Dispute
-from disputes.protocol.reviews import read_review
+from disputes.protocol.reviews.review import read_review
 from tasks.events import Actor
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.cases import for_each
@@ -26,7 +26,7 @@ def declined(project: Project, **finding: Any) -> Conflict:
     raised = create_finding(create_review(create_submission(task, round=1)), **({"path": PLACE} | finding))
     submission = create_submission(task)
     task.submit(actor=CODER)
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title,
         finding=raised,
         submission=submission, reviewer_position="Wait between tries.", reviewer_label="reviewer-1",
@@ -174,7 +174,7 @@ def test_nobody_can_tell_without_a_place(ledger: Project, tom: User) -> None:
 def test_nobody_can_tell_of_a_retry(ledger: Project, tom: User) -> None:
     task = create_task(ledger, status="in_progress", round=1)
     create_submission(task, state="red")
-    conflict = cases.park(task, "blocked", "Who has the key?")
+    conflict = opening.park(task, "blocked", "Who has the key?")
     rule(conflict, "retry", tom, text="It lies in the vault.")
     review(carry_out(task, PLACE), approves=True)
     assert state(conflict) == ("cannot_tell", "closed")
@@ -207,7 +207,7 @@ def test_a_ruling_is_followed_up_in_each_conflict_by_itself(ledger: Project, tom
     first = declined(ledger)
     task = first.task
     raised = create_finding(task.submissions.get(round=1).reviews.get(), path="src/names.py")
-    second = cases.open_conflict(
+    second = opening.open_conflict(
         task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title,
         finding=raised,
         submission=task.last_submission(), reviewer_position="Rename it.", coder_position="It is clear.",
@@ -251,7 +251,7 @@ def test_a_review_is_taken_while_the_same_point_is_open_already(tom: User) -> No
     raised = create_finding(create_review(create_submission(task, round=1)), severity="medium")
     submission = create_submission(task)
     task.submit(actor=CODER)
-    old = cases.open_conflict(
+    old = opening.open_conflict(
         task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title,
         finding=raised,
         submission=submission, reviewer_position="Wait.", coder_position="No.",
@@ -344,7 +344,7 @@ def test_a_landing_that_was_tried_again_and_came_through_closes_its_card(ledger:
     Landing.objects.create(
         project=ledger, task=task, submission=submission, sha=submission.sha, target="main", status="stuck"
     )
-    conflict = cases.park(task, "landing", "The remote refuses the push")
+    conflict = opening.park(task, "landing", "The remote refuses the push")
     rule(conflict, "retry", tom)
     land(task)
     assert followup.sweep() == 1
@@ -356,7 +356,7 @@ def test_a_ruling_against_code_that_had_landed_before_was_not_followed(ledger: P
     task = create_task(ledger, status="review", round=1)
     task.approve(create_submission(task), actor=REVIEWER)
     land(task)
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         task, kind="disagreement", origin="cli", opened_as="human", question="It leaks.",
         reason="security_concern", submission=task.last_submission(), reviewer_position="It leaks.",
         coder_position="It does not.",

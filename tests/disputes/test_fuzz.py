@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import ReadReview, Verdict, read_review
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import ReadReview, Verdict, read_review
 from tests.cases import for_each
 from tests.fuzz_lines import DENIALS, PROSE, SIGNS, VERDICT_PLACES
 from tests.fuzzing import (

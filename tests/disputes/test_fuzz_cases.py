@@ -1,12 +1,12 @@
 """What the fuzzer found, each as the smallest document that shows it."""
 
-from disputes.protocol.documents import scan, tables, unclosed_fence
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import Verdict, read_review
-from disputes.protocol.silence import judge_silence
-from disputes.protocol.suspicion import Watched
-from disputes.protocol.validation import parser_alarm
-from disputes.protocol.watching import watched_findings
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import Verdict, read_review
+from disputes.protocol.rounds.validation import parser_alarm
+from disputes.protocol.silence.candidates import watched_findings
+from disputes.protocol.silence.heuristics import judge_silence
+from disputes.protocol.silence.suspicion import Watched
+from disputes.protocol.text.documents import scan, tables, unclosed_fence
 from tasks.states import Severity
 from tests.cases import for_each
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.gaps import (
+from disputes.protocol.reviews.review import Verdict, read_review
+from disputes.protocol.reviews.severity import is_grave
+from disputes.protocol.rounds.gaps import (
     BLOCKED_STATES,
     GAP_OF_TASK,
     MOVES,
@@ -34,8 +36,6 @@ from disputes.protocol.gaps import (
     open_count,
     reviewed,
 )
-from disputes.protocol.reviews import Verdict, read_review
-from disputes.protocol.severity import is_grave
 from tasks.states import Severity, Status
 
 G = GapState

@@ -6,7 +6,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.gate import OpenConflict, Outcome, Point, gate
+from disputes.protocol.rulings.gate import OpenConflict, Outcome, Point, gate
 from tests.cases import for_each
 
 MUST, OPTIONAL = True, False

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from disputes import cases, flags, intake, rollbacks, rulings, silences, stuck
+from disputes import intake, opening, rulings
+from disputes.completion import rollbacks, stuck
 from disputes.models import Conflict, Decision, Flag
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import read_review
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import read_review
+from disputes.silence import detection, flags
 from tasks.events import Actor
 from tasks.models import Event, Finding, Project, Review, Submission, Task
 from tests.disputes.prompt_lines import told
@@ -67,9 +69,9 @@ def hand_in(task: Task, response: Any = "", *changed: str, **kwargs: Any) -> Sub
     submission = create_submission(task, **values)
     task.submit(actor=CODER)
     intake.take_submission(submission, read, known, actor=CODER)
-    if task.status == "review" and any(c.effect == "hold" for c in cases.open_conflicts(task)):
+    if task.status == "review" and any(c.effect == "hold" for c in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="held")
-    silences.look_for_silence(submission)
+    detection.look_for_silence(submission)
     return submission
 
 
@@ -405,7 +407,7 @@ def test_new_points_each_time_are_no_repetition(task: Task) -> None:
 
 def test_a_retry_by_a_human_counts_anew(task: Task, tom: User) -> None:
     repeat(task, 2)
-    cases.park(fresh(task), "blocked", "Who has the key?")
+    opening.park(fresh(task), "blocked", "Who has the key?")
     rule(Conflict.objects.get(), "retry", tom)
     submission = hand_in(task, answers(task), CHANGED)
     review(submission, again(HIGH, "ISSUE-R2-001"))
@@ -607,6 +609,6 @@ def test_one_reviewer_of_two_repeats_a_point(task: Task) -> None:
 def test_flags_of_one_submission_are_raised_once(task: Task) -> None:
     rejected(task, HIGH)
     submission = hand_in(task, answers(task), "README.md")
-    found = list(silences.suspicions(submission, fresh(task), list(Finding.objects.all())))
+    found = list(detection.suspicions(submission, fresh(task), list(Finding.objects.all())))
     assert len(found) == 1
     assert flags.raise_flags(submission, found) == []

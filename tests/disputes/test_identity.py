@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.identity import Match, Raised, same_finding
+from disputes.protocol.reviews.identity import Match, Raised, same_finding
 from tests.cases import for_each
 from tests.own_time import linear_time
 

@@ -10,13 +10,13 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from agents.runtime.starting import base_of
+from agents.hosts.starting import base_of
 from disputes import rulings
 from disputes.importing.folder import FolderError, read_folder
 from disputes.importing.plan import plan_session
 from disputes.models import Conflict, Dispute, Flag
-from disputes.protocol.documents import MAX_BYTES, scan
-from disputes.protocol.linking import Links
+from disputes.protocol.rounds.linking import Links
+from disputes.protocol.text.documents import MAX_BYTES, scan
 from tasks.events import Actor
 from tasks.models import Answer, Comment, Event, Finding, Project, Review, Submission, Task
 from tests.factories import create_run

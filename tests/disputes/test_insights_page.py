@@ -11,9 +11,9 @@ from django.test import Client
 from django.utils import timezone
 
 from disputes import tallies
-from disputes.insights_views import harmless
 from disputes.models import Dispute
-from disputes.pages import charts
+from disputes.web.insights import charts
+from disputes.web.insights.views import harmless
 from tasks.models import Project
 from tests.cases import for_each
 from tests.disputes.ruled_work import create_day, create_ruling

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from disputes import cases, intake, rulings
+from disputes import intake, opening, rulings
 from disputes.models import Conflict
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import read_review
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import read_review
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Review, Submission, Task
@@ -49,7 +49,7 @@ def hand_in(task: Task, response: str | dict[str, Any] = "", *, state: str = "ve
     submission = create_submission(task, state=state, by_model=CODER.model)
     task.submit(actor=CODER)
     intake.take_submission(submission, read, known, actor=CODER)
-    if any(conflict.effect == "hold" for conflict in cases.open_conflicts(task)):
+    if any(conflict.effect == "hold" for conflict in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="held")
     return submission
 
@@ -142,12 +142,12 @@ def test_a_held_submission_has_answered_the_rest(task: Task, tom: User) -> None:
 
 def test_a_point_whose_conflict_is_moot_is_to_be_answered(task: Task) -> None:
     review(hand_in(task), HIGH)
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Really?",
         finding=Finding.objects.get(), reviewer_position="Yes.", coder_position="No.",
     )  # fmt: skip
     assert due(task) == []
-    cases.close(conflict.dispute, "moot")
+    opening.close(conflict.dispute, "moot")
     assert due(task) == ["ISSUE-R1-001"]
 
 

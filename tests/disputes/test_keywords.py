@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.keywords import STOP_WORDS, keywords, likeness, overlap, stem, tokens
+from disputes.protocol.text.keywords import STOP_WORDS, keywords, likeness, overlap, stem, tokens
 from tests.cases import for_each
 
 

@@ -1,6 +1,6 @@
 """What a line is: list items, bold words, rows and tables; fences behind a list marker (ID-3)."""
 
-from disputes.protocol.documents import bold_lead, cells, list_item, scan, tables
+from disputes.protocol.text.documents import bold_lead, cells, list_item, scan, tables
 from tests.cases import for_each
 
 

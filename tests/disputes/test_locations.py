@@ -1,6 +1,6 @@
 """Where a finding points: what a location names, and whether two locations mean the same place."""
 
-from disputes.protocol.locations import NEAR, Place, read_place, same_file, same_place
+from disputes.protocol.text.locations import NEAR, Place, read_place, same_file, same_place
 from tests.cases import for_each
 from tests.own_time import linear_time
 

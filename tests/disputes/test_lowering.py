@@ -6,10 +6,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from disputes import cases, intake, lowering, rates, rulings
+from disputes import intake, opening, rulings, severity_changes
+from disputes.completion import rates
 from disputes.models import Conflict, Decision, Flag
-from disputes.protocol.reviews import Found, ReadReview
-from disputes.protocol.verdict_words import Verdict
+from disputes.protocol.reviews.review import Found, ReadReview
+from disputes.protocol.reviews.verdict_words import Verdict
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Task
@@ -32,7 +33,7 @@ def declined_in(task: Task, severity: str = "high", **kwargs: Any) -> Conflict:
         "kind": "disagreement", "origin": "disagree", "opened_as": "coder", "question": finding.title,
         "finding": finding, "submission": submission, "reviewer_position": "Wait.", "coder_position": "No.",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, **given)
+    return opening.open_conflict(task, **given)
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def conflict(task: Task) -> Conflict:
 
 def lower(conflict: Conflict, user: User, severity: str = "low", reason: str = "It is taste.") -> Finding:
     assert conflict.finding is not None
-    return lowering.change_severity(conflict.finding, severity, user=user, reason=reason)
+    return severity_changes.change_severity(conflict.finding, severity, user=user, reason=reason)
 
 
 def refusal(*args: Any, **kwargs: Any) -> Refused:
@@ -160,7 +161,7 @@ def test_the_point_has_one_severity_over_all_rounds(conflict: Conflict, tom: Use
 
 def test_named_as_it_was_raised_last_it_is_the_same_point(conflict: Conflict, tom: User) -> None:
     again = create_finding(create_review(create_submission(conflict.task, round=2)), first=conflict.finding)
-    lowering.change_severity(again, "low", user=tom, reason="It is taste.")
+    severity_changes.change_severity(again, "low", user=tom, reason="It is taste.")
     conflict.refresh_from_db()
     assert conflict.status == "moot"
 
@@ -223,7 +224,7 @@ def flagged(task: Task, status: str = "open") -> Conflict:
     review = task.submissions.filter(round=1).get().reviews.get()
     finding = create_finding(review)
     submission = task.last_submission()
-    card = cases.open_conflict(
+    card = opening.open_conflict(
         task, kind="silence", origin="flagged", opened_as="system", question=finding.title, finding=finding,
         submission=submission, effect="hold", reviewer_position="Wait.",
     )  # fmt: skip
@@ -300,7 +301,7 @@ def test_the_last_one_lowered_leaves_nothing_to_rule_on(task: Task, tom: User) -
         lower(conflict, tom)
     task.refresh_from_db()
     assert task.status == "review"
-    assert not cases.live_dispute(task)
+    assert not opening.live_dispute(task)
 
 
 # --- Refusals ---------------------------------------------------------------------------------------------
@@ -327,7 +328,7 @@ def test_so_may_what_was_not_honoured(conflict: Conflict, tom: User) -> None:
     """The newer card asks again, so the old ruling is not the last word."""
     rulings.decide(conflict, "uphold_reviewer", user=tom)
     Conflict.objects.filter(pk=conflict.pk).update(followed="not_honoured")
-    newer = cases.open_conflict(
+    newer = opening.open_conflict(
         conflict.task, kind="disagreement", origin="not_honoured", opened_as="system", question="Again?",
         finding=conflict.finding, reviewer_position="Wait.", coder_position="No.", previous=conflict,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import pytest
 
-from disputes.protocol.matching import Concern, Haystack, same_concern
+from disputes.protocol.silence.matching import Concern, Haystack, same_concern
 from tests.cases import for_each
 
 TITLE = "Upload limits undefined for guest accounts"  # five keywords

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from disputes import cases, intake
+from disputes import intake, opening
 from disputes.models import Conflict, Dispute
-from disputes.moot import look_for_gone_places
-from disputes.protocol.reviews import read_review
+from disputes.protocol.reviews.review import read_review
+from disputes.withdrawal import look_for_gone_places
 from tasks.events import Actor
 from tasks.models import Event, Project, Submission, Task
 from tests.factories import create_finding, create_review, create_submission, create_task
@@ -53,7 +53,7 @@ def declined(project: Project, severity: str = "medium", **kwargs: Any) -> Confl
         "kind": "disagreement", "origin": "disagree", "opened_as": "coder", "reviewer_position": "Wait.",
         "coder_position": "It is bounded.",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(
+    return opening.open_conflict(
         task, question="Back off?", finding=finding, submission=first, severity=severity, **given
     )
 
@@ -91,7 +91,7 @@ def test_lines_of_another_commit_are_not_counted_in_this_one(conflict: Conflict)
 
 
 def test_others_of_the_dispute_go_on(conflict: Conflict) -> None:
-    other = cases.open_conflict(
+    other = opening.open_conflict(
         conflict.task, kind="disagreement", origin="cli", opened_as="coder", question="Whose task?",
         severity="high", reviewer_position="Yours.", coder_position="Mine.",
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """Every notation of a finding (FND-1), the headings and fields around it, and the traps."""
 
-from disputes.protocol.reviews import Found, read_review
+from disputes.protocol.reviews.review import Found, read_review
 from tests.cases import for_each
 
 # What is expected of each finding: line, id, severity in one letter (c, h, m, l, - for none), title.

@@ -8,14 +8,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from disputes import cases, hooks, opinions, rulings
+from disputes import hooks, opening, opinions, rulings
 from disputes.bulk.items import ADOPT, items_of
 from disputes.bulk.opinions import agreed
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.opinions import Reach, Said
-from disputes.pages.insights import report
-from disputes.protocol.options import Option
-from tasks.configuring import configure
+from disputes.protocol.rulings.options import Option
+from disputes.web.insights.summary import report
+from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Event, Project
@@ -51,7 +51,7 @@ def disagreement(project: Project, **kwargs: Any) -> Conflict:
         "reviewer_position": finding.suggestion, "coder_position": "The server asks for it.",
         "coder_rationale": "Its documentation says so.", "coder_label": "coder-1",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, **given)
+    return opening.open_conflict(task, **given)
 
 
 def judge_rules(project: Project, person: User) -> None:
@@ -87,7 +87,7 @@ def test_nobody_is_asked_about_what_is_settled_or_no_disagreement(ledger: Projec
     rulings.decide(ruled, "uphold_coder", user=tom)
     with pytest.raises(Refused, match="Tom Tran ruled B"):
         opinions.ask(ruled, "judge", user=tom)
-    hands = cases.ask_for_hands(create_task(ledger, status="disputed"), "blocked", "No access")
+    hands = opening.ask_for_hands(create_task(ledger, status="disputed"), "blocked", "No access")
     with pytest.raises(Refused, match="no two sides"):
         opinions.ask(hands, "judge", user=tom)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.options import (
+from disputes.protocol.rulings.options import (
     OPTIONS,
     Choice,
     Kind,
@@ -19,7 +19,7 @@ from disputes.protocol.options import (
     offered,
     read_choice,
 )
-from disputes.protocol.wording import HEADING, Ruling, action_for_coder, ruling_lines
+from disputes.protocol.rulings.prompt_lines import HEADING, Ruling, action_for_coder, ruling_lines
 from tests.cases import for_each
 
 REVIEWER, CODER, COMPROMISE, OTHER = (

@@ -5,8 +5,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from disputes.protocol.convergence import PRESETS
-from tasks.policy import SETTINGS, ProjectSettings, default_of
+from disputes.protocol.completion.convergence import PRESETS
+from tasks.configuration.policy import SETTINGS, ProjectSettings, default_of
 from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2]

@@ -10,12 +10,12 @@ from types import FrameType
 import pytest
 
 from bench.growth import SILENCES
-from disputes.protocol.decided import read_decisions
-from disputes.protocol.documents import MAX_BYTES, DocumentError
-from disputes.protocol.proposals import read_proposal
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import read_review
-from disputes.protocol.silence import judge_silence
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import read_review
+from disputes.protocol.rounds.proposals import read_proposal
+from disputes.protocol.rulings.decision_files import read_decisions
+from disputes.protocol.silence.heuristics import judge_silence
+from disputes.protocol.text.documents import MAX_BYTES, DocumentError
 from tests.adversarial import FAMILIES
 from tests.cases import for_each
 

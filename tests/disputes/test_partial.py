@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.documents import MAX_BYTES
-from disputes.protocol.examples import CANONICAL
-from disputes.protocol.gaps import BLOCKED_STATES, SETTLED, GapState
-from disputes.protocol.partial import (
+from disputes.protocol.rounds.examples import CANONICAL
+from disputes.protocol.rounds.gaps import BLOCKED_STATES, SETTLED, GapState
+from disputes.protocol.rounds.partial import (
     ESCALATIONS,
     HANDLING,
     OUTCOMES,
@@ -30,8 +29,9 @@ from disputes.protocol.partial import (
     runs_before_asking,
     situations,
 )
-from disputes.protocol.retries import RetrySettings
-from disputes.protocol.validation import Form, validate_proposal
+from disputes.protocol.rounds.retries import RetrySettings
+from disputes.protocol.rounds.validation import Form, validate_proposal
+from disputes.protocol.text.documents import MAX_BYTES
 from tests.disputes.test_documents import growth
 
 KNOWN = {"GAP-AUTH-001", "GAP-AUTH-002", "GAP-QA-001"}

@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.documents import scan
-from disputes.protocol.examples import CANONICAL
-from disputes.protocol.patterns import (
+from disputes.protocol.rounds.examples import CANONICAL
+from disputes.protocol.rounds.patterns import (
     RULES,
     VAGUE,
     Expected,
@@ -16,7 +15,8 @@ from disputes.protocol.patterns import (
     root_cause,
     vague_words,
 )
-from disputes.protocol.validation import Form
+from disputes.protocol.rounds.validation import Form
+from disputes.protocol.text.documents import scan
 from tests.cases import for_each
 from tests.disputes.test_documents import growth
 

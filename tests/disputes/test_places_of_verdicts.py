@@ -1,6 +1,6 @@
 """Where a review states its verdict and what that covers; when its text overrides the word."""
 
-from disputes.protocol.reviews import Verdict, read_review
+from disputes.protocol.reviews.review import Verdict, read_review
 from tests.cases import for_each
 
 A, C, N = Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NEEDS_REVISION

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from disputes import cases, precedents, rulings
+from disputes import opening, precedents, rulings
 from disputes.models import Conflict, Decision, Dispute
 from disputes.precedents import agreement, for_conflict, for_conflicts
-from disputes.protocol.keywords import keywords
-from disputes.protocol.similarity import Collection
+from disputes.protocol.text.keywords import keywords
+from disputes.protocol.text.similarity import Collection
 from tasks.models import Project
 from tests.factories import create_project, create_task
 
@@ -37,7 +37,7 @@ def opened(project: Project, words: dict[str, str], **kwargs: Any) -> Conflict:
     given = {
         "kind": "disagreement", "origin": "disagree", "opened_as": "coder", "severity": "high",
     } | words | kwargs  # fmt: skip
-    return cases.open_conflict(task, **given)
+    return opening.open_conflict(task, **given)
 
 
 def ruled(
@@ -46,7 +46,7 @@ def ruled(
     conflict = opened(project, words)
     decision = rulings.decide(conflict, option, user=user, rationale="As before.")
     if closed:
-        cases.close(Dispute.objects.get(pk=conflict.dispute_id), "followed")
+        opening.close(Dispute.objects.get(pk=conflict.dispute_id), "followed")
     return decision
 
 

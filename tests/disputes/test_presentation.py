@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from disputes.protocol.options import Kind, Option
-from disputes.protocol.presentation import CRITICAL_NOTE, IMPLICIT_NOTE, Offer, Presented, present
+from disputes.protocol.rulings.options import Kind, Option
+from disputes.protocol.rulings.presentation import CRITICAL_NOTE, IMPLICIT_NOTE, Offer, Presented, present
 from tests.cases import for_each
 
 A = Offer(Option.UPHOLD_REVIEWER, "A", "Reviewer", "Slower for files.", consequence="Round 7: it is built.")

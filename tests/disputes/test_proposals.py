@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.documents import MAX_BYTES, DocumentError
-from disputes.protocol.proposals import read_proposal
+from disputes.protocol.rounds.proposals import read_proposal
+from disputes.protocol.text.documents import MAX_BYTES, DocumentError
 from tests.cases import for_each
 from tests.disputes.test_documents import growth
 

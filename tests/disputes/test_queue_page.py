@@ -11,9 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from disputes import cases, rulings
+from disputes import opening, rulings
 from disputes.models import Conflict, Dispute
-from disputes.pages import queue
+from disputes.web.queue import listing
 from tasks.models import Project
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
@@ -41,13 +41,13 @@ def dispute(project: Project, question: str = "Back off, or not?", **kwargs: Any
         "submission": submission, "severity": severity, "reviewer_position": "Wait longer each time.",
         "coder_position": "The limiter bounds it.",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, question=question, **given)
+    return opening.open_conflict(task, question=question, **given)
 
 
 def settle(conflict: Conflict) -> None:
     """Ruled, and followed."""
     Conflict.objects.filter(pk=conflict.pk).update(status="decided", followed="applied")
-    cases.close(conflict.dispute, "followed")
+    opening.close(conflict.dispute, "followed")
 
 
 def questions(client: Client, path: str, **query: str) -> list[str]:
@@ -68,7 +68,7 @@ def test_the_queue_is_ordered_by_severity_then_blocked_tasks_then_age(
 
 def test_a_row_says_what_waits_why_and_since_when(client: Client, ledger: Project, tom: User) -> None:
     conflict = dispute(ledger)
-    cases.open_conflict(
+    opening.open_conflict(
         conflict.task, kind="disagreement", origin="cli", opened_as="coder", question="Whose task is it?",
         severity="medium", reviewer_position="Yours.", coder_position="Not mine.",
     )  # fmt: skip
@@ -148,7 +148,7 @@ def test_filters_stand_in_the_address(client: Client, ledger: Project, tom: User
     dispute(ledger, "of the ledger")
     dispute(atlas, "of the atlas", severity="critical")
     parked = create_task(ledger, status="in_progress", severity="medium", round=1)
-    cases.park(parked, "blocked", "Who has the key?")
+    opening.park(parked, "blocked", "Who has the key?")
     as_user(client, tom)
     assert questions(client, "/queue/", project="atlas") == ["of the atlas"]
     assert questions(client, "/queue/", severity="high") == ["of the ledger"]
@@ -202,7 +202,7 @@ def test_counts_stop_at_ninety_nine(ledger: Project, tom: User) -> None:
     Dispute.objects.bulk_create(
         Dispute(project=ledger, task=task, severity="low", severity_rank=0, question="Q") for task in tasks
     )
-    assert queue.count_of(queue.MINE, tom) == "99+"
+    assert listing.count_of(listing.MINE, tom) == "99+"
 
 
 @pytest.mark.parametrize("path", ["/queue/", "/queue/team/", "/queue/waiting/", "/queue/settled/"])
@@ -238,6 +238,6 @@ def test_inside_a_dispute_the_worst_comes_first_then_the_older(ledger: Project) 
     """A critical one of round 5, then the high ones of rounds 2 and 3."""
     r2 = dispute(ledger, "Round 2")
     more = {"kind": "disagreement", "origin": "cli", "opened_as": "coder"}
-    r3 = cases.open_conflict(r2.task, question="Round 3", severity="high", **more)
-    r5 = cases.open_conflict(r2.task, question="Round 5", severity="critical", **more)
-    assert queue.in_order([r3, r2, r5]) == [r5, r2, r3]
+    r3 = opening.open_conflict(r2.task, question="Round 3", severity="high", **more)
+    r5 = opening.open_conflict(r2.task, question="Round 5", severity="critical", **more)
+    assert listing.in_order([r3, r2, r5]) == [r5, r2, r3]

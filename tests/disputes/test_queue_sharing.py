@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from disputes import cases, rulings, triage
+from disputes import opening, rulings, triage
 from disputes.models import Conflict, Decision, Dispute, Duty, SavedView
 from tasks.models import Event, Project
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
@@ -36,7 +36,7 @@ def dispute(project: Project, question: str = "Back off, or not?", **kwargs: Any
         "finding": create_finding(review), "submission": submission,
         "reviewer_position": "Wait longer each time.", "coder_position": "The limiter bounds it.",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, question=question, **given).dispute
+    return opening.open_conflict(task, question=question, **given).dispute
 
 
 def questions(client: Client, path: str = "/queue/", **query: str) -> list[str]:

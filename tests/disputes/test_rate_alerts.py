@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from disputes import cases, intake, lowering, rates, rollbacks, rulings
+from disputes import intake, opening, rulings, severity_changes
+from disputes.completion import rates, rollbacks
 from disputes.models import Conflict, Decision
-from disputes.protocol.rates import Tally, tally
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import read_review
+from disputes.protocol.responses.rates import Tally, tally
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import read_review
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Project, Submission, Task
@@ -84,7 +85,7 @@ def hand_in(task: Task, response: str = "", **kwargs: Any) -> Submission:
     submission = create_submission(task, response=response, **kwargs)
     task.submit(actor=CODER)
     intake.take_submission(submission, read, known, actor=CODER)
-    if any(c.effect == "hold" for c in cases.open_conflicts(task)):
+    if any(c.effect == "hold" for c in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="held")
     return submission
 
@@ -206,7 +207,7 @@ def test_the_project_says_how_many(task: Task, limit: int, number: int) -> None:
 def test_what_a_person_lowered_is_no_conflict_and_does_not_count(task: Task, tom: User) -> None:
     rejected(task, 6)
     for finding in Finding.objects.order_by("pk")[:3]:
-        lowering.change_severity(finding, "low", user=tom, reason="Taste.")
+        severity_changes.change_severity(finding, "low", user=tom, reason="Taste.")
     hand_in(task, declined(*codes(task)))
     assert disagreements() == codes_of(6)[3:]
 
@@ -349,7 +350,7 @@ def test_a_converted_hint_counts_in_the_round_that_was_silent(task: Task) -> Non
     rejected(task, 2)
     submission = hand_in(task, addressed(*codes(task)))
     finding = Finding.objects.get(code="ISSUE-R1-001")
-    cases.open_conflict(
+    opening.open_conflict(
         fresh(task), kind="disagreement", origin="converted", opened_as="system", question="Silent?",
         finding=finding, submission=submission, reviewer_position="Do it.", coder_position="not stated",
     )  # fmt: skip
@@ -533,7 +534,7 @@ def test_undo_holds_a_task_whose_conflicts_are_open_again(task: Task, tom: User)
     rejected(task, 2)
     hand_in(task, declined(*codes(task)))
     submission = fresh(task).last_submission()
-    other = cases.open_conflict(
+    other = opening.open_conflict(
         fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Ours?", severity="high",
         submission=submission, reviewer_position="Yes.", coder_position="No.",
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from disputes.protocol.rates import (
+from disputes.protocol.responses.rates import (
     HYPOTHESES,
     RATE_OPTIONS,
     Action,
@@ -17,7 +17,7 @@ from disputes.protocol.rates import (
     tally,
 )
 from disputes.protocol.settings import part_of
-from tasks.policy import ProjectSettings
+from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity
 from tests.cases import for_each
 

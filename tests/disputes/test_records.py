@@ -11,14 +11,20 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from disputes import cases, rulings
+from disputes import opening, rulings
 from disputes.models import Conflict
-from disputes.protocol import records
-from disputes.protocol.decided import Decided, read_decisions
-from disputes.protocol.documents import scan
-from disputes.protocol.options import Option
-from disputes.protocol.quotes import inert, one_line, quoted, readable, unquoted
-from disputes.protocol.records import DecisionEntry, DisputeEntry, Side, decisions_record, dispute_record
+from disputes.protocol.rulings import records
+from disputes.protocol.rulings.decision_files import Decided, read_decisions
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.records import (
+    DecisionEntry,
+    DisputeEntry,
+    Side,
+    decisions_record,
+    dispute_record,
+)
+from disputes.protocol.text.documents import scan
+from disputes.protocol.text.quotes import inert, one_line, quoted, readable, unquoted
 from disputes.records import decisions_text, disputes_text
 from tasks.models import Project, Task
 from tests.cases import for_each
@@ -301,7 +307,7 @@ def open_on(task: Task, **kwargs: Any) -> Conflict:
         "reviewer_label": "reviewer-1", "coder_position": "The server asks for it.",
         "coder_rationale": "It says so in its reply.", "coder_label": "coder-1",
     }  # fmt: skip
-    return cases.open_conflict(task, **(values | kwargs))
+    return opening.open_conflict(task, **(values | kwargs))
 
 
 def test_an_open_conflict_awaits_a_human(task: Task) -> None:
@@ -360,7 +366,7 @@ def test_what_the_program_opened_over_an_unanswered_point_is_implicit(task: Task
 
 
 def test_a_card_that_asks_for_hands_tells_what_happened(task: Task, lea: User) -> None:
-    conflict = cases.park(task, "blocked", "Who has the key?", detail="The vault is closed.")
+    conflict = opening.park(task, "blocked", "Who has the key?", detail="The vault is closed.")
     assert "### What Happened\n\n> The vault is closed." in disputes_text(task.project)
     rulings.decide(conflict, "retry", user=lea, text="It is open now.")
     assert the_decision(decisions_text(task.project)).option == Option.RETRY

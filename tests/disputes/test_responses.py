@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.documents import MAX_BYTES, DocumentError, Mode, scan
-from disputes.protocol.responses import (
+from disputes.protocol.responses.response import (
     ANSWER_WORDS,
     Answered,
     AnswerKind,
@@ -17,6 +16,7 @@ from disputes.protocol.responses import (
     ReadResponse,
     read_response,
 )
+from disputes.protocol.text.documents import MAX_BYTES, DocumentError, Mode, scan
 from tests.cases import for_each
 from tests.disputes.test_documents import growth
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.examples import CANONICAL, Earlier, Example, Source, fenced
-from disputes.protocol.partial import ESCALATIONS
-from disputes.protocol.retries import (
+from disputes.protocol.rounds.examples import CANONICAL, Earlier, Example, Source, fenced
+from disputes.protocol.rounds.partial import ESCALATIONS
+from disputes.protocol.rounds.retries import (
     ADVICE,
     Action,
     Attempt,
@@ -20,7 +20,7 @@ from disputes.protocol.retries import (
     notice,
     retry_prompt,
 )
-from disputes.protocol.validation import (
+from disputes.protocol.rounds.validation import (
     FAILURES,
     Failure,
     FailureType,

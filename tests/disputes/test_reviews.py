@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.documents import MAX_BYTES, DocumentError, Mode, scan
-from disputes.protocol.reviews import (
+from disputes.protocol.reviews.review import (
     VERDICT_WORDS,
     Found,
     ReadReview,
@@ -18,7 +17,8 @@ from disputes.protocol.reviews import (
     read_review,
     read_verdict,
 )
-from disputes.protocol.severity import SEVERITY_WORDS, read_severity
+from disputes.protocol.reviews.severity import SEVERITY_WORDS, read_severity
+from disputes.protocol.text.documents import MAX_BYTES, DocumentError, Mode, scan
 from tasks.states import Severity, severity_rank
 from tests.cases import for_each
 from tests.disputes.test_documents import growth

@@ -10,7 +10,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from agents.models import new_token, token_hash
-from disputes import cases, rulings
+from disputes import opening, rulings
 from disputes.models import Conflict, Dispute
 from tasks.models import Finding, Project
 from tests.cases import for_each
@@ -41,7 +41,7 @@ class Scene:
         self.ref = self.conflict.dispute.ref
 
     def open(self, finding: Finding) -> Conflict:
-        return cases.open_conflict(
+        return opening.open_conflict(
             self.task, kind="disagreement", origin="disagree", opened_as="coder", question=finding.title,
             finding=finding, submission=self.submission, reviewer_position="Wait.", coder_position="No.",
         )  # fmt: skip

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.gaps import GapState
-from disputes.protocol.patterns import Pattern, Seen
-from disputes.protocol.rollback import (
+from disputes.protocol.completion.rollback import (
     ANALYSED,
     LANDED,
     PLAIN,
@@ -25,6 +23,8 @@ from disputes.protocol.rollback import (
     offered,
     reapplied,
 )
+from disputes.protocol.rounds.gaps import GapState
+from disputes.protocol.rounds.patterns import Pattern, Seen
 from tests.cases import for_each
 
 G = GapState

@@ -9,13 +9,15 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from agents import orchestrator, prompts
+from agents.hosts import starting
+from agents.loop import orchestrator
 from agents.models import Run, new_token, token_hash
-from agents.runtime import starting
-from disputes import cases, followup, intake, rollbacks, root_causes, rulings
+from agents.prompts import compose
+from disputes import followup, intake, opening, rulings
+from disputes.completion import rollbacks, root_causes
 from disputes.models import Conflict, Decision, Flag
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import read_review
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import read_review
 from tasks.api import TaskDetailSerializer
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -54,7 +56,7 @@ def hand_in(task: Task, answers: list[dict[str, str]] | None = None, **kwargs: A
     )
     task.submit(actor=CODER)
     intake.take_submission(submission, read, known, actor=CODER)
-    if any(conflict.effect == "hold" for conflict in cases.open_conflicts(task)):
+    if any(conflict.effect == "hold" for conflict in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="A conflict waits.")
     return submission
 
@@ -193,7 +195,7 @@ def test_a_card_from_before_the_first_submission_goes_with_the_first_round(
 ) -> None:
     task = create_task(ledger)
     task.start()
-    cases.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
+    opening.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
     rulings.decide(conflict_of(task), "retry", user=lea, text="Ask Tom.", undo_seconds=0)
     task.refresh_from_db()
     task.start()
@@ -203,7 +205,7 @@ def test_a_card_from_before_the_first_submission_goes_with_the_first_round(
 
 
 def test_a_card_opened_in_a_round_before_its_submission_goes_with_that_round(task: Task, lea: User) -> None:
-    cases.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
+    opening.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
     card = conflict_of(task)
     assert card.submission is not None
     assert card.submission.round == 1
@@ -470,7 +472,7 @@ def test_a_standing_ruling_is_not_made_again(disputed: Task, lea: User) -> None:
 
 def test_what_hands_did_is_not_made_again(task: Task, lea: User) -> None:
     hand_in(task, DONE)
-    cases.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
+    opening.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
     decision = ruled(task, "retry", lea, text="Ask Tom.")
     back_to(task, 1, lea)
     decision.refresh_from_db()
@@ -560,7 +562,7 @@ def test_a_finding_is_not_tied_to_one_that_was_taken_back(task: Task, lea: User)
 def test_the_prompt_says_what_was_taken_back_and_why(disputed: Task, lea: User) -> None:
     before = create_run(disputed, round=2, status="ended", outcome="nothing", ended_at="2026-01-01T00:00:00Z")
     back_to(disputed, 1, lea, "It hammers the server.")
-    text = prompts.compose(create_run(disputed, round=2, seat="coder"), prompts.Material(), []).text
+    text = compose.compose(create_run(disputed, round=2, seat="coder"), compose.Material(), []).text
     assert "took this task back to the end of round 1" in text
     assert "It hammers the server." in text
     assert "An earlier run of this round" not in text
@@ -571,7 +573,7 @@ def test_the_prompt_after_the_next_hand_in_says_nothing_of_it(disputed: Task, le
     back_to(disputed, 1, lea)
     hand_in(disputed, DONE)
     review(disputed, [{"title": "New", "severity": "high"}])
-    text = prompts.compose(create_run(disputed), prompts.Material(), []).text
+    text = compose.compose(create_run(disputed), compose.Material(), []).text
     assert "Rounds were taken back" not in text
 
 
@@ -596,7 +598,7 @@ def test_a_lost_commit_of_a_round_taken_back_does_not_move_the_task(disputed: Ta
     back_to(disputed, 1, lea)
     hand_in(disputed, DONE, state="received")
     old = disputed.submissions.get(rolled_back__isnull=False)
-    from agents.runtime.keeping import send_back
+    from agents.hosts.submissions import send_back
 
     send_back(old, "It cannot be taken.")
     disputed.refresh_from_db()

@@ -13,11 +13,11 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db import connection
 from django.utils import timezone
 
-from agents import orchestrator
-from disputes import cases, followup, intake, rulings
+from agents.loop import orchestrator
+from disputes import followup, intake, opening, rulings
 from disputes.models import NOT_STATED, Conflict, Decision
-from disputes.protocol.reviews import read_review
-from disputes.protocol.wording import HEADING, ruling_lines
+from disputes.protocol.reviews.review import read_review
+from disputes.protocol.rulings.prompt_lines import HEADING, ruling_lines
 from tasks.dependencies import recount
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -72,7 +72,7 @@ def open_on(submission: Submission, finding: Any = None, **kwargs: Any) -> Confl
         "coder_position": "The server asks for it.",
         "coder_rationale": "Its documentation says so.",
     } | kwargs
-    return cases.open_conflict(submission.task, **values)
+    return opening.open_conflict(submission.task, **values)
 
 
 def declined(project: Project, number: int = 1, **kwargs: Any) -> Conflict:
@@ -127,7 +127,7 @@ def parked(project: Project, origin: str = "blocked", **kwargs: Any) -> Conflict
     """A task in its second round that only a pair of hands can help."""
     task = create_task(project, status="in_progress", round=2, **kwargs)
     create_submission(task, round=1)
-    return cases.park(task, origin, "Who has the key?", actor=CODER, detail="The server wants a key.")
+    return opening.park(task, origin, "Who has the key?", actor=CODER, detail="The server wants a key.")
 
 
 def failed(project: Project) -> Conflict:
@@ -948,7 +948,7 @@ def test_an_older_card_is_not_opened_beside_a_newer_one(ledger: Project, tom: Us
     decision = rule(conflict, "defer", tom)
     task = fresh(conflict.task)
     task.resume(actor=Actor.person(lea))
-    cases.park(task, "blocked", "Who has the other key?")
+    opening.park(task, "blocked", "Who has the other key?")
     before = rows()
     with pytest.raises(Refused):
         rulings.undo(decision, user=tom)
@@ -1297,7 +1297,7 @@ def test_a_button_names_the_round_and_who_goes_on_waiting(ledger: Project) -> No
     conflict = declined(ledger)
     for _ in range(2):
         Dependency.objects.create(task=create_task(ledger), on=conflict.task)
-    cases.refresh(conflict.dispute)
+    opening.refresh(conflict.dispute)
     first = rulings.options_of(Conflict.objects.get(pk=conflict.pk))[0]
     assert first.consequence.startswith("Round 3: ")
     assert first.consequence.endswith("2 tasks go on waiting.")
@@ -1381,7 +1381,7 @@ def test_the_words_of_a_retry_come_first_in_the_prompt(ledger: Project, tom: Use
 
 def test_a_task_that_handed_nothing_in_starts_from_the_beginning(ledger: Project, tom: User) -> None:
     task = create_task(ledger, status="in_progress", round=1)
-    conflict = cases.park(task, "empty_runs", "Six runs without a result")
+    conflict = opening.park(task, "empty_runs", "Six runs without a result")
     rule(conflict, "retry", tom)
     assert (fresh(task).status, fresh(task).round) == ("pending", 1)
 
@@ -1394,7 +1394,7 @@ def landing_failed(project: Project, status: str) -> Conflict:
     Landing.objects.create(
         project=project, task=task, submission=submission, sha=submission.sha, target="main", status=status
     )
-    return cases.park(task, "landing", "It does not land")
+    return opening.park(task, "landing", "It does not land")
 
 
 def test_a_refused_push_is_tried_again_with_the_same_commit(ledger: Project, tom: User) -> None:
@@ -1441,7 +1441,7 @@ def test_a_task_that_is_being_pushed_is_not_cancelled_by_a_card(ledger: Project,
     Landing.objects.create(
         project=ledger, task=task, submission=submission, sha=submission.sha, target="main", status="pushing"
     )
-    conflict = cases.park(task, "landing", "The remote refuses the push")
+    conflict = opening.park(task, "landing", "The remote refuses the push")
     before = rows()
     with pytest.raises((IllegalMove, Refused)):
         rule(conflict, "cancel", tom)

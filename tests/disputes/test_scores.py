@@ -2,7 +2,7 @@
 
 import pytest
 
-from disputes.protocol.scores import Score, heuristic_weight
+from disputes.protocol.silence.scores import Score, heuristic_weight
 
 
 def test_precision_goes_by_what_people_made_of_the_flags() -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from disputes.protocol.sessions import ResponseTurn, ReviewTurn, Session, Turn, walk_session
-from disputes.protocol.suspicion import Watched
+from disputes.protocol.rounds.sessions import ResponseTurn, ReviewTurn, Session, Turn, walk_session
+from disputes.protocol.silence.suspicion import Watched
 from tasks.states import Severity
 from tests.cases import for_each
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.settings import part_of
-from disputes.protocol.severity import (
+from disputes.protocol.reviews.severity import (
     GRAVE,
     SEVERITY_WORDS,
     WEIGHTS,
@@ -17,6 +16,7 @@ from disputes.protocol.severity import (
     total_weight,
     weight,
 )
+from disputes.protocol.settings import part_of
 from tasks.states import Severity
 from tests.disputes.test_documents import growth
 

@@ -1,11 +1,17 @@
 """Short cuts of the readers: what they pass over, or read at one look, is what the long way finds."""
 
-from disputes.protocol.documents import STATED, Line
-from disputes.protocol.fields import LINE_NUMBER, place
-from disputes.protocol.identifiers import first_gap, gaps_in
-from disputes.protocol.starts import BOLD_FIELDS, read_start
-from disputes.protocol.statuses import STATUS_STARTS, Status, status_of
-from disputes.protocol.verdict_words import ONLY_ALONE, STEMS, STEMS_ALONE, VERDICT_WORDS, verdict_alone
+from disputes.protocol.reviews.fields import LINE_NUMBER, place
+from disputes.protocol.reviews.first_lines import BOLD_FIELDS, read_start
+from disputes.protocol.reviews.statuses import STATUS_STARTS, Status, status_of
+from disputes.protocol.reviews.verdict_words import (
+    ONLY_ALONE,
+    STEMS,
+    STEMS_ALONE,
+    VERDICT_WORDS,
+    verdict_alone,
+)
+from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.identifiers import first_gap, gaps_in
 from tests.cases import for_each
 
 

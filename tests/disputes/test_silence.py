@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from disputes.protocol.responses import read_response
-from disputes.protocol.silence import Judgement, SilenceSettings, Suspicion, Watched, judge_silence
-from disputes.protocol.suspicion import round_level
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.silence.heuristics import Judgement, SilenceSettings, Suspicion, Watched, judge_silence
+from disputes.protocol.silence.suspicion import round_level
 from tasks.states import Severity
 from tests.cases import for_each
 from tests.disputes.test_documents import growth

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from disputes import cases, followup, intake, rollbacks, rulings, silences
+from disputes import followup, intake, opening, rulings
+from disputes.completion import rollbacks
 from disputes.models import Conflict, Decision, Flag, HeuristicScore
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import read_review
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import read_review
+from disputes.silence import detection
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Submission, Task
@@ -59,9 +61,9 @@ def hand_in(task: Task, response: Any = "", *changed: str, **kwargs: Any) -> Sub
     submission = create_submission(task, **values)
     task.submit(actor=CODER)
     intake.take_submission(submission, read, known, actor=CODER)
-    if task.status == "review" and any(c.effect == "hold" for c in cases.open_conflicts(task)):
+    if task.status == "review" and any(c.effect == "hold" for c in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="held")
-    silences.look_for_silence(submission)
+    detection.look_for_silence(submission)
     return submission
 
 
@@ -155,7 +157,7 @@ def test_the_same_work_handed_in_again_changed_nothing(task: Task, same: str) ->
 def test_looking_twice_flags_once(task: Task) -> None:
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    assert silences.look_for_silence(submission) == []
+    assert detection.look_for_silence(submission) == []
     assert (Flag.objects.count(), Conflict.objects.count()) == (1, 1)
 
 
@@ -165,7 +167,7 @@ def test_a_round_that_was_taken_back_is_not_looked_at(task: Task, lea: User) -> 
     rollbacks.roll_back(fresh(task), 1, user=lea, reason="Again.")
     Submission.objects.filter(pk=submission.pk).update(since_last_round=diff_of(ELSEWHERE))
     submission.refresh_from_db()
-    assert silences.look_for_silence(submission) == []
+    assert detection.look_for_silence(submission) == []
 
 
 @for_each(
@@ -247,7 +249,7 @@ def test_a_round_in_which_only_a_phrase_was_found_was_no_silent_one(task: Task) 
     rejected(task, HIGH)
     hand_in(task, addressed("ISSUE-R1-001", words="This is not a real issue."))
     assert Flag.objects.get().heuristics == ["H5"]
-    assert silences.silent_rounds(Finding.objects.get(), 3) == ()
+    assert detection.silent_rounds(Finding.objects.get(), 3) == ()
 
 
 # --- What is not --------------------------------------------------------------------------------------------
@@ -357,16 +359,16 @@ def test_silence_in_an_attempt_that_was_not_taken_is_none(task: Task, state: str
     rejected(task, LOW)
     submission = hand_in(task)
     Submission.objects.filter(pk=submission.pk).update(state=state)
-    assert silences.silent_rounds(Finding.objects.get(), 3) == ()
+    assert detection.silent_rounds(Finding.objects.get(), 3) == ()
 
 
 def test_nor_is_silence_in_rounds_that_were_taken_back(task: Task, lea: User) -> None:
     rejected(task, HIGH)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
     first = Finding.objects.get()
-    assert silences.silent_rounds(first, 3) == (2,)
+    assert detection.silent_rounds(first, 3) == (2,)
     rollbacks.roll_back(fresh(task), 1, user=lea, reason="Again.")
-    assert silences.silent_rounds(first, 3) == ()
+    assert detection.silent_rounds(first, 3) == ()
 
 
 # --- Cards ------------------------------------------------------------------------------------------------
@@ -440,7 +442,7 @@ def test_a_disagreement_takes_the_hint_in(task: Task) -> None:
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
     hint = card()
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Really?",
         finding=hint.finding, reviewer_position="Yes.", coder_position="No.", evidence=["Look at it."],
     )  # fmt: skip
@@ -725,7 +727,7 @@ def test_a_hint_on_a_point_in_dispute_joins_that_conflict(task: Task, tom: User)
     rejected(task, CRITICAL)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
     hint = card()
-    dispute = cases.open_conflict(
+    dispute = opening.open_conflict(
         fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Really?",
         finding=hint.finding, reviewer_position="Yes.", coder_position="No.",
     )  # fmt: skip
@@ -783,7 +785,7 @@ def test_taking_a_conversion_back_lets_go_what_it_alone_held(task: Task, tom: Us
     """Another conflict was ruled on meanwhile; nobody would ask about the task any more."""
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    other = cases.open_conflict(
+    other = opening.open_conflict(
         fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Ours?",
         severity="high", submission=submission, reviewer_position="Yes.", coder_position="No.",
     )  # fmt: skip

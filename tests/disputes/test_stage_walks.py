@@ -9,12 +9,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from disputes import cases, crossing, intake
-from disputes.protocol.responses import read_response
-from tasks import stages
+from disputes import intake, opening, stage_objections
+from disputes.protocol.responses.response import read_response
+from tasks.configuration import stages
 from tasks.errors import Refused
 from tasks.models import Comment, StaleTask, Submission, Task
-from tasks.objections import objections_of
+from tasks.remarks.objections import objections_of
 from tasks.states import IllegalMove, Status
 from tests.disputes import test_walks as walks
 from tests.disputes.test_walks import CODER, C, D, F, I, P, R, V, Walk, X, answer, hold, prompt
@@ -35,7 +35,7 @@ def hand_in(walk: Walk) -> None:
     read = read_response({"answers": answers, "text": ""})
     known = intake.check_response(walk.task, read)
     submission = create_submission(walk.task, state="kept", stage=walk.task.stage)
-    crossing.handed_in(walk.task, actor=CODER)
+    stage_objections.handed_in(walk.task, actor=CODER)
     walk.task.submit(actor=CODER)
     intake.take_submission(submission, read, known, actor=CODER)
     hold(walk)
@@ -43,11 +43,11 @@ def hand_in(walk: Walk) -> None:
 
 def send_back(walk: Walk) -> None:
     target = walk.choose(["tests.md", "arch.md"])
-    crossing.send_back(walk.task, "It is wrong.", target=target, parent=None, actor=CODER)
+    stage_objections.send_back(walk.task, "It is wrong.", target=target, parent=None, actor=CODER)
 
 
 def disagree(walk: Walk) -> None:
-    crossing.disagree(walk.task, "It is right.", parent=None, actor=CODER)
+    stage_objections.disagree(walk.task, "It is right.", parent=None, actor=CODER)
 
 
 def escalate(walk: Walk) -> None:
@@ -154,7 +154,7 @@ def stages_are_said(walk: Walk) -> str:
     """Each submission and each conflict names a stage of the project."""
     config = walk.project.config
     named = {*Submission.objects.filter(task=walk.pk).values_list("stage", flat=True)}
-    named |= {*cases.Conflict.objects.filter(dispute__task=walk.pk).values_list("stage", flat=True)}
+    named |= {*opening.Conflict.objects.filter(dispute__task=walk.pk).values_list("stage", flat=True)}
     unknown = [name for name in named if stages.stage_named(config, name) is None]
     return f"unknown stages: {unknown}" if unknown else ""
 

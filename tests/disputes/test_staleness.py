@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from disputes import cases, staleness
+from disputes import opening, staleness
 from disputes.models import Dispute
-from disputes.pages.insights import open_now
+from disputes.web.insights.summary import open_now
 from tasks.models import Project
 from tests.factories import create_project, create_task, create_token
 
@@ -24,7 +24,7 @@ LIMITS: dict[str, Any] = {"usual": {}, "hasty": {"timeout_days": 2}, "patient": 
 
 def waiting(project: Project, days: float) -> Dispute:
     task = create_task(project, status="disputed")
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         task, kind="disagreement", origin="cli", opened_as="human", question=f"{project.slug} {days}",
         reviewer_position="This.", coder_position="That.",
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """What a reviewer says about earlier findings (FND-4): no finding is raised by it, and none is lost."""
 
-from disputes.protocol.reviews import read_review
-from disputes.protocol.statuses import Status, status_of
+from disputes.protocol.reviews.review import read_review
+from disputes.protocol.reviews.statuses import Status, status_of
 from tests.cases import for_each
 
 R, P, U, D, W = Status.RESOLVED, Status.PARTIAL, Status.UNRESOLVED, Status.DEFERRED, Status.WITHDRAWN

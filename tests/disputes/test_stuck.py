@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.diffs import Changes, read_diff
-from disputes.protocol.stuck import (
+from disputes.protocol.completion.stuck import (
     SILENT,
     Step,
     Stuck,
@@ -20,6 +19,7 @@ from disputes.protocol.stuck import (
     returns_to,
     undoes,
 )
+from disputes.protocol.text.diffs import Changes, read_diff
 from tests.own_time import linear_time
 
 DECLINED, ADDRESSED, DEFERRED = "declined", "addressed", "deferred"

@@ -1,6 +1,6 @@
 """What a document is about: the gaps it proposes, was assigned, or declares resolved (SIL-6)."""
 
-from disputes.protocol.subjects import Subject, gap_texts, stated_text, subject_of
+from disputes.protocol.rounds.subjects import Subject, gap_texts, stated_text, subject_of
 from tests.cases import for_each
 
 ABOUT = [

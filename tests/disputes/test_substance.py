@@ -2,8 +2,8 @@
 
 import pytest
 
-from disputes.protocol.keywords import keywords
-from disputes.protocol.substance import Change, Comparison, Outline, judged
+from disputes.protocol.silence.substance import Change, Comparison, Outline, judged
+from disputes.protocol.text.keywords import keywords
 from tests.cases import for_each
 from tests.disputes.test_documents import growth
 

@@ -2,21 +2,15 @@
 
 import pytest
 
-from disputes.protocol.advice import (
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.recommendations import (
     Judged,
     JudgeVerdict,
     recommend,
     settles_itself,
     trade_off,
 )
-from disputes.protocol.options import Option
-from disputes.protocol.synthesis import (
-    Source,
-    Synthesis,
-    Views,
-    handed_in,
-    synthesise,
-)
+from disputes.protocol.rulings.synthesis import Source, Synthesis, Views, handed_in, synthesise
 from tasks.states import Severity
 from tests.own_time import linear_time
 

@@ -8,9 +8,9 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from agents.models import new_token, token_hash
-from disputes import cases, rulings
+from disputes import opening, rulings
 from disputes.models import Conflict, Decision
-from disputes.protocol.synthesis import Source
+from disputes.protocol.rulings.synthesis import Source
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Event, Project
@@ -41,7 +41,7 @@ def open_conflict(project: Project, **kwargs: Any) -> Conflict:
         "reviewer_position": "Keep the last three copies.", "reviewer_label": "reviewer-1",
         "coder_position": "One copy is enough.", "coder_label": "coder-1",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, **given)
+    return opening.open_conflict(task, **given)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_ruled_conflict_takes_none(conflict: Conflict, tom: User, lea: User) -
 
 
 def test_nor_does_one_that_nobody_waits_for(conflict: Conflict, tom: User) -> None:
-    cases.close(conflict.dispute, "moot")
+    opening.close(conflict.dispute, "moot")
     with pytest.raises(Refused) as refusal:
         propose(conflict, tom)
     assert refusal.value.code == "not_open"
@@ -306,7 +306,7 @@ def test_sent_twice_it_counts_once(conflict: Conflict, tom: User) -> None:
 
 
 def test_of_several_one_is_named(conflict: Conflict, tom: User) -> None:
-    other = cases.open_conflict(
+    other = opening.open_conflict(
         conflict.task, kind="disagreement", origin="cli", opened_as="coder", question="And here?",
         coder_position="No.", reviewer_position="Yes.",
     )  # fmt: skip

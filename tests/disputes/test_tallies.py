@@ -12,7 +12,7 @@ from django_q.models import Schedule
 from disputes import tallies
 from disputes.models import Conflict, Dispute, Tally
 from disputes.models.insights import DAY, MARK
-from disputes.protocol.figures import Sums
+from disputes.protocol.rulings.figures import Sums
 from tasks.models import Project
 from tests.cases import for_each
 from tests.disputes.ruled_work import create_day, create_ruling

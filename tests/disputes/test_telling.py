@@ -6,10 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import prompts
-from disputes import cases, rulings
+from agents.prompts import compose
+from disputes import opening, rulings
 from disputes.models import Conflict, Decision
-from disputes.protocol.options import NOT_FOR_THE_CODER, Kind, offered
+from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Kind, offered
 from tasks.events import SYSTEM
 from tasks.models import Answer, Finding, Project, Rollback, Submission, Task
 from tests.cases import for_each
@@ -56,7 +56,7 @@ def opened(task: Task, kind: str = "disagreement", finding: Finding | None = Non
         "origin": "disagree", "opened_as": "coder", "question": finding.title if finding else "What now?",
         "reviewer_position": "Wait.", "coder_position": "No.", "submission": last(task), "effect": "hold",
     } | kwargs  # fmt: skip
-    return cases.open_conflict(task, kind=kind, finding=finding, **given)
+    return opening.open_conflict(task, kind=kind, finding=finding, **given)
 
 
 def rule(conflict: Conflict, option: str, user: User, text: str = "So be it.", **kwargs: Any) -> Decision:
@@ -67,13 +67,13 @@ def told_coder(task: Task) -> str:
     """The whole prompt of the next coder."""
     task.refresh_from_db()
     run = create_run(task, agent=create_agent(), **OVER)
-    return prompts.compose(run, prompts.Material(), rulings.rulings_for_prompt(task)).text
+    return compose.compose(run, compose.Material(), rulings.rulings_for_prompt(task)).text
 
 
 def told_reviewer(task: Task) -> str:
     task.refresh_from_db()
     run = create_run(task, "reviewer", agent=create_agent("reviewer"), sha=last(task).sha, **OVER)
-    return prompts.compose(run, prompts.Material(), rulings.rulings_for_prompt(task)).text
+    return compose.compose(run, compose.Material(), rulings.rulings_for_prompt(task)).text
 
 
 # --- Waived, put off, noted -------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.acknowledgement import (
+from disputes.protocol.completion.acknowledgement import (
     DEMANDS,
     Acknowledgement,
     Gate,
@@ -16,9 +16,8 @@ from disputes.protocol.acknowledgement import (
     gates_for,
     refusals,
 )
-from disputes.protocol.convergence import State
-from disputes.protocol.gaps import SETTLED, WORKING, GapState
-from disputes.protocol.termination import (
+from disputes.protocol.completion.convergence import State
+from disputes.protocol.completion.termination import (
     Ask,
     Exit,
     Gap,
@@ -33,6 +32,7 @@ from disputes.protocol.termination import (
     left_over,
     max_rounds,
 )
+from disputes.protocol.rounds.gaps import SETTLED, WORKING, GapState
 from tasks.states import Severity
 
 CRITICAL, HIGH, MEDIUM, LOW = Severity

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from disputes import cases, jobs, rulings, triage
+from disputes import jobs, opening, rulings, triage
 from disputes.models import Conflict, Dispute, Duty
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def conflict(ledger: Project) -> Conflict:
     task = create_task(ledger, status="disputed", round=1)
-    return cases.open_conflict(
+    return opening.open_conflict(
         task, kind="disagreement", origin="disagree", opened_as="coder", severity="high",
         question="Back off, or not?", submission=create_submission(task),
         reviewer_position="Wait longer each time.", coder_position="The limiter bounds it.",
@@ -140,7 +140,7 @@ def test_what_sleeps_until_a_time_is_awake_then_even_before_the_job_says_so(
 
 def test_a_submission_wakes_what_waits_for_one(ledger: Project, tom: User) -> None:
     task = create_task(ledger, status="in_progress", round=1)
-    hint = cases.open_conflict(
+    hint = opening.open_conflict(
         task, kind="silence", origin="flagged", opened_as="system", severity="high", effect="log",
         question="Was it overlooked?",
     )  # fmt: skip
@@ -175,7 +175,7 @@ def test_the_landing_of_a_task_that_it_waits_for_wakes_it(dispute: Dispute, tom:
 
 def test_a_new_conflict_wakes_the_dispute(conflict: Conflict, tom: User) -> None:
     triage.snooze(conflict.dispute, by=tom, until=in_an_hour())
-    cases.open_conflict(
+    opening.open_conflict(
         conflict.task, kind="disagreement", origin="cli", opened_as="coder", question="Whose task is it?",
         severity="medium", reviewer_position="Yours.", coder_position="Not mine.",
     )  # fmt: skip

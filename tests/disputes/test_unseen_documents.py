@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from disputes.protocol.disagree import MALFORMED, MISSING_POSITION
-from disputes.protocol.kinds import AnswerKind
-from disputes.protocol.responses import ReadResponse, read_response
-from disputes.protocol.reviews import ReadReview, read_review
+from disputes.protocol.responses.answer_kinds import AnswerKind
+from disputes.protocol.responses.disagree_blocks import MALFORMED, MISSING_POSITION
+from disputes.protocol.responses.response import ReadResponse, read_response
+from disputes.protocol.reviews.review import ReadReview, read_review
 from tests.cases import for_each
 
 ROUNDS = Path(__file__).resolve().parents[1] / "data/rounds"

@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.documents import MAX_BYTES
-from disputes.protocol.responses import read_response
-from disputes.protocol.validation import (
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.rounds.validation import (
     FAILURES,
     Failure,
     FailureType,
@@ -18,6 +17,7 @@ from disputes.protocol.validation import (
     validate_review,
     verdict_of,
 )
+from disputes.protocol.text.documents import MAX_BYTES
 from tests.cases import for_each
 
 T = FailureType

@@ -13,12 +13,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from disputes import cases, flags, followup, intake, rollbacks, rulings, silences, stuck
+from disputes import followup, intake, opening, rulings
+from disputes.completion import rollbacks, stuck
 from disputes.models import Conflict, Decision, Flag, HeuristicScore
-from disputes.protocol.responses import read_response
-from disputes.protocol.reviews import read_review
-from disputes.protocol.silence import Suspicion
+from disputes.protocol.responses.response import read_response
+from disputes.protocol.reviews.review import read_review
+from disputes.protocol.silence.heuristics import Suspicion
 from disputes.rulings.effects import RESTORED
+from disputes.silence import detection, flags
 from tasks.dependencies import recount
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -149,13 +151,13 @@ def hand_in(walk: Walk) -> None:
     intake.take_submission(submission, read, known, actor=CODER)
     hold(walk)
     if walk.choose([True, False]):
-        silences.look_for_silence(submission)
+        detection.look_for_silence(submission)
 
 
 def hold(walk: Walk) -> None:
     """What is open and holds takes the task out of the loop."""
     task = Task.objects.get(pk=walk.pk)
-    if task.status in MOVES["hold"].sources and any(c.effect == "hold" for c in cases.open_conflicts(task)):
+    if task.status in MOVES["hold"].sources and any(c.effect == "hold" for c in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="held")
 
 
@@ -206,7 +208,7 @@ def review(walk: Walk) -> None:
 
 def dispute(walk: Walk) -> None:
     """Somebody puts the task before a human."""
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         walk.task, kind="disagreement", origin="cli", opened_as=walk.choose(["coder", "reviewer", "human"]),
         question="Whose is it?", severity=walk.choose(["high", "medium", "low"]),
         submission=walk.task.last_submission(), reviewer_position="Yours.", coder_position="Not mine.",
@@ -216,7 +218,7 @@ def dispute(walk: Walk) -> None:
 
 
 def park(walk: Walk) -> None:
-    cases.park(walk.task, "blocked", "Who has the key?")
+    opening.park(walk.task, "blocked", "Who has the key?")
 
 
 def decide(walk: Walk) -> Decision:

@@ -1,6 +1,6 @@
 """Whole reviews in the manner of different reviewers: what is a finding in them, and what is not."""
 
-from disputes.protocol.reviews import read_review
+from disputes.protocol.reviews.review import read_review
 from tests.cases import for_each
 
 # Name, text, the findings as "line severity" in one letter (- for none), the verdict.

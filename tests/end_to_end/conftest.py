@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.runtime import processes
+from agents.hosts import processes
 from tests.conftest import EMPTY
 from tests.end_to_end.installation import Installation
 from tests.end_to_end.loop import Loop

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agents.runtime import door, processes
+from agents.hosts import api_server, processes
 from tests.durations import ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,13 +124,13 @@ class Installation:
     @contextmanager
     def web(self) -> Iterator[str]:
         """The web server alone; its address."""
-        port = door.free_port()
-        argv = door.gunicorn_argv(port, workers=1)
+        port = api_server.free_port()
+        argv = api_server.gunicorn_argv(port, workers=1)
         with (self.home / "web.log").open("ab") as output:
             server = subprocess.Popen(argv, cwd=ROOT, env=self.environment, stdout=output, stderr=output)
         try:
             url = f"http://127.0.0.1:{port}"
-            wait_for(lambda: door.answers(url), "the web server")
+            wait_for(lambda: api_server.answers(url), "the web server")
             yield url
         finally:
             server.terminate()

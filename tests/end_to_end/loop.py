@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agents import orchestrator
+from agents.hosts.reconciler import Reconciler, idle
+from agents.loop import orchestrator
 from agents.models import Agent
-from agents.runtime.host import Reconciler, idle
 from tasks.models import Project, Task
 from tests.factories import create_section, create_task
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from agents.hosts import paths
 from agents.models import Prompt, Run
-from agents.runtime import paths
 from disputes import opinions, rulings
 from disputes.models import Conflict, Decision, Opinion
-from tasks.configuring import configure
+from tasks.configuration.changing import configure
 from tasks.events import Actor
 from tasks.models import Event, Project, Task
 from tests.end_to_end.loop import Loop, bare_remote, command_agent, git, script, small_project, task_in

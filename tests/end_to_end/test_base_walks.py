@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from agents.hosts import processes
+from agents.hosts.reconciler import Reconciler
 from agents.models import Agent, Run, Trial
-from agents.runtime import processes, trying
-from agents.runtime.host import Reconciler
+from agents.verification import trying
 from disputes import rulings
 from disputes.models import Conflict, Decision
 from disputes.rulings.offers import shown_hash
 from tasks.base import find_commands
-from tasks.configuring import configure
+from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import SYSTEM
 from tasks.models import Membership, Project, Task, Verification

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from agents import metering, orchestrator
+from agents.hosts.reconciler import Reconciler
+from agents.loop import orchestrator
 from agents.models import Agent, Run
-from agents.runtime.host import Reconciler
+from agents.money import metering
 from disputes import rulings
 from disputes.models import Conflict
-from disputes.protocol.options import Option
+from disputes.protocol.rulings.options import Option
 from tasks.models import Membership
 from tests.end_to_end.loop import (
     APPROVER,
@@ -171,7 +172,7 @@ def test_a_cap_of_the_day_stops_every_live_run_and_starts_none(
 
 
 def standing_line(task: Any) -> str:
-    from agents.pages.standing import line_of
+    from agents.web.standing import line_of
 
     task.refresh_from_db()
     return line_of(task)

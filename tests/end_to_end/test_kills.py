@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agents.runtime import processes
+from agents.hosts import processes
 from tests.end_to_end.installation import PATIENCE, Installation, kill, wait_for
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from agents.models import Run
 from disputes.models import Conflict
-from disputes.protocol.options import Option
+from disputes.protocol.rulings.options import Option
 from disputes.rulings import decide
 from tasks.models import Comment, Membership, Task
 from tests.end_to_end.loop import (

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from agents import pauses
+from agents.crew import pauses
 from agents.models import Agent, ProviderPause, Run
 from disputes.models import Conflict
 from tasks.models import Project, Task

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agents import runs
+from agents.loop import run_ends
 from agents.models import Agent, Output, Run, Token
 from tasks.events import SYSTEM
 from tasks.models import Project, Submission, Task
@@ -155,7 +155,7 @@ def test_the_stop_button_ends_the_command_elsewhere(loop: Loop, machine: Machine
     far = machine("far")
     process = far.pull(WAITER)
     turns_until(loop, lambda: (far.home / "pid").exists() or None, "the agent")
-    runs.ask_to_stop(Run.objects.get(), actor=SYSTEM)
+    run_ends.ask_to_stop(Run.objects.get(), actor=SYSTEM)
     assert process.wait(120) == 0
     run = Run.objects.get()
     assert (run.outcome, run.is_counted) == ("stopped", False)

@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from agents.runtime import door, processes
+from agents.hosts import api_server, processes
 from tests.end_to_end.installation import PATIENCE, Installation, wait_for
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def write(url: str, token: str, number: int) -> int:
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server")
 def test_the_loop_and_every_hand_in_outlive_redis(installation: Installation, tmp_path: Path) -> None:
-    demo, port = installation, door.free_port()
+    demo, port = installation, api_server.free_port()
     demo.environment["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
     handed_in = "SELECT count(*) FROM tasks_submission"
     jobs = "SELECT count(*) FROM django_q_task WHERE func = 'agents.jobs.tick' AND success"

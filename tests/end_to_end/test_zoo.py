@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from agents import orchestrator
+from agents.hosts import paths, processes
+from agents.hosts.reconciler import Reconciler
+from agents.loop import orchestrator
 from agents.models import Agent, Output, Run
-from agents.runtime import paths, processes
-from agents.runtime.host import Reconciler
 from tasks.models import Review, Submission, Task
 from tests.end_to_end.creatures import HOUSES, PRELUDE, WELL_BEHAVED, Creature
 from tests.end_to_end.loop import (

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.core.cache import cache, caches
 
-from disputes import cases
+from disputes import opening
 from disputes.models import Channel, Conflict
-from disputes.telling import signing
-from disputes.telling.sealing import seal
+from disputes.notifications import signing
+from disputes.notifications.sealing import seal
 from tasks.models import Project
 from tests.factories import create_submission, create_task
 from tests.notifications.receiver import MailServer, Receiver, http_server, serve
@@ -56,7 +56,7 @@ def open_card(project: Project, question: str = "Back off, or not?", **kwargs: A
     """A disagreement that waits for a ruling; leaves a notice."""
     task = kwargs.pop("task", None) or create_task(project, title="Call politely", status="disputed", round=2)
     kwargs = {"kind": "disagreement", "origin": "disagree", "opened_as": "coder", "severity": "high"} | kwargs
-    return cases.open_conflict(
+    return opening.open_conflict(
         task, question=question, submission=create_submission(task), reviewer_position="Wait longer.",
         coder_position="It is bounded.", **kwargs,
     )  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from disputes.models import Channel
-from disputes.telling import addresses, post
-from disputes.telling.courier import is_public, redacted
+from disputes.notifications import addresses, post
+from disputes.notifications.courier import is_public, redacted
 from tasks.errors import Refused
 from tests.cases import for_each
 from tests.notifications.receiver import Receiver

@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from disputes import rulings, triage
 from disputes.models import Delivery, Dispute, Duty, Watch
-from disputes.telling import fanout, sending
-from disputes.telling.topics import TOPICS
-from tasks.comments import add_comment
+from disputes.notifications import fanout, sending
+from disputes.notifications.topics import TOPICS
 from tasks.events import TOLD, Actor
 from tasks.models import Event, Membership, Notice, Project
 from tasks.models.event import record
+from tasks.remarks.comments import add_comment
 from tests.factories import create_user
 from tests.notifications.conftest import create_channel, open_card
 

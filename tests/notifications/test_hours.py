@@ -4,7 +4,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 
 from disputes.models import Channel
-from disputes.telling.hours import due_at
+from disputes.notifications.hours import due_at
 from tests.cases import for_each
 
 NIGHT = {"quiet_from": time(22), "quiet_until": time(7)}

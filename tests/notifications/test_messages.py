@@ -7,8 +7,16 @@ from django.contrib.auth.models import User
 
 from disputes import rulings
 from disputes.models import Decision
-from disputes.telling.messages import LINE_MAX, SUBJECT_MAX, Message, line, message_of, payload, together
-from disputes.telling.subjects import subject_of
+from disputes.notifications.messages import (
+    LINE_MAX,
+    SUBJECT_MAX,
+    Message,
+    line,
+    message_of,
+    payload,
+    together,
+)
+from disputes.notifications.subjects import subject_of
 from tasks.events import Actor
 from tasks.models import Event, Project
 from tasks.models.event import record

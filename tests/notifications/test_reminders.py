@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from disputes import rulings, triage
 from disputes.models import Conflict, Delivery, Dispute, Reminder
-from disputes.telling import fanout, reminders
+from disputes.notifications import fanout, reminders
 from tasks.models import Event, Membership, Project
 from tasks.models.event import record
 from tests.notifications.conftest import create_channel, open_card

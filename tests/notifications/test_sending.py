@@ -22,9 +22,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from agents import orchestrator
+from agents.loop import orchestrator
 from disputes.models import Channel, Delivery
-from disputes.telling import fanout, jobs, sending, signing
+from disputes.notifications import fanout, jobs, sending, signing
 from tasks.models import Membership, Notice, Project
 from tests.notifications.conftest import create_channel, open_card
 from tests.notifications.receiver import MailServer, Receiver, http_server, serve
@@ -445,15 +445,15 @@ def test_both_jobs_are_scheduled_and_the_bell_rings_once(db: None, monkeypatch: 
     from django_q.models import Schedule
 
     from disputes.apps import schedule_jobs
-    from disputes.telling import bell
+    from disputes.notifications import bell
     from tasks import broker
 
     schedule_jobs(sender=apps.get_app_config("disputes"))
     functions = set(Schedule.objects.values_list("func", flat=True))
-    assert {"disputes.telling.jobs.tell", "disputes.telling.jobs.tidy"} <= functions
+    assert {"disputes.notifications.jobs.tell", "disputes.notifications.jobs.tidy"} <= functions
     rung: list[str] = []
     monkeypatch.setattr(broker, "async_task", lambda name, **kwargs: rung.append(name))
     bell.ring(1)
     bell.ring(2)
-    assert rung == ["disputes.telling.jobs.tell"]
+    assert rung == ["disputes.notifications.jobs.tell"]
     assert not Notice.objects.exists()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from agents.runtime import processes
+from agents.hosts import processes
 from tests.end_to_end.loop import Loop, bare_remote
 from tests.real_agents import apart
 from tests.real_agents.commands import COMMANDS, DUMMY, ROOT, path_with_commands

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from agents import orchestrator
+from agents.hosts import paths, processes
+from agents.hosts.reconciler import Reconciler
+from agents.loop import orchestrator
 from agents.models import Agent, ProviderPause, Run
-from agents.runtime import paths, processes
-from agents.runtime.host import Reconciler
 from tasks.models import Task
 from tests.end_to_end.installation import wait_for
 from tests.end_to_end.loop import Loop, git, small_project, task_in

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agents.runtime import door
+from agents.hosts import api_server
 from tests.conftest import EMPTY
 from tests.end_to_end.installation import Installation, wait_for
 from tests.end_to_end.loop import git
@@ -50,7 +50,7 @@ def installation(alone: bool, tmp_path: Path, db: None) -> Any:
     """An empty one in this test's network; whatever lives in it at the end is ended."""
     made = Installation(tmp_path / "home")
     made.begin_with(EMPTY)
-    made.environment |= {"PATH": path_with_commands(), "PORT": str(door.free_port())}
+    made.environment |= {"PATH": path_with_commands(), "PORT": str(api_server.free_port())}
     made.environment |= {command.key_variable: DUMMY for command in COMMANDS.values()}
     yield made
     made.end_everything()

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agents.runtime import processes
+from agents.hosts import processes
 from tests.durations import ENVIRONMENT
 from tests.end_to_end.installation import Installation
 from tests.real_repositories.packages import Package

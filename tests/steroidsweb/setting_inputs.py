@@ -5,8 +5,8 @@ from typing import Any
 from django.forms import MultiWidget
 
 from tasks.admin.settings_form import ProjectForm
+from tasks.configuration.policy import SETTINGS
 from tasks.models import Project
-from tasks.policy import SETTINGS
 
 
 def setting_inputs(project: Project) -> dict[str, Any]:

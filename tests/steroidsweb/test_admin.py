@@ -15,9 +15,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from agents.hosts import reconciler as host
+from agents.hosts.git import GitError
 from agents.models import Output, Prompt, Run, Token, token_hash
-from agents.runtime import host
-from agents.runtime.git import GitError
 from disputes.models import Conflict, Dispute
 from tasks.models import (
     Comment,

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django_q.models import OrmQ
 
-from agents import checking
-from agents.agent_form import AgentForm
 from agents.models import Agent
+from agents.setup import checking
+from agents.web.agent_form import AgentForm
 from tests.factories import create_project
 
 pytestmark = pytest.mark.django_db

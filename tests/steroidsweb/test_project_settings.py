@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tasks.configuration.policy import SETTINGS, default_of
 from tasks.models import Event, Project
-from tasks.policy import SETTINGS, default_of
 from tests.cases import for_each
 from tests.factories import create_project
 from tests.steroidsweb.setting_inputs import setting_inputs

@@ -8,7 +8,7 @@ from django.core.checks import run_checks
 from django.db import OperationalError
 from django.test import Client
 
-from agents import staffing
+from agents.crew import coverage
 from tasks.models import Project
 from tests.factories import create_agent, create_project, create_task
 
@@ -23,7 +23,7 @@ def said() -> list[tuple[str, str]]:
 
 
 def unwatched(project: Project) -> list[str]:
-    return [each.column for each in staffing.unwatched([project])]
+    return [each.column for each in coverage.unwatched([project])]
 
 
 def test_before_there_is_any_agent_nothing_is_wrong(ledger: Project) -> None:
@@ -38,7 +38,7 @@ def test_an_agent_of_no_type_takes_the_only_stage(ledger: Project) -> None:
 def test_a_stage_that_nobody_watches_is_named_with_what_to_do(ledger: Project) -> None:
     create_agent("coder", kind="test-architect")
     assert said() == [("steroids.W010", "Nobody watches the column dev of Ledger.")]
-    (found,) = staffing.unwatched([ledger])
+    (found,) = coverage.unwatched([ledger])
     assert found.hint == (
         'Add a coder without a type or of the type dev-agent, or have one watch it: watches ["dev"].'
     )
@@ -104,14 +104,14 @@ def test_agents_of_different_projects_do_not_stand_side_by_side() -> None:
     here, there = create_project(), create_project()
     create_agent("coder").projects.add(here)
     create_agent("coder", domains=["api"]).projects.add(there)
-    assert staffing.without_domain() == []
+    assert coverage.without_domain() == []
 
 
 def test_a_database_without_tables_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: Any) -> None:
         raise OperationalError("no such table: agents_agent")
 
-    monkeypatch.setattr(staffing, "unwatched", missing)
+    monkeypatch.setattr(coverage, "unwatched", missing)
     assert said() == []
 
 

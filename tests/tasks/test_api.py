@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from agents.models import new_token, token_hash
-from disputes import cases
+from disputes import opening
 from disputes.models import Conflict
 from tasks import api, idempotency
 from tasks.models import Dependency, Event, Landing, Project, Section, Task
@@ -380,7 +380,7 @@ def disputed_task(project: Project, status: str = "disputed") -> Task:
     """A task whose HIGH conflict waits for a human."""
     task = create_task(project, status=status, round=1)
     create_submission(task)
-    cases.open_conflict(
+    opening.open_conflict(
         task,
         kind=Conflict.Kind.DISAGREEMENT,
         origin=Conflict.Origin.CLI,

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from tasks.configuring import WORDS_MAX, configure, differences
+from tasks.configuration.changing import WORDS_MAX, configure, differences
+from tasks.configuration.policy import ProjectSettings, SettingsError
 from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Project
-from tasks.policy import ProjectSettings, SettingsError
 from tests.factories import create_project
 
 pytestmark = pytest.mark.django_db

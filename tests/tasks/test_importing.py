@@ -7,11 +7,11 @@ from django.core.management import CommandError, call_command
 
 from tasks.dependencies import recount
 from tasks.events import Actor
-from tasks.importing import export_todo, import_todo
 from tasks.models import Dependency, Event, Section, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, Severity, Status
-from tasks.todo import TodoError
+from tasks.todo.format import TodoError
+from tasks.todo.importing import export_todo, import_todo
 from tests.cases import for_each
 from tests.factories import create_project, create_section, create_task
 

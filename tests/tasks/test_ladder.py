@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.ladder import ESCALATE, STEPS_MAX, BadLadder, place_of, read, step_for
+from tasks.configuration.ladder import ESCALATE, STEPS_MAX, BadLadder, place_of, read, step_for
 from tests.cases import for_each
 
 DESIGN = {"0-1": "small", "2-3": "mid", "4-5": "top", "6+": ESCALATE}

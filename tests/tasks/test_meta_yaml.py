@@ -10,11 +10,19 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.comment_files import export_comments, import_comments
+from tasks.configuration.reading import FaultyFile
 from tasks.events import SYSTEM
-from tasks.meta_yaml import Item, MetaComment, artifact_in, artifact_of, numbered, read_meta, write_meta
 from tasks.models import Comment, Event, Task
-from tasks.settings_file import FaultyFile
+from tasks.remarks.files import export_comments, import_comments
+from tasks.remarks.meta_yaml import (
+    Item,
+    MetaComment,
+    artifact_in,
+    artifact_of,
+    numbered,
+    read_meta,
+    write_meta,
+)
 from tests.cases import for_each
 from tests.factories import create_project, create_task
 

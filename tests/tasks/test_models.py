@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, models, transaction
 from django.utils import timezone
 
-from disputes import cases
+from disputes import opening
 from tasks.events import Actor
 from tasks.models import (
     Answer,
@@ -810,7 +810,7 @@ def test_finish_by_hand_says_so_and_lands_nothing() -> None:
 def test_a_task_with_an_undecided_serious_conflict_is_not_finished_by_hand(severity: str) -> None:
     """DEC-7"""
     task = create_task(status="in_progress", round=1)
-    cases.open_conflict(
+    opening.open_conflict(
         task, kind="disagreement", origin="cli", opened_as="coder", question="Whose is it?",
         severity=severity, reviewer_position="Yours.", coder_position="Not mine.",
     )  # fmt: skip
@@ -845,7 +845,7 @@ def test_a_deferred_task_goes_on_where_the_facts_say(handed_in: bool, open_confl
     if handed_in:
         create_submission(task)
     if open_conflict:
-        cases.park(task, "blocked", "Who has the key?")
+        opening.park(task, "blocked", "Who has the key?")
         task.refresh_from_db()
     task.defer(actor=ACTOR, note="Not this month.")
     task.resume(actor=ACTOR, note="Now.")
@@ -857,7 +857,7 @@ def test_a_conflict_that_blocks_nothing_keeps_no_task_from_going_on() -> None:
     """Resume by the facts; only an open blocking conflict is a dispute."""
     task = create_task(status="in_progress", round=2)
     create_submission(task)
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         task, kind="disagreement", origin="cli", opened_as="coder", question="Whose is it?",
         severity="medium", reviewer_position="Yours.", coder_position="Not mine.",
     )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.policy import (
+from tasks.configuration.policy import (
     EFFECTS,
     GROUPS,
     HOLD,

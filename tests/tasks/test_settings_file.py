@@ -7,10 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.policy import SETTINGS, ProjectSettings, default_of
-from tasks.settings_export import write_settings
-from tasks.settings_file import OPTIONAL, PLACES, SIZE_MAX, AgentEntry, FaultyFile, read_settings, read_value
-from tasks.settings_schema import Ladders
+from tasks.configuration.policy import SETTINGS, ProjectSettings, default_of
+from tasks.configuration.reading import (
+    OPTIONAL,
+    PLACES,
+    SIZE_MAX,
+    AgentEntry,
+    FaultyFile,
+    read_settings,
+    read_value,
+)
+from tasks.configuration.schema import Ladders
+from tasks.configuration.writing import write_settings
 from tests.cases import for_each
 from tests.tasks.valid_settings import valid_settings
 

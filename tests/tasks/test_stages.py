@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.policy import ProjectSettings, SettingsError
-from tasks.settings_export import write_settings
-from tasks.settings_file import FaultyFile, read_settings
-from tasks.stages import (
+from tasks.configuration.policy import ProjectSettings, SettingsError
+from tasks.configuration.reading import FaultyFile, read_settings
+from tasks.configuration.stages import (
     DEV,
     ESCALATIONS,
     FULL,
@@ -25,6 +24,7 @@ from tasks.stages import (
     stage_named,
     stages_of,
 )
+from tasks.configuration.writing import write_settings
 from tests.cases import for_each
 from tests.tasks.valid_settings import stages
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks import todo
 from tasks.states import MARKERS, Severity, Status
-from tasks.todo import Problem, TodoError, TodoFile, TodoSection, TodoTask, parse, render
+from tasks.todo import format
+from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask, parse, render
 from tests.cases import for_each
 from tests.own_time import linear_time
 
@@ -328,7 +328,7 @@ def test_the_error_says_all_problems_in_words():
 
 
 def test_a_file_over_the_limit_is_refused():
-    text = "é" * (todo.MAX_BYTES // 2)
+    text = "é" * (format.MAX_BYTES // 2)
     assert parse(text).preamble == text
     assert only_problem(text + "x").reason == "The file has 1048577 bytes; 1048576 are the limit."
 
@@ -369,7 +369,7 @@ def test_a_value_that_would_change_on_the_way_is_not_written(file):
 
 
 def test_the_module_needs_no_django():
-    code = "import sys; sys.modules['django'] = None; import tasks.todo"
+    code = "import sys; sys.modules['django'] = None; import tasks.todo.format"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=dict(os.environ), capture_output=True)
     assert result.returncode == 0, result.stderr
 
@@ -378,13 +378,13 @@ def test_the_module_needs_no_django():
 
 
 def test_foreign_values_are_made_fit_for_the_file():
-    assert todo.as_line(" Do\r\nit\x00 ") == "Do it\N{REPLACEMENT CHARACTER}"
-    assert todo.as_text("\r\n  \n  Text\r\n\rMore\n\n") == "  Text\n\nMore"
+    assert format.as_line(" Do\r\nit\x00 ") == "Do it\N{REPLACEMENT CHARACTER}"
+    assert format.as_text("\r\n  \n  Text\r\n\rMore\n\n") == "  Text\n\nMore"
 
 
 def test_a_fence_that_a_section_leaves_open_is_closed():
-    assert todo.as_section_text("Text\n~~~~ py\n```") == "Text\n~~~~ py\n```\n~~~~"
-    assert todo.as_section_text("```\n```") == "```\n```"
+    assert format.as_section_text("Text\n~~~~ py\n```") == "Text\n~~~~ py\n```\n~~~~"
+    assert format.as_section_text("```\n```") == "```\n```"
 
 
 # --- Any file ---------------------------------------------------------------------------------------------
@@ -396,18 +396,18 @@ TRICKY = [
     "  body", "\tbody", "  ", "\t", " ", "",
 ]  # fmt: skip
 lines = st.sampled_from(TRICKY) | st.text(max_size=12)
-titles = lines.map(todo.as_line).filter(lambda title: title and "<!--" not in title)
+titles = lines.map(format.as_line).filter(lambda title: title and "<!--" not in title)
 names = st.lists(titles, max_size=3).map(tuple)
 texts = st.lists(lines, max_size=6).map("\n".join)
 todo_tasks = st.builds(
     TodoTask,
     title=titles,
     status=st.sampled_from(Status),
-    source=lines.map(todo.as_line),
+    source=lines.map(format.as_line),
     severity=st.none() | st.sampled_from(Severity),
     tags=names,
     depends=names,
-    body=texts.map(todo.as_text),
+    body=texts.map(format.as_text),
 )
 
 
@@ -426,12 +426,12 @@ def todo_files(draw):
                 replace(task, ref=f"p-{count}") if named else replace(task, title=f"{count} {task.title}")
             )
         if implied:
-            sections.append(TodoSection(todo.FIRST_SECTION, level=0, tasks=tuple(tasks)))
+            sections.append(TodoSection(format.FIRST_SECTION, level=0, tasks=tuple(tasks)))
             continue
-        level = draw(st.integers(2, min(level + 1, todo.MAX_LEVEL)))
-        body = todo.as_section_text(draw(texts))
+        level = draw(st.integers(2, min(level + 1, format.MAX_LEVEL)))
+        body = format.as_section_text(draw(texts))
         sections.append(TodoSection(f"{draw(titles)} {index}", level, draw(names), body, tuple(tasks)))
-    return TodoFile(todo.as_section_text(draw(texts)), tuple(sections))
+    return TodoFile(format.as_section_text(draw(texts)), tuple(sections))
 
 
 @settings(deadline=None)

@@ -4,9 +4,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tasks.policy import SETTINGS
-from tasks.settings_schema import Choice, Flag, Kind, Ladders, Number, PerSeverity, Text, Whole, Words
-from tasks.stages import PRESETS, Stages
+from tasks.configuration.policy import SETTINGS
+from tasks.configuration.schema import Choice, Flag, Kind, Ladders, Number, PerSeverity, Text, Whole, Words
+from tasks.configuration.stages import PRESETS, Stages
 from tasks.states import Severity
 
 SEVERITIES = [severity.value for severity in Severity]

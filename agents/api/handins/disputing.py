@@ -4,7 +4,7 @@ from django.db import transaction
 
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, one_line, reply
-from disputes import cases, intake
+from disputes import intake, opening
 from disputes.models import Conflict
 from tasks.errors import Refused
 from tasks.models import Finding, Submission
@@ -28,11 +28,11 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
                 f"Findings: {codes}.", status=422,
             )  # fmt: skip
         _may_be_disputed(finding)
-    reason = cases.read_reason(data["reason"])
+    reason = opening.read_reason(data["reason"])
     position = _position(data, reason)
     side = caller.side
     submission = task.last_submission()
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         task,
         kind=Conflict.Kind.DISAGREEMENT,
         origin=Conflict.Origin.CLI,
@@ -114,7 +114,7 @@ def log(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
             "not_minor", "Only minor disputes are logged.", "Use `steroids dispute create`.", status=422
         )
     caller, task = callers.caller_of(user, "log", ref, data["model"])
-    conflict = cases.open_conflict(
+    conflict = opening.open_conflict(
         task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.MINOR, opened_as="minor",
         question=one_line(data["notes"]), actor=caller.actor, submission=task.last_submission(),
         severity="low", coder_position=data["notes"], coder_label=caller.actor.label,

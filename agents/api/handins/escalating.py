@@ -2,9 +2,9 @@ from typing import Any
 
 from django.db import transaction
 
-from agents import escalating
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import end_run, reply, require_status
+from agents.crew import specialists
 from tasks.states import Status
 
 
@@ -14,7 +14,7 @@ def escalate(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     caller, task = callers.caller_of(user, "escalate", ref)
     require_status(task, Status.IN_PROGRESS, "escalate")
     end_run(caller, task)
-    conflict = escalating.escalate(task, data["reason"], actor=caller.actor, notes=data["notes"])
+    conflict = specialists.escalate(task, data["reason"], actor=caller.actor, notes=data["notes"])
     if conflict is not None:
         message = f"{task.ref} waits for a human ({conflict.ref}): {conflict.question}"
         return reply(message, task, stage=task.stage, conflicts=[conflict.ref])

@@ -2,12 +2,12 @@ from typing import Any
 
 from django.db import transaction
 
-from agents import choosing
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import end_run, reply, require_status
+from agents.crew import choosing
 from agents.models import Run
 from disputes import intake
-from disputes.protocol.reviews import ReadReview, read_review
+from disputes.protocol.reviews.review import ReadReview, read_review
 from tasks.errors import Refused
 from tasks.models import Submission
 from tasks.states import Status

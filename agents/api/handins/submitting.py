@@ -3,11 +3,11 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max
 
-from agents import pulling
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, open_conflicts_of, reply, require_status
-from disputes import crossing, intake
-from disputes.protocol.responses import read_response
+from agents.pull import leases
+from disputes import intake, stage_objections
+from disputes.protocol.responses.response import read_response
 from tasks.models import Submission, Task
 from tasks.states import Status
 
@@ -36,9 +36,9 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         by_user_id=caller.actor.user_id,
     )
     if caller.run and caller.run.is_pulled:
-        pulling.hand_over(caller.run, submission)
+        leases.hand_over(caller.run, submission)
     end_run(caller, task, submission=submission)
-    crossing.handed_in(task, actor=caller.actor)
+    stage_objections.handed_in(task, actor=caller.actor)
     task.submit(actor=caller.actor, note=data["notes"] or f"commit {submission.sha[:12]}")
     intake.take_submission(submission, response, known, actor=caller.actor)
     held = [c for c in open_conflicts_of(task) if c.effect == "hold"]

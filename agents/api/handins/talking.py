@@ -5,11 +5,11 @@ from django.db import transaction
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, one_line, reply, require_status
 from agents.models import Run
-from disputes import cases, crossing
+from disputes import opening, stage_objections
 from disputes.models import Conflict
-from tasks.comments import add_comment
 from tasks.errors import Refused
 from tasks.models import Comment, Task
+from tasks.remarks.comments import add_comment
 from tasks.states import Status
 
 
@@ -19,7 +19,7 @@ def blocked(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     caller, task = callers.caller_of(user, "blocked", ref)
     require_status(task, Status.IN_PROGRESS, "report as blocked")
     end_run(caller, task)
-    conflict = cases.park(
+    conflict = opening.park(
         task, Conflict.Origin.BLOCKED, f"The coder is blocked: {one_line(data['reason'])}"[:500],
         actor=caller.actor, detail=data["reason"],
     )  # fmt: skip
@@ -42,7 +42,7 @@ def comment(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         return _argue(caller, task, moves[0], parent, data)
     made = add_comment(
         task.project, data["body"], actor=caller.actor, task=task, parent=parent, target=data["target"],
-        dispute=live.ref if (live := cases.live_dispute(task)) else "",
+        dispute=live.ref if (live := opening.live_dispute(task)) else "",
         stage=task.stage if caller.run else "",
     )  # fmt: skip
     return reply(f"Comment {made.pk} is on {task.ref}.", task)
@@ -58,7 +58,7 @@ def _argue(
     if move == "resolve":
         if parent is None:
             raise Refused("parent_missing", "Which objection is right?", "Name it with --parent.", status=422)
-        crossing.agree(task, parent, actor=caller.actor)
+        stage_objections.agree(task, parent, actor=caller.actor)
         made = add_comment(
             task.project, data["body"], actor=caller.actor, task=task, parent=parent, target=parent.target,
             stage=task.stage,
@@ -67,11 +67,11 @@ def _argue(
         return reply(message, task)
     end_run(caller, task)
     if move == "back":
-        made, conflict = crossing.send_back(
+        made, conflict = stage_objections.send_back(
             task, data["body"], target=data["target"], parent=parent, actor=caller.actor
         )
     else:
-        made, conflict = crossing.disagree(task, data["body"], parent=parent, actor=caller.actor)
+        made, conflict = stage_objections.disagree(task, data["body"], parent=parent, actor=caller.actor)
     if conflict:
         message = f"{task.ref} waits for a human ({conflict.ref}): {conflict.evidence[0]}."
         return reply(message, task, conflicts=[conflict.ref])

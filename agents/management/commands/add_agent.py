@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from agents import adding
 from agents.models import Agent
+from agents.setup import adding
 
 
 class Command(BaseCommand):

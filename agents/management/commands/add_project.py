@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.text import slugify
 
-from agents.runtime import setting_up
-from agents.runtime.git import GitError
+from agents.hosts.git import GitError
+from agents.setup import projects
 from tasks.models import Project
 
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             Project(
                 slug=slug, name=options["name"] or slug, repo_url=options["repository"], settings=commands
             ).full_clean(exclude=["target_branch"])
-            project = setting_up.add_project(
+            project = projects.add_project(
                 slug, options["repository"], name=options["name"], branch=options["branch"],
                 settings=commands, leads=self._leads(options["member"]),
             )  # fmt: skip
@@ -59,7 +59,7 @@ class Command(BaseCommand):
         if options["later"]:
             self.say("run_orchestrator tries it first.")
             return
-        setting_up.follow(project, self.say)
+        projects.follow(project, self.say)
 
     def say(self, text: str) -> None:
         self.stdout.write(text)

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
-from agents import adding
 from agents.models import Agent, Token
+from agents.setup import adding
 
 
 class Command(BaseCommand):

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import checking
 from agents.models import Agent
+from agents.setup import checking
 
 
 class Command(BaseCommand):

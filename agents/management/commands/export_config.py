@@ -2,10 +2,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.configuring import export_config
+from agents.setup.configuration import export_config
+from tasks.configuration.policy import SettingsError
+from tasks.configuration.writing import write_reference
 from tasks.models import Project
-from tasks.policy import SettingsError
-from tasks.settings_export import write_reference
 
 
 class Command(BaseCommand):

@@ -3,10 +3,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.configuring import import_config
+from agents.setup.configuration import import_config
+from tasks.configuration.reading import FaultyFile
 from tasks.events import Actor
 from tasks.models import Project
-from tasks.settings_file import FaultyFile
 
 
 class Command(BaseCommand):

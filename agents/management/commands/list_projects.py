@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from agents.pages.log import plain
+from agents.web.log import plain
 from tasks.models import Project
 from tasks.projects import address_of, counts_line, counts_of
 

@@ -7,8 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import removing, runs
+from agents.loop import run_ends
 from agents.models import Run
+from agents.setup import removing
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Project
@@ -67,7 +68,7 @@ class Command(BaseCommand):
         live = Run.objects.live().filter(project=project)
         for run in live.filter(stop_requested=False):
             try:
-                runs.ask_to_stop(run, actor=ACTOR)
+                run_ends.ask_to_stop(run, actor=ACTOR)
             except Refused:
                 continue  # it ended by itself
         deadline = time.monotonic() + settings.DURATIONS["grace"] + settings.DURATIONS["lease"]

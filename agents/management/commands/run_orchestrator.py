@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import demo, first_hour
-from agents.event_lines import EventLines
-from agents.runtime import paths
-from agents.runtime.host import HostBusy
-from agents.runtime.resident import AlreadyRunning, Resident, once
+from agents.hosts import paths
+from agents.hosts.reconciler import HostBusy
+from agents.hosts.supervisor import AlreadyRunning, Resident, once
+from agents.setup import demo, first_hour
+from agents.setup.event_lines import EventLines
 from disputes.models import Conflict
 from tasks.models import Task
 from tasks.states import Status

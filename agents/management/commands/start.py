@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import first_hour
-from agents.asking import Asker
+from agents.setup import first_hour
+from agents.setup.asking import Asker
 
 ANSWERS = {
     "username": "name of the first account (default: your login name)",

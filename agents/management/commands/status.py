@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from agents.overview import overview
+from agents.setup.overview import overview
 from tasks.projects import counts_line
 from tasks.spans import clock, since
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from disputes.protocol.check import as_json, check_round, explain
-from disputes.protocol.documents import MAX_BYTES, DocumentError
+from disputes.protocol.rounds.check import as_json, check_round, explain
+from disputes.protocol.text.documents import MAX_BYTES, DocumentError
 
 
 class Command(BaseCommand):

@@ -3,8 +3,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from tasks.comment_files import export_comments
 from tasks.models import Task
+from tasks.remarks.files import export_comments
 
 
 class Command(BaseCommand):

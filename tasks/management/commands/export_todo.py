@@ -3,9 +3,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from tasks.importing import export_todo
 from tasks.models import Project
-from tasks.todo import TodoError
+from tasks.todo.format import TodoError
+from tasks.todo.importing import export_todo
 
 
 class Command(BaseCommand):

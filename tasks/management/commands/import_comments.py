@@ -3,11 +3,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from tasks.comment_files import import_comments
+from tasks.configuration.reading import FaultyFile
 from tasks.events import Actor
 from tasks.management.commands.export_comments import find_task
-from tasks.meta_yaml import SUFFIX, artifact_in, artifact_of
-from tasks.settings_file import FaultyFile
+from tasks.remarks.files import import_comments
+from tasks.remarks.meta_yaml import SUFFIX, artifact_in, artifact_of
 
 
 class Command(BaseCommand):

@@ -4,9 +4,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from tasks.events import Actor
-from tasks.importing import import_todo
 from tasks.models import Project
-from tasks.todo import TodoError
+from tasks.todo.format import TodoError
+from tasks.todo.importing import import_todo
 
 
 class Command(BaseCommand):

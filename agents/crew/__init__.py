@@ -1,0 +1,1 @@
+"""Who takes the next run, and why nobody may."""

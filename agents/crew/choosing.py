@@ -1,0 +1,327 @@
+"""Who takes the next run of a task. Nothing else chooses agents: the tick, a claim and the pages ask here.
+
+What counts, in this order: the role, the stage's type of agent or the columns that an agent watches, the
+project, the step of the ladder (LAD-1), the domain, the priority, a free slot, an account without trouble
+(LAD-4). A reviewer never judges its own work, nor by policy that of its vendor (ARB-9).
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, F
+from django.utils import timezone
+from django.utils.functional import cached_property
+
+from agents.crew import attempts, pauses, reviewing
+from agents.models import Agent, ProviderPause, Run
+from tasks.configuration.ladder import Step, step_for
+from tasks.configuration.policy import ProjectSettings
+from tasks.configuration.stages import Stage, stage_named
+from tasks.models import Task
+from tasks.spans import clock
+from tasks.states import Status
+
+ALL, IN_TURN = "all", "turn"
+NAMED = 3  # agents in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An agent, and what its run is to be."""
+
+    agent: Agent
+    role: str
+    model: str
+    step: Step | None = None
+    note: str = ""  # why this one, where that is not plain
+
+    @property
+    def seat(self) -> str:
+        """Reviewers have a seat each, so that several may sit at one task."""
+        return f"{self.role}:{self.agent.name}" if self.role == Run.Role.REVIEWER else str(self.role)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a task needs next: runs of these agents, or why there are none."""
+
+    choices: tuple[Choice, ...] = ()
+    why: str = ""
+    is_wrong: bool = False  # nobody there could ever take it
+    is_paused: bool = False  # all who could are in trouble with their accounts
+    is_elsewhere: bool = False  # only agents that claim their work themselves could take it
+    escalates: bool = False  # its ladder is at its end
+    is_decided: bool = False  # every review that is needed is in
+    missing: tuple[str, ...] = ()  # the reviewers whose reviews are needed yet
+    without: tuple[str, ...] = ()  # the reviewers for whom nobody waits
+
+
+# --- Who there is -----------------------------------------------------------------------------------------
+
+
+class Crew:
+    """The active agents, who of them is busy and whose account is paused: three queries, read once."""
+
+    def __init__(self, puller: Agent | None = None, now: datetime | None = None) -> None:
+        """`puller` is an agent that asks for work itself; only it is chosen then (COL-3)."""
+        self.puller, self.now = puller, now or timezone.now()
+
+    @cached_property
+    def agents(self) -> list[Agent]:
+        """The best first, each with the keys of its projects in `only_in`."""
+        rows = Agent.objects.filter(is_active=True).annotate(bound_to=F("projects"))
+        found: dict[int, Any] = {}
+        for row in rows.order_by("-priority", "pk"):  # a row for each of its projects
+            agent: Any = found.setdefault(row.pk, row)
+            agent.only_in = getattr(agent, "only_in", set()) | {row.bound_to} - {None}
+        return list(found.values())
+
+    @cached_property
+    def busy(self) -> Counter[int | None]:
+        """How many seats each agent holds."""
+        seated = Run.objects.filter(status__in=Run.SEATED).order_by().values_list("agent")
+        return Counter(dict(seated.annotate(n=Count("pk"))))
+
+    @cached_property
+    def pauses(self) -> dict[str, ProviderPause]:
+        """The accounts with trouble."""
+        return pauses.paused(self.now)
+
+    def take(self, choice: Choice) -> None:
+        """A seat more of that agent is held."""
+        self.busy[choice.agent.pk] += 1
+
+    def of(self, project: int, role: str) -> list[Agent]:
+        """Who may work in the project in that role, those too that claim their work."""
+        return [
+            agent
+            for agent in self.agents
+            if agent.role == role and (not agent.only_in or project in agent.only_in)  # type: ignore[attr-defined]
+        ]
+
+    def at(self, project: int, role: str, stage: Stage) -> list[Agent]:
+        """Those of them who take work of that stage or column."""
+        return [agent for agent in self.of(project, role) if watches(agent, stage)]
+
+    def is_chosen(self, agent: Agent) -> bool:
+        """Whether it may be chosen at all: by the loop, or by itself."""
+        return agent.pk == self.puller.pk if self.puller else agent.provider != Agent.Provider.PULL
+
+    def is_free(self, agent: Agent) -> bool:
+        return self.busy[agent.pk] < agent.slots and agent.account not in self.pauses
+
+    def is_idle(self, project: int, role: str, stage: Stage | None = None) -> bool:
+        """Whether somebody could begin at once, at this stage or at any."""
+        able = self.of(project, role) if stage is None else self.at(project, role, stage)
+        return any(self.is_chosen(agent) and self.is_free(agent) for agent in able)
+
+    def is_away(self, agent: Agent) -> bool:
+        """Whether its account is in trouble for so long that nobody waits for it."""
+        pause, patience = self.pauses.get(agent.account), timedelta(seconds=settings.DURATIONS["away"])
+        return pause is not None and (self.now - pause.since > patience or pause.until - self.now > patience)
+
+    def trouble(self, agents: Iterable[Agent]) -> str:
+        """Why none of these can begin, in words."""
+        rows = list(agents)
+        paused = [agent for agent in rows if agent.account in self.pauses]
+        if len(paused) == len(rows):
+            first = min((self.pauses[agent.account] for agent in paused), key=lambda pause: pause.until)
+            reason = " ".join(first.reason.split()).rstrip(".")
+            return f"{_names(paused)} paused until {clock(first.until, self.now)}: {reason}"
+        held = [agent for agent in rows if agent.account not in self.pauses]
+        told = [f"{agent.name} {self.busy[agent.pk]} of {agent.slots}" for agent in held[:NAMED]]
+        return f"every {rows[0].role} agent is busy: {', '.join(told)}"
+
+
+def _names(agents: Iterable[Agent]) -> str:
+    names = [agent.name for agent in agents]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more} {'is' if len(names) == 1 else 'are'}"
+
+
+def watches(agent: Agent, stage: Stage) -> bool:
+    """Whether the agent takes work of that stage or column.
+
+    Its own columns decide, else its type. A coder without either works at every stage, but is no specialist;
+    a reviewer without columns reviews what comes from everywhere.
+    """
+    if agent.watches:
+        return stage.name in agent.watches
+    if agent.role == Agent.Role.REVIEWER:
+        return True
+    if agent.kind:
+        return not stage.agent_type or agent.kind == stage.agent_type
+    return not stage.is_escalation
+
+
+def stage_of(task: Task, config: ProjectSettings) -> Stage:
+    """The stage or column that the task is in; one that the settings no longer name takes anybody."""
+    return stage_named(config, task.stage) or Stage(task.stage)
+
+
+# --- Whose turn it is -------------------------------------------------------------------------------------
+
+
+class Roster:
+    """Whose turn the tasks are (ARB-8): a constant number of queries, however many tasks there are."""
+
+    def __init__(self, crew: Crew, tasks: Iterable[Task]) -> None:
+        """`task.project` must be loaded."""
+        self.crew, self.tasks = crew, list(tasks)
+        self.configs: dict[int, ProjectSettings] = {}
+
+    def config(self, task: Task) -> ProjectSettings:
+        """The settings of its project, read once for all of its tasks."""
+        if task.project_id not in self.configs:
+            self.configs[task.project_id] = task.project.config
+        return self.configs[task.project_id]
+
+    @cached_property
+    def failures(self) -> dict[int, int]:
+        """How often each task failed at its stage, of those that have a ladder there."""
+        return attempts.failures_of(
+            [task for task in self.tasks if attempts.ladder_of(task, self.config(task))]
+        )
+
+    @cached_property
+    def reviews(self) -> dict[int, reviewing.Facts]:
+        """What is reviewed of each task in review, by whom it was made, and whose reviews are in."""
+        return reviewing.facts_of([task for task in self.tasks if task.status == Status.REVIEW])
+
+    def turn_of(self, task: Task) -> Turn:
+        """Who is next. A task in review must have a verified submission."""
+        return self._reviewers(task) if task.status == Status.REVIEW else self._coder(task)
+
+    # --- Coders ---
+
+    def step_of(self, task: Task) -> Step | None:
+        """The step of the ladder that the task stands on; None where its stage has none."""
+        ladder = attempts.ladder_of(task, self.config(task))
+        return step_for(ladder, self.failures.get(task.pk, 0)) if ladder else None
+
+    def _coder(self, task: Task) -> Turn:
+        crew, stage, step = self.crew, stage_of(task, self.config(task)), self.step_of(task)
+        if step is not None and step.escalates:
+            return Turn(
+                escalates=True, why="the ladder of models has come to its end; it goes to a specialist"
+            )
+        able = crew.at(task.project_id, Run.Role.CODER, stage)
+        if not able:
+            where = f"nobody watches {stage.name}" if stage.is_escalation or crew.of(
+                task.project_id, Run.Role.CODER
+            ) else f"no coder agent works in {task.project.name}"  # fmt: skip
+            return Turn(why=where, is_wrong=True)
+        named = [agent for agent in able if step and step.word in {agent.model, agent.tier}]
+        pool, note = by_domain(named or able, task)
+        if step and not named:  # the first one is told which model to take; its provider knows such names
+            pool = [agent for agent in pool if agent.provider == pool[0].provider]
+        chosen = [
+            Choice(agent, Run.Role.CODER, step.word if step and not named else agent.model, step, note)
+            for agent in pool
+        ]
+        return self._first(chosen, able, task)
+
+    def _first(self, wanted: list[Choice], able: list[Agent], task: Task) -> Turn:
+        """The first who can begin; where all are paused, another of the same tier (LAD-4)."""
+        crew = self.crew
+        if crew.puller and wanted and not fits(crew.puller, task):
+            return Turn(why=f"no domain of {crew.puller.name} fits")
+        mine = [choice for choice in wanted if crew.is_chosen(choice.agent)]
+        if found := next((choice for choice in mine if crew.is_free(choice.agent)), None):
+            return Turn((found,))
+        if not mine:
+            return Turn(why=f"{_names(choice.agent for choice in wanted)} to claim it", is_elsewhere=True)
+        if all(choice.agent.account in crew.pauses for choice in mine):
+            tiers = {choice.agent.tier for choice in mine if choice.agent.tier}
+            for agent in able:
+                if agent.tier in tiers and crew.is_chosen(agent) and crew.is_free(agent):
+                    away = f"{_names(choice.agent for choice in mine)} paused; {agent.name} of the same tier."
+                    return Turn((replace(mine[0], agent=agent, model=agent.model, note=away),))
+        is_paused = all(choice.agent.account in crew.pauses for choice in mine)
+        return Turn(why=crew.trouble(choice.agent for choice in mine), is_paused=is_paused)
+
+    # --- Reviewers ---
+
+    def _reviewers(self, task: Task) -> Turn:
+        crew, config, facts = self.crew, self.config(task), self.reviews[task.pk]
+        able = crew.at(task.project_id, Run.Role.REVIEWER, stage_of(task, config))
+        if not able:
+            if facts.is_in:
+                return Turn(is_decided=True)
+            return Turn(why=f"no reviewer agent works in {task.project.name}", is_wrong=True)
+        others = [agent for agent in able if not facts.is_by(agent)]
+        if not others:
+            return Turn(why=f"only {able[0].name} reviews here, and the work is its own", is_wrong=True)
+        if config.other_vendor_reviews and facts.vendor:
+            strangers = [agent for agent in others if agent.made_by != facts.vendor]
+            if not strangers:
+                why = f"every reviewer's model is made by {facts.vendor}, as the coder's is"
+                return Turn(why=why, is_wrong=True)
+            others = strangers
+        if facts.is_disputed:  # nobody joins in now (ARB-8)
+            others = [agent for agent in others if agent.name in facts.earlier] or others
+        pool, note = by_domain(others, task, and_any=config.reviewers == ALL)
+        chosen = [Choice(agent, Run.Role.REVIEWER, agent.model, None, note) for agent in pool]
+        match config.reviewers:
+            case mode if mode == ALL:
+                return self._all(chosen, facts)
+            case _ if facts.is_in:
+                return Turn(is_decided=True)
+            case _ if facts.seats:
+                return Turn(why="a reviewer is at it")
+            case mode if mode == IN_TURN:
+                begin = max(task.round - 1, 0) % len(chosen)
+                return self._in_turn(chosen[begin:] + chosen[:begin], others, task)
+        return self._first(chosen, others, task)
+
+    def _in_turn(self, chosen: list[Choice], others: list[Agent], task: Task) -> Turn:
+        """The one whose turn it is, also if it is busy; the next one where its account is paused."""
+        here = [choice for choice in chosen if choice.agent.account not in self.crew.pauses]
+        return self._first(here[:1] or chosen, others, task)
+
+    def _all(self, chosen: list[Choice], facts: reviewing.Facts) -> Turn:
+        """Each of them reviews; who is away for long is not waited for."""
+        crew = self.crew
+        needed = [choice for choice in chosen if not crew.is_away(choice.agent)]
+        away = tuple(choice.agent.name for choice in chosen if choice not in needed)
+        missing = [choice for choice in needed if choice.agent.name not in facts.names]
+        if not missing and facts.is_in:
+            return Turn(is_decided=True, without=tuple(name for name in away if name not in facts.names))
+        missing = missing or chosen
+        names = tuple(choice.agent.name for choice in missing)
+        idle = [
+            choice
+            for choice in missing
+            if crew.is_chosen(choice.agent) and choice.seat not in facts.seats and crew.is_free(choice.agent)
+        ]
+        if idle:
+            return Turn(tuple(idle), missing=names, without=away)
+        waits = f"waits for {', '.join(names)}"
+        if not any(choice.seat in facts.seats for choice in missing):
+            waits += f"; {crew.trouble(choice.agent for choice in missing)}"
+        return Turn(why=waits, missing=names, without=away)
+
+
+def fits(agent: Agent, task: Task) -> bool:
+    """Whether a domain of the agent is a tag of the task, or it has none to go by."""
+    return not agent.domains or bool(set(agent.domains) & set(task.tags))
+
+
+def by_domain(agents: list[Agent], task: Task, *, and_any: bool = False) -> tuple[list[Agent], str]:
+    """Those whose domain is a tag of the task, else those without one, else all, with a note (ARB-9).
+
+    `and_any`: those without a domain stand beside those that fit.
+    """
+    fitting = [agent for agent in agents if set(agent.domains) & set(task.tags)]
+    plain = [agent for agent in agents if not agent.domains]
+    if fitting:
+        return [agent for agent in agents if agent in fitting or (and_any and agent in plain)], ""
+    if len(plain) == len(agents):
+        return agents, ""
+    tags = f"tags {', '.join(task.tags)}" if task.tags else "task, which has no tag"
+    note = f"No domain of a {agents[0].role} fits the {tags}."[:250]
+    return plain or agents, note if not plain or task.tags else ""

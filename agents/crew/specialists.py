@@ -1,0 +1,61 @@
+"""Out of its depth: a task goes to the specialists of its reason, and from there to people (LAD-3).
+
+"I cannot" is not "you are wrong": nothing here opens a disagreement (ITM-4).
+"""
+
+from django.db import transaction
+
+from agents.crew import attempts, choosing
+from agents.models import Run
+from disputes import opening
+from disputes.models import Conflict
+from tasks.configuration.stages import UNKNOWN, Stage, escalation_for
+from tasks.events import SYSTEM, Actor
+from tasks.models import Task
+from tasks.remarks.comments import BODY_MAX, add_comment
+
+QUESTION_MAX = 500
+
+
+@transaction.atomic
+def escalate(
+    task: Task,
+    reason: str = UNKNOWN,
+    *,
+    actor: Actor = SYSTEM,
+    notes: str = "",
+    crew: choosing.Crew | None = None,
+) -> Conflict | None:
+    """Say on the task what was tried, and move it to the column of the reason.
+
+    The card for people is opened, and returned, where the task comes from specialists already, or nobody
+    watches the column. Raises IllegalMove and StaleTask like every move.
+    """
+    config = task.project.config
+    here = choosing.stage_of(task, config)
+    column = escalation_for(config, reason)
+    if here.is_escalation:
+        return _ask_people(task, f"{here.label}: the specialists failed too", actor, notes)
+    if not (crew or choosing.Crew()).at(task.project_id, Run.Role.CODER, column):
+        return _ask_people(task, f"Nobody watches {column.name}", actor, notes)
+    tried = attempts.listed(attempts.attempts_of(task))
+    add_comment(task.project, _told(here, column, tried, notes), actor=actor, task=task)
+    note = f"from {here.name} to {column.name} after {len(tried)} failed attempts"
+    task.escalate(column.name, reason=column.reason, actor=actor, note=note)
+    return None
+
+
+def _told(here: Stage, column: Stage, tried: list[str], notes: str) -> str:
+    """The comment: why it goes where, and every attempt in a line."""
+    lines = [f"Escalated from {here.name} to {column.name} ({column.reason})."]
+    if notes.strip():
+        lines += ["", notes.strip()]
+    lines += ["", "Attempts that failed:", ""] if tried else ["", "No attempt failed before."]
+    return "\n".join([*lines, *(f"- {line}" for line in tried)])[:BODY_MAX]
+
+
+def _ask_people(task: Task, why: str, actor: Actor, notes: str) -> Conflict:
+    """Needs a human: the card lists what every model tried, at every stage since people last stepped in."""
+    tried = attempts.listed(attempts.attempts_of(task, everywhere=True))
+    question = f"{why}: {task.title}"[:QUESTION_MAX]
+    return opening.park(task, Conflict.Origin.LADDER, question, actor=actor, detail=notes, evidence=tried)

@@ -1,0 +1,133 @@
+"""Where agents of this host reach the API.
+
+With a web server at hand that is its address. Else the host opens a door of its own on loopback: the same
+application, one worker, which closes by itself when this host has held no run for a while.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from django.conf import settings
+
+from agents.hosts import paths, processes
+
+START_SECONDS = 40.0
+STOP_SECONDS = 8.0
+CONFIG = Path(__file__).with_name("api_server_config.py")
+
+
+class NoDoor(Exception):
+    """The API cannot be reached and could not be started on this host."""
+
+
+def _file() -> Path:
+    return paths.folder("host") / "door.json"
+
+
+def lease_file() -> Path:
+    return paths.folder("host") / "door.lease"
+
+
+def answers(url: str) -> bool:
+    """Whether the server there is up and reaches its database."""
+    host = url.split("://", 1)[1]
+    try:
+        connection = http.client.HTTPConnection(host, timeout=5)
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def _known() -> tuple[str, processes.Identity] | None:
+    try:
+        data = json.loads(_file().read_text())
+        who = processes.Identity(**data["process"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return (str(data["url"]), who) if processes.is_alive(who) else None
+
+
+def free_port(first: int = 0) -> int:
+    """A free port on loopback: `first` or the next one above it; any where `first` is 0."""
+    for port in range(first, first + 50) if first else [0]:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return int(probe.getsockname()[1])
+    raise NoDoor(f"No port from {first} to {first + 49} is free on 127.0.0.1.")
+
+
+def gunicorn_argv(port: int, *, workers: int, config: Path | None = None) -> list[str]:
+    """The web server's command line: threads for pages and hand-ins, no control socket in a home folder."""
+    argv = [
+        sys.executable, "-m", "gunicorn", "steroidsweb.wsgi:application", "--bind", f"127.0.0.1:{port}",
+        "--workers", str(workers), "--worker-class", "gthread", "--threads", "4", "--no-control-socket",
+        "--graceful-timeout", "5", "--log-level", "warning", "--timeout", "60",
+    ]  # fmt: skip
+    return [*argv, "--config", str(config)] if config else argv
+
+
+def address() -> str:
+    """The URL that agents of this host use now; opens the door where needed. Raises NoDoor."""
+    if settings.API_URL:
+        return str(settings.API_URL)
+    touch()
+    known = _known()
+    if known and answers(known[0]):
+        return known[0]
+    return _open()
+
+
+def touch() -> None:
+    """Runs are under way here: the door stays open."""
+    lease_file().write_text(f"{processes.boottime():.3f}")
+
+
+def _open() -> str:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "steroidsweb.settings"),
+        "STEROIDS_DOOR_LEASE": str(lease_file()),
+        "STEROIDS_DOOR_IDLE": str(settings.DURATIONS["door_idle"]),
+    }
+    log = paths.folder("log") / "door.log"
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            gunicorn_argv(port, workers=1, config=CONFIG),
+            cwd=settings.BASE_DIR,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    who = processes.identity(child.pid)
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if child.poll() is not None:
+            raise NoDoor(f"The API could not be started on this host; {log} says why.")
+        if answers(url):
+            processes.write_json(_file(), {"url": url, "process": asdict(who)})
+            return url
+        time.sleep(0.05)
+        touch()  # it must not close for want of a run while we wait for it
+    child.kill()
+    raise NoDoor(f"The API did not answer on {url} within {START_SECONDS:g} s; {log} says more.")
+
+
+def close() -> None:
+    """Close the door that this host opened, if it is open."""
+    if known := _known():
+        processes.end_all([known[1]], STOP_SECONDS)
+    _file().unlink(missing_ok=True)

@@ -1,0 +1,678 @@
+"""Core: plain git by subprocess, with nothing of the operator's configuration and no program of an agent's.
+
+No command here runs in a folder whose `.git` an agent could have written; commits of agents are fetched into
+the trusted mirror first.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from disputes.protocol.text.diffs import CUT
+from tasks.repository_urls import redact
+
+SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
+# What git's check of objects forgives: old importers and mail clients wrote it into many histories, and
+# nobody can mend those. Each is about how an author, a date or a mode is spelled. Whatever could lead git
+# astray stays refused: names like `.git`, `..` or with a slash, entries twice or out of order, a null commit,
+# `.gitmodules` that are a link or name an option, texts that go on behind a NUL.
+FORGIVEN = (
+    "badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "missingEmail",
+    "missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors",
+    "zeroPaddedDate", "zeroPaddedFilemode",
+)  # fmt: skip
+SAFE_CONFIG = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.attributesFile": "/dev/null",
+    "credential.helper": "",
+    "fetch.fsckObjects": "true",
+    **{f"fetch.fsck.{kind}": "ignore" for kind in FORGIVEN},
+    "gc.auto": "0",
+    "core.bigFileThreshold": "8m",  # a larger file is named in a diff, not read into memory for it
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "30",
+    "protocol.version": "2",
+    "submodule.recurse": "false",
+    "advice.detachedHead": "false",
+    "core.quotePath": "false",
+}
+NAME, EMAIL = "Steroids", "steroids@localhost"
+SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes
+OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is never read
+WORDS_MAX = 16 * 1024  # of its last words
+LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
+DIFF_MAX = 4 * 1024 * 1024  # of one diff
+TAGS_MAX = 5000
+TAGS_EVERY = 3600.0  # seconds after which tags are looked at again, though the branch has not moved
+TAG = re.compile(
+    r"refs/tags/(?!HEAD$|steroids/)(?!.*(\.\.|//|@\{|/[.-]|\.lock(/|$)))"
+    r"[^\x00-\x20\x7f~^:?*\[\\\ufffd]{1,200}(?<![/.])"
+)
+CHUNK = 64 * 1024
+LEASH = Path(__file__).with_name("parent_death.py")
+
+
+class GitError(Exception):
+    """Git said no. `text` is its last words, for people, without any password."""
+
+    def __init__(self, what: str, text: str, *, code: int | None = None) -> None:
+        words = redact(text.strip()[-WORDS_MAX:])
+        self.what, self.text, self.code = what, words[-600:], code
+        super().__init__(f"{what}: {self.text}" if self.text else what)
+
+
+class Unreachable(GitError):
+    """The remote cannot be reached, does not exist, or lets us not in."""
+
+
+class Interrupted(Unreachable):
+    """This host stops: its calls to remotes were ended, and nothing is said about the remote."""
+
+
+class NoDefaultBranch(GitError):
+    """The remote answers, but its HEAD names no branch that exists. The text says what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How fetch and push may reach a remote; nothing else sees the operator's credentials."""
+
+    protocols: tuple[str, ...] = ("https", "ssh", "file")
+    timeout: float = 120.0
+    credentials: Path | None = None  # a file of `git credential-store`, mode 0600
+    environment: dict[str, str] = field(default_factory=dict)  # HOME and SSH_AUTH_SOCK of the operator
+
+
+def base_environment() -> dict[str, str]:
+    """An environment from nothing for git itself."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LC_ALL": "C.UTF-8",
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "/bin/true",
+        "GIT_ALLOW_PROTOCOL": "file",
+        "GIT_AUTHOR_NAME": NAME,
+        "GIT_AUTHOR_EMAIL": EMAIL,
+        "GIT_COMMITTER_NAME": NAME,
+        "GIT_COMMITTER_EMAIL": EMAIL,
+    }
+
+
+def _options(config: dict[str, str]) -> list[str]:
+    return [word for name, value in config.items() for word in ("-c", f"{name}={value}")]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How one command of git ended."""
+
+    returncode: int
+    stdout: bytes
+    is_cut: bool = False  # it would have printed more, and was ended
+
+
+def run(
+    folder: Path | str,
+    *arguments: str,
+    timeout: float = 60.0,
+    stdin: bytes | BinaryIO | None = None,
+    environment: dict[str, str] | None = None,
+    ok: Sequence[int] = (0,),
+    limit: int = OUTPUT_MAX,
+    may_cut: bool = False,
+) -> Done:
+    """One git command in `folder`, bounded in time and in what it prints.
+
+    At `limit` bytes of output git is ended: with `may_cut` what was read is kept, else that is an error.
+    Raises GitError with git's own words.
+    """
+    argv = ["git", *_options(SAFE_CONFIG), "-C", str(folder), *arguments]
+    call = _Call(_verb(arguments), argv, stdin, environment)
+    return call.finish(timeout, ok, limit, may_cut)
+
+
+class _Call:
+    """A command of git while it runs; the helpers that it starts (ssh, git-remote-https) are its group."""
+
+    def __init__(
+        self, verb: str, argv: list[str], stdin: bytes | BinaryIO | None, environment: dict[str, str] | None
+    ) -> None:
+        self.what = f"git {verb}"
+        self.given = stdin if isinstance(stdin, bytes) else b""
+        try:
+            self.process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin or subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=base_environment() | (environment or {}),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise GitError(self.what, f"cannot be run: {error.strerror}") from error
+
+    def finish(self, timeout: float, ok: Sequence[int], limit: int, may_cut: bool) -> Done:
+        """Wait for its end. Raises GitError."""
+        deadline = time.monotonic() + timeout
+        with self.process as process:
+            try:
+                out, err, is_cut = self._talk(deadline, limit)
+                if not is_cut:
+                    process.wait(max(deadline - time.monotonic(), 0.01))
+            except (TimeoutError, subprocess.TimeoutExpired) as error:
+                raise GitError(self.what, f"took longer than {timeout:g} s") from error
+            finally:
+                self.kill()
+        if is_cut and may_cut:
+            return Done(0, out, is_cut=True)
+        if is_cut:
+            raise GitError(self.what, f"printed more than {limit} bytes")
+        if process.returncode not in ok:
+            words = [err.decode("utf-8", "replace"), out[-WORDS_MAX:].decode("utf-8", "replace")]
+            text = "\n".join(filter(None, map(_without_hints, words)))
+            raise GitError(self.what, text, code=process.returncode)
+        return Done(process.returncode, out)
+
+    def kill(self) -> None:
+        """End the whole group, where it has not ended by itself."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def _talk(self, deadline: float, limit: int) -> tuple[bytes, bytes, bool]:
+        """Hand it its input and read what it prints, up to the limit. Raises TimeoutError."""
+        process, given = self.process, memoryview(self.given)
+        out, err = bytearray(), bytearray()
+        with selectors.DefaultSelector() as ready:
+            for stream, kept in ((process.stdout, out), (process.stderr, err)):
+                ready.register(stream, selectors.EVENT_READ, kept)  # type: ignore[arg-type]
+            if process.stdin is not None:
+                os.set_blocking(process.stdin.fileno(), False)
+                ready.register(process.stdin, selectors.EVENT_WRITE)
+            while ready.get_map():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                for key, _ in ready.select(left):
+                    if key.fileobj is process.stdin:
+                        try:
+                            given = given[os.write(key.fd, given[:CHUNK]) :]
+                        except BrokenPipeError:  # it has read enough
+                            given = given[:0]
+                        if not given:
+                            ready.unregister(key.fileobj)
+                            process.stdin.close()
+                        continue
+                    chunk = os.read(key.fd, CHUNK)
+                    key.data.extend(chunk)
+                    if not chunk:
+                        ready.unregister(key.fileobj)
+                    elif key.data is err:
+                        del err[:-WORDS_MAX]
+                    elif len(out) > limit:
+                        return bytes(out[:limit]), bytes(err), True
+        return bytes(out), bytes(err), False
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    """Git's own command among the arguments: the first word that is no option and no option's value."""
+    words = iter(arguments)
+    for word in words:
+        if word == "-c":
+            next(words, None)
+        else:
+            return word
+    return ""
+
+
+def _without_hints(text: str) -> str:
+    """Git's words without its advice on what to type next."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("hint:"))
+
+
+def text(folder: Path | str, *arguments: str, timeout: float = 60.0) -> str:
+    """Standard output of one git command, stripped."""
+    return run(folder, *arguments, timeout=timeout).stdout.decode("utf-8", "replace").strip()
+
+
+def check_branch(name: str) -> str:
+    """The name, if it is one that a branch may have. Raises GitError."""
+    try:
+        run("/", "check-ref-format", "--branch", name)
+    except GitError as error:
+        raise GitError("target branch", f"{name!r} is no name of a branch") from error
+    if name.startswith("refs/"):
+        raise GitError("target branch", f"{name!r} is no name of a branch")
+    return name
+
+
+# --- Calls to remotes --------------------------------------------------------------------------------------
+
+
+class _Calls:
+    """The calls to remotes that this process has under way. They may hang; a host that stops ends them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.live: set[_Call] = set()
+        self.are_over = False
+
+    @contextlib.contextmanager
+    def one(
+        self, verb: str, argv: list[str], stdin: bytes | None, environment: dict[str, str]
+    ) -> Iterator[_Call]:
+        """A call that `end` ends. Raises Interrupted once that was called."""
+        with self.lock:
+            if self.are_over:
+                raise Interrupted(f"git {verb}", "was not begun, because this host stops")
+            call = _Call(verb, argv, stdin, environment)
+            self.live.add(call)
+        try:
+            yield call
+        finally:
+            with self.lock:
+                self.live.discard(call)
+
+    def end(self) -> None:
+        with self.lock:
+            self.are_over = True
+            for call in self.live:
+                call.kill()
+
+
+_calls = _Calls()
+
+
+def end_calls() -> None:
+    """End every call to a remote and let none begin, until `allow_calls`: this host stops."""
+    _calls.end()
+
+
+def allow_calls() -> None:
+    """Remotes may be called, again."""
+    _calls.are_over = False
+
+
+def over_network(
+    folder: Path, network: Network, *arguments: str,
+    stdin: bytes | None = None, limit: int = OUTPUT_MAX, may_cut: bool = False,
+    environment: dict[str, str] | None = None,
+) -> Done:  # fmt: skip
+    """A call to a remote; it dies with this process. Raises Unreachable with a sentence for people."""
+    config = dict(SAFE_CONFIG)
+    if network.credentials and network.credentials.exists():
+        config["credential.helper"] = f"store --file={network.credentials}"
+    environment = {
+        "GIT_ALLOW_PROTOCOL": ":".join(network.protocols),
+        "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=15",
+        **network.environment,
+        **(environment or {}),
+    }
+    argv = [
+        sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), shutil.which("git") or "/usr/bin/git",
+        *_options(config), "-C", str(folder), *arguments,
+    ]  # fmt: skip
+    try:
+        with _calls.one(_verb(arguments), argv, stdin, environment) as call:
+            return call.finish(network.timeout, (0,), limit, may_cut)
+    except Interrupted:
+        raise
+    except GitError as error:
+        if _calls.are_over:
+            raise Interrupted(error.what, "was ended, because this host stops") from error
+        raise Unreachable(error.what, error.text, code=error.code) from error
+
+
+def default_branch(url: str, network: Network) -> str:
+    """The branch that the remote's HEAD names.
+
+    Raises Unreachable, and NoDefaultBranch where the repository is empty or its HEAD names none that exists.
+    """
+    ref = head = ""
+    for what, name in _listed(url, network, "--symref", "HEAD"):
+        if name == "HEAD" and what.startswith("ref: "):
+            ref = what.removeprefix("ref: refs/heads/")
+        elif name == "HEAD":
+            head = what
+    if ref and head:
+        return check_branch(ref)
+    branches = sorted(
+        name.removeprefix("refs/heads/") for _, name in _listed(url, network, "--heads", "refs/heads/*")
+    )
+    if not branches:
+        raise NoDefaultBranch(redact(url), "is empty. Push a first commit to it, then try again.")
+    there = ", ".join(branches[:10]) + (", …" if len(branches) > 10 else "")
+    raise NoDefaultBranch(
+        redact(url), f"has no default branch: its HEAD names none that exists. Name one yourself: {there}."
+    )
+
+
+def _listed(url: str, network: Network, option: str, pattern: str) -> list[tuple[str, str]]:
+    """What the remote lists, each as what it is and its name; the beginning of a very long list."""
+    done = over_network(
+        Path("/"), network, "ls-remote", "--quiet", option, "--end-of-options", url, pattern,
+        limit=LISTED_MAX, may_cut=True, environment={"GIT_DIR": "/dev/null"},
+    )  # fmt: skip
+    lines = done.stdout.decode("utf-8", "replace").split("\n")
+    return [(what, name) for what, tab, name in (line.partition("\t") for line in lines) if tab]
+
+
+class Mirror:
+    """The trusted repository of one project on this host. No agent can write here."""
+
+    def __init__(self, path: Path, url: str, branch: str, network: Network) -> None:
+        self.path, self.url, self.network = path, url, network
+        self.branch = check_branch(branch)
+        self.target_ref = f"refs/steroids/target/{branch}"
+
+    def ensure(self) -> None:
+        """Make the repository where there is none."""
+        if not (self.path / "HEAD").exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            run(self.path.parent, "init", "--quiet", "--bare", str(self.path))
+
+    def fetch_target(self) -> str:
+        """The present head of the target branch on the remote. Raises Unreachable."""
+        self.ensure()
+        with self.one_at_a_time():
+            over_network(
+                self.path, self.network, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
+                "--no-write-fetch-head", "--end-of-options", self.url,
+                f"+refs/heads/{self.branch}:{self.target_ref}",
+            )  # fmt: skip
+            head = self.resolve(self.target_ref)
+            with contextlib.suppress(GitError, OSError):  # they only name versions; nothing waits for them
+                self._fetch_tags(head)
+            return head
+
+    # --- Tags: `git describe` and setuptools_scm say which version a commit is ------------------------------
+
+    def _fetch_tags(self, head: str) -> None:
+        """Keep the names of the remote's tags on commits that are here, and the objects of annotated ones.
+
+        They are kept in a file and not as refs: what a remote calls its tags can then collide with nothing.
+        The remote is asked when the branch has moved, or after a while.
+        """
+        file = self.path / "steroids.tags"
+        with contextlib.suppress(OSError), file.open(encoding="utf-8") as known:
+            is_old = time.time() - os.fstat(known.fileno()).st_mtime > TAGS_EVERY
+            if known.readline().rstrip("\n") == head and not is_old:
+                return
+        try:
+            tags = self._remote_tags()
+        except GitError:
+            tags = dict(self.tags())
+        temporary = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
+        lines = [head, *(f"{sha} {name}" for name, sha in tags.items())]
+        temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        temporary.replace(file)
+
+    def _remote_tags(self) -> dict[str, str]:
+        """Each tag's full name and what it names, an annotated one's own object or a commit."""
+        found: dict[str, list[str]] = {}
+        for sha, name in _listed(self.url, self.network, "--tags", "refs/tags/*"):
+            name = name.removesuffix("^{}")
+            if SHA.match(sha) and TAG.fullmatch(name) and name.isprintable():
+                found.setdefault(name, []).append(sha)
+        types = self._types([sha for shas in found.values() for sha in shas])
+        here = {name: shas for name, shas in found.items() if types.get(shas[-1]) == "commit"}
+        chosen = dict(sorted(here.items(), key=lambda tag: _by_numbers(tag[0]))[-TAGS_MAX:])
+        new = {shas[0]: name for name, shas in chosen.items() if shas[0] not in types}
+        if new:
+            specs = "".join(f"+{name}:refs/steroids/tags/{sha}\n" for sha, name in new.items())
+            with contextlib.suppress(GitError):  # of a tag that git's checks refuse
+                over_network(
+                    self.path, self.network, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
+                    "--no-write-fetch-head", "--stdin", "--end-of-options", self.url, stdin=specs.encode(),
+                )  # fmt: skip
+            types |= self._types(list(new))
+        return {name: shas[0] for name, shas in chosen.items() if shas[0] in types}
+
+    def _types(self, shas: list[str]) -> dict[str, str]:
+        """What each of these objects is; those that are not here are left out."""
+        asked = "".join(f"{sha}\n" for sha in shas).encode()
+        done = run(self.path, "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
+        rows = (line.split(" ") for line in done.stdout.decode().splitlines())
+        return {row[0]: row[1] for row in rows if len(row) == 2 and row[1] != "missing"}
+
+    def tags(self) -> Iterator[tuple[str, str]]:
+        """The full names of the tags that are known here, and what each names."""
+        with contextlib.suppress(OSError), (self.path / "steroids.tags").open(encoding="utf-8") as file:
+            next(file, "")
+            for line in file:
+                sha, _, name = line.rstrip("\n").partition(" ")
+                yield name, sha
+
+    @contextlib.contextmanager
+    def one_at_a_time(self) -> Iterator[None]:
+        """Two fetches of one branch would fight for its ref; the lock goes with the process."""
+        with open(self.path / "steroids.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def push(self, sha: str) -> None:
+        """Push exactly this commit onto the target branch, never forced. Raises Unreachable."""
+        over_network(
+            self.path, self.network, "push", "--quiet", "--no-verify", "--porcelain",
+            "--end-of-options", self.url, f"{sha}:refs/heads/{self.branch}",
+        )  # fmt: skip
+
+    def resolve(self, name: str) -> str:
+        """The commit that a name means. Raises GitError."""
+        return text(self.path, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+
+    def has(self, sha: str) -> bool:
+        if not (self.path / "HEAD").exists():
+            return False
+        return run(self.path, "cat-file", "-e", f"{sha}^{{commit}}", ok=(0, 1, 128)).returncode == 0
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Whether `new` contains `old`. Raises GitError where one of them is unknown."""
+        return run(self.path, "merge-base", "--is-ancestor", old, new, ok=(0, 1)).returncode == 0
+
+    def merge_base(self, one: str, other: str) -> str:
+        return text(self.path, "merge-base", one, other)
+
+    def take(self, source: Path, sha: str, ref: str) -> None:
+        """Fetch one commit out of an agent's clone and keep it under `ref`. Raises GitError."""
+        run(
+            self.path, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+            "--end-of-options", str(source), f"+{sha}:{ref}",
+        )  # fmt: skip
+
+    def keep(self, sha: str, ref: str) -> None:
+        run(self.path, "update-ref", ref, sha)
+
+    def bundle(self, ref: str, base: str, limit: int) -> bytes | None:
+        """The commits of `ref` that `base` lacks, as a thin bundle; None where it is larger."""
+        done = run(
+            self.path, "bundle", "create", "--quiet", "-", ref, f"^{base}",
+            timeout=120, limit=limit, may_cut=True,
+        )  # fmt: skip
+        return None if done.is_cut else done.stdout
+
+    def unbundle(self, data: bytes, ref: str) -> None:
+        """Take the commits of a bundle that another host made."""
+        file = self.path / f"incoming-{uuid.uuid4().hex}.bundle"
+        file.write_bytes(data)
+        try:
+            run(
+                self.path,
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "--no-write-fetch-head",
+                str(file),
+                f"+{ref}:{ref}",
+            )
+        finally:
+            file.unlink(missing_ok=True)
+
+    def diff(self, base: str, sha: str, context: int = 3, limit: int = DIFF_MAX) -> str:
+        """What changed, with so many unchanged lines around it. Very large files are only named.
+
+        A change of more than `limit` bytes is cut there, and its last line says so.
+        """
+        done = run(
+            self.path, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames",
+            f"--unified={context}", base, sha, limit=limit, may_cut=True,
+        )  # fmt: skip
+        text = done.stdout.decode("utf-8", "replace")
+        return text[: text.rfind("\n") + 1] + CUT if done.is_cut else text
+
+    def changed(self, base: str, sha: str) -> list[tuple[str, int, int]]:
+        """Path, lines added and lines removed; binary files count 0."""
+        raw = run(self.path, "diff", "--no-ext-diff", "--no-renames", "--numstat", "-z", base, sha).stdout
+        rows = []
+        for entry in raw.decode("utf-8", "replace").split("\0"):
+            if entry:
+                added, removed, path = entry.split("\t", 2)
+                rows.append((path, int(added) if added != "-" else 0, int(removed) if removed != "-" else 0))
+        return rows
+
+    def patch_id(self, base: str, sha: str) -> str:
+        """A hash of the change itself, the same before and after a clean rebase.
+
+        Git hashes the text of each change; of binary and very large files their names and contents count.
+        """
+        file = self.path / f"patch-{uuid.uuid4().hex}.diff"  # for it may be large
+        try:
+            run(
+                self.path, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index",
+                f"--output={file}", base, sha, timeout=120,
+            )  # fmt: skip
+            with file.open("rb") as patch:
+                done = run(self.path, "patch-id", "--stable", stdin=patch, timeout=120)
+            whole = _whole_files_in(file)
+        finally:
+            file.unlink(missing_ok=True)
+        text = (done.stdout.decode().split() or [""])[0]
+        return hashlib.sha256(text.encode() + whole).hexdigest() if whole else text
+
+    def read(self, sha: str, path: str, limit: int) -> str | None:
+        """A file as it is in a commit; None where there is none. Links in the repository stay inert."""
+        if path.startswith("/") or ".." in path.split("/"):
+            return None
+        done = run(
+            self.path, "cat-file", "blob", f"{sha}:{path}", ok=(0, 128), limit=limit, may_cut=True,
+        )  # fmt: skip
+        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+    def names(self, sha: str) -> list[str]:
+        """The paths at the top of a commit's tree."""
+        return text(self.path, "ls-tree", "--name-only", sha).splitlines()
+
+    def tree(self, sha: str, most: int) -> list[str]:
+        """The paths of all files in a commit's tree, the first `most` of them."""
+        raw = run(self.path, "ls-tree", "-r", "-z", "--name-only", sha).stdout
+        return [path.decode("utf-8", "replace") for path in raw.split(b"\0", most)[:most] if path]
+
+    def checkout(self, folder: Path, sha: str, branch: str = "") -> None:
+        """A fresh private clone at `sha`, borrowing the mirror's objects, with no remote."""
+        run(folder.parent, "init", "--quiet", str(folder))
+        alternates = folder / ".git" / "objects" / "info" / "alternates"
+        alternates.write_text(f"{self.path / 'objects'}\n")
+        tags = "".join(f"{sha} {name}\n" for name, sha in self.tags() if name != f"refs/tags/{branch}")
+        (folder / ".git" / "packed-refs").write_text(tags, encoding="utf-8")
+        arguments = ["-b", branch] if branch else ["--detach"]
+        run(folder, "checkout", "--quiet", *arguments, sha, timeout=120)
+
+    def rebase(self, folder: Path, sha: str, onto: str) -> str:
+        """The commit after a rebase in a clone of our own; the same one whoever does it, whenever.
+
+        Raises GitError where it does not apply.
+        """
+        self.checkout(folder, sha)
+        run(
+            folder, "rebase", "--quiet", "--committer-date-is-author-date", onto, timeout=120,
+            environment={"GIT_EDITOR": "true"},
+        )  # fmt: skip
+        return text(folder, "rev-parse", "HEAD")
+
+    def _links(self, environment: dict[str, str]) -> Iterator[str]:
+        """The places of submodules in that index. Files that lie there are not the repository's own."""
+        listed = run(self.path, "ls-files", "--stage", "-z", environment=environment).stdout
+        for entry in listed.split(b"\0"):
+            if entry.startswith(b"160000 "):
+                yield os.fsdecode(entry.partition(b"\t")[2])
+
+    def commit_tree_of(self, folder: Path, parent: str, message: str) -> str | None:
+        """A commit of everything in an agent's work tree, made with an index and a git folder of our own.
+
+        None where nothing differs from `parent`.
+        """
+        index = self.path / f"salvage-{uuid.uuid4().hex}.index"
+        environment = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(folder), "GIT_DIR": str(self.path)}
+        try:
+            run(self.path, "read-tree", parent, environment=environment)
+            left_out = [*self._links(environment), *_repositories_in(folder), *_too_large_in(folder)]
+            paths = "\0".join([".", *(f":(exclude,top,literal){path}" for path in left_out)])
+            run(
+                folder, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul",
+                stdin=paths.encode("utf-8", "surrogateescape"), environment=environment, timeout=120,
+            )  # fmt: skip
+            tree = run(self.path, "write-tree", environment=environment).stdout.decode().strip()
+        finally:
+            index.unlink(missing_ok=True)
+        if tree == text(self.path, "rev-parse", f"{parent}^{{tree}}"):
+            return None
+        return text(self.path, "commit-tree", tree, "-p", parent, "-m", message)
+
+
+def _whole_files_in(patch: Path) -> bytes:
+    """The lines about files that a patch only names; older git leaves them out of its id."""
+    found, index = [], b""
+    with patch.open("rb") as lines:
+        for line in lines:
+            if line.startswith(b"index "):
+                index = line
+            elif line.startswith(b"Binary files "):
+                found += [index, line]
+    return b"".join(found)
+
+
+def _by_numbers(name: str) -> list[tuple[int, str]]:
+    """A key by which v1.10 comes after v1.9."""
+    return [(int(word), "") if word.isdigit() else (-1, word) for word in re.split(r"([0-9]{1,18})", name)]
+
+
+def _repositories_in(folder: Path) -> list[str]:
+    """Repositories inside of a work tree: git would run in them with the settings they bring along."""
+    found = []
+    for name, folders, files in os.walk(folder):
+        if Path(name) != folder and (".git" in folders or ".git" in files):
+            found.append(os.path.relpath(name, folder))
+            folders.clear()
+        elif ".git" in folders:
+            folders.remove(".git")
+    return found
+
+
+def _too_large_in(folder: Path) -> Iterator[str]:
+    """Files that are more likely a core dump than work; each would be read, packed and kept."""
+    for name, folders, files in os.walk(folder):
+        if ".git" in folders:
+            folders.remove(".git")
+        for file in files:
+            path = os.path.join(name, file)
+            with contextlib.suppress(OSError):
+                if os.lstat(path).st_size > SALVAGED_FILE_MAX:
+                    yield os.path.relpath(path, folder)

@@ -1,0 +1,314 @@
+"""Bringing an approved commit onto the target branch of the remote: exactly that commit, never forced.
+
+A Landing is a claim with a fence, and each step can be repeated: whoever takes it over after a crash asks
+the remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, nothing else.
+"""
+
+import logging
+import shutil
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, OuterRef
+from django.utils import timezone
+
+from agents.hosts import paths
+from agents.hosts.git import GitError, Interrupted, Mirror, Unreachable
+from agents.hosts.submissions import bring_here
+from agents.models import Run
+from agents.verification import commands, heads, verdicts
+from disputes import opening
+from disputes.models import Conflict, Decision
+from tasks.locking import locked, repeated
+from tasks.models import Landing, Project, StaleTask, Task, Verification
+from tasks.models.event import record
+from tasks.states import IllegalMove, Status
+
+log = logging.getLogger(__name__)
+
+
+def due() -> list[Landing]:
+    """Landings that nobody holds now, and whose turn it is: the first of each branch's queue.
+
+    Each landing moves the target on, so whoever is rebased and tested before its turn is so in vain.
+    """
+    now = timezone.now()
+    tried = Run.objects.filter(task=OuterRef("task"), sha=OuterRef("sha"), role=Run.Role.VERIFIER)
+    failed = tried.filter(status=Run.Status.ENDED).exclude(outcome=Run.Outcome.HANDED_IN)
+    known = Verification.objects.filter(
+        project=OuterRef("project"), sha=OuterRef("sha"), at__gte=OuterRef("checked_at")
+    )
+    queue = (
+        Landing.objects.filter(project__status=Project.Status.ACTIVE, status__in=Landing.LIVE)
+        .annotate(is_in_trouble=Exists(failed) & ~Exists(known))
+        .only("project", "target", "status", "claimed_until", "not_before", "problem")
+        .order_by("at", "pk")
+    )
+    first: dict[tuple[int, str], Landing] = {}
+    for landing in queue:
+        if not _gives_way(landing, now):
+            first.setdefault((landing.project_id, landing.target), landing)
+    ready = [
+        landing.pk
+        for landing in queue
+        if (landing.status == Landing.Status.PUSHING or landing in first.values())
+        and not (landing.claimed_until and landing.claimed_until >= now)
+        and not (landing.not_before and landing.not_before > now)
+    ]
+    rows = Landing.objects.select_related("project", "task__project", "task__section", "submission")
+    return list(rows.filter(pk__in=ready).order_by("at", "pk"))
+
+
+def _gives_way(landing: Any, now: datetime) -> bool:
+    """Whether the next one goes first: it rests after a trouble, or its build and tests could not be run."""
+    if landing.status == Landing.Status.CHECKING and landing.is_in_trouble:
+        return True
+    return bool(landing.problem and landing.not_before and landing.not_before > now)
+
+
+def release_claims(host: str) -> int:
+    """Nothing is under way on a host that begins: what a killed process of it held is free. How many."""
+    held = Landing.objects.filter(claimed_by=host, claimed_until__isnull=False, status__in=Landing.LIVE)
+    return held.update(claimed_until=None, fence=F("fence") + 1)
+
+
+def claim(landing: Landing, host: str) -> bool:
+    """Take the landing for a while, by compare-and-set."""
+    until = timezone.now() + timedelta(seconds=settings.DURATIONS["landing_claim"])
+    won = Landing.objects.filter(pk=landing.pk, fence=landing.fence, status__in=Landing.LIVE).update(
+        fence=F("fence") + 1, claimed_by=host, claimed_until=until
+    )
+    landing.fence += 1
+    return bool(won)
+
+
+def _write(landing: Landing, **values: Any) -> bool:
+    """Write to the landing while it is still ours."""
+    changed = Landing.objects.filter(pk=landing.pk, fence=landing.fence).update(**values)
+    for name, value in values.items():
+        setattr(landing, name, value)
+    return bool(changed)
+
+
+def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
+    later = timezone.now() + timedelta(seconds=seconds) if seconds else None
+    _write(landing, claimed_until=None, not_before=later, **values)
+
+
+def advance(landing: Landing, host: str) -> None:
+    """One step of one landing. Problems become columns, backoffs or cards; nothing is raised."""
+    if not claim(landing, host):
+        return
+    try:
+        _advance(landing)
+    except Interrupted:
+        _release(landing)
+    except Unreachable as error:
+        attempts = landing.attempts + 1
+        wait = min(
+            settings.DURATIONS["landing_retry"] * 2 ** min(attempts, 10), settings.DURATIONS["backoff_max"]
+        )
+        _release(landing, wait, attempts=attempts, problem=f"The remote cannot be reached: {error}"[:500])
+    except GitError as error:
+        _stick(landing, str(error))
+
+
+def _advance(landing: Landing) -> None:
+    mirror = paths.mirror(landing.project)
+    head = mirror.fetch_target()
+    heads.note(landing.project, mirror, head)
+    _write(landing, seen_head=head)
+    if mirror.has(landing.sha) and mirror.is_ancestor(landing.sha, head):
+        _landed(landing)
+        return
+    task = landing.task
+    if task.accepted_id != landing.submission_id:
+        _release(landing, status=Landing.Status.SUPERSEDED)
+        return
+    bring_here(landing.submission, mirror)
+    if not mirror.has(landing.sha) or not mirror.is_ancestor(head, landing.sha):
+        _rebase(landing, mirror, head)
+        return
+    if landing.rebased_from and not _is_green(landing, mirror):
+        return
+    _push(landing, mirror)
+
+
+def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
+    """The target moved on. The approval is for a patch, and carries over if the patch is the same."""
+    sha, before = landing.submission.sha, landing.sha
+    try:
+        rebased = _rebased(landing, mirror, head, paths.folder("landings") / str(landing.pk))
+    except Unreachable:
+        raise
+    except GitError as error:
+        _clash(landing, f"The approved commits do not apply to {head[:12]} any more. {error.text}")
+        return
+    fork = mirror.merge_base(head, sha)
+    if rebased == head or mirror.patch_id(head, rebased) != mirror.patch_id(fork, sha):
+        _clash(landing, f"After a rebase onto {head[:12]} the change is another one than was approved.")
+        return
+    _release(
+        landing, sha=rebased, rebased_from=sha, status=Landing.Status.CHECKING, problem="",
+    )  # fmt: skip
+    if rebased != before:  # else another host did it first
+        record(landing.project, "rebased", task=landing.task, data={"from": sha, "to": rebased, "onto": head})
+
+
+def _rebased(landing: Landing, mirror: Mirror, onto: str, folder: Path) -> str:
+    """The approved commits on top of another one, in the mirror; the same whoever does it, whenever."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        rebased = mirror.rebase(folder, landing.submission.sha, onto)
+        mirror.take(folder, rebased, f"refs/steroids/landings/{landing.pk}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return rebased
+
+
+def bring_rebased(run: Run, mirror: Mirror) -> None:
+    """Make the commit that a run is to build and test, where another host has rebased it. Raises GitError."""
+    checked = run.task.landings.filter(sha=run.sha, status=Landing.Status.CHECKING)
+    for landing in checked.select_related("submission"):
+        bring_here(landing.submission, mirror)
+        _rebased(landing, mirror, landing.seen_head, paths.folder("landings") / f"run-{run.pk}")
+
+
+def _is_green(landing: Landing, mirror: Mirror) -> bool:
+    """Whether the rebased commit may go on. Red sends the task back; unknown waits for its run."""
+    known = commands.commands_of(landing.project, mirror, landing.sha, landing.task)
+    done = Verification.objects.filter(
+        project=landing.project, sha=landing.sha, commands_hash=commands.commands_hash(known), fault=""
+    ).first()
+    if done is None:
+        _ask_for_verification(landing)
+        return False
+    if not done.green and not verdicts.is_only_told(landing.project, done.step):
+        said = done.problem or f"{done.step} is red"
+        _clash(landing, f"Rebased onto the target branch, {said}.\n{done.tail[-1500:]}")
+        return False
+    return True
+
+
+def _ask_for_verification(landing: Landing) -> None:
+    """Wait for the verifier; one with other commands, from before these were changed, does not count."""
+    stale = Verification.objects.filter(
+        project=landing.project, sha=landing.sha, at__gte=landing.checked_at
+    ).exists()
+    changes = {"checked_at": timezone.now()} if stale else {}
+    _release(landing, settings.DURATIONS["loop"], **changes)
+
+
+def _push(landing: Landing, mirror: Mirror) -> None:
+    try:
+        if not _write(landing, status=Landing.Status.PUSHING):
+            return
+    except IntegrityError:  # another landing of this branch is pushing
+        _release(landing, settings.DURATIONS["loop"])
+        return
+    if Task.objects.filter(pk=landing.task_id, accepted=landing.submission_id).update(not_before=None) == 0:
+        _release(landing, status=Landing.Status.SUPERSEDED)
+        return
+    Decision.objects.standing().unused().filter(conflict__dispute__task=landing.task).update(
+        used_at=timezone.now()
+    )
+    try:
+        mirror.push(landing.sha)
+    except Unreachable as error:
+        _doubt(landing, mirror, error)
+        return
+    head = mirror.fetch_target()
+    heads.note(landing.project, mirror, head)
+    if mirror.is_ancestor(landing.sha, head):
+        _landed(landing)
+    else:
+        _release(landing, status=Landing.Status.QUEUED, attempts=landing.attempts + 1)
+
+
+def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
+    """The push said no, or nothing. The remote's branch says what is true."""
+    head = mirror.fetch_target()
+    if mirror.is_ancestor(landing.sha, head):
+        _landed(landing)
+        return
+    attempts = landing.attempts + 1
+    moved = head != landing.seen_head
+    if attempts >= settings.LANDING_ATTEMPTS_MAX and not moved:
+        _stick(landing, str(error))
+        return
+    wait = 0.0 if moved else settings.DURATIONS["landing_retry"] * 2**attempts
+    _release(
+        landing, wait, status=Landing.Status.QUEUED, attempts=attempts, problem=str(error)[:500],
+    )  # fmt: skip
+
+
+def _task_of(landing: Landing) -> Task:
+    """The landing's task, locked: it comes before its landing."""
+    return locked(Task.objects).select_related("project", "section").get(pk=landing.task_id)
+
+
+@repeated
+def _landed(landing: Landing) -> None:
+    """Proven to be on the target branch."""
+    with transaction.atomic():
+        task = _task_of(landing)
+        if not _write(landing, status=Landing.Status.LANDED, problem="", claimed_until=None):
+            return
+        if task.accepted_id == landing.submission_id and task.status in {Status.COMPLETED, Status.DISPUTED}:
+            task.landed(landing.sha)
+        else:
+            record(
+                landing.project, "landed_late", task=task, data={"sha": landing.sha},
+                note="It was pushed before the task moved on; the next round builds on it.",
+            )  # fmt: skip
+
+
+@repeated
+def _clash(landing: Landing, note: str) -> None:
+    with transaction.atomic():
+        task = _task_of(landing)
+        if not _write(landing, status=Landing.Status.CONFLICT, problem=note[:500], claimed_until=None):
+            return
+        failed = task.landings.filter(status=Landing.Status.CONFLICT)
+        if task.counts_since:
+            failed = failed.filter(at__gt=task.counts_since)
+        clashes = failed.count()
+        try:
+            if task.status == Status.DISPUTED:
+                Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
+                record(task.project, "clash", task=task, note=note)
+            elif clashes > 2:
+                opening.park(
+                    task,
+                    Conflict.Origin.LANDING,
+                    f"Landing failed {clashes} times: {task.title}",
+                    detail=note,
+                )
+            else:
+                task.clash(note=note)
+        except (StaleTask, IllegalMove):
+            log.info("Landing %s clashed, but %s has moved on.", landing.pk, task.ref)
+
+
+@repeated
+def _stick(landing: Landing, problem: str) -> None:
+    """Trying again changes nothing; a human is asked."""
+    with transaction.atomic():
+        task = _task_of(landing)
+        if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):
+            return
+        if task.status == Status.DISPUTED:
+            Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
+            opening.ask_for_hands(
+                task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem
+            )
+            return
+        try:
+            opening.park(
+                task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem
+            )
+        except (StaleTask, IllegalMove):
+            log.info("Landing %s is stuck, but %s has moved on.", landing.pk, task.ref)

@@ -1,0 +1,201 @@
+"""Reading what a run left: its log into rows, a verification's result, its outcome."""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+
+from agents import judging, outputs
+from agents.crew import pauses, refusals
+from agents.hosts import paths, processes, provider_trouble, submissions
+from agents.hosts.masking import clean
+from agents.loop import run_ends
+from agents.models import Run
+from agents.money import metering
+from agents.providers.reports import Report
+from agents.verification import verifying
+from tasks.models import Submission
+
+CHUNK = 64 * 1024
+LOG_MAX = 1024 * 1024  # bytes of a run's log that are kept from its beginning on; of more only the tail
+TAIL = 64 * 1024
+# What the end of a piece may be the beginning of: a token, a character of several bytes; always found.
+UNFINISHED = re.compile(rb"(?:stx_[A-Za-z0-9_-]{0,200}|stx|st|s|[\xc0-\xff][\x80-\xbf]{0,2})?\Z")
+REASONS = {
+    "silent": Run.Outcome.SILENT,
+    "wall": Run.Outcome.WALL,
+    "timeout": Run.Outcome.WALL,
+    "bytes": Run.Outcome.BYTES,
+    "stopped": Run.Outcome.STOPPED,
+    metering.STOP: Run.Outcome.COST,
+    metering.GIVEN_UP: Run.Outcome.PROVIDER,
+    "orphan": Run.Outcome.LOST,
+    "refused": Run.Outcome.REFUSED,
+}
+# Outcomes that say less than the refusals of the run do.
+UNSAID = {Run.Outcome.NOTHING, Run.Outcome.CRASH}
+
+
+def copy_output(run: Run) -> bool:
+    """Append what is new in the run's log to its rows; whether anything was.
+
+    Up to LOG_MAX bytes. What it prints beyond them shows that it is alive, and is not read before its end.
+    """
+    folder = paths.run_folder(run.pk)
+    copied = _copied(folder)
+    try:
+        with processes.open_regular(folder / "output.log") as file:
+            log = os.fstat(file.fileno())
+            file.seek(copied)
+            raw = file.read(max(min(CHUNK, LOG_MAX - copied), 0))
+    except OSError:
+        return False
+    if log.st_size:
+        _note_life(run, log.st_mtime)
+    if raw := _whole(raw):
+        outputs.add(run, clean(raw))
+        _set_copied(folder, copied + len(raw))
+    return bool(raw)
+
+
+def _note_life(run: Run, seconds: float) -> None:
+    """The log was written to at that time; a clock that was set back makes nobody silent."""
+    at = min(datetime.fromtimestamp(seconds, tz=UTC), timezone.now())
+    earlier = Q(last_output_at__isnull=True) | Q(last_output_at__lt=at)
+    if run.last_output_at is None or run.last_output_at < at:
+        Run.objects.filter(earlier, pk=run.pk).update(last_output_at=at)
+
+
+def _whole(raw: bytes) -> bytes:
+    """Its whole lines; of a line without end what may be shown already, without a torn character or token."""
+    end = raw.rfind(b"\n") + 1
+    return raw[:end] if end else raw[: UNFINISHED.search(raw).start()]  # type: ignore[union-attr]
+
+
+def _copied(folder: Path) -> int:
+    """How many bytes of the log are in the rows."""
+    try:
+        return max(int(processes.read_small(folder / "copied")), 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def _set_copied(folder: Path, copied: int) -> None:
+    processes.write_whole(folder / "copied", str(copied).encode())
+
+
+def copy_rest(run: Run) -> None:
+    """The end of the log: everything that fits, else its tail after a line that says how much is missing."""
+    while copy_output(run):
+        pass
+    folder = paths.run_folder(run.pk)
+    copied = _copied(folder)
+    with contextlib.suppress(OSError), processes.open_regular(folder / "output.log") as file:
+        size = os.fstat(file.fileno()).st_size
+        begin = max(copied, size - TAIL)
+        file.seek(begin)
+        if raw := file.read(TAIL):
+            said = f"\n[{begin - copied} bytes left out]\n" if begin > copied else ""
+            outputs.add(run, said + clean(raw))
+            _set_copied(folder, begin + len(raw))
+
+
+def tail_of(run: Run) -> bytes:
+    """The last bytes of the log."""
+    path = paths.run_folder(run.pk) / "output.log"
+    try:
+        with processes.open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+            return file.read(TAIL)
+    except OSError:
+        return b""
+
+
+def last_words(run: Run, report: Report) -> str:
+    """What the agent said last, as its command reports it; of one that reports nothing the end of its log."""
+    if report.text:
+        return report.text
+    tail = tail_of(run)
+    return clean(tail) if len(tail) < TAIL else f"[the beginning is left out]\n{clean(tail)}"
+
+
+def finish(run: Run, left: dict[str, Any]) -> None:
+    """The run's process has ended; its rows say what it achieved."""
+    run.refresh_from_db()
+    copy_rest(run)
+    keep_first(run)
+    report = metering.finish(run)
+    reason = str(left.get("reason", ""))
+    steps = left.get("steps", [])
+    last = steps[-1] if steps else {"name": "", "code": 0}
+    if run.role == Run.Role.VERIFIER:
+        verifying.finish(run, left)
+    elif run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
+        saved = (
+            "" if run.submission_id else submissions.salvage(run)
+        )  # of a coder that escalated or is blocked
+        run_ends.end(run, Run.Outcome.HANDED_IN, exit_code=last.get("code"), salvage_sha=saved)
+        pauses.after(run)
+    else:
+        _finish_without_hand_in(run, last, reason, report)
+    remove_folder(run)
+
+
+def keep_first(run: Run) -> None:
+    """What a run handed in must be out of its clone before the clone goes."""
+    submission = run.submission
+    if submission is not None and submission.state == Submission.State.RECEIVED:
+        submissions.keep(submission, run)
+
+
+def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report: Report) -> None:
+    code = last.get("code")
+    outcome = REASONS.get(reason) or (Run.Outcome.NOTHING if code == 0 else Run.Outcome.CRASH)
+    text = ""
+    if outcome == Run.Outcome.CRASH:
+        lines = clean(tail_of(run)).strip().splitlines()
+        text = f"{last.get('name', 'agent')} ended with {code}: {lines[-1][:300] if lines else 'no output'}"
+    elif outcome == Run.Outcome.COST:
+        text = run.reason
+    elif reason:
+        text = f"Ended by the host: {reason}."
+    trouble = provider_trouble.trouble_of(run.agent, report, last, reason, clean(tail_of(run)))
+    if trouble:
+        text = trouble.sentence
+        outcome = Run.Outcome.PROVIDER if trouble.is_of_provider else outcome
+        provider_trouble.pause_for(run, trouble.error, report)
+    is_well = outcome == Run.Outcome.NOTHING and not trouble
+    if is_well and judging.read_final_text(run, last_words(run, report)):
+        outcome, text = Run.Outcome.HANDED_IN, "Its last message was read as its answer."
+    if run.refusals:
+        outcome = Run.Outcome.NOT_TAKEN if outcome in UNSAID else outcome
+        text = f"{refusals.said(run)} {text}".strip()
+    run_ends.end(
+        run, outcome, reason=text, exit_code=code, salvage_sha=submissions.salvage(run),
+        error_class=trouble.error if trouble else "",
+    )  # fmt: skip
+
+
+def remove_folder(run: Run) -> None:
+    """The clone goes; the log and the exit stay for whoever looks on the host."""
+    folder = paths.run_folder(run.pk)
+    for name in ("clone", "home", "tmp", "env", "bin", "context.json", "job.json", "lease"):
+        _remove(folder / name)
+
+
+def _remove(path: Path) -> None:
+    """Remove what lies there, whatever an agent made of it. What cannot be removed stays."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+        except RecursionError:  # folders in folders without end
+            subprocess.run(["rm", "-rf", "--", str(path)], check=False, timeout=600)

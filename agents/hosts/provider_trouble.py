@@ -1,0 +1,61 @@
+"""Why a run without a hand-in ended: the shim's word, the exit code and what its command reported, as one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from agents.crew import pauses
+from agents.loop import run_ends
+from agents.models import Agent, Run
+from agents.money import metering
+from agents.providers.base import ProviderError
+from agents.providers.registry import provider_for
+from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Report
+
+# Ends that the provider may be to blame for; who was stopped or wrote too much has another reason.
+BLAMED = frozenset({"", "silent", "wall", "timeout", metering.GIVEN_UP})
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What a run's command said went wrong."""
+
+    error: ErrorClass
+    sentence: str
+
+    @property
+    def is_of_provider(self) -> bool:
+        """No failure of the task (LAD-4)."""
+        return self.error in PROVIDER_TROUBLE
+
+
+def trouble_of(
+    agent: Agent | None, report: Report, last: dict[str, Any], reason: str, tail: str = ""
+) -> Trouble | None:
+    """What went wrong by the command's own account; None where it says nothing or had another reason."""
+    if agent is None or last.get("name") != "agent" or reason not in BLAMED:
+        return None
+    try:
+        error = provider_for(agent).classify(report, last.get("code"), tail)
+    except ProviderError:
+        return None
+    return Trouble(error, sentence(error, report.message)) if error else None
+
+
+def sentence(error: ErrorClass, message: str) -> str:
+    """What happened, in the command's words, and what to do."""
+    effect = pauses.EFFECTS[error]
+    said = " ".join(message.split())[:300]
+    said += "" if said.endswith((".", "!", "?")) else "."
+    return f"{effect.says}: {said} {effect.advice}" if message else f"{effect.says}. {effect.advice}"
+
+
+def pause_for(run: Run, error: ErrorClass, report: Report) -> None:
+    """Let the run's account rest, if this is trouble of an account."""
+    if run.agent is not None and error in PROVIDER_TROUBLE:
+        pauses.pause(run.agent.account, error, report.message, until=report.retry_at, began=run.started_at)
+
+
+def not_signed_in(run: Run, error: ProviderError) -> None:
+    """It could not even start: its sign-in is not there."""
+    pause_for(run, ErrorClass.SIGN_IN, Report(message=str(error)))
+    run_ends.end(run, Run.Outcome.PROVIDER, reason=str(error), error_class=ErrorClass.SIGN_IN)

@@ -1,0 +1,516 @@
+"""What one agent host does with the rows: take runs, hold them, read their ends, keep and land commits.
+
+One process per host does it at a time, by a lock on a file: the resident loop of `run_orchestrator`, or,
+where none runs, a tick of the cluster. Everything is read anew from rows and run folders, so whoever takes
+over after a crash adopts what still lives.
+"""
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import re
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from agents import judging
+from agents.cli import VERSION
+from agents.hosts import (
+    api_server,
+    landing,
+    outcomes,
+    paths,
+    processes,
+    provider_trouble,
+    starting,
+    submissions,
+)
+from agents.hosts.git import GitError, Interrupted, Unreachable, allow_calls, end_calls
+from agents.loop import run_ends
+from agents.models import Host as HostRow
+from agents.models import Run
+from agents.money import metering
+from agents.providers.base import NotSignedIn, ProviderError
+from agents.pull import preparing
+from agents.verification import trying
+from agents.verification.unreachable import trouble
+from disputes.completion import stuck
+from tasks.models import Landing, Project, Review, StaleTask, Submission
+from tasks.repository_urls import redact
+
+log = logging.getLogger(__name__)
+
+SLOW_THREADS = 4
+LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
+STOP_PATIENCE = 2.0  # seconds that git's calls to remotes have when the host stops
+FAILED_TURNS_MAX = 6  # then a run that cannot be read or ended is lost
+# The host's own trouble, and no run's: it is tried again for as long as it lasts.
+NOT_THE_RUNS = (Unreachable, OperationalError, InterfaceError)
+NOT_THE_RUNS_EITHER = {
+    errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EROFS,
+}  # fmt: skip
+RUN_FOLDER = re.compile(r"[1-9][0-9]{0,17}")
+PULLED_AT_ONCE = 4  # runs of agents elsewhere that are made ready in one turn of the loop
+
+
+class HostBusy(Exception):
+    """Another process of this host holds its runs."""
+
+
+def host_name() -> str:
+    return settings.HOST_NAME or socket.gethostname()
+
+
+class Reconciler:
+    """Holds this host's runs for as long as it is open. Raises HostBusy where somebody else does."""
+
+    def __init__(self, *, threads: bool = False) -> None:
+        self._pool = ThreadPoolExecutor(SLOW_THREADS, thread_name_prefix="slow") if threads else None
+        self._slow: dict[str, Future[None]] = {}
+        self._stack = contextlib.ExitStack()
+        self._taken = False
+        self._beaten = 0.0
+        self._copied: dict[int, float] = {}
+        self._closing: dict[int, float] = {}
+        self._failed: dict[str, tuple[int, float]] = {}
+        self._over = threading.Event()
+
+    def __enter__(self) -> "Reconciler":
+        if not self._taken:
+            self.take()
+        return self
+
+    def take(self) -> None:
+        """Become the one that holds this host's runs. Raises HostBusy."""
+        lock = os.open(paths.host_lock(), os.O_RDWR | os.O_CREAT, 0o600)
+        self._stack.callback(os.close, lock)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._stack.close()
+            raise HostBusy(f"Another process on {host_name()} holds its runs.") from None
+        self._bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._stack.callback(self._bell.close)
+        path = paths.bell_socket()
+        path.unlink(missing_ok=True)
+        self._bell.bind(str(path))
+        os.chmod(path, 0o600)
+        self._stack.callback(lambda: path.unlink(missing_ok=True))
+        self.row = self._register()
+        landing.release_claims(host_name())
+        self._taken = True
+        if self._pool:
+            self._beat()
+            self._beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
+            self._beating.start()
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            wait([future for future in self._slow.values() if not future.cancelled()], STOP_PATIENCE)
+            end_calls()
+            self._pool.shutdown(wait=True)
+            allow_calls()
+            self._over.set()
+            self._beating.join()
+        self._stack.close()
+
+    def _register(self) -> HostRow:
+        row, _ = HostRow.objects.update_or_create(
+            name=host_name(),
+            defaults={"boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now()},
+            create_defaults={
+                "boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now(),
+                "slots": settings.HOST_SLOTS, "tier": 1,
+            },
+        )  # fmt: skip
+        return row
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Until the bell rings, at most one turn of the loop. Whether it rang."""
+        self._bell.settimeout(settings.DURATIONS["loop"] if seconds is None else seconds)
+        try:
+            self._bell.recv(64)
+            self._bell.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    self._bell.recv(64)
+        except TimeoutError:
+            return False
+        return True
+
+    def held(self) -> list[Run]:
+        """The runs that this host holds."""
+        return list(
+            Run.objects.on_host()
+            .filter(host=self.row)
+            .select_related("task__project", "task__section", "project", "agent", "host")
+        )
+
+    def has_live_runs(self) -> bool:
+        return Run.objects.live().exists() or bool(self._slow) or bool(landing.due()) or trying.is_under_way()
+
+    def step(self) -> bool:
+        """One pass over everything. Whether anything is under way on this host."""
+        self._look_around()
+        self._forget_done()
+        self._keep_submissions()
+        held = self.held()
+        metering.forget({run.pk for run in held})
+        for run in held:
+            self._guarded(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
+        self._fill_excerpts()
+        trying.advance(self.row, self._do)
+        self._claim(len([run for run in held if run.status in Run.HELD]))
+        for one in landing.due():
+            self._do(f"landing-{one.pk}", lambda one=one: landing.advance(one, host_name()))
+        self._forget_done()
+        return bool(held) or self.has_live_runs()
+
+    # --- Leases -----------------------------------------------------------------------------------------
+
+    def _look_around(self) -> None:
+        """Once a beat: prolong leases, where no thread of our own does, and look for what is not ours."""
+        now = processes.boottime()
+        if now - self._beaten < settings.DURATIONS["beat"]:
+            return
+        self._beaten = now
+        if self._pool is None:
+            self._beat()
+        self.row.refresh_from_db()
+        self._end_strangers(set(Run.objects.on_host().filter(host=self.row).values_list("pk", flat=True)))
+
+    def _keep_beating(self) -> None:
+        """Leases are prolonged however long a turn of the loop takes."""
+        while not self._over.wait(settings.DURATIONS["beat"]):
+            _logged("A beat", self._beat)
+            close_old_connections()
+        connections.close_all()
+
+    def _beat(self) -> None:
+        """Prolong the leases of this host's runs, and tell each shim that somebody still looks."""
+        lease = timedelta(seconds=settings.DURATIONS["lease"])
+        HostRow.objects.filter(pk=self.row.pk).update(seen_at=Now())
+        mine = Run.objects.on_host().filter(host=self.row)
+        mine.update(lease_until=Now() + lease)
+        alive = list(mine.values_list("pk", flat=True))
+        for pk in alive:
+            with contextlib.suppress(OSError):  # who spoils the lease in its folder is ended by its shim
+                starting.renew_lease_file(pk)
+        trying.beat(self.row)
+        if alive:
+            api_server.touch()
+
+    def _end_strangers(self, mine: set[int]) -> None:
+        """Folders of runs that are no longer ours: their shim is told to stop, then they go."""
+        root = Path(settings.HOME) / "runs"
+        for folder in root.iterdir() if root.exists() else []:
+            if RUN_FOLDER.fullmatch(folder.name) and int(folder.name) not in mine:
+                _logged(f"Looking into {folder}", lambda folder=folder: self._end_stranger(folder))
+
+    def _end_stranger(self, folder: Path) -> None:
+        if f"run-{folder.name}" in self._slow or not (folder / "job.json").exists():
+            return
+        shim = processes.read_identity(folder / "pid")
+        if shim and processes.is_alive(shim):
+            _stop(folder)
+        elif not self._still_needed(int(folder.name)):
+            outcomes.remove_folder(Run(pk=int(folder.name)))
+
+    def _still_needed(self, run_pk: int) -> bool:
+        """Live somewhere, or it handed in what nobody has fetched yet."""
+        return (
+            Run.objects.filter(pk=run_pk)
+            .filter(~Q(status=Run.Status.ENDED) | Q(submission__state=Submission.State.RECEIVED))
+            .exists()
+        )
+
+    # --- Runs that are held -----------------------------------------------------------------------------
+
+    def _reconcile(self, run: Run) -> None:
+        key = f"run-{run.pk}"
+        if key in self._slow:
+            return
+        folder = paths.run_folder(run.pk)
+        shim = processes.read_identity(folder / "pid")
+        left = starting.read_exit(run.pk)
+        if left is not None and shim and processes.is_gone_within(shim, LAST_ACT):
+            left = starting.read_exit(run.pk)  # the shim's own last word, where another was forged before
+        elif shim:
+            left = None
+        if left is not None:
+            if run.status == Run.Status.STARTING:
+                Run.objects.filter(pk=run.pk, fence=run.fence).update(status=Run.Status.RUNNING)
+            self._end(run, lambda: outcomes.finish(run, left))
+            return
+        if shim and processes.is_alive(shim):
+            if run.status == Run.Status.STARTING:
+                Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
+                    status=Run.Status.RUNNING, started_at=timezone.now()
+                )
+            self._keep_going(run, shim)
+            self._look_after(run, folder)
+        elif shim:
+            self._end(run, lambda: self._bury(run, "Its shim was killed."))
+        elif self._never_started(run):
+            self._end(run, lambda: self._bury(run, "It never started, or its folder is damaged."))
+
+    def _end(self, run: Run, work: Callable[[], None]) -> None:
+        """Read what is left and end the run. That may take a while; its token is over at once."""
+        run_ends.end_token(run)
+        self._do(f"run-{run.pk}", lambda: self._guarded(f"end-{run.pk}", run, work, self._lose))
+
+    def _never_started(self, run: Run) -> bool:
+        since = run.started_at or run.queued_at
+        return (timezone.now() - since).total_seconds() > settings.DURATIONS["starting"]
+
+    def _keep_going(self, run: Run, shim: processes.Identity) -> None:
+        """An agent of the same user may stop its shim, which then ends nothing: it is woken or killed."""
+        if not processes.is_stopped(shim):
+            return
+        longest = settings.DURATIONS["wall"] + settings.DURATIONS["orphan"]
+        age = (timezone.now() - (run.started_at or run.queued_at)).total_seconds()
+        processes.signal_all([shim], signal.SIGKILL if age > longest else signal.SIGCONT)
+
+    def _look_after(self, run: Run, folder: Path) -> None:
+        """A live run: stop it when its time is over, copy its log now and then."""
+        closing = run.status == Run.Status.CLOSING
+        overtaken = not closing and judging.is_overtaken(run)
+        if run.stop_requested or overtaken or (closing and self._closing_is_over(run, folder)):
+            _stop(folder)
+        metering.look(run)
+        self._renew_address(folder)
+        now = processes.boottime()
+        if now - self._copied.get(run.pk, 0) >= settings.DURATIONS["output_copy"]:
+            self._copied[run.pk] = now
+            outcomes.copy_output(run)
+
+    def _closing_is_over(self, run: Run, folder: Path) -> bool:
+        """The hand-in was some seconds ago, by what this process saw or a file that an earlier one left."""
+        now, longest = processes.boottime(), settings.DURATIONS["closing"]
+        mark = folder / "closing"
+        if now - self._closing.setdefault(run.pk, now) > longest:
+            return True
+        try:
+            return not 0 <= now - processes.read_number(mark) <= longest
+        except FileNotFoundError:
+            processes.write_whole(mark, f"{now:.3f}".encode())
+            return False
+        except (OSError, ValueError):  # only its agent can have spoiled that
+            return True
+
+    def _renew_address(self, folder: Path) -> None:
+        """The web server may come back elsewhere after a crash; the agent reads its address at each call."""
+        context = folder / "context.json"
+        with contextlib.suppress(OSError, ValueError, api_server.NoDoor):
+            data = processes.read_json(context)
+            url = api_server.address()
+            if isinstance(data, dict) and data.get("url") != url:
+                processes.write_json(context, data | {"url": url})
+
+    def _bury(self, run: Run, why: str) -> None:
+        """The shim died without a word: nothing of the run may live on, then it is lost or was handed in."""
+        folder = paths.run_folder(run.pk)
+        left = processes.working_in(folder)
+        if not processes.end_all(left, settings.DURATIONS["grace"]) or processes.working_in(folder):
+            return  # the next pass ends what was started meanwhile
+        run.refresh_from_db()
+        outcomes.copy_rest(run)
+        outcomes.keep_first(run)
+        metering.finish(run)
+        if run.status == Run.Status.CLOSING:
+            run_ends.end(run, Run.Outcome.HANDED_IN, reason="Its shim was killed after the hand-in.")
+        else:
+            saved = submissions.salvage(run)
+            run_ends.end(run, Run.Outcome.LOST, reason=why, salvage_sha=saved)
+        outcomes.remove_folder(run)
+
+    # --- Work that is taken -----------------------------------------------------------------------------
+
+    def _claim(self, busy: int) -> None:
+        if self.row.is_draining:
+            return
+        queued = Run.objects.filter(status=Run.Status.QUEUED, project__status=Project.Status.ACTIVE)
+        queued = queued.order_by("pk").select_related("task__project", "task__section", "project", "agent")
+        own = queued.filter(is_pulled=False)[: max(self.row.slots - busy, 0)]
+        for run in [*queued.filter(is_pulled=True)[:PULLED_AT_ONCE], *own]:
+            lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
+            won = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence).update(
+                status=Run.Status.STARTING, host=self.row, fence=F("fence") + 1, lease_until=lease,
+                started_at=timezone.now(), tier=self.row.tier,
+            )  # fmt: skip
+            if won:
+                run.refresh_from_db()
+                self._do(f"run-{run.pk}", lambda run=run: self._start(run))
+
+    def _start(self, run: Run) -> None:
+        """Start it, or end it with a sentence that says what to change."""
+        try:
+            if run.is_pulled:
+                preparing.prepare(run)
+            else:
+                starting.start(run)
+        except Interrupted:
+            run_ends.end(run, Run.Outcome.STOPPED, reason="This host stopped before it began.")
+            outcomes.remove_folder(run)
+        except Unreachable as error:
+            run_ends.end(run, Run.Outcome.STOPPED, reason=f"The repository cannot be reached. {error}")
+            trouble(run.project, f"{redact(run.project.repo_url)} cannot be reached: {error}")
+            outcomes.remove_folder(run)
+        except NotSignedIn as error:
+            provider_trouble.not_signed_in(run, error)
+            outcomes.remove_folder(run)
+        except (GitError, ProviderError, starting.CannotStart, api_server.NoDoor) as error:
+            run_ends.end(run, Run.Outcome.REFUSED, reason=str(error))
+            outcomes.remove_folder(run)
+        except starting.BaseNotFit as error:
+            run_ends.end(run, Run.Outcome.STOPPED, reason=str(error))
+            outcomes.remove_folder(run)
+        except StaleTask:
+            run_ends.end(run, Run.Outcome.STOPPED, reason="The task moved on before it started.")
+            outcomes.remove_folder(run)
+        else:
+            if run.project.trouble:
+                Project.objects.filter(pk=run.project_id).update(
+                    trouble="", trouble_until=None, trouble_count=0
+                )
+
+    def _keep_submissions(self) -> None:
+        """Fetch what coders on this host handed in, before their clones go."""
+        whose = Q(run__host=self.row) | Q(run__is_pulled=True)
+        received = Submission.objects.filter(whose, state=Submission.State.RECEIVED)
+        for submission in received.select_related("task__project", "task__section", "run__task__project"):
+            self._do(f"run-{submission.run.pk}", lambda s=submission: self._keep(s))
+
+    def _keep(self, submission: Submission) -> None:
+        def give_up(run: Run, why: str) -> None:
+            submissions.send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {why}")
+
+        run = submission.run
+        self._guarded(f"keep-{run.pk}", run, lambda: submissions.keep(submission, run), give_up)
+
+    def _fill_excerpts(self) -> None:
+        """The code at each new finding's place, for pages."""
+        whose = Q(run__host=self.row) | Q(run__is_pulled=True)
+        fresh = Review.objects.filter(whose, findings__excerpt_start__isnull=True)
+        recent = timezone.now() - timedelta(minutes=10)
+        for review in fresh.exclude(findings__path="").filter(at__gt=recent).distinct():
+            self._do(f"excerpts-{review.pk}", lambda review=review: self._fill_excerpts_of(review))
+
+    def _fill_excerpts_of(self, review: Review) -> None:
+        findings = list(review.findings.filter(excerpt_start__isnull=True))
+        with contextlib.suppress(GitError):
+            mirror = paths.mirror(review.submission.task.project)
+            submissions.add_excerpts(findings, mirror, review.submission.sha)
+            stuck.look_again(review)
+
+    # --- Slow things ------------------------------------------------------------------------------------
+
+    def _do(self, key: str, work: Callable[[], None]) -> None:
+        """Git over a network takes its time: in a thread where we have some, else at once."""
+        if key in self._slow:
+            return
+        if self._pool is None:
+            _logged(key, work)
+            return
+        self._slow[key] = future = self._pool.submit(self._in_thread, key, work)
+        future.add_done_callback(lambda _: ring_self())
+
+    def _in_thread(self, key: str, work: Callable[[], None]) -> None:
+        try:
+            _logged(key, work)
+        finally:
+            close_old_connections()
+
+    def _forget_done(self) -> None:
+        self._slow = {key: future for key, future in self._slow.items() if not future.done()}
+
+    def _guarded(
+        self, key: str, run: Run, work: Callable[[], Any], give_up: Callable[[Run, str], None]
+    ) -> None:
+        """One poisoned run must not stop the loop: it rests, and the log says why.
+
+        It is tried again, later each time, and in the end given up, so that its seat is free.
+        """
+        failed, not_before = self._failed.get(key, (0, 0.0))
+        if processes.boottime() < not_before:
+            return
+        try:
+            work()
+        except Exception as error:
+            log.exception("Run %s could not be read; it is tried again.", run.pk)
+            if not _is_of_host(error):
+                failed += 1
+            if failed >= FAILED_TURNS_MAX or (failed and self._is_overdue(run)):
+                why = outcomes.clean(f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
+                _logged(f"Giving up run {run.pk}", lambda: give_up(run, why))
+                self._failed.pop(key, None)
+                return
+            later = settings.DURATIONS["loop"] * 2**failed
+            self._failed[key] = failed, processes.boottime() + later
+            run_ends.rest(run.task, settings.DURATIONS["backoff_first"])
+        else:
+            self._failed.pop(key, None)
+
+    def _lose(self, run: Run, why: str) -> None:
+        """What is left of the run cannot be read, time and again."""
+        log.error("Run %s is given up: %s", run.pk, why)
+        run_ends.end(run, Run.Outcome.LOST, reason=f"What it left could not be read. {why}")
+        if not self._still_needed(run.pk):
+            outcomes.remove_folder(run)
+
+    def _is_overdue(self, run: Run) -> bool:
+        """Longer under way than any run may be: whoever counts its failures may have begun anew each time."""
+        since = run.started_at or run.queued_at
+        longest = 2 * (settings.DURATIONS["wall"] + settings.DURATIONS["orphan"])
+        return (timezone.now() - since).total_seconds() > longest
+
+
+def _is_of_host(error: Exception) -> bool:
+    return isinstance(error, NOT_THE_RUNS) or getattr(error, "errno", None) in NOT_THE_RUNS_EITHER
+
+
+def _stop(folder: Path) -> None:
+    """Tell the shim of this folder to end its run; a word that says why stays."""
+    if not os.path.lexists(folder / "stop"):
+        processes.write_whole(folder / "stop", b"")
+
+
+def _logged(key: str, work: Callable[[], None]) -> None:
+    try:
+        work()
+    except Exception:
+        log.exception("%s failed; the next pass tries again.", key)
+
+
+def ring_self() -> None:
+    """Wake the loop of this host."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
+        bell.setblocking(False)
+        bell.sendto(b"x", str(paths.bell_socket()))
+
+
+def idle(within: float) -> bool:
+    """Nothing is live, startable, queued or to land within so many seconds."""
+    from agents.loop import orchestrator
+    from tasks.models import Task
+
+    soon = timezone.now() + timedelta(seconds=within)
+    if Run.objects.live().exists() or Landing.objects.filter(status__in=Landing.LIVE).exists():
+        return False
+    if Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exists():
+        return False
+    return not (orchestrator.waiting_tasks(soon) or judging.has_work() or trying.is_under_way(soon))

@@ -1,0 +1,273 @@
+"""Starting a run on this host: clone, prompt, token, shim."""
+
+import os
+import shutil
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from agents import judging
+from agents.hosts import agent_command, api_server, landing, paths, processes, submodules
+from agents.hosts.git import Mirror
+from agents.hosts.submissions import bring_here
+from agents.models import Prompt, Run, new_token, token_hash
+from agents.prompts import compose
+from agents.verification import commands, heads
+from disputes import rulings
+from tasks.locking import locked
+from tasks.models import StaleTask, Submission, Task
+
+SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
+SHIM = Path(__file__).with_name("shim.py")
+
+
+class BaseNotFit(Exception):
+    """The target branch moved on to a commit that nobody has tried yet; the text says so."""
+
+
+class CannotStart(Exception):
+    """The run cannot be started as things are configured; the text says what to change."""
+
+
+def base_of(run: Run, mirror: Mirror) -> str:
+    """Where a coder's clone starts: the last submission, else saved work, else the head of the target."""
+    head = mirror.fetch_target()
+    if run.role != Run.Role.CODER:
+        return run.sha
+    task = run.task
+    standing = task.submissions.standing().exclude(state="lost").exclude(kind="document")
+    last: Submission | None = standing.order_by("-round", "-attempt").first()
+    coders = Run.objects.filter(task=task, role=Run.Role.CODER, stage__in={"", run.stage})
+    if back := task.rollbacks.order_by("-pk").first():  # what was saved before it belongs to its rounds
+        coders = coders.filter(queued_at__gt=back.at)
+    saved = coders.exclude(salvage_sha="").order_by("-pk").first()
+    if (
+        saved
+        and (last is None or (saved.ended_at and saved.ended_at > last.at))
+        and mirror.has(saved.salvage_sha)
+    ):
+        return saved.salvage_sha
+    if last is None or task.landed_sha or _has_landed(last, mirror, head):
+        return head
+    if task.landings.filter(status="conflict", submission=last).exists():
+        return head
+    bring_here(last, mirror)
+    return last.sha
+
+
+def _has_landed(submission: Submission, mirror: Mirror, head: str) -> bool:
+    return mirror.has(submission.sha) and mirror.is_ancestor(submission.sha, head)
+
+
+def fetch_base(run: Run, mirror: Mirror) -> str:
+    """The commit that the run begins at, in this host's mirror. Raises Unreachable and GitError."""
+    if run.role == Run.Role.CODER:
+        return base_of(run, mirror)
+    head = mirror.fetch_target()
+    if not run.sha:  # an opinion on a task of which nothing was handed in yet
+        return head
+    if not mirror.has(run.sha):
+        for submission in run.task.submissions.filter(sha=run.sha):
+            bring_here(submission, mirror)
+    if not mirror.has(run.sha):
+        landing.bring_rebased(run, mirror)
+    return run.sha
+
+
+def check_base(run: Run, mirror: Mirror, base: str) -> None:
+    """A coder begins on the head of the target branch only where that is fit. Raises BaseNotFit."""
+    head = mirror.resolve(mirror.target_ref)
+    fit = heads.note(run.project, mirror, head)
+    if run.role == Run.Role.CODER and base == head and not fit and run.task.origin != Task.Origin.SETUP:
+        raise BaseNotFit(f"{mirror.branch} is at {head[:12]} now, which is tried first.")
+
+
+def check_out_submodules(mirror: Mirror, folder: Path, sha: str) -> None:
+    """Put them into the folder's clone. A project may do without: what is missing begins the log."""
+    missing = submodules.check_out(mirror, folder / "clone", sha, closed=Path(settings.HOME))
+    if missing:
+        processes.write_whole(folder / "output.log", "".join(f"{each}\n" for each in missing).encode())
+
+
+def prepare(run: Run) -> None:
+    """Make the run's folder: clone, commands, and what the agent is told.
+
+    Raises Unreachable for the remote, GitError, BaseNotFit, ProviderError and CannotStart.
+    """
+    folder = paths.run_folder(run.pk)
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, mode=0o700)
+    mirror = paths.mirror(run.project)
+    base = fetch_base(run, mirror)
+    check_base(run, mirror, base)
+    branch = f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else ""
+    mirror.checkout(folder / "clone", base, branch)
+    check_out_submodules(mirror, folder, base)
+    known = commands.commands_of(run.project, mirror, base, run.task)
+    environment = commands.own_environment(run.project, folder, run.role)
+    Run.objects.filter(pk=run.pk).update(base_sha=base)
+    run.base_sha = base
+    if run.role == Run.Role.VERIFIER:
+        steps = commands.verification_steps(known, folder, environment, commands.Limits.of(run.project))
+        write_job(folder, str(run.pk), steps, steps_decide=True)
+        return
+    _identify(folder / "clone", run)
+    steps = _agent_steps(run, mirror, folder, known, environment)
+    write_job(folder, str(run.pk), steps)
+
+
+def _identify(clone: Path, run: Run) -> None:
+    """Commits carry the agent's name."""
+    config = clone / ".git" / "config"
+    name = run.agent.name if run.agent else "agent"
+    config.write_text(config.read_text() + f"[user]\n\tname = {name}\n\temail = {name}@steroids.invalid\n")
+
+
+def _agent_steps(
+    run: Run, mirror: Mirror, folder: Path, known: Any, environment: dict[str, str]
+) -> list[dict[str, Any]]:
+    if run.agent is None:
+        raise CannotStart("The agent of this run was deleted.")
+    step = agent_command.agent_step(
+        run.agent, run.model or run.agent.model, folder, environment,
+        STEROIDS_CONTEXT=str(folder / "context.json"), STEROIDS_RUN=str(run.pk),
+        STEROIDS_RETRY_SECONDS=f"{settings.DURATIONS['lease']:.0f}",
+    )  # fmt: skip
+    _tell(run, mirror, folder, known)
+    is_coder = run.role == Run.Role.CODER
+    before = commands.environment_steps(known, folder, environment) if is_coder else []
+    return [*before, step]
+
+
+def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
+    """Render the prompt, mark the rulings in it as used and change the run, in one transaction.
+
+    From this commit on a ruling can't be undone, because an agent will read it. The prompt's text.
+    """
+    material = compose.gather(run, mirror, known)
+    with transaction.atomic():
+        locked(Task.objects).get(pk=run.task_id)
+        is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
+        decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
+        told = compose.compose(run, material, decisions)
+        text = told.text
+        rulings.mark_used(decisions, run.pk)
+        Prompt.objects.update_or_create(run=run, defaults={"text": text})
+        changed = Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
+            prompt_hash=sha256(text.encode()).hexdigest(),
+            prompt_text=told.own,
+            template_hash=told.template_hash,
+            **changes,
+        )
+        run.task.refresh_from_db(fields=["version"])
+        if not changed or judging.is_overtaken(run):
+            raise StaleTask(run.task)
+    return text
+
+
+def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
+    """What the agent of this host reads: its prompt, and the token with which it hands in."""
+    token = new_token()
+    text = tell(run, mirror, known, token_hash=token_hash(token), spent_hash=token_hash(token))
+    agent_command.write_private(folder / "prompt.md", text)
+    context = {
+        "url": api_server.address(),
+        "token": token,
+        "task": run.task.ref,
+        "role": run.role,
+        "run": run.pk,
+    }
+    processes.write_json(folder / "context.json", context)
+
+
+def write_job(folder: Path, mark: str, steps: list[dict[str, Any]], *, steps_decide: bool = False) -> None:
+    """What the shim is to run, and its limits. `steps_decide`: the limit of each step is the only clock."""
+    for one in steps:
+        one["env"] = one["env"] | {"STEROIDS_RUN": mark}
+    limits = {name: settings.DURATIONS[name] for name in ("silence", "wall", "orphan", "grace")}
+    if steps_decide and steps:
+        longest = 2 * sum(one["timeout"] for one in steps)
+        limits |= {"silence": max(longest, limits["silence"]), "wall": max(longest, limits["wall"])}
+    job = {
+        "run": mark,
+        "steps": steps,
+        "limits": {**limits, "bytes": settings.OUTPUT_MAX_BYTES},
+        "bell": str(paths.bell_socket()),
+    }
+    processes.write_json(folder / "job.json", job)
+
+
+def start(run: Run) -> None:
+    """Prepare the run and hand it to a shim of its own. Raises what `prepare` raises."""
+    prepare(run)
+    folder = paths.run_folder(run.pk)
+    renew_lease(folder)
+    start_shim(folder, str(run.pk))
+    Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
+        status=Run.Status.RUNNING, started_at=timezone.now()
+    )
+
+
+def start_shim(folder: Path, mark: str) -> None:
+    """The shim of a folder with a job in it; it leaves us at once."""
+    subprocess.run(
+        [commands.base_python(), "-I", "-S", str(SHIM), str(folder)],
+        env={"PATH": os.environ.get("PATH", os.defpath), "STEROIDS_RUN": mark},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        close_fds=True,
+        timeout=30,
+        check=True,
+    )
+
+
+def renew_lease_file(run_pk: int) -> None:
+    """Tell the run's shim that somebody still looks."""
+    renew_lease(paths.run_folder(run_pk))
+
+
+def renew_lease(folder: Path) -> None:
+    """The shim reads this before anything else; its own clock decides."""
+    if folder.exists():
+        processes.write_whole(folder / "lease", f"{processes.boottime():.3f}".encode())
+
+
+def read_exit(run_pk: int) -> dict[str, Any] | None:
+    """How the run's process ended; None where it has not."""
+    return exit_of(paths.run_folder(run_pk))
+
+
+def exit_of(folder: Path) -> dict[str, Any] | None:
+    """What the shim wrote as its last act; None where it has not."""
+    try:
+        data = processes.read_json(folder / "exit.json")
+    except (OSError, ValueError):
+        return None
+    return data if _is_exit(data) else None
+
+
+def _is_exit(data: Any) -> bool:
+    """Whether it is what a shim writes; the run's own agent could write there as well."""
+    if not isinstance(data, dict) or not _is_word(data.get("reason")):
+        return False
+    steps = data.get("steps")
+    return isinstance(steps, list) and all(_is_ended_step(step) for step in steps)
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= WORD_MAX and (not value or value.isprintable())
+
+
+def _is_ended_step(step: Any) -> bool:
+    if not isinstance(step, dict) or not _is_word(step.get("name")):
+        return False
+    code, seconds = step.get("code"), step.get("seconds")
+    is_number = isinstance(seconds, int | float) and 0 <= seconds <= SECONDS_MAX
+    return is_number and (code is None or (isinstance(code, int) and abs(code) <= CODE_MAX))

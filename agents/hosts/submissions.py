@@ -1,0 +1,192 @@
+"""Keeping a submission: out of the agent's clone, or of the bundle of an agent elsewhere, into the trusted
+mirror, with its diff and its bundle.
+"""
+
+import contextlib
+import logging
+from pathlib import Path
+
+from django.db import transaction
+
+from agents.hosts import paths, processes
+from agents.hosts.git import SHA, GitError, Mirror, Unreachable
+from agents.loop import run_ends
+from agents.models import Run
+from agents.prompts import specifications
+from agents.prompts.specifications import SOURCE_MAX
+from agents.pull import commits
+from disputes import withdrawal
+from disputes.silence import detection
+from tasks.locking import locked
+from tasks.models import Bundle, Finding, Submission, Task
+from tasks.models.event import record
+
+log = logging.getLogger(__name__)
+
+DIFF_MAX = 1024 * 1024
+CHANGES_MAX = 256 * 1024
+BUNDLE_MAX = 8 * 1024 * 1024
+EXCERPT_LINES = 7
+REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a commit's name and a line end; 5,000 tags and more
+# Records that the program writes itself; an agent that edits them would tick its own boxes.
+REFUSED_PATHS = ("dispute.md", "decisions.md", "TODO.md")
+REFUSED_FOLDERS = (".steroids/",)
+
+
+def ref_of(submission: Submission) -> str:
+    return f"refs/steroids/submissions/{submission.pk}"
+
+
+def bring_here(submission: Submission, mirror: Mirror) -> None:
+    """Make sure this host's mirror has the commit, from its bundle if need be. Raises GitError."""
+    if mirror.has(submission.sha):
+        return
+    bundle = Bundle.objects.filter(submission=submission).first()
+    if bundle is None:
+        raise GitError(f"commit {submission.sha[:12]}", "is on another host and was too large to be kept")
+    mirror.unbundle(bytes(bundle.data), ref_of(submission))
+
+
+def keep(submission: Submission, run: Run) -> None:
+    """Take what the coder handed in; send it back with the reason where that can't be done."""
+    task = submission.task
+    mirror = paths.mirror(task.project)
+    try:
+        mirror.resolve(mirror.target_ref)
+    except GitError:  # this host has never seen the branch; where it is nowhere, the loop tries again
+        mirror.fetch_target()
+    try:
+        if run.is_pulled:
+            commits.bring_base(run, mirror)
+            commits.take(run, submission, mirror, ref_of(submission))
+        else:
+            mirror.take(paths.clone_of(run), submission.sha, ref_of(submission))
+        if not mirror.is_ancestor(submission.base_sha, submission.sha):
+            raise GitError(
+                "your commit", f"does not descend from {submission.base_sha[:12]}, where you began"
+            )
+        changed = mirror.changed(submission.base_sha, submission.sha)
+        fork = mirror.merge_base(mirror.target_ref, submission.sha)
+        stat = mirror.changed(fork, submission.sha)
+        if refused := sorted({path for path, _, _ in [*changed, *stat] if _is_refused(path)}):
+            raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
+    except Unreachable:  # the next turn of the loop, here or on another host, tries again
+        raise
+    except GitError as error:
+        send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
+        return
+    since = _since_last_round(submission, mirror)
+    specification = specifications.read(mirror, submission.sha, task.source)[:SOURCE_MAX].replace("\0", "")
+    data = mirror.bundle(ref_of(submission), fork, BUNDLE_MAX) if fork != submission.sha else None
+    diff = mirror.diff(fork, submission.sha, limit=DIFF_MAX).replace("\0", "")
+    patch_id = mirror.patch_id(fork, submission.sha)
+    with transaction.atomic():
+        locked(Task.objects).get(pk=submission.task_id)
+        kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(
+            state=Submission.State.KEPT,
+            diff=diff,
+            diff_stat={
+                "files": [list(row) for row in stat[:500]],
+                "since_base": [path for path, _, _ in changed[:500]],
+                "fork": fork,
+            },
+            since_last_round=since,
+            specification=specification,
+            patch_id=patch_id,
+        )
+        if kept and data:
+            Bundle.objects.update_or_create(submission=submission, defaults={"data": data})
+        elif kept:  # what an agent elsewhere brought is not ours
+            Bundle.objects.filter(submission=submission).delete()
+        if kept:
+            record(task.project, "kept", task=task, data={"sha": submission.sha, "files": len(stat)})
+            submission.refresh_from_db()
+            withdrawal.look_for_gone_places(submission)
+            detection.look_for_silence(submission)
+
+
+def _since_last_round(submission: Submission, mirror: Mirror) -> str:
+    """What changed since the round before; empty in the first round, or where its commit is not here."""
+    before = (
+        Submission.objects.standing()
+        .filter(task=submission.task, round__lt=submission.round)
+        .exclude(state=Submission.State.LOST)
+        .order_by("-round", "-attempt")
+        .first()
+    )
+    if before is None or not mirror.has(before.sha):
+        return ""
+    return mirror.diff(before.sha, submission.sha, context=0, limit=CHANGES_MAX).replace("\0", "")
+
+
+def _is_refused(path: str) -> bool:
+    return path in REFUSED_PATHS or path.startswith(REFUSED_FOLDERS)
+
+
+def send_back(submission: Submission, problem: str) -> None:
+    """Nobody can take what was handed in; its coder hears why, or a human after too many."""
+    with transaction.atomic():
+        task = locked(Task.objects).select_related("project").get(pk=submission.task_id)
+        received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
+        if not received.update(state=Submission.State.LOST, problem=problem[:500]):
+            return  # another host could keep it
+        if Submission.objects.standing().filter(pk=submission.pk).exists():
+            run_ends.bounce(task, problem)
+
+
+def salvage(run: Run) -> str:
+    """Save what a run left behind without handing in. The commit, or empty where there is nothing."""
+    clone = paths.clone_of(run)
+    if run.role != Run.Role.CODER or not run.base_sha:
+        return ""
+    mirror = paths.mirror(run.project)
+    ref = f"refs/steroids/salvage/{run.task_id}"
+    try:
+        if not (clone / ".git").exists():
+            return ""
+        head = _head_of(clone, run)
+        mirror.take(clone, head, ref)
+        if not mirror.is_ancestor(run.base_sha, head):
+            return ""
+        saved = mirror.commit_tree_of(clone, head, f"Unfinished work of run {run.pk}") or head
+        mirror.keep(saved, ref)
+    except (GitError, OSError) as error:
+        log.warning("Nothing salvaged of run %s: %s", run.pk, error)
+        return ""
+    except Exception:  # whatever an agent left there, its run ends
+        log.exception("Nothing salvaged of run %s.", run.pk)
+        return ""
+    return "" if saved == run.base_sha else saved
+
+
+def _head_of(clone: Path, run: Run) -> str:
+    """The commit of the run's branch, read from the clone's files without running git in it.
+
+    Where these are not as git writes them it is the commit that the run began at.
+    """
+    name = f"refs/heads/steroids/{run.task.ref}"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        sha = processes.read_small(clone / ".git" / name, REF_MAX).decode("ascii").strip()
+        return sha if SHA.match(sha) else run.base_sha
+    with contextlib.suppress(OSError):  # `git gc` in the clone moves it there
+        packed = processes.read_small(clone / ".git" / "packed-refs", PACKED_REFS_MAX)
+        for line in packed.decode("utf-8", "replace").split("\n"):
+            sha, _, ref = line.partition(" ")
+            if ref == name and SHA.match(sha):
+                return sha
+    return run.base_sha
+
+
+def add_excerpts(findings: list[Finding], mirror: Mirror, sha: str) -> None:
+    """The code around each finding's place, so that a page needs no git."""
+    for finding in findings:
+        if not finding.path or finding.excerpt:
+            continue
+        text = mirror.read(sha, finding.path, DIFF_MAX)
+        if text is None:
+            continue
+        lines = text.replace("\0", "").splitlines()
+        place = min(finding.line or 1, max(len(lines), 1))
+        start = max(1, place - EXCERPT_LINES)
+        excerpt = "\n".join(line[:400] for line in lines[start - 1 : place + EXCERPT_LINES])
+        Finding.objects.filter(pk=finding.pk).update(excerpt=excerpt, excerpt_start=start)

@@ -1,0 +1,230 @@
+"""Core: the submodules of a commit, fetched by the trusted side and put into a clone.
+
+What a repository says about its submodules is hostile, and so is what an agent committed: it could have a
+host fetch, with the host's own rights, what the agent may not read. So only addresses are fetched that the
+target branch names for that very path, and never by git's own recursion.
+"""
+
+import hashlib
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agents.hosts.git import GitError, Interrupted, Mirror, Network, over_network, run
+from tasks.repository_urls import redact
+
+MODULES_MAX = 50  # of one commit, those in submodules counted as well
+DEPTH_MAX = 3
+FILE_MAX = 256 * 1024  # bytes of what a commit says about its submodules
+TRIED_AGAIN = 600.0  # seconds after which one that could not be fetched is tried again
+KEY = re.compile(r"submodule\.(?P<name>.{1,500})\.(?P<what>path|url)", re.DOTALL)
+LINK = re.compile(r"160000 commit (?P<sha>[0-9a-f]{40}([0-9a-f]{24})?)\t(?P<path>.+)", re.DOTALL)
+ADDRESS = re.compile(
+    r"(?P<where>[a-z][a-z0-9+]*://[^/]*|[^/:]+:(?!//)|)(?P<path>.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+class SubmoduleUnavailable(GitError):
+    """A submodule is not in the clone. The text says which and why; a project may well do without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What one commit says about one of its submodules."""
+
+    path: str
+    url: str
+    sha: str
+
+
+def check_out(mirror: Mirror, clone: Path, sha: str, closed: Path) -> list[SubmoduleUnavailable]:
+    """Put the submodules of the commit into its clone. Those that are missing, each with its reason.
+
+    Nothing below `closed`, the data folder, is fetched. Raises Interrupted.
+    """
+    modules = list(_modules(mirror, sha))
+    if not modules:
+        return []
+    work = _Work(closed)
+    work.check_out(mirror, clone, modules, list(_modules(mirror, mirror.resolve(mirror.target_ref))))
+    return work.problems
+
+
+class _Work:
+    """The submodules of one commit, and those in them."""
+
+    def __init__(self, closed: Path) -> None:
+        self.closed, self.count = closed, 0
+        self.problems: list[SubmoduleUnavailable] = []
+
+    def check_out(
+        self, mirror: Mirror, clone: Path, modules: list[Module], trusted: list[Module], depth: int = 1
+    ) -> None:
+        known = {module.path: module for module in trusted}
+        for module in modules:
+            try:
+                self.count += 1
+                if self.count > MODULES_MAX or depth > DEPTH_MAX:
+                    raise GitError(
+                        "limit", f"no more than {MODULES_MAX} are fetched, {DEPTH_MAX} deep within each other"
+                    )
+                if module.path not in known or known[module.path].url != module.url:
+                    raise GitError("address", "the target branch does not name this one for it")
+                inner = self.fetched(mirror, module)
+                _check_out_at(inner, clone / module.path, module.sha)
+            except Interrupted:
+                raise
+            except GitError as error:
+                what = f"submodule {module.path} at {redact(module.url)[:200]}"
+                self.problems.append(SubmoduleUnavailable(what, f"is not there: {error}"))
+                continue
+            if module.sha == known[module.path].sha:  # what its other commits name, no person has looked at
+                below = list(_modules(inner, module.sha))
+                self.check_out(inner, clone / module.path, below, below, depth + 1)
+
+    def fetched(self, outer: Mirror, module: Module) -> Mirror:
+        """A mirror of the submodule's own in which its commit is. Raises GitError."""
+        url = address(module.url, outer.url)
+        network = network_for(url, outer.url, outer.network, self.closed)
+        folder = outer.path.parent if outer.path.parent.name == "modules" else outer.path.parent / "modules"
+        name = hashlib.sha256(f"{url}\0{network.credentials}\0{network.environment}".encode()).hexdigest()[
+            :32
+        ]
+        inner = Mirror(folder / f"{name}.git", url, "main", network)
+        inner.ensure()
+        with inner.one_at_a_time():
+            if inner.has(module.sha):
+                return inner
+            failed = inner.path / f"failed-{module.sha}"
+            if failed.exists() and time.time() - failed.stat().st_mtime < TRIED_AGAIN:
+                raise GitError("fetch", failed.read_text(encoding="utf-8"))
+            try:
+                _fetch(inner, module.sha)
+            except Interrupted:
+                raise
+            except GitError as error:
+                failed.write_text(error.text, encoding="utf-8")
+                raise
+        return inner
+
+
+def _check_out_at(mirror: Mirror, folder: Path, sha: str) -> None:
+    """Its own clone in the place of the empty folder, or that folder as it was."""
+    try:
+        mirror.checkout(folder, sha)
+    except GitError:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        raise
+
+
+# --- What a commit says -----------------------------------------------------------------------------------
+
+
+def _modules(mirror: Mirror, sha: str) -> Iterator[Module]:
+    """The submodules of a commit that have an address and a place where one may lie."""
+    said: dict[str, dict[str, str]] = {}
+    listed = run(
+        mirror.path, "config", "--null", f"--blob={sha}:.gitmodules", "--get-regexp", r"^submodule\.",
+        ok=(0, 1, 128), limit=FILE_MAX, may_cut=True,
+    )  # fmt: skip
+    for entry in listed.stdout.decode("utf-8", "replace").split("\0"):
+        key, _, value = entry.partition("\n")
+        if found := KEY.fullmatch(key):
+            said.setdefault(found["name"], {})[found["what"]] = value
+    urls = {each["path"]: each["url"] for each in said.values() if {"path", "url"} <= each.keys()}
+    paths = [path for path in urls if _is_place(path)]
+    if not paths:
+        return
+    tree = run(mirror.path, "ls-tree", "-z", sha, "--", *paths[: 4 * MODULES_MAX]).stdout
+    for entry in tree.decode("utf-8", "replace").split("\0"):
+        if (link := LINK.fullmatch(entry)) and link["path"] in urls:
+            yield Module(link["path"], urls[link["path"]], link["sha"])
+
+
+def _is_place(path: str) -> bool:
+    """Whether a submodule may lie there: inside the clone, and in no folder of git's."""
+    parts = path.split("/")
+    return (
+        path.isprintable()
+        and len(path) <= 400
+        and not path.startswith("-")
+        and not any(part in {"", ".", ".."} or part.lower().startswith(".git") for part in parts)
+        and "\\" not in path
+    )
+
+
+# --- Where it is fetched from -----------------------------------------------------------------------------
+
+
+def address(url: str, base: str) -> str:
+    """The whole address of a submodule that the repository at `base` names. Raises GitError."""
+    if not url or url.startswith("-") or not url.isprintable() or " " in url or "::" in url:
+        raise GitError("address", "is none that is fetched")
+    if not url.startswith(("./", "../")):
+        if "://" not in url and not url.startswith("/") and not re.match(r"[^/:]+@[^/:]+:[^:]", url):
+            raise GitError("address", "is none that is fetched")
+        return url
+    found = ADDRESS.fullmatch(base)
+    where, path = (found["where"], found["path"]) if found else ("", base)
+    root = "/" if path.startswith("/") else ""
+    parts = path.strip("/").split("/")
+    for part in url.split("/"):
+        if part == ".." and not parts:
+            raise GitError("address", "leads out of the host")
+        if part == "..":
+            parts.pop()
+        elif part not in {"", "."}:
+            parts.append(part)
+    return f"{where}{root}{'/'.join(parts)}"
+
+
+def network_for(url: str, base: str, network: Network, closed: Path) -> Network:
+    """How that address may be reached: with the operator's rights only on the host of `base`.
+
+    Paths of this machine are open to repositories that lie here themselves, and what is closed to nobody.
+    Raises GitError.
+    """
+    host = host_of(url)
+    if not host and host_of(base):
+        raise GitError("address", "is a path of this machine")
+    if not host:
+        if Path(re.sub("(?i)^file://", "", url)).resolve().is_relative_to(closed.resolve()):
+            raise GitError("address", "is in the data folder")
+        return network
+    protocols = tuple(name for name in network.protocols if name != "file")
+    if host == host_of(base):
+        return replace(network, protocols=protocols)
+    return replace(network, protocols=protocols, credentials=None, environment={"HOME": "/nonexistent"})
+
+
+def host_of(url: str) -> str:
+    """The host of an address, with its port; empty for a path of this machine."""
+    scheme, is_url, rest = url.partition("://")
+    if is_url:
+        where = "" if scheme.lower() == "file" else rest.partition("/")[0]
+    else:
+        where = "" if url.startswith("/") or ":" not in url.partition("/")[0] else url.partition(":")[0]
+    return where.rpartition("@")[2].lower()
+
+
+def _fetch(inner: Mirror, sha: str) -> None:
+    """The commit by its name, else with all branches. Raises GitError."""
+    words = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
+    try:
+        over_network(
+            inner.path, inner.network, *words, "--end-of-options", inner.url,
+            f"+{sha}:refs/steroids/modules/{sha}",
+        )  # fmt: skip
+    except Interrupted:
+        raise
+    except GitError:
+        over_network(
+            inner.path, inner.network, *words, "--end-of-options", inner.url,
+            "+refs/heads/*:refs/steroids/heads/*",
+        )  # fmt: skip
+    if not inner.has(sha):
+        raise GitError("fetch", f"its commit {sha[:12]} is in none of its branches")

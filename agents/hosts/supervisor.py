@@ -1,0 +1,233 @@
+"""The resident process of one host: the loop, and a watch over the cluster and the web server."""
+
+import contextlib
+import fcntl
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from django.conf import settings
+from django.db import close_old_connections
+
+from agents.hosts import api_server, paths, processes
+from agents.hosts.reconciler import HostBusy, Reconciler, idle
+from agents.jobs import BUDGET, LAST_TICK
+from agents.loop import bell, orchestrator
+from tasks import broker
+
+log = logging.getLogger(__name__)
+
+LEASH = Path(__file__).with_name("parent_death.py")
+INSTANCE = "STEROIDS_INSTANCE"
+
+
+class AlreadyRunning(Exception):
+    """This data folder has a resident process already. `url` is where its web server answers."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        super().__init__("run_orchestrator runs already on this data folder.")
+
+
+@dataclass
+class Child:
+    """A server process that must be there: started on a leash, started again when it dies."""
+
+    name: str
+    argv: list[str]
+    process: subprocess.Popen[bytes] | None = None
+    starts: list[float] = field(default_factory=list)
+
+    def start(self, instance: str) -> None:
+        environment = os.environ | {
+            INSTANCE: f"{instance}:{self.name}",
+            "STEROIDS_API_URL": settings.API_URL,
+            "STEROIDS_HOME": str(settings.HOME),
+        }
+        with (paths.folder("log") / f"{self.name}.log").open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), *self.argv],
+                cwd=settings.BASE_DIR, env=environment, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output, start_new_session=True,
+            )  # fmt: skip
+        self.starts = [*self.starts[-4:], time.monotonic()]
+
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def may_start(self) -> bool:
+        """A child that dies at once is not started more than five times a minute."""
+        return len(self.starts) < 5 or time.monotonic() - self.starts[0] > 60
+
+    def stop(self, grace: float) -> None:
+        """TERM to the main process only: the cluster hangs when its whole group is signalled."""
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(grace)
+
+
+class Resident:
+    """Everything one host runs, until it is told to stop or has nothing left to do."""
+
+    def __init__(
+        self,
+        *,
+        web: bool,
+        until_idle: bool = False,
+        port: int = 0,
+        say: Callable[[str], None],
+        each_turn: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.web, self.until_idle, self.port, self.say = web, until_idle, port, say
+        self.each_turn = each_turn
+        self.instance = str(settings.HOME)
+        self.children: list[Child] = []
+        self.stopping = False
+        self.broker_away_at = 0.0
+
+    def run(self) -> None:
+        """Raises AlreadyRunning, and HostBusy where another process keeps this host's runs."""
+        with self._only_one():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, self._stop)
+            self._end_leftovers()
+            with self._take_host() as host:
+                try:
+                    if self.web:
+                        self._choose_address()
+                    self._start_children()
+                    self._loop(host)
+                finally:
+                    self._end_children()
+                    api_server.close()
+                    (paths.folder("host") / "web.url").unlink(missing_ok=True)
+
+    def _take_host(self) -> Reconciler:
+        """Before any cluster is started, so that its ticks find the host taken; a lone one lets go soon."""
+        deadline = time.monotonic() + BUDGET + 10
+        while True:
+            host = Reconciler(threads=True)
+            try:
+                host.take()
+                return host
+            except HostBusy:
+                if time.monotonic() > deadline or self.stopping:
+                    raise
+                time.sleep(0.2)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.stopping = True
+
+    @contextlib.contextmanager
+    def _only_one(self) -> "contextlib._GeneratorContextManager[None]":  # type: ignore[misc]
+        lock = os.open(paths.folder("host") / "resident.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            url = paths.folder("host") / "web.url"
+            raise AlreadyRunning(url.read_text().strip() if url.exists() else "") from None
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def _end_leftovers(self) -> None:
+        """A killed parent leaves servers behind; two clusters on one queue would be worse than none."""
+        for name in ("cluster", "web"):
+            left = processes.marked(INSTANCE, f"{self.instance}:{name}")
+            if left:
+                log.warning("Ending %d processes of an earlier %s.", len(left), name)
+                processes.end_all(left, 3.0)
+
+    def _choose_address(self) -> None:
+        self.port = settings.PORT or api_server.free_port(8000)
+        settings.API_URL = f"http://127.0.0.1:{self.port}"
+
+    def _start_children(self) -> None:
+        manage = [sys.executable, str(Path(settings.BASE_DIR) / "manage.py")]
+        self.children = [Child("cluster", [*manage, "qcluster"])]
+        if self.web:
+            self.children.append(Child("web", api_server.gunicorn_argv(self.port, workers=2)))
+        for child in self.children:
+            child.start(self.instance)
+        if self.web:
+            self._wait_for_web()
+
+    def _wait_for_web(self) -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if api_server.answers(settings.API_URL):
+                (paths.folder("host") / "web.url").write_text(settings.API_URL)
+                self.say(f"Steroids Web answers on {settings.API_URL}")
+                return
+            if not self.children[-1].is_alive():
+                break
+            time.sleep(0.1)
+        log_file = paths.folder("log") / "web.log"
+        self.say(f"The web server did not start on port {self.port}; {log_file} says why.")
+
+    def _end_children(self) -> None:
+        for child in self.children:
+            child.stop(8.0)
+        for child in self.children:
+            processes.end_all(processes.marked(INSTANCE, f"{self.instance}:{child.name}"), 2.0)
+
+    # --- The loop ---------------------------------------------------------------------------------------
+
+    def _loop(self, host: Reconciler) -> None:
+        started = time.monotonic()
+        watched = 0.0
+        while not self.stopping:
+            try:
+                orchestrator.tick()
+                busy = host.step()
+                self.each_turn()
+                if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):
+                    return
+            except Exception:
+                log.exception("A turn of the loop failed; the next one tries again.")
+                close_old_connections()
+            if time.monotonic() - watched > settings.DURATIONS["loop"]:
+                watched = time.monotonic()
+                try:
+                    self._watch(started)
+                except Exception:
+                    log.exception("The servers could not be looked after; the next turn tries again.")
+            host.wait()
+
+    def _watch(self, started: float) -> None:
+        """Start again what died; a cluster that no longer ticks is wedged and ended whole."""
+        for child in self.children:
+            if child.name == "cluster" and self._is_wedged(started):
+                log.warning("The cluster has not ticked for too long; starting it anew.")
+                processes.end_all(processes.marked(INSTANCE, f"{self.instance}:cluster"), 1.0)
+            if not child.is_alive() and child.may_start():
+                log.warning("%s died; starting it again.", child.name)
+                processes.end_all(processes.marked(INSTANCE, f"{self.instance}:{child.name}"), 1.0)
+                child.start(self.instance)
+
+    def _is_wedged(self, started: float) -> bool:
+        limit = settings.DURATIONS["watchdog"]
+        last = broker.recall(LAST_TICK) or 0.0
+        if broker.is_away():  # no cluster ticks without it, and once it is back it may have forgotten
+            self.broker_away_at = time.monotonic()
+        cluster = next(child for child in self.children if child.name == "cluster")
+        since_start = time.monotonic() - max(started, cluster.starts[-1], self.broker_away_at)
+        return since_start > max(limit, 90) and time.time() - last > max(limit, 90)
+
+
+def once() -> None:
+    """One turn: a tick, and one pass over this host's runs."""
+    bell.answered()
+    orchestrator.tick()
+    with Reconciler() as host:
+        host.step()

@@ -1,0 +1,300 @@
+"""tick(): what next, for whom. The only place that starts work.
+
+It reads rows and trusts no queue, so it may run twice at once, late, or again after a crash. It creates
+`Run` and `Landing` rows; hosts carry them out. Nothing slow happens here.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from agents import judging
+from agents.crew import choosing, specialists
+from agents.loop import run_ends
+from agents.models import Agent, Run
+from agents.money import caps
+from agents.pull import leases
+from disputes import alerts, followup, intake, opinions, passing_stages
+from disputes.completion import checkpoints
+from disputes.models import Conflict
+from tasks.configuration.policy import HOLD
+from tasks.configuration.stages import escalations_of, stages_of
+from tasks.locking import locked, repeated
+from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
+from tasks.models.event import record
+from tasks.states import STARTABLE, IllegalMove, Status
+
+log = logging.getLogger(__name__)
+
+LOOKED_AT = 500  # candidates of one project in one tick
+LOOKED_AT_ONCE = 50  # of them, until all seats are taken
+
+
+@dataclass
+class Ticked:
+    """What one tick did."""
+
+    reaped: int = 0
+    started: int = 0
+    landings: int = 0
+    claimed: Run | None = None  # by an agent that asked for work
+
+
+def tick(project_pk: int | None = None) -> Ticked:
+    """End what is lost, then start what may start: in all projects, or in one."""
+    done = Ticked(reaped=reap())
+    followup.sweep()
+    busy = Count("runs", filter=Q(runs__status__in=Run.SEATED))
+    projects = (
+        Project.objects.filter(status=Project.Status.ACTIVE)
+        .annotate(busy=busy)
+        .order_by("busy", F("last_started_at").asc(nulls_first=True))
+    )
+    if project_pk is not None:
+        projects = projects.filter(pk=project_pk)
+    for project in projects:
+        opinions.apply_policy(project)
+        of_project = _ticked(project.pk)
+        done.started += of_project.started
+        done.landings += of_project.landings
+        checkpoints.take_checkpoint(project)
+    return done
+
+
+@repeated
+def _ticked(project_pk: int) -> Ticked:
+    done = Ticked()
+    tick_project(project_pk, done)
+    return done
+
+
+def reap() -> int:
+    """End runs whose host no longer renews their lease, and queued ones whose turn is over."""
+    reaped = leases.reap()
+    lost = Run.objects.on_host().filter(lease_until__lt=Now(), is_pulled=False)
+    reaped += sum(
+        run_ends.end(run, Run.Outcome.LOST, reason=f"Host {run.host} did not renew its lease.")
+        for run in lost.select_related("task", "project", "host")
+    )
+    judging.withdraw()
+    of_a_turn = Run.objects.filter(status=Run.Status.QUEUED).exclude(role__in=Run.OPINION_ROLES)
+    overtaken = of_a_turn.exclude(task__version=F("task_version"))
+    for run in overtaken.select_related("task", "project"):
+        run_ends.end(run, Run.Outcome.STOPPED, reason="The task moved on before it started.")
+    return reaped
+
+
+@transaction.atomic
+def tick_project(pk: int, done: Ticked, puller: Agent | None = None) -> None:
+    """Create this project's runs, one tick at a time: its row is locked first.
+
+    With a puller, an agent that asks for work itself, the one run that is created is for it (COL-3).
+    """
+    project = locked(Project.objects).get(pk=pk)
+    if project.trouble_until and project.trouble_until > timezone.now():
+        return
+    done.landings += _queue_landings(project)
+    free = project.max_parallel - project.runs.filter(status__in=Run.SEATED).count()
+    if project.base_state in Project.FIT:
+        free -= _verify_landings(project, free, done)
+    is_closed = caps.keeps_closed(project)
+    if puller is None and not is_closed:
+        asked = judging.start(project, free)
+        free, done.started = free - asked, done.started + asked
+    if free <= 0:
+        return
+    crew = choosing.Crew(puller)
+    candidates = _candidates(project, crew)
+    if is_closed:  # build and tests cost nothing, and go on
+        candidates = candidates.filter(status=Status.REVIEW, last_state=Submission.State.KEPT)
+    tasks = list(candidates[:LOOKED_AT])
+    for task in tasks:
+        task.project = project
+    for first in range(0, len(tasks), LOOKED_AT_ONCE):
+        some = tasks[first : first + LOOKED_AT_ONCE]
+        roster = choosing.Roster(crew, some)
+        for task in some:
+            if free <= 0 or done.claimed:
+                return
+            free -= _start(task, roster, done, free)
+
+
+def _working() -> QuerySet[Run]:
+    """The runs that hold a seat at their task's own work; an opinion is asked for beside it."""
+    return Run.objects.filter(status__in=Run.SEATED).exclude(role__in=Run.OPINION_ROLES)
+
+
+def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
+    """What may be picked now, and somebody idle could take; with the last submission's state and commit."""
+    config = project.config
+    held = Conflict.objects.filter(dispute__task=OuterRef("pk"), status=Conflict.Status.OPEN, effect=HOLD)
+    seated = _working().filter(task=OuterRef("pk"))
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
+    candidates = (
+        Task.objects.filter(project=project)
+        .startable()
+        .filter(alerts.in_focus(project))
+        .exclude(Exists(held))
+        .select_related("section")
+        .annotate(
+            last_state=_last_state(),
+            last_sha=Subquery(last.values("sha")[:1]),
+            is_seated=Exists(seated),
+        )
+    )
+    in_parallel = config.reviewers == choosing.ALL  # others may join a review that is under way
+    verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
+    wanted = Q(status=Status.REVIEW, last_state=Submission.State.KEPT, is_seated=False)
+    columns = (*stages_of(config), *escalations_of(config))
+    wanted |= verified & Q(is_seated=False, stage__in=[each.name for each in columns if not each.is_reviewed])
+    if in_parallel or crew.is_idle(project.pk, Run.Role.REVIEWER):
+        wanted |= verified if in_parallel else verified & Q(is_seated=False)
+    shut = [each for each in columns if not crew.is_idle(project.pk, Run.Role.CODER, each)]
+    to_code = ~Q(status=Status.REVIEW) & Q(is_seated=False)
+    if crew.is_idle(project.pk, Run.Role.CODER):
+        wanted |= to_code & ~Q(stage__in=[each.name for each in shut])
+    climbing = [each.name for each in shut if each.ladder_name in config.model_ladder]
+    if climbing:  # at the end of its ladder a task goes on, whoever is busy
+        wanted |= to_code & Q(status=Status.IN_PROGRESS, stage__in=climbing)
+    return candidates.filter(wanted).filter(_may_go_on())
+
+
+def _may_go_on() -> Q:
+    """Which tasks may go on by what is known of the target branch, told by `last_state`.
+
+    All of them where it is fit. While it is red, commits that began before are still verified; while it
+    cannot be run, they wait. Reviews go on, and so does whoever is to find the commands.
+    """
+    verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
+    red = Q(project__base_state=Project.Base.RED, status=Status.REVIEW)
+    return Q(project__base_state__in=Project.FIT) | verified | red | Q(origin=Task.Origin.SETUP)
+
+
+def _last_state() -> Subquery:
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
+    return Subquery(last.values("state")[:1])
+
+
+def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
+    """Queue the runs that the task needs now, as many as are free. How many it did."""
+    if task.status == Status.REVIEW and task.last_state == Submission.State.KEPT:
+        return _queue(task, None, done, sha=task.last_sha)
+    if task.status == Status.REVIEW and not passing_stages.is_reviewed(task):
+        _do(task, lambda: passing_stages.pass_unreviewed(task))
+        return 0
+    turn = roster.turn_of(task)
+    if roster.crew.puller is None and turn.escalates:
+        _do(task, lambda: specialists.escalate(task, crew=roster.crew))
+    elif roster.crew.puller is None and turn.is_decided:
+        _do(task, lambda: intake.conclude_reviews(task, without=turn.without))
+    started = 0
+    for choice in turn.choices[:free]:
+        if _queue(task, choice, done, sha=task.last_sha if task.status == Status.REVIEW else ""):
+            roster.crew.take(choice)
+            started += 1
+    return started
+
+
+def _do(task: Task, move: Callable[[], object]) -> None:
+    """A move that nobody had to make: by the tick, unless somebody was faster."""
+    try:
+        with transaction.atomic():
+            move()
+    except (StaleTask, IllegalMove):
+        log.info("%s moved on by itself.", task.ref)
+
+
+def _queue(task: Task, choice: choosing.Choice | None, done: Ticked, *, sha: str) -> int:
+    """A run of the chosen agent, or a verification. 1 if it was made."""
+    agent = choice.agent if choice else None
+    if agent is not None and caps.park_if_spent(task):
+        return 0
+    is_pulled = agent is not None and agent.provider == Agent.Provider.PULL
+    try:
+        with transaction.atomic():
+            if task.status == Status.PENDING:
+                task.start()
+            run = Run.objects.create(
+                task=task, project=task.project, role=choice.role if choice else Run.Role.VERIFIER,
+                seat=choice.seat if choice else Run.Role.VERIFIER, round=max(task.round, 1),
+                stage=task.stage, agent=agent, agent_label=agent.name if agent else "",
+                model=choice.model if choice else "", step=str(choice.step or "") if choice else "",
+                choice=choice.note if choice else "", sha=sha, task_version=task.version,
+                is_pulled=is_pulled,
+            )  # fmt: skip
+    except (IntegrityError, StaleTask):
+        return 0  # another tick was faster
+    Project.objects.filter(pk=task.project_id).update(last_started_at=timezone.now())
+    data = {"run": run.pk, "role": run.role} | ({"step": run.step} if run.step else {})
+    note = f"{run.agent_label}. {run.choice}" if run.choice else run.agent_label
+    record(task.project, "run_queued", task=task, data=data, note=note)
+    done.started += 1
+    if is_pulled:
+        done.claimed = run
+    return 1
+
+
+# --- Landings ---------------------------------------------------------------------------------------------
+
+
+def _queue_landings(project: Project) -> int:
+    """A Landing for each accepted submission that has none under way; rows, not memory."""
+    live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
+    held = Conflict.objects.filter(dispute__task=OuterRef("pk"), status=Conflict.Status.OPEN, effect=HOLD)
+    tasks = (
+        Task.objects.filter(project=project)
+        .to_land()
+        .filter(Q(not_before__isnull=True) | Q(not_before__lte=timezone.now()))
+        .exclude(Exists(live))
+        .exclude(Exists(held))
+        .select_related("accepted")
+        .order_by("status_at")
+    )
+    for task in tasks:
+        Landing.objects.create(
+            project=project, task=task, submission=task.accepted, sha=task.accepted.sha,
+            target=project.target_branch,
+        )  # fmt: skip
+    return len(tasks)
+
+
+def _verify_landings(project: Project, free: int, done: Ticked) -> int:
+    """A rebased commit is built and tested before it is pushed."""
+    started = 0
+    for landing in project.landings.filter(status=Landing.Status.CHECKING).select_related(
+        "task__project", "task__section"
+    ):
+        known = Verification.objects.filter(
+            project=project, sha=landing.sha, at__gte=landing.checked_at
+        ).exists()
+        seated = _working().filter(task=landing.task).exists()
+        if not known and not seated and started < free:
+            started += _queue(landing.task, None, done, sha=landing.sha)
+    return started
+
+
+def waiting_tasks(until: datetime) -> list[Task]:
+    """Tasks that the loop would start by `until`, had it the seats and the agents."""
+    held = Conflict.objects.filter(dispute__task=OuterRef("pk"), status=Conflict.Status.OPEN, effect=HOLD)
+    tasks = (
+        Task.objects.filter(project__status=Project.Status.ACTIVE, section__is_stopped=False)
+        .filter(status__in=STARTABLE)
+        .exclude(status=Status.PENDING, waits_for__gt=0)
+        .filter(Q(not_before__isnull=True) | Q(not_before__lte=until))
+        .annotate(last_state=_last_state())
+        .filter(_may_go_on())
+        .filter(Q(project__trouble_until__isnull=True) | Q(project__trouble_until__lte=until))
+        .exclude(Exists(held))
+        .select_related("project")
+    )
+    rows = list(tasks)
+    roster = choosing.Roster(choosing.Crew(now=until), rows)
+    turns = [(task, roster.turn_of(task)) for task in rows]
+    return [task for task, turn in turns if not (turn.is_wrong or turn.is_paused or turn.is_elsewhere)]

@@ -1,0 +1,206 @@
+"""Ending a run: what its end means for the task. The rows decide, never the exit code alone."""
+
+from contextlib import suppress
+from datetime import timedelta
+from itertools import takewhile
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from agents.crew import attempts, refusals
+from agents.models import Run
+from agents.money import caps
+from disputes import opening
+from disputes.models import Conflict
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.locking import locked, repeated
+from tasks.models import StaleTask, Submission, Task, Verification
+from tasks.models.event import record
+from tasks.states import MOVES, IllegalMove
+
+NAMED_MAX = 20  # tests that a card names
+DETAIL_MAX = 4000  # characters of output on a card
+NOT_A_FAILURE = {
+    Run.Outcome.HANDED_IN,
+    Run.Outcome.STOPPED,
+    Run.Outcome.LOST,
+    Run.Outcome.COST,
+    Run.Outcome.PROVIDER,
+}
+
+
+def backoff(failures: int) -> timedelta:
+    """How long a task rests after so many failures in a row: doubling, bounded."""
+    first, most = settings.DURATIONS["backoff_first"], settings.DURATIONS["backoff_max"]
+    return timedelta(seconds=min(first * 2 ** max(failures - 1, 0), most))
+
+
+def failed_in_a_row(task: Task, role: str) -> list[Run]:
+    """Counted runs of the role since the last that handed in or since a human began the count anew."""
+    runs = Run.objects.filter(task=task, role=role, status=Run.Status.ENDED)
+    if task.counts_since:
+        runs = runs.filter(queued_at__gt=task.counts_since)
+    last_good = (
+        runs.filter(outcome=Run.Outcome.HANDED_IN).order_by("-pk").values_list("pk", flat=True).first()
+    )
+    return list(runs.filter(is_counted=True, pk__gt=last_good or 0).order_by("pk"))
+
+
+@repeated
+@transaction.atomic
+def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = None, **changes: Any) -> bool:
+    """End the run once, whoever notices first. False where it had ended or a newer holder has it.
+
+    A run without result rests its task for a while; after too many in a row a human is asked.
+    """
+    task = locked(Task.objects).select_related("project").get(pk=run.task_id)
+    counted = outcome not in NOT_A_FAILURE and run.role != Run.Role.VERIFIER
+    ended = (
+        Run.objects.filter(pk=run.pk, fence=run.fence)
+        .exclude(status=Run.Status.ENDED)
+        .update(
+            status=Run.Status.ENDED,
+            outcome=outcome,
+            reason=reason[:500],
+            exit_code=exit_code,
+            ended_at=timezone.now(),
+            token_hash=None,
+            is_counted=counted,
+            lease_until=None,
+            **changes,
+        )  # fmt: skip
+    )
+    if not ended:
+        return False
+    run.refresh_from_db()
+    note = f"{run.agent_label or run.role}: {run.get_outcome_display()}. {reason}".strip()
+    record(
+        run.project, "run_ended", task=run.task, note=note,
+        data={"run": run.pk, "role": run.role, "outcome": outcome, "exit_code": exit_code},
+    )  # fmt: skip
+    if task.version == run.task_version:
+        if outcome == Run.Outcome.COST:
+            _ask_about_cap(run, task)
+        elif counted and run.role not in Run.OPINION_ROLES:
+            _count(run, task, reason)
+        elif outcome == Run.Outcome.LOST and run.role in {Run.Role.CODER, Run.Role.REVIEWER}:
+            _after_losses(run, task)
+    return True
+
+
+def _after_losses(run: Run, task: Task) -> None:
+    """A lost run begins again at once; one that is lost each time may be its own agent's doing."""
+    ended = Run.objects.filter(
+        task=task, role=run.role, task_version=run.task_version, status=Run.Status.ENDED
+    ).order_by("-pk")
+    outcomes = ended.values_list("outcome", flat=True)[: settings.EMPTY_RUNS_MAX]
+    losses = len([*takewhile(lambda outcome: outcome == Run.Outcome.LOST, outcomes)])
+    if losses >= settings.EMPTY_RUNS_MAX:
+        question = f"{losses} runs of {run.agent_label or run.role} were lost in a row: {task.title}"
+        with suppress(StaleTask, IllegalMove):
+            opening.park(task, Conflict.Origin.EMPTY_RUNS, question[:500], detail=run.reason)
+    elif losses > 1:
+        rest(task, backoff(losses - 1).total_seconds())
+
+
+def _ask_about_cap(run: Run, task: Task) -> None:
+    """Park the task where a cap of its own is still reached; one of the project closes that instead."""
+    reached = caps.by_run(run)
+    if reached and not reached.cap.is_of_project:
+        caps.ask(task, reached)
+
+
+def _count(run: Run, task: Task, reason: str) -> None:
+    failed = failed_in_a_row(task, run.role)
+    climbs = run.role == Run.Role.CODER and attempts.has_ladder(task)
+    # A ladder says itself what follows on failures; starts that are refused are none of its own.
+    stuck = [each for each in failed if each.outcome in attempts.NO_FAULT] if climbs else failed
+    failures, used_up = len(stuck), None if climbs else refusals.exhausted(task, failed)
+    if failures < settings.EMPTY_RUNS_MAX and not used_up:
+        Task.objects.filter(pk=task.pk, version=task.version).update(
+            not_before=timezone.now() + backoff(len(failed))
+        )
+        return
+    who = run.agent_label or run.role
+    question = f"{failures} runs of {who} ended without a hand-in: {task.title}"
+    if used_up:
+        question = f"Hand-ins of {who} were refused until no retry was left: {task.title}"
+        reason = f"{used_up.failure_type}: {used_up.message}"
+    try:
+        opening.park(
+            task,
+            Conflict.Origin.EMPTY_RUNS,
+            question[:500],
+            detail=f"The last one: {run.get_outcome_display()}. {reason}",
+        )
+    except (StaleTask, IllegalMove):
+        return
+
+
+def end_token(run: Run) -> None:
+    """Nothing more is taken from the run: its process is over, though what it left is still being read."""
+    if run.token_hash:
+        Run.objects.filter(pk=run.pk, fence=run.fence).update(token_hash=None)
+
+
+def rest(task: Task, seconds: float) -> None:
+    """Leave the task alone for a while, without counting anything."""
+    Task.objects.filter(pk=task.pk).update(not_before=timezone.now() + timedelta(seconds=seconds))
+
+
+def bounce(task: Task, note: str) -> None:
+    """Send a submission back to the coder in the same round; after too many, ask a human."""
+    if task.status not in MOVES["bounce"].sources:
+        return
+    since = task.submissions.standing().filter(round=task.round, state__in=["red", "lost"])
+    if task.counts_since:
+        since = since.filter(at__gt=task.counts_since)
+    failures = since.count()
+    try:
+        if failures >= settings.EMPTY_RUNS_MAX and not attempts.has_ladder(task):
+            last = task.last_submission()
+            if last is not None and last.state == Submission.State.RED:
+                question = f"Build or tests stayed red in {failures} attempts: {task.title}"
+                ask_about_verification(task, question, note)
+            else:
+                question = f"Nothing could be taken in {failures} attempts: {task.title}"
+                opening.park(task, Conflict.Origin.EMPTY_RUNS, question, detail=note)
+        else:
+            task.bounce(note=note, not_before=timezone.now() + backoff(failures) if failures > 1 else None)
+    except StaleTask:
+        return
+
+
+def ask_about_verification(task: Task, question: str, note: str) -> None:
+    """Park the task with a card that says what is red, and with the end of the output. Raises StaleTask."""
+    last = task.last_submission()
+    result = last and Verification.objects.filter(project=task.project, sha=last.sha).order_by("-at").first()
+    names = result.newly_red or result.failed if result else []
+    facts = [note, *(f"failed: {name}" for name in names[:NAMED_MAX])]
+    if len(names) > NAMED_MAX:
+        facts.append(f"and {len(names) - NAMED_MAX} more")
+    detail = result.tail[-DETAIL_MAX:] if result else note
+    opening.park(task, Conflict.Origin.VERIFYING, question[:500], detail=detail, evidence=facts)
+
+
+@transaction.atomic
+def ask_to_stop(run: Run, *, actor: Actor) -> None:
+    """Have the run's host end it soon; a run that no host holds yet ends at once. What was done is kept.
+
+    Raises Refused where it has ended or somebody asked before.
+    """
+    locked(Task.objects).get(pk=run.task_id)
+    asked = Run.objects.live().filter(pk=run.pk, stop_requested=False).update(stop_requested=True)
+    run.refresh_from_db()
+    if not asked and run.status == Run.Status.ENDED:
+        raise Refused("ended", f"Run {run.pk} has ended: {run.get_outcome_display().lower()}.")
+    if not asked:
+        raise Refused(
+            "asked", f"Run {run.pk} is being stopped already.", "Who holds it hears of it in a moment."
+        )
+    record(run.project, "stop_requested", actor=actor, task=run.task, data={"run": run.pk, "role": run.role})
+    if run.status == Run.Status.QUEUED:
+        end(run, Run.Outcome.STOPPED, reason=f"Stopped by {actor.label}.")

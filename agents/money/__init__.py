@@ -1,0 +1,1 @@
+"""What runs cost, and the caps on it."""

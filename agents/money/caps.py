@@ -1,0 +1,200 @@
+"""Caps of money and tokens: which is reached, what follows, and the card that asks a human.
+
+They are looked at while runs stream and before one is started. A run that crosses one is stopped, its work is
+saved; a cap of a run or task asks on a card of the task, one of the day or project closes the project until
+the day is over or somebody raises it. Nothing of this is stored: the settings, the rows of the runs and the
+decisions on the cards say it whenever somebody asks.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from agents.models import Run
+from agents.money import spending
+from agents.money.spending import Spent
+from disputes import opening
+from disputes.models import Conflict, Decision
+from disputes.protocol.completion import budget
+from disputes.protocol.completion.budget import Answer, Cap
+from disputes.protocol.rulings.options import Option
+from tasks.configuration.policy import ProjectSettings
+from tasks.models import Event, Project, StaleTask, Task
+from tasks.models.event import record
+from tasks.states import IllegalMove
+
+NAMED = 8  # of those who spent
+EVENT = "cap_reached"
+WORDS = {"run": "a run", "task": "the task", "day": "the day", "project": "the project"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A cap that is reached: by how much of what."""
+
+    cap: Cap
+    spent: Decimal
+    limit: Decimal
+
+    @property
+    def line(self) -> str:
+        """The cap of the task is reached: $10.03 of $10.00 is spent."""
+        spent, limit = budget.amount(self.cap, self.spent), budget.amount(self.cap, self.limit)
+        verb = "is spent" if self.cap.is_money else "are used"
+        return f"The cap of {WORDS[self.cap.whose]} is reached: {spent} of {limit} {verb}."
+
+
+def _decimal(value: float | int | None) -> Decimal | None:
+    return None if value is None else Decimal(str(value))
+
+
+def _capped(config: ProjectSettings) -> dict[Cap, Decimal]:
+    """The caps that the project has."""
+    every = {
+        Cap.RUN_COST: config.run_cost_max,
+        Cap.RUN_TOKENS: config.run_tokens_max,
+        Cap.TASK_COST: config.task_cost_max,
+        Cap.TASK_TOKENS: config.task_tokens_max,
+        Cap.DAY_COST: config.day_cost_max,
+        Cap.DAY_TOKENS: config.day_tokens_max,
+        Cap.PROJECT_COST: config.project_cost_max,
+    }
+    return {cap: limit for cap, value in every.items() if (limit := _decimal(value)) is not None}
+
+
+def _first(caps: dict[Cap, Decimal], whose: str, spent: Spent) -> Reached | None:
+    """The first of these caps that the sum reaches."""
+    for cap, limit in caps.items():
+        used = spent.cost if cap.is_money else Decimal(spent.tokens)
+        if cap.whose == whose and used >= limit:
+            return Reached(cap, used, limit)
+    return None
+
+
+# --- Which is reached -------------------------------------------------------------------------------------
+
+
+def by_run(run: Run) -> Reached | None:
+    """The cap that the run has reached, by itself or together with the others of its task or project."""
+    caps = _capped(run.project.config)
+    if not caps:
+        return None
+    alone = Spent(cost=run.cost or spending.NOTHING, tokens_in=run.tokens_in, tokens_out=run.tokens_out)
+    if _first(caps, "run", alone) and (found := _first(_with_answers(run.task, caps), "run", alone)):
+        return found
+    return _by_task(run.task, caps) or _by_project(run.project)
+
+
+def by_task(task: Task) -> Reached | None:
+    """The cap that the runs of the task have reached together."""
+    return _by_task(task, _capped(task.project.config))
+
+
+def _by_task(task: Task, caps: dict[Cap, Decimal]) -> Reached | None:
+    if not any(cap.whose == "task" for cap in caps):
+        return None
+    spent = spending.total(Run.objects.filter(task=task))
+    if not _first(caps, "task", spent):
+        return None
+    return _first(_with_answers(task, caps), "task", spent)
+
+
+def _with_answers(task: Task, caps: dict[Cap, Decimal]) -> dict[Cap, Decimal]:
+    """The caps with what humans added to them on the task's cards, undone answers left out."""
+    rows = Decision.objects.standing().filter(
+        conflict__dispute__task=task, conflict__origin=Conflict.Origin.BUDGET,
+        option__in=[Option.RAISE, Option.RETRY],
+    )  # fmt: skip
+    answers = [
+        Answer(cap, option, text)
+        for evidence, option, text in rows.values_list("conflict__evidence", "option", "text")
+        if (cap := budget.cap_of(evidence))
+    ]
+    return {cap: budget.allowed(cap, base, answers) for cap, base in caps.items()}
+
+
+def _by_project(project: Project) -> Reached | None:
+    return closed([project]).get(project.pk)
+
+
+def closed(projects: Iterable[Project], now: datetime | None = None) -> dict[int, Reached]:
+    """The projects in which no agent is started for a cap of the day or project: three queries at most."""
+    caps = {project.pk: _capped(project.config) for project in projects}
+    by_day = [pk for pk, each in caps.items() if any(cap.whose == "day" for cap in each)]
+    in_all = [pk for pk, each in caps.items() if Cap.PROJECT_COST in each]
+    today = spending.today(by_day, now) if by_day else {}
+    ever = spending.of_projects(in_all) if in_all else {}
+    found = {}
+    for pk, each in caps.items():
+        reached = _first(each, "project", ever.get(pk, Spent())) or _first(
+            each, "day", today.get(pk, Spent())
+        )
+        if reached:
+            found[pk] = reached
+    return found
+
+
+def closed_line(reached: Reached, now: datetime | None = None) -> str:
+    """Why nothing is started in the project, and until when."""
+    if reached.cap.whose == "project":
+        return f"{reached.line} No agent is started until somebody raises it."
+    over = spending.midnight(now) + timedelta(days=1)
+    return f"{reached.line} No agent is started before {over:%Y-%m-%d %H:%M} UTC, unless somebody raises it."
+
+
+# --- What follows -----------------------------------------------------------------------------------------
+
+
+def keeps_closed(project: Project) -> bool:
+    """Whether no agent may be started in the project now. Says so once a day in its events."""
+    reached = _by_project(project)
+    if reached is None:
+        return False
+    told = Event.objects.filter(project=project, kind=EVENT, at__gte=spending.midnight())
+    if not told.filter(data__cap=reached.cap.value, data__limit=str(reached.limit)).exists():
+        data = {"cap": reached.cap.value, "spent": str(reached.spent), "limit": str(reached.limit)}
+        record(project, EVENT, note=closed_line(reached), data=data)
+    return True
+
+
+def park_if_spent(task: Task) -> bool:
+    """Ask a human before the next run where the task has spent all it may. Whether it has."""
+    reached = by_task(task)
+    if reached is None:
+        return False
+    ask(task, reached)
+    return True
+
+
+def ask(task: Task, reached: Reached) -> None:
+    """Park the task with a card that says which cap it is and who spent how much."""
+    question = f"{reached.line} {task.title}"
+    detail = "Go on once, raise the cap by an amount that you begin your text with, defer or cancel it."
+    try:
+        opening.park(
+            task, Conflict.Origin.BUDGET, question[:500], detail=detail, evidence=_evidence(task, reached)
+        )
+    except (StaleTask, IllegalMove):
+        return  # it moved on, or waits for a human already
+
+
+def _evidence(task: Task, reached: Reached) -> list[str]:
+    """The cap, then who spent how much, most first."""
+    runs = Run.objects.filter(task=task)
+    sums = spending.grouped(runs, "agent_label", "model")
+    lines = [budget.evidence_line(reached.cap, reached.spent, reached.limit)]
+    ordered = sorted(sums.items(), key=lambda each: (-each[1].cost, -each[1].tokens))
+    for (label, model), spent in ordered[:NAMED]:
+        if not spent.is_anything:
+            continue
+        who = f"{label or 'an agent'} ({model})" if model else label or "an agent"
+        count = spent.known + spent.unknown
+        cost = budget.money(spent.cost) if spent.known else "cost unknown"
+        lines.append(f"{who}: {cost}, {spent.tokens:,} tokens, {count} run{'' if count == 1 else 's'}")
+    unknown = sum(spent.unknown for spent in sums.values())
+    if unknown and reached.cap.is_money:
+        lines.append(
+            f"Of {unknown} run{'' if unknown == 1 else 's'} nobody knows the cost; it is not counted."
+        )
+    return lines

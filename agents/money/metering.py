@@ -1,0 +1,221 @@
+"""Metering runs: what they use is read from their output while it streams, and caps are looked at.
+
+The readers are kept in memory and fed only what is new. Whoever takes a run over begins at its first byte
+again; the figures in its row never go down meanwhile, so neither that nor a forged event makes a run cheaper.
+"""
+
+import contextlib
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from agents.hosts import paths, processes
+from agents.loop import run_ends
+from agents.models import Run
+from agents.money import caps
+from agents.money.price_lists import price_list
+from agents.money.prices import COST_MAX, SMALLEST, Tokens
+from agents.providers.base import ProviderError
+from agents.providers.registry import provider_for
+from agents.providers.reports import Reader, Report, SilentReader
+
+READ_MAX = 1024 * 1024  # bytes in one look
+TOKENS_MAX = 10**15
+NAME_MAX, SESSION_MAX = 120, 200
+# Looks without news after which the caps are looked at all the same: others of the task spend as well.
+PATIENCE = 5
+# What the file `stop` of a run's folder says: a cap is reached, or its command would retry for ever.
+STOP, GIVEN_UP = "cost", "provider"
+
+
+@dataclass
+class Meter:
+    """How far the output of one run is read."""
+
+    log: tuple[str, int]  # the file itself, so that a number used again is another run
+    reader: Reader
+    offset: int = 0
+    looked: float = float("-inf")
+    quiet: int = 0
+    is_done: bool = False
+
+
+_meters: dict[int, Meter] = {}
+
+
+# --- Reading ----------------------------------------------------------------------------------------------
+
+
+def look(run: Run) -> None:
+    """Read what is new in a live run's output, keep its figures, and stop it where a cap is reached."""
+    now = processes.boottime()
+    meter = _meter(run)
+    if meter is None or now - meter.looked < settings.DURATIONS["meter"]:
+        return
+    meter.looked = now
+    read = _read(run, meter, READ_MAX)
+    changed = bool(read) and _keep(run, meter.reader.report)
+    if read and meter.reader.report.is_hopeless:
+        _stop(run, meter.reader.report.message, GIVEN_UP)
+        return
+    meter.quiet = 0 if changed else meter.quiet + 1
+    if changed or meter.quiet >= PATIENCE:
+        meter.quiet = 0
+        if reached := _over_cap(run):
+            _stop(run, reached.line, STOP)
+
+
+def finish(run: Run) -> Report:
+    """Read the rest of an ended run's output and keep its final figures; what the output said in all."""
+    meter = _meter(run)
+    if meter is None:
+        return Report()
+    while _read(run, meter, READ_MAX):
+        pass
+    if not meter.is_done:
+        meter.is_done = True
+        meter.reader.feed(b"\n")
+    report = meter.reader.report
+    _keep(run, report)
+    _meters.pop(run.pk, None)
+    return report
+
+
+def _meter(run: Run) -> Meter | None:
+    """The run's meter; a new one where this process has none. None where there is no output to read."""
+    if run.role == Run.Role.VERIFIER or run.is_pulled:
+        return None
+    try:
+        path = _log_of(run)
+        file = (str(path), path.stat().st_ino)
+    except OSError:
+        return None
+    meter = _meters.get(run.pk)
+    if meter is None or meter.log != file:
+        meter = _meters[run.pk] = Meter(file, _reader(run))
+    return meter
+
+
+def _reader(run: Run) -> Reader:
+    if run.agent is None:
+        return SilentReader()
+    try:
+        return provider_for(run.agent).reader()
+    except ProviderError:
+        return SilentReader()
+
+
+def _log_of(run: Run) -> Path:
+    return paths.run_folder(run.pk) / "output.log"
+
+
+def _read(run: Run, meter: Meter, limit: int) -> int:
+    """Feed the reader what is new, up to the limit. How many bytes it was."""
+    try:
+        with processes.open_regular(_log_of(run)) as file:
+            file.seek(meter.offset)
+            chunk = file.read(limit)
+    except OSError:
+        return 0
+    if chunk:
+        meter.offset += len(chunk)
+        meter.reader.feed(chunk)
+    return len(chunk)
+
+
+def forget(live: set[int]) -> None:
+    """Drop the meters of runs that are no longer held."""
+    for pk in set(_meters) - live:  # a thread that ends a run drops its meter as well
+        _meters.pop(pk, None)
+
+
+# --- Keeping ----------------------------------------------------------------------------------------------
+
+
+def _keep(run: Run, report: Report) -> bool:
+    """Write what the report says into the run's row, where that is more than it holds."""
+    tokens = Tokens(report.tokens_in, report.tokens_cached, report.tokens_out)
+    said = report.cost if report.cost_known else None
+    return _write(run, tokens, said, model=report.model, session=report.session_id)
+
+
+def _write(run: Run, tokens: Tokens, said: Decimal | None, *, model: str = "", session: str = "") -> bool:
+    """Keep figures that never go down. Whether they changed; False also where somebody else has the run."""
+    now = Tokens(
+        _most(run.tokens_in, tokens.read),
+        _most(run.tokens_cached, tokens.cached),
+        _most(run.tokens_out, tokens.written),
+    )
+    cost, source = _cost(run, now, said, model)
+    changes: dict[str, Any] = {
+        "tokens_in": now.read, "tokens_cached": now.cached, "tokens_out": now.written,
+        "cost": cost, "cost_from": source,
+        "model": run.model or model[:NAME_MAX], "session_id": session[:SESSION_MAX] or run.session_id,
+    }  # fmt: skip
+    changes = {name: value for name, value in changes.items() if getattr(run, name) != value}
+    if not changes or not Run.objects.filter(pk=run.pk, fence=run.fence).update(**changes):
+        return False
+    for name, value in changes.items():
+        setattr(run, name, value)
+    return bool(changes.keys() & {"tokens_in", "tokens_cached", "tokens_out", "cost"})
+
+
+def _most(kept: int, new: int) -> int:
+    return min(max(kept, new), TOKENS_MAX)
+
+
+def _cost(run: Run, tokens: Tokens, said: Decimal | None, model: str) -> tuple[Decimal | None, str]:
+    """What the run costs and who says so: its command, else the price list, else nobody."""
+    is_said = run.cost_from == "agent"
+    if said is not None and said.is_finite() and said >= 0:
+        said = min(said, COST_MAX).quantize(SMALLEST)
+        return (max(said, run.cost) if is_said and run.cost is not None else said), "agent"
+    if is_said:
+        return run.cost, "agent"
+    cost = price_list().cost(model or run.model, tokens)
+    if cost is None and model and run.model:
+        cost = price_list().cost(run.model, tokens)
+    if cost is None:
+        return run.cost, run.cost_from
+    return (max(cost, run.cost) if run.cost is not None else cost), "prices"
+
+
+# --- Caps -------------------------------------------------------------------------------------------------
+
+
+def _over_cap(run: Run) -> caps.Reached | None:
+    """The cap that a run at work has reached. Whoever has handed in is left alone."""
+    return caps.by_run(run) if run.status in {Run.Status.STARTING, Run.Status.RUNNING} else None
+
+
+def _stop(run: Run, line: str, word: str) -> None:
+    """Have the shim end the run; why stands in its row at once, and `runs.end` asks a human about a cap."""
+    live = Run.objects.live().filter(pk=run.pk, fence=run.fence).exclude(status=Run.Status.CLOSING)
+    if not live.update(reason=line[:500]):
+        return
+    mark = paths.run_folder(run.pk) / "stop"
+    if mark.exists():
+        return
+    with contextlib.suppress(OSError):
+        processes.write_whole(mark, word.encode())
+
+
+# --- Runs that are claimed --------------------------------------------------------------------------------
+
+
+def take_usage(
+    run: Run, *, tokens_in: int = 0, tokens_cached: int = 0, tokens_out: int = 0,
+    cost: Decimal | None = None, model: str = "",
+) -> str:  # fmt: skip
+    """What an agent elsewhere says it has used so far in this run; it never lowers what it said before.
+
+    Where that reaches a cap the run ends here and now. Returns why, or an empty text.
+    """
+    _write(run, Tokens(max(tokens_in, 0), max(tokens_cached, 0), max(tokens_out, 0)), cost, model=model)
+    reached = _over_cap(run)
+    if reached is None or not run_ends.end(run, Run.Outcome.COST, reason=reached.line):
+        return ""
+    return reached.line

@@ -1,0 +1,181 @@
+"""What each role is told. The texts are templates; the order of the parts is fixed (DEC-12).
+
+Rulings come first, then why it runs again, the task, the findings to answer, the rule to keep hands off, and
+the format of the hand-in. What people, agents and repositories wrote is fenced: it is material, not orders.
+
+Each prompt has three parts. The first and the last are the program's own: rulings, hands off, hand-in. The
+one between them says what the task is, and a project may write its own. The whole is bounded: where it does
+not fit, every section gets less, and a list says what was cut.
+"""
+
+import logging
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.template import TemplateSyntaxError
+
+from agents.hosts.git import Mirror
+from agents.models import PromptText, Run
+from agents.prompts import context, opinions, specifications, templates, texts
+from agents.prompts.sections import NAME_MAX, Cuts, Section, closed, cut, cut_head, fenced, one_line
+from agents.prompts.specifications import SOURCE_MAX
+from agents.prompts.stages import stage_words
+from agents.prompts.templates import TooMuch
+from agents.recipes.recipe import Recipe
+from disputes.models import Decision
+from tasks.models import Project
+
+__all__ = [
+    "Composed", "Material", "compose", "compose_with", "cut", "cut_head", "fenced", "gather", "one_line",
+]  # fmt: skip
+
+log = logging.getLogger(__name__)
+
+PROMPT_MAX = 256 * 1024  # bytes, of the whole
+BODY_MAX = 32 * 1024
+GUIDE_MAX = 16 * 1024
+INSTRUCTIONS_MAX = 16 * 1024
+KNOWN_MAX = 50  # red tests of the target branch that a prompt names
+COMMAND_MAX = 2_000
+CUTS_MAX = 60  # lines
+# The part of each budget that is tried, until the whole fits.
+SHARES = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.0)
+WITH_FIRST = frozenset({"coder", "reviewer"})
+
+
+@dataclass
+class Material:
+    """What a prompt is made of, read from the repository before the transaction begins."""
+
+    source: str = ""
+    source_name: str = ""
+    guide: str = ""
+    commands: Recipe = field(default_factory=Recipe)
+
+
+def gather(run: Run, mirror: Mirror, commands: Recipe) -> Material:
+    """Specification and AGENTS.md as they are in the commit that the run starts from."""
+    guide = mirror.read(run.base_sha, "AGENTS.md", GUIDE_MAX * 2) or ""
+    return Material(
+        source=specifications.read(mirror, run.base_sha, run.task.source),
+        source_name=run.task.source,
+        guide=guide,
+        commands=commands,
+    )
+
+
+# --- Composing --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A prompt, and of which texts it was made."""
+
+    text: str
+    template_hash: str
+    own: PromptText | None  # the project's own text, where it has one
+
+
+def compose(run: Run, material: Material, decisions: list[Decision]) -> Composed:
+    """The whole prompt with the project's own text of it, or the program's where it has none."""
+    return compose_with(run, material, decisions, texts.in_use(run.project_id, run.role))
+
+
+def compose_with(run: Run, material: Material, decisions: list[Decision], own: PromptText | None) -> Composed:
+    """The whole prompt with this text of a project between the program's parts.
+
+    A text that cannot be filled, because it was never checked or grows beyond all measure, is left out for
+    the program's: work does not stop for it, and the run's page says which text was used.
+    """
+    data = _common(run, material)
+    if run.role in Run.OPINION_ROLES:
+        data |= opinions.told(run)
+    elif run.role == Run.Role.REVIEWER:
+        data |= context.for_reviewer(run, decisions)
+    else:
+        data |= context.for_coder(run, decisions)
+    for text in (own, None):
+        try:
+            found = _fitting(run, data, text)
+        except (TooMuch, TemplateSyntaxError) as error:
+            log.warning("%s cannot be used for run %s: %s", text, run.pk, error)
+            continue
+        if found is not None:
+            return Composed(found, templates.hash_of(run.role, text.text if text else None), text)
+    raise AssertionError(f"The prompt of run {run.pk} does not fit, whatever is cut.")
+
+
+def _fitting(run: Run, data: dict[str, Any], own: PromptText | None) -> str | None:
+    """The prompt with as much of each section as fits; None where not even nothing of them does."""
+    for share in SHARES:
+        text = _assembled(run.role, data, own.text if own else None, share)
+        if len(text.encode("utf-8", "replace")) <= PROMPT_MAX:
+            return text
+    return None
+
+
+def _assembled(role: str, data: dict[str, Any], own: str | None, share: float) -> str:
+    cuts = Cuts(share)
+    rows = data.get("decisions", [])
+    ruled = context.rulings_text(rows, share, cuts.lines)
+    fitted = cuts.fit_all({name: value for name, value in data.items() if name != "decisions"})
+    shape = templates.SHAPES[role]
+    plain = {name: fitted.get(name, "") for name in shape} | fitted["for_texts"]
+    body = templates.fill_own(role, plain) if own is None else templates.fill(own, plain)
+    body = closed(body)  # a project's text must not swallow what follows it
+    frame = fitted | {"ruled": ruled, "cuts": cuts.lines[:CUTS_MAX], "task": {"ref": fitted["ref"]}}
+    parts = [
+        templates.fill_own(f"{role}_first", frame) if role in WITH_FIRST else "",
+        body,
+        templates.fill_own(f"{role}_last", frame),
+    ]
+    text = "\n\n".join(part.strip("\n") for part in parts if part.strip())
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _common(run: Run, material: Material) -> dict[str, Any]:
+    """What every role is told: plain values and sections, no rows."""
+    task, agent = run.task, run.agent
+    staged = stage_words(run)
+    where = f"read {one_line(material.source_name)[:NAME_MAX]} in the clone"
+    here = staged.get("at_stage") or {}
+    return {
+        "ref": task.ref,
+        "title": one_line(task.title),
+        "round": run.round,
+        "model": one_line(agent.model) if agent else "",
+        "name": agent.name if agent else "",
+        "instructions": Section(
+            "your instructions", agent.instructions if agent else "", INSTRUCTIONS_MAX, is_fenced=False
+        ),
+        "body": Section("description", task.body, BODY_MAX, where=f"steroids tasks show {task.ref}"),
+        "source": Section(
+            "specification", material.source, SOURCE_MAX, where=where, label=material.source_name
+        ),
+        "source_name": one_line(material.source_name)[:NAME_MAX],
+        "guide": Section(
+            "the project's rules", material.guide, GUIDE_MAX, where="read AGENTS.md in the clone",
+            label="AGENTS.md",
+        ),
+        "prepare": one_line(material.commands.prepare)[:COMMAND_MAX],
+        "build": one_line(material.commands.build)[:COMMAND_MAX],
+        "test": one_line(material.commands.test)[:COMMAND_MAX],
+        "docs_only": not any(material.commands.commands),
+        "known_red": _known_red(task.project),
+        "commit_form": shlex.quote(f"{_commit_word(task.tags)}: {one_line(task.title)}"),
+        **staged,
+        "for_texts": {"stage": here.get("label", ""), "stage_about": here.get("about", "")},
+    }  # fmt: skip
+
+
+def _known_red(project: Project) -> str:
+    """The tests that are red on the target branch, as somebody accepted them; empty where none is named."""
+    names = project.base_known.get("failed", []) if project.base_state == Project.Base.ACCEPTED else []
+    return one_line(", ".join(names[:KNOWN_MAX]))[:COMMAND_MAX]
+
+
+def _commit_word(tags: list[str]) -> str:
+    words = {"bug": "fix", "fix": "fix", "docs": "docs", "refactor": "refactor", "test": "test"}
+    return next((words[tag] for tag in tags if tag in words), "feat")

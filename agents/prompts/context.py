@@ -1,0 +1,204 @@
+"""What a coder and a reviewer are told beside the task itself: rulings, findings, what came back, the change.
+
+Only plain values and sections leave this module: no template sees a row.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents.crew import refusals
+from agents.models import Run
+from agents.prompts.sections import Section, one_line, open_fence
+from disputes import intake, rulings
+from disputes.models import Decision
+from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
+from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
+from tasks.models import Finding, Submission, Verification
+
+RULINGS_MAX = 48 * 1024
+FINDINGS_MAX = 32 * 1024
+FINDINGS_NAMED = 150  # with their text; the others by their code
+CODES_MAX = 1000
+SETTLED_MAX = 32 * 1024
+DIFF_MAX = 120 * 1024
+RESPONSE_MAX = 16 * 1024
+REASON_MAX = 16 * 1024
+PROBLEM_MAX = 4 * 1024
+TAIL_MAX = 6 * 1024
+NAMES_MAX = 4 * 1024
+CLARIFIED_MAX = 24 * 1024
+EXAMPLE_MAX = 48 * 1024
+NOTICE_MAX = 16 * 1024
+
+
+def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
+    """The first and the last part of a coder's prompt (ARB-4)."""
+    task = run.task
+    last = task.last_submission()
+    red = last if last and last.round == task.round and last.state in {"red", "lost"} else None
+    tail, names = "", []
+    if red and red.state == Submission.State.RED:
+        result = Verification.objects.filter(project=task.project, sha=red.sha).order_by("-at").first()
+        tail = result.tail if result else ""
+        names = result.newly_red or result.failed if result else []
+    earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
+    back = task.rollbacks.order_by("-pk").first()
+    if back:
+        earlier = earlier.filter(queued_at__gt=back.at)
+    resumed = earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first()
+    if resumed and last and resumed.queued_at <= last.at:
+        resumed = None
+    clash = task.landings.filter(status="conflict").order_by("-pk").select_related("submission").first()
+    if clash and clash.submission_id != (last.pk if last else None):
+        clash = None
+    is_back = back is not None and (not last or back.at > last.at)
+    red_is_red = red is not None and red.state == Submission.State.RED
+    return {
+        "decisions": [each for each in decisions if each.option not in NOT_FOR_THE_CODER],
+        "back": {"to_round": back.to_round} if back and is_back else None,
+        "back_reason": Section("reason of the rollback", back.reason, REASON_MAX) if back else "",
+        "red": {"sha": red.sha[:12], "is_red": red_is_red} if red else None,
+        "red_problem": Section("problem", one_line(red.problem), PROBLEM_MAX) if red else "",
+        "red_tests": Section("tests that failed", "\n".join(map(one_line, names)), NAMES_MAX)
+        if names
+        else "",
+        "red_tail": Section("end of the log", tail, TAIL_MAX, keeps_end=True),
+        "clash": clash.submission.sha[:12] if clash else "",
+        "clash_problem": Section("problem", clash.problem, PROBLEM_MAX) if clash else "",
+        "resumed": resumed.get_outcome_display() if resumed else "",
+        "resumed_reason": Section("reason", resumed.reason, PROBLEM_MAX) if resumed else "",
+        **_findings(intake.findings_to_answer(task), task.ref),
+        **_retry(refusals.to_mend(earlier)),
+    }
+
+
+def _findings(findings: Sequence[Finding], ref: str) -> dict[str, Any]:
+    """The points to answer, as a numbered list; of very many only the codes."""
+    named, others = findings[:FINDINGS_NAMED], findings[FINDINGS_NAMED:]
+    codes = [finding.code for finding in others[:CODES_MAX]]
+    if len(others) > CODES_MAX:
+        codes.append(f"and {len(others) - CODES_MAX} more")
+    where = f"steroids tasks show {ref}"
+    return {
+        "findings": [
+            {
+                "code": finding.code, "severity": finding.severity.upper(), "mandatory": finding.mandatory,
+                "text": Section(finding.code, _text_of(finding), FINDINGS_MAX // len(named), where=where),
+            }
+            for finding in named
+        ],
+        "finding_count": len(findings),
+        "more_findings": ", ".join(codes),
+        "more_count": len(others),
+    }  # fmt: skip
+
+
+def _text_of(finding: Finding) -> str:
+    parts = [finding.title]
+    names = getattr(finding, "raised_by", [])
+    if len(names) > 1:
+        parts.append(f"Raised by: {', '.join(names)}")
+    for label, value in (
+        ("Location", finding.location), ("Impact", finding.impact), ("Suggestion", finding.suggestion),
+    ):  # fmt: skip
+        if value:
+            parts.append(f"{label}: {value}")
+    return "\n".join(parts)
+
+
+def _retry(earlier: Run | None) -> dict[str, Any]:
+    """The notice, the example and the demand after a refused hand-in (EX-7); the demand is never cut."""
+    told = refusals.told(earlier)
+    if not told:
+        return {"retry": "", "example": "", "demand": ""}
+    limits = {"retry": NOTICE_MAX, "example": EXAMPLE_MAX}
+    names = {"retry": "why the last hand-in was refused", "example": "example"}
+    return {
+        name: Section(names[name], text, limits[name], is_fenced=False) if name in limits else text
+        for name, text in told.items()
+    }
+
+
+def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
+    """What a reviewer is told of rulings, of the coder's answers and of the change."""
+    task = run.task
+    submission = task.submissions.standing().filter(sha=run.sha).order_by("-pk").first()
+    result = Verification.objects.filter(project=task.project, sha=run.sha).order_by("-at").first()
+    clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
+    earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
+    given = submission.answers.select_related("finding") if submission else []
+    answers = [f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}" for answer in given]
+    base = run.base_sha[:12] or "its base"
+    return {
+        "sha": run.sha,
+        "focus": one_line(run.agent.focus) if run.agent else "",
+        "is_verified": result is not None,
+        "is_green": bool(result and result.green),
+        "red_tests": one_line(result.problem or result.step) if result and not result.green else "",
+        "seconds": f"{result.seconds:.1f}" if result else "",
+        "diff": Section(
+            "diff", submission.diff if submission else "", DIFF_MAX, "diff",
+            where=f"`git diff` and `git log` against {base} in the clone",
+        ),
+        "response": Section("response", submission.response if submission else "", RESPONSE_MAX),
+        "answers": Section("answers", "\n".join(answers), RESPONSE_MAX),
+        "settled": Section("settled points", "\n".join(rulings.settled_lines(task)), SETTLED_MAX),
+        "decisions": [decision for decision in decisions if decision.expects_change],
+        "clarified": Section(
+            "what was clarified", "\n\n".join(clarified), CLARIFIED_MAX, is_fenced=False
+        ),
+        "again": submission is not None and submission.reviews.exists(),
+        **_retry(refusals.to_mend(earlier)),
+    }  # fmt: skip
+
+
+# --- Rulings ----------------------------------------------------------------------------------------------
+
+
+def rulings_text(decisions: Sequence[Decision], share: float, cuts: list[str]) -> str:
+    """The rulings as the prompt words them, every one of them, each with an equal part of the budget.
+
+    Only words of a ruling that is longer than its part are left out, and that is said in `cuts`.
+    """
+    if not decisions:
+        return ""
+    text = _worded(decisions)
+    most = int(RULINGS_MAX * share)
+    if len(text) <= most:
+        return text
+    each = max(most // len(decisions) // 4, 0)
+    cuts.append(f"rulings ({each:,} characters of each of its texts): `steroids dispute show` tells all")
+    return _worded([_shortened(decision, each) for decision in decisions])
+
+
+def _worded(decisions: Sequence[Decision]) -> str:
+    told = (rulings.ruling_of(decision) for decision in decisions)
+    return "\n".join(ruling_lines(_without_open_fences(ruling) for ruling in told)[2:])
+
+
+def _without_open_fences(ruling: Ruling) -> Ruling:
+    """A ruling may quote an agent, and must not swallow the next one with a fence that it never closes."""
+    names = ("text", "rationale", "constraints")
+    return replace(ruling, **{name: _closed(getattr(ruling, name)) for name in names})
+
+
+def _closed(text: str) -> str:
+    below = [f"   {line}" for line in text.strip().splitlines()[1:]]  # the first stands behind its label
+    fence = open_fence("\n".join(below))
+    return f"{text.rstrip()}\n{fence}" if fence else text
+
+
+def _shortened(decision: Decision, limit: int) -> Decision:
+    """A copy with texts of at most that length; nobody saves it."""
+    short, conflict = copy.copy(decision), copy.copy(decision.conflict)
+    for name in ("text", "rationale", "constraints_text"):
+        setattr(short, name, _brief(getattr(decision, name), limit))
+    conflict.question = _brief(one_line(conflict.question), limit)
+    short.conflict = conflict
+    return short
+
+
+def _brief(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit].rstrip()} [cut]"

@@ -1,0 +1,1 @@
+"""Agents elsewhere, which claim their own work."""

@@ -1,0 +1,46 @@
+"""Making a run ready for an agent elsewhere: where it begins, what it is told, and the commits it lacks."""
+
+from django.db.models.functions import Now
+
+from agents.hosts import paths, starting
+from agents.hosts.git import Mirror
+from agents.models import PullBundle, Run
+from agents.pull import leases
+from agents.verification import commands
+
+
+def prepare(run: Run) -> None:
+    """Write what the agent comes for and let the run begin; from then on no host holds it.
+
+    Raises Unreachable for the remote, GitError, BaseNotFit, CannotStart, and StaleTask where the
+    task moved on.
+    """
+    if run.agent is None:
+        raise starting.CannotStart("The agent of this run was deleted.")
+    mirror = paths.mirror(run.project)
+    base = starting.fetch_base(run, mirror)
+    starting.check_base(run, mirror, base)
+    known = commands.commands_of(run.project, mirror, base, run.task)
+    bundle = _bundle_of(run, mirror, base)
+    Run.objects.filter(pk=run.pk).update(base_sha=base)
+    run.base_sha = base
+    PullBundle.objects.update_or_create(run=run, defaults={"base": bundle})
+    starting.tell(
+        run, mirror, known, status=Run.Status.RUNNING, host=None, started_at=Now(),
+        lease_until=Now() + leases.lease(),
+    )  # fmt: skip
+
+
+def _bundle_of(run: Run, mirror: Mirror, base: str) -> bytes | None:
+    """The commits up to the base that the remote's target branch lacks; None where it has them all."""
+    if mirror.is_ancestor(base, mirror.target_ref):
+        return None
+    name = leases.base_ref(run.pk)
+    mirror.keep(base, name)
+    data = mirror.bundle(name, mirror.merge_base(mirror.target_ref, base), leases.BUNDLE_MAX)
+    if data is None:
+        raise starting.CannotStart(
+            f"The commits up to {base[:12]} are more than the {leases.BUNDLE_MAX} bytes that an agent "
+            "elsewhere is sent. Let an agent of a host take this task."
+        )
+    return data

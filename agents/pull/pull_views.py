@@ -1,0 +1,290 @@
+"""The addresses of agents elsewhere: claim, come for the work, beat, bring commits, give back (COL-3).
+
+A claim is made with the agent's own token, everything else with the token of the run that it gave.
+"""
+
+import secrets
+from copy import copy
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from django.conf import settings
+from django.db import transaction
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agents.api.authentication import bearer_of
+from agents.api.principals import PullPrincipal, RunPrincipal
+from agents.loop import orchestrator
+from agents.models import Agent, Prompt, PullBundle, Run, token_hash
+from agents.pull import leases
+from agents.pull import pull_serializers as bodies
+from tasks import idempotency
+from tasks.errors import Refused
+from tasks.locking import locked
+from tasks.models import Project, Task
+from tasks.models.event import record
+from tasks.repository_urls import redact
+
+NOTHING_SECONDS = 10  # between two questions for work where there is none
+READY_SECONDS = 1
+KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key has the same effect and reply."
+)
+
+
+class _Nothing(Exception):
+    """There is no work for this agent now."""
+
+
+class ClaimView(APIView):
+    """Take the next run of the columns that this agent watches."""
+
+    is_for_pullers = True
+
+    @extend_schema(
+        operation_id="pull_claim", summary="Claim the next piece of work", tags=["pull"], request=None,
+        parameters=[KEY],
+        responses={
+            201: bodies.ClaimedSerializer,
+            204: OpenApiResponse(description="Nothing to do now; ask again after Retry-After seconds."),
+        },
+    )  # fmt: skip
+    def post(self, request: Request) -> Response:
+        agent = _puller(request)
+        if (earlier := idempotency.earlier_reply(request)) is not None:
+            return self._with_token(request, earlier)
+        try:
+            reply = idempotency.once(request, lambda: (_claim(request, agent), 201))
+        except _Nothing:
+            return Response(status=204, headers={"Retry-After": str(NOTHING_SECONDS)})
+        return self._with_token(request, reply)
+
+    def _with_token(self, request: Request, reply: Response) -> Response:
+        """The stored reply holds no token; it is made again for whoever may have it. Raises Refused."""
+        told = dict(reply.data or {})
+        token = leases.run_token(told["run"], told.pop("nonce"), bearer_of(request))
+        if not Run.objects.filter(pk=told["run"], token_hash=token_hash(token)).exists():
+            raise Refused(
+                "run_over", f"Run {told['run']}, which this claim got, is over.", "Claim with a new key."
+            )
+        return Response({**told, "token": token}, status=reply.status_code)
+
+
+def _puller(request: Request) -> Agent:
+    if not isinstance(request.user, PullPrincipal):
+        raise Refused(
+            "not_a_puller", "Only an agent that claims its own work may do this.",
+            "Use the token of an agent of provider pull; a superuser mints one in the admin, under Tokens.",
+            status=403,
+        )  # fmt: skip
+    return request.user.agent
+
+
+def _claim(request: Request, agent: Agent) -> dict[str, Any]:
+    """One run, by the guards of the tick. Raises _Nothing."""
+    projects = Project.objects.filter(status=Project.Status.ACTIVE)
+    if agent.projects.exists():
+        projects = projects.filter(agents=agent)
+    done = orchestrator.Ticked()
+    for pk in projects.order_by("last_started_at", "pk").values_list("pk", flat=True):
+        orchestrator.tick_project(pk, done, puller=agent)
+        if done.claimed:
+            break
+    run = done.claimed
+    if run is None:
+        raise _Nothing
+    nonce = idempotency.key_of(request) or secrets.token_urlsafe(16)
+    leases.give_token(run, leases.run_token(run.pk, nonce, bearer_of(request)))
+    record(run.project, "claimed", task=run.task, data={"run": run.pk, "role": run.role}, note=agent.name)
+    here = f"/api/v1/pull/runs/{run.pk}/"
+    names = ("beat", "base", "bundle", "release")
+    return {
+        "run": run.pk, "nonce": nonce, "task": run.task.ref, "title": run.task.title, "role": run.role,
+        "stage": run.stage, "round": run.round, "beat_seconds": settings.DURATIONS["pull_lease"] / 6,
+        "lease_seconds": settings.DURATIONS["pull_lease"],
+        "addresses": {"work": here} | {name: f"{here}{name}/" for name in names},
+    }  # fmt: skip
+
+
+# --- With the run's token -----------------------------------------------------------------------------------
+
+
+class PulledRunView(APIView):
+    """What only the run itself may do."""
+
+    def run_of(self, request: Request, pk: int) -> Run:
+        """The run that asks. Raises Refused for anybody else."""
+        if not isinstance(request.user, RunPrincipal) or not request.user.run.is_pulled:
+            raise Refused(
+                "not_this_run", f"Only the agent that claimed run {pk} may do this, with the run's token.",
+                "Use the token that the claim gave you.", status=403,
+            )  # fmt: skip
+        run = request.user.run
+        if run.pk != pk:
+            raise Refused("other_run", f"This is the token of run {run.pk}, not of {pk}.", "", status=403)
+        return run
+
+
+class WorkView(PulledRunView):
+    """The work of a claimed run."""
+
+    @extend_schema(
+        operation_id="pull_work", summary="Come for the work of a claimed run", tags=["pull"],
+        responses={200: bodies.WorkSerializer, 202: bodies.WorkSerializer},
+    )  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        run = self.run_of(request, pk)
+        told = {"ready": leases.is_ready(run), "run": run.pk, "task": run.task.ref, "role": run.role}
+        if not told["ready"]:
+            return Response(told, status=202, headers={"Retry-After": str(READY_SECONDS)})
+        has_bundle = PullBundle.objects.filter(run=run, base__isnull=False).exists()
+        return Response(
+            told
+            | {
+                "stage": run.stage, "round": run.round, "prompt": Prompt.objects.get(run=run).text,
+                "repo_url": without_password(run.project.repo_url),
+                "target_branch": run.project.target_branch,
+                "branch": f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else "",
+                "base_sha": run.base_sha, "base_bundle": has_bundle, "base_ref": leases.base_ref(run.pk),
+                "hand_in_ref": leases.HAND_IN_REF,
+            }
+        )  # fmt: skip
+
+
+def without_password(url: str) -> str:
+    """The address without what signs in there: that is the host's and not the agent's."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or "@" not in parts.netloc:
+        return redact(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+class BeatView(PulledRunView):
+    """The agent is alive."""
+
+    @extend_schema(
+        operation_id="pull_beat", summary="Say that the agent is alive; learn whether to stop",
+        tags=["pull"], request=bodies.BeatSerializer, responses=bodies.BeatenSerializer, parameters=[KEY],
+    )  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        body = bodies.BeatSerializer(data=_without_nul(request.data))
+        body.is_valid(raise_exception=True)
+        said = dict(body.validated_data)
+        log = said.pop("log")
+        run = self.run_of(request, pk)
+        return idempotency.once(request, lambda: (self._beaten(copy(run), log, said), 200))
+
+    def _beaten(self, run: Run, log: str, usage: dict[str, Any]) -> dict[str, Any]:
+        locked(Task.objects).get(pk=run.task_id)  # two beats at once write one after the other
+        reason = leases.beat(run, log=log, usage=usage)
+        run.refresh_from_db(fields=["status"])
+        seconds = settings.DURATIONS["pull_lease"]
+        return {
+            "stop": bool(reason), "reason": reason, "ready": leases.is_ready(run), "lease_seconds": seconds,
+        }  # fmt: skip
+
+
+def _without_nul(data: Any) -> Any:
+    """The output of a program may hold the one character that a text may not."""
+    log = data.get("log") if isinstance(data, dict) else None
+    return {**data, "log": log.replace("\0", "")} if isinstance(log, str) else data
+
+
+class BaseView(PulledRunView):
+    """Commits that the remote lacks."""
+
+    @extend_schema(
+        operation_id="pull_base", summary="The commits up to the base that the remote lacks, as a bundle",
+        tags=["pull"],
+        responses={
+            (200, "application/octet-stream"): OpenApiTypes.BINARY,
+            204: OpenApiResponse(description="The remote's target branch has the base."),
+        },
+    )  # fmt: skip
+    def get(self, request: Request, pk: int) -> HttpResponse | Response:
+        run = self.run_of(request, pk)
+        if not leases.is_ready(run):
+            raise Refused("not_ready", f"The work of run {pk} is not ready yet.", "Ask again in a second.")
+        found = PullBundle.objects.filter(run=run).first()
+        if found is None or not found.base:
+            return Response(status=204)
+        data = bytes(found.base)
+        return HttpResponse(
+            data, content_type="application/octet-stream",
+            headers={"Content-Disposition": f'attachment; filename="run-{pk}.bundle"'},
+        )  # fmt: skip
+
+
+class BundleParser(BaseParser):
+    """A bundle as it is, bounded."""
+
+    media_type = "application/octet-stream"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> bytes:
+        data: bytes = stream.read(leases.BUNDLE_MAX + 1)
+        return data
+
+
+class BundleView(PulledRunView):
+    """Commits on their way to us."""
+
+    parser_classes = (BundleParser,)
+
+    @extend_schema(
+        operation_id="pull_bundle", summary="Bring the commits of a hand-in, as a bundle", tags=["pull"],
+        request={"application/octet-stream": OpenApiTypes.BINARY}, responses=bodies.BroughtSerializer,
+        description="At most 8 MiB, with the one ref refs/steroids/hand-in. Submit its commit afterwards. "
+        "Sent again it replaces what was brought before.",
+    )  # fmt: skip
+    def put(self, request: Request, pk: int) -> Response:
+        run = self.run_of(request, pk)
+        if not leases.is_ready(run):
+            raise Refused("not_ready", f"The work of run {pk} is not ready yet.", "Ask again in a second.")
+        data = request.data if isinstance(request.data, bytes) else b""
+        if len(data) > leases.BUNDLE_MAX:
+            raise Refused(
+                "too_large", f"The bundle is larger than {leases.BUNDLE_MAX} bytes.",
+                "Hand in smaller steps; leave out what a build makes.", status=413,
+            )  # fmt: skip
+        with transaction.atomic():
+            tip = leases.bring(run, data)
+        return Response({"message": f"{tip[:12]} is here; submit it.", "sha": tip, "bytes": len(data)})
+
+
+class ReleaseView(PulledRunView):
+    """The agent gives its work back."""
+
+    @extend_schema(
+        operation_id="pull_release", summary="Give the work back", tags=["pull"],
+        request=bodies.ReleaseSerializer, responses=bodies.ReleasedSerializer, parameters=[KEY],
+    )  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        if (earlier := idempotency.earlier_reply(request)) is not None:
+            return earlier  # the token died with the first
+        super().perform_authentication(request)
+        super().check_permissions(request)
+        super().check_throttles(request)
+        body = bodies.ReleaseSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        run = self.run_of(request, pk)
+
+        def release() -> tuple[dict[str, Any], int]:
+            leases.release(run, **body.validated_data)
+            return {"message": f"{run.task.ref} is given back."}, 200
+
+        return idempotency.once(request, release)
+
+    def perform_authentication(self, request: Request) -> None:
+        """See `post`."""
+
+    def check_permissions(self, request: Request) -> None:
+        """See `post`."""
+
+    def check_throttles(self, request: Request) -> None:
+        """See `post`."""

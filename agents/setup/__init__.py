@@ -1,0 +1,1 @@
+"""From an empty installation to work that can begin."""

@@ -1,0 +1,72 @@
+"""Adding an agent from the command line."""
+
+import os
+from collections.abc import Iterable
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+from django.db import transaction
+
+from agents.models import Agent
+from agents.providers.base import ProviderError, find_program
+from agents.providers.registry import CLIS, provider_for
+from agents.verification import commands
+from tasks.models import Project
+
+ELSEWHERE = "Where another host starts it, say --elsewhere."
+
+
+def missing_program(agent: Agent) -> str:
+    """What this host lacks to start the agent, and where it was looked for; empty where it lacks nothing."""
+    name, path = provider_for(agent).program(agent.settings), commands.system_path()
+    if not name:
+        return ""
+    try:
+        find_program(name, path)
+    except ProviderError as error:
+        if not os.path.dirname(name):
+            return f"{error} It was looked for in {path.replace(os.pathsep, ', ')}."
+        place = os.path.abspath(name)
+        if os.path.isfile(place):
+            return f"{error} {place} is not executable."
+        return f"{error} There is no file {place}."
+    return ""
+
+
+def agent_from(
+    name: str, role: str, argv: list[str], *, model: str = "", slots: int = 1, **said: object
+) -> Agent:
+    """An agent of this command that is not kept yet; a known one alone is started the way this program knows.
+
+    `said` are further settings; empty ones are left out.
+    """
+    if "{" not in argv[0] and os.path.dirname(argv[0]) and os.path.exists(argv[0]):
+        argv = [os.path.abspath(argv[0]), *argv[1:]]  # a host need not start where this was typed
+    is_known = argv in [[command] for command in CLIS]
+    wanted = {"argv": [] if is_known else argv, **said}
+    return Agent(
+        name=name, role=role, model=model, slots=slots,
+        provider=argv[0] if is_known else Agent.Provider.COMMAND,
+        settings={key: value for key, value in wanted.items() if value},
+    )  # fmt: skip
+
+
+def add(agent: Agent, slugs: Iterable[str], *, elsewhere: bool = False) -> str:
+    """Keep a new agent that works in these projects, or everywhere; in words where that is.
+
+    `elsewhere` takes it though this host lacks its program. Raises CommandError, and then nothing is kept.
+    """
+    try:
+        agent.full_clean()
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from error
+    if not elsewhere and (missing := missing_program(agent)):
+        raise CommandError(f"{missing} {ELSEWHERE}")
+    wanted = set(slugs)
+    projects = list(Project.objects.filter(slug__in=wanted))
+    if missing := wanted - {project.slug for project in projects}:
+        raise CommandError(f"There is no project {', '.join(sorted(missing))}.")
+    with transaction.atomic():
+        agent.save()
+        agent.projects.set(projects)
+    return ", ".join(project.slug for project in projects) or "every project"

@@ -1,0 +1,92 @@
+"""Questions to whoever sits at the terminal: answered there, by an option, or by their default."""
+
+import getpass
+import sys
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from django.core.management.base import CommandError
+
+from agents.web.log import plain
+
+T = TypeVar("T")
+
+
+class Asker:
+    """Asks what no option answered; with `never` it takes the defaults. `given` are the options by name."""
+
+    def __init__(self, given: Mapping[str, str], write: Callable[[str], object], *, never: bool) -> None:
+        self._given = {name: answer for name, answer in given.items() if answer}
+        self._write, self._never = write, never
+
+    def say(self, text: str) -> None:
+        """A line, without anything in it that a terminal would obey."""
+        self._write(plain(text))
+
+    def given(self, name: str) -> str:
+        """What the option says; empty where it was not used."""
+        return self._given.get(name, "")
+
+    def ask(
+        self, name: str, question: str, take: Callable[[str], T], *,
+        default: str = "", may_be_empty: bool = False,
+    ) -> T:  # fmt: skip
+        """What `take` makes of the answer; it is asked again for as long as that raises CommandError.
+
+        An option or a default that is refused raises it, and so does `never` where there is no default.
+        """
+        if answer := self._given.pop(name, ""):
+            return take(answer)
+        if self._never:
+            if not default and not may_be_empty:
+                raise CommandError(f"--yes needs --{name}. It would be asked: {question}")
+            return take(default)
+        while True:
+            answer = self._read(name, f"  {question}{f' [{default}]' if default else ''} ").strip() or default
+            if not answer and not may_be_empty:
+                self.say("  There is no default for this; an answer is needed.")
+                continue
+            try:
+                return take(answer)
+            except CommandError as error:
+                self.say(f"  {error}")
+
+    def more(self, question: str) -> str:
+        """A further line; empty where nothing more is said, or nobody is asked."""
+        try:
+            return "" if self._never else input(f"  {question} ").strip()
+        except EOFError:
+            return ""
+
+    def password(self, check: Callable[[str], None]) -> str:
+        """A new password, typed twice and unseen; empty where one is to be made."""
+        while not self._never:
+            first = self._unseen("Password (empty: one is made): ")
+            if not first:
+                break
+            try:
+                check(first)
+            except CommandError as error:
+                self.say(f"  {error}")
+                continue
+            if self._unseen("The same again: ") == first:
+                return first
+            self.say("  The two differ.")
+        return ""
+
+    def _unseen(self, question: str) -> str:
+        read = getpass.getpass if sys.stdin.isatty() else input
+        return self._reading("username", lambda: read(f"  {question}"))
+
+    def _read(self, name: str, question: str) -> str:
+        return self._reading(name, lambda: input(plain(question)))
+
+    def _reading(self, name: str, read: Callable[[], str]) -> str:
+        try:
+            return read()
+        except EOFError:
+            raise CommandError(
+                f"The answers ended here; what was done stays. Run it again, with --{name} or --yes."
+            ) from None
+        except UnicodeDecodeError:
+            raise CommandError("The answer is not UTF-8. Set LANG to C.UTF-8 and run it again.") from None

@@ -1,0 +1,179 @@
+"""A project's settings and agents from a file, and into one."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q
+
+from agents.models import Agent
+from agents.setup.adding import ELSEWHERE, missing_program
+from tasks.configuration.changing import configure
+from tasks.configuration.policy import ProjectSettings, SettingsError
+from tasks.configuration.reading import STARTS, AgentEntry, Fault, FaultyFile, SettingsFile, read_settings
+from tasks.configuration.writing import write_settings
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Project
+from tasks.models.event import record
+
+# Key of a file, field of the row. What stands in the row's own settings is added below.
+FIELDS = {
+    "type": "kind",
+    "role": "role",
+    "model": "model",
+    "vendor": "vendor",
+    "tier": "tier",
+    "instructions": "instructions",
+    "domains": "domains",
+    "watches": "watches",
+    "focus": "focus",
+    "priority": "priority",
+    "slots": "slots",
+    "active": "is_active",
+}
+
+
+# Keys of the agent's own settings, by the same names in the file; which of them fit says its provider.
+OWN = ("pass", "program", "base_url", "key", "sign_in_file", "account")
+
+
+class _DryRun(Exception):  # noqa: N818  (nothing went wrong)
+    """Ends the transaction of a dry run."""
+
+
+def import_config(
+    project: Project, text: str, *, actor: Actor, dry_run: bool = False, elsewhere: bool = False
+) -> list[str]:
+    """Bring the project and its agents into the shape of the file, and say what that changed.
+
+    `elsewhere` takes agents whose program this host lacks. Raises FaultyFile with all that is wrong; then
+    nothing is changed. A dry run changes nothing either.
+    """
+    file = read_settings(text)
+    said: list[str] = []
+    try:
+        with transaction.atomic():
+            said += _settings(project, file, actor)
+            said += _agents(project, file.agents, actor, elsewhere)
+            if dry_run:
+                raise _DryRun
+    except _DryRun:
+        project.refresh_from_db()
+    return said
+
+
+def export_config(project: Project) -> str:
+    """The project's settings and its agents as a file that import_config takes."""
+    agents = Agent.objects.filter(Q(projects=None) | Q(projects=project)).order_by("role", "name")
+    title = f"Settings of {project.slug}. import_config reads this file."
+    return write_settings(project.config, [_entry(agent) for agent in agents], title)
+
+
+# --- Settings -----------------------------------------------------------------------------------------------
+
+
+def _settings(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
+    row = locked(Project.objects).get(pk=project.pk)
+    file.over(ProjectSettings.salvaged(row.settings)[0])  # a fault gets its line here
+    try:
+        made = configure(project, file.values, actor=actor)
+    except SettingsError as error:
+        raise FaultyFile([Fault(file.lines.get(error.key, 1), str(error))]) from error
+    return [str(change) for change in made]
+
+
+# --- Agents -------------------------------------------------------------------------------------------------
+
+
+def _agents(project: Project, entries: Sequence[AgentEntry], actor: Actor, elsewhere: bool) -> list[str]:
+    said: list[str] = []
+    faults: list[Fault] = []
+    for entry in entries:
+        try:
+            said += _agent(project, entry, actor, elsewhere)
+        except ValidationError as error:
+            faults += _faults(entry, error)
+    if faults:
+        raise FaultyFile(faults)
+    return said
+
+
+def _agent(project: Project, entry: AgentEntry, actor: Actor, elsewhere: bool) -> list[str]:
+    """Make the agent, or give it what the entry says and leave the rest of it."""
+    name = entry.values["name"]
+    agent = Agent.objects.filter(name=name).first()
+    before = _entry(agent) if agent else {}
+    row = agent or Agent(name=name)
+    for key, field in FIELDS.items():
+        if key in entry.values:
+            setattr(row, field, entry.values[key])
+    started = (row.provider, row.settings)
+    _set_command(row, entry.values)
+    row.full_clean()
+    if not elsewhere and (agent is None or started != (row.provider, row.settings)):
+        _require_program(row)
+    row.save()
+    joins = agent is None or (row.projects.exists() and not row.projects.filter(pk=project.pk).exists())
+    if joins:
+        row.projects.add(project)
+    if agent is None:
+        record(project, "agent_added", actor=actor, note=name)
+        return [f"agent {name}: added as {row.role}"]
+    after = _entry(row)
+    changed = [key for key in after | before if after.get(key) != before.get(key)]
+    note = ", ".join([*changed, *(["works here"] if joins else [])])
+    if not note:
+        return []
+    record(project, "agent_edited", actor=actor, note=f"{name}: {note}")
+    is_shared = bool(changed) and row.projects.count() != 1
+    return [f"agent {name}: {note}" + (" (it works on other projects too)" if is_shared else "")]
+
+
+def _require_program(agent: Agent) -> None:
+    """Raises ValidationError."""
+    if missing := missing_program(agent):
+        raise ValidationError({"settings": f"{missing} {ELSEWHERE}"})
+
+
+def _set_command(agent: Agent, values: dict[str, Any]) -> None:
+    """Which process is started: a command, one of the known CLIs, or a recorded cassette."""
+    if "cassettes" in values:
+        agent.provider, agent.settings = Agent.Provider.REPLAY, {"cassettes": values["cassettes"]}
+    elif "command" in values:
+        kept = agent.settings if agent.provider == Agent.Provider.COMMAND else {}
+        agent.provider = Agent.Provider.COMMAND
+        agent.settings = {**kept, "argv": shlex.split(values["command"])}
+    elif "provider" in values:
+        kept = agent.settings if agent.provider == values["provider"] else {}
+        agent.provider, agent.settings = values["provider"], dict(kept)
+    agent.settings = {**agent.settings, **{key: values[key] for key in OWN if key in values}}
+
+
+def _faults(entry: AgentEntry, error: ValidationError) -> list[Fault]:
+    """What the row refuses, at the keys of the file."""
+    process = next((key for key in (*STARTS, *OWN) if key in entry.values), "command")
+    keys = {field: key for key, field in FIELDS.items()} | {"settings": process}
+    return [
+        entry.fault(keys.get(field, field), f"{keys.get(field, field)}: {message}")
+        for field, messages in error.message_dict.items()
+        for message in messages
+    ]
+
+
+def _entry(agent: Agent) -> dict[str, Any]:
+    """The agent as a file names it: what differs from a new one's fields."""
+    plain = Agent()
+    entry: dict[str, Any] = {"name": agent.name}
+    settings = agent.settings
+    if "argv" in settings:
+        entry["command"] = shlex.join(settings["argv"])
+    elif agent.provider not in {Agent.Provider.COMMAND, Agent.Provider.REPLAY}:
+        entry["provider"] = agent.provider
+    entry |= {key: settings[key] for key in ("cassettes", *OWN) if settings.get(key)}
+    told = {key: getattr(agent, field) for key, field in FIELDS.items()}
+    return entry | {
+        key: value for key, value in told.items() if key == "role" or value != getattr(plain, FIELDS[key])
+    }

@@ -1,0 +1,53 @@
+"""What happens, a line each, for the terminal of whoever started the loop."""
+
+from collections.abc import Callable
+
+from django.db.models import Max
+from django.utils import timezone
+
+from agents.web.log import plain
+from tasks.models import Event
+
+AT_ONCE = 50  # lines of one turn; the rest comes with the next
+LATE = 200  # PostgreSQL gives out numbers before it commits: how far back a late one is looked for
+LINE_MAX = 200
+
+
+class EventLines:
+    """Says each event that is recorded from now on, once, about in the order of their numbers."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say = say
+        self.first = self.last = self._newest()
+        self.said: set[int] = set()
+
+    def __call__(self) -> None:
+        """Say what is new. Where nobody reads any more, nothing is said from then on."""
+        fresh = Event.objects.filter(pk__gt=max(self.first, self.last - LATE)).exclude(pk__in=self.said)
+        for event in fresh.select_related("task__project", "project").order_by("pk")[:AT_ONCE]:
+            self.said.add(event.pk)
+            self.last = max(self.last, event.pk)
+            try:
+                self.say(line_of(event))
+            except OSError:
+                self.say = _nothing
+        self.said = {pk for pk in self.said if pk > self.last - LATE}
+
+    @staticmethod
+    def _newest() -> int:
+        return Event.objects.aggregate(newest=Max("pk"))["newest"] or 0
+
+
+def _nothing(text: str) -> None:
+    pass
+
+
+def line_of(event: Event) -> str:
+    """Time, task or project, what happened, who did it and why: one line, nothing in it moves a cursor."""
+    where = event.task.ref if event.task else event.project.slug
+    what = event.kind
+    if event.to_status and event.to_status != event.from_status:
+        what += f": {event.from_status or 'new'} → {event.to_status}"
+    told = plain(f"{what.replace('_', ' ')}, {event.label}" + (f": {event.note}" if event.note else ""))
+    line = f"{timezone.localtime(event.at):%H:%M:%S}  {where}  {' '.join(told.split())}"
+    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"

@@ -1,0 +1,100 @@
+"""From a repository's address to a project whose target branch is known, told as it happens."""
+
+import contextlib
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.db import transaction
+
+from agents.hosts import git, paths
+from agents.hosts.git import Mirror
+from agents.hosts.reconciler import HostBusy, Reconciler
+from agents.models import Trial
+from agents.verification import trying
+from tasks import base
+from tasks.events import SYSTEM, Actor
+from tasks.models import Membership, Project, Section
+from tasks.models.event import record
+
+POLL = 0.25  # seconds
+NOT_BEGUN = "No coder is started. A card in the queue offers what to do."
+
+
+def add_project(
+    slug: str, url: str, *, name: str = "", branch: str = "", settings: dict[str, Any] | None = None,
+    leads: Iterable[Any] = (), actor: Actor = SYSTEM,
+) -> Project:  # fmt: skip
+    """Fetch the repository, then make its project. Nothing is left of one that cannot be fetched.
+
+    Without a branch it is the one that the remote calls its default. Raises GitError.
+    """
+    network = paths.network()
+    branch = branch or git.default_branch(url, network)
+    staged = paths.folder("mirrors") / f"new-{uuid.uuid4().hex}.git"
+    mirror = Mirror(staged, url, branch, network)
+    try:
+        mirror.fetch_target()
+        with transaction.atomic():
+            project = Project.objects.create(
+                slug=slug, name=name or slug, repo_url=url, target_branch=branch, settings=settings or {}
+            )
+            Section.objects.create(project=project, title="Tasks")
+            for user in {user.pk: user for user in leads}.values():
+                Membership.objects.create(
+                    project=project, user=user, role=Membership.Role.MAINTAINER, is_lead=user.is_superuser
+                )
+            record(project, "project_added", actor=actor)
+        staged.rename(paths.mirror(project).path)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+    return project
+
+
+def follow(project: Project, say: Callable[[str], None]) -> None:
+    """Wait until the target branch is known, and say what is tried and how it went.
+
+    This process tries it where nothing else holds this host's runs; else it watches.
+    """
+    told: set[int] = set()
+    begun: set[int] = set()
+    with contextlib.ExitStack() as stack:
+        host = _hold_host(stack)
+        while True:
+            if host is not None:
+                trying.beat(host.row)
+                trying.advance(host.row, lambda key, work: work(), only=project.pk)
+            _tell(project, begun, told, say)
+            project.refresh_from_db()
+            if base.said(project) or project.trouble:
+                break
+            time.sleep(POLL)
+    _tell(project, begun, told, say)
+    say(base.said(project) or project.trouble)
+    if project.base_state in {Project.Base.RED, Project.Base.BROKEN}:
+        say(NOT_BEGUN)
+
+
+def _hold_host(stack: contextlib.ExitStack) -> Reconciler | None:
+    try:
+        return stack.enter_context(Reconciler())
+    except HostBusy:
+        return None
+
+
+def _tell(project: Project, begun: set[int], told: set[int], say: Callable[[str], None]) -> None:
+    """A line for each trial that began, and one for each that ended, since the last call."""
+    trials = list(project.trials.exclude(outcome=Trial.Outcome.SKIPPED).order_by("pk"))
+    for trial in trials:
+        if trial.status != Trial.Status.QUEUED and trial.pk not in begun:
+            begun.add(trial.pk)
+            what = "; ".join(command for _, command in trial.commands)
+            say(
+                f"  trying {trial.ordinal} of {len(trials)}: {what}"
+                + (f"  ({trial.source})" if trial.source else "")
+            )
+        if trial.status == Trial.Status.ENDED and trial.pk not in told:
+            told.add(trial.pk)
+            say(f"    {trying.says(trial)}")

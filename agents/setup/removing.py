@@ -1,0 +1,106 @@
+"""Removing a project: deleting one that left nothing behind, ending one that did."""
+
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import models, transaction
+
+from agents.hosts import paths
+from agents.models import Run
+from disputes.completion import endings
+from disputes.models import Decision
+from tasks import append_only
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Event, Landing, Project
+
+AT_ONCE = 500  # keys of one query
+
+
+def history_of(project: Project) -> str:
+    """Why it is kept: what landed and was ruled must stay readable. Empty where it may be deleted."""
+    landed = Landing.objects.filter(project=project, status=Landing.Status.LANDED).count()
+    rulings = Decision.objects.filter(conflict__dispute__project=project).count()
+    told = [f"{landed} landings"] if landed else []
+    return " and ".join([*told, *([f"{rulings} rulings"] if rulings else [])])
+
+
+def remove(project: Project, *, actor: Actor) -> str:
+    """Delete the project with all its rows, or end it as abandoned where it has a history; what became of it.
+
+    Its mirror and run folders on this host go either way. Raises Refused where runs are under way.
+    """
+    with transaction.atomic():
+        row = locked(Project.objects).get(pk=project.pk)
+        live = list(Run.objects.live().filter(project=row).values_list("pk", flat=True))
+        if live:
+            raise Refused(
+                "runs_live", f"{len(live)} runs of {row.slug} are under way.", "Stop them first: add --force."
+            )
+        history = history_of(row)
+        if not history:
+            runs = list(Run.objects.filter(project=row).values_list("pk", flat=True))
+            with append_only.lifted(Event._meta.db_table):
+                _delete_below(row)
+            said = f"{row.slug} is deleted, with everything that was tried in it."
+        elif row.exit_type:
+            runs, said = [], f"{row.slug} had ended already and is kept, for it has {history}."
+        else:
+            runs = []
+            endings.abandon(row, actor=actor, reason="Removed from the command line.")
+            said = (
+                f"{row.slug} is kept as abandoned, for it has {history}. Nothing of it is started any more."
+            )
+    for folder in _folders(project, runs):
+        shutil.rmtree(folder, ignore_errors=True)
+    return said
+
+
+def _folders(project: Project, runs: Iterable[int]) -> list[Path]:
+    home = Path(settings.HOME)
+    mirror = home / "mirrors" / f"{project.pk}.git"
+    return [mirror, home / "env" / str(project.pk), *map(paths.run_folder, runs)]
+
+
+def _delete_below(project: Project) -> None:
+    """Delete the project and every row that leads to it.
+
+    The program's own rules protect them one from the other; the database looks only when all is done.
+    """
+    found: dict[type[models.Model], set[Any]] = defaultdict(set)
+    fresh: list[tuple[type[models.Model], set[Any]]] = [(Project, {project.pk})]
+    while fresh:
+        model, keys = fresh.pop()
+        keys -= found[model]
+        found[model] |= keys
+        for relation in _pointing_at(model) if keys else []:
+            field, below = relation.field, relation.related_model
+            for part in _parts(keys):
+                rows = below._base_manager.filter(**{f"{field.name}__in": part})
+                if relation.on_delete is models.SET_NULL:
+                    rows.update(**{field.name: None})
+                else:
+                    fresh.append((below, set(rows.values_list("pk", flat=True))))
+    for model, keys in found.items():
+        for part in _parts(keys):
+            rows = model._base_manager.filter(pk__in=part)
+            rows._raw_delete(rows.db)
+
+
+def _pointing_at(model: type[models.Model]) -> list[Any]:
+    """The foreign keys that lead here, also those of tables between two others."""
+    return [
+        field
+        for field in model._meta.get_fields(include_hidden=True)
+        if field.auto_created and not field.concrete and (field.one_to_many or field.one_to_one)
+    ]
+
+
+def _parts(keys: set[Any]) -> Iterable[list[Any]]:
+    ordered = sorted(keys)
+    return (ordered[at : at + AT_ONCE] for at in range(0, len(ordered), AT_ONCE))

@@ -1,0 +1,488 @@
+"""Trying a project's target branch before anybody works on it: which commands are green, or what is red.
+
+A host looks at the branch, queues the recipes that may fit as trials, runs them one after the other like any
+verification, and keeps the first that is green; else the best, with a card that says what is red. One process
+a host does it at a time, who holds the host's lock.
+"""
+
+import contextlib
+import shutil
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from agents.hosts import git, masking, paths, processes, starting
+from agents.hosts.git import GitError, Interrupted, Mirror, Unreachable
+from agents.models import Host, Trial
+from agents.recipes import own_file, toolchains
+from agents.recipes.candidates import candidates
+from agents.recipes.recipe import Recipe
+from agents.verification import commands, verdicts
+from agents.verification.unreachable import trouble
+from agents.verification.verdicts import Verdict
+from disputes import alerts
+from tasks import base
+from tasks.configuration.changing import configure
+from tasks.events import SYSTEM
+from tasks.locking import locked
+from tasks.models import Project, Verification
+from tasks.repository_urls import redact
+
+Base = Project.Base
+AT_ONCE = 2  # trials on one host
+ATTEMPTS_MAX = 3  # of a trial whose host or shim died
+LIMIT_FACTOR = 3  # a command may take so many times what it took on the base
+LIMIT_MIN = 600  # seconds
+SHOWN_WHILE_RUNNING = 4000  # bytes of output
+PATHS_MAX = 20_000
+FEWER = 2  # a green recipe that runs fewer tests than a red one divided by this hides something
+Do = Callable[[str, Callable[[], None]], None]
+
+
+def is_under_way(until: datetime | None = None) -> bool:
+    """Whether a trial is queued or runs, or a project's first is due by then; None means now."""
+    due = Q(trouble_until__isnull=True) | Q(trouble_until__lte=until or timezone.now())
+    waiting = Project.objects.filter(
+        due, status=Project.Status.ACTIVE, base_state__in=[Base.UNKNOWN, Base.TRYING]
+    )
+    return Trial.objects.filter(status__in=Trial.LIVE).exists() or waiting.exists()
+
+
+def advance(host: Host, do: Do, *, only: int | None = None) -> None:
+    """One pass: look at branches that nobody knows, begin what is queued, read what has ended.
+
+    `do` carries out what is slow, by a key under which it is not begun twice. `only` is a project's key.
+    """
+    projects = Project.objects.filter(status=Project.Status.ACTIVE)
+    projects = projects.filter(pk=only) if only else projects
+    _take_over_lost()
+    for project in projects.filter(base_state=Base.UNKNOWN):
+        if not project.trouble_until or project.trouble_until < timezone.now():
+            do(f"base-{project.pk}", lambda project=project: _begin(project))
+    mine = Trial.objects.filter(status=Trial.Status.RUNNING, host=host).select_related("project")
+    for trial in mine:
+        _look_after(trial, do)
+    _claim(host, projects, do)
+    _poll(projects, do)
+
+
+def beat(host: Host) -> None:
+    """Prolong what this host tries, as for its runs."""
+    mine = Trial.objects.filter(status=Trial.Status.RUNNING, host=host)
+    mine.update(lease_until=Now() + timedelta(seconds=settings.DURATIONS["lease"]))
+    for pk in mine.values_list("pk", flat=True):
+        starting.renew_lease(folder_of(pk))
+
+
+def folder_of(pk: int) -> Path:
+    return Path(settings.HOME) / "trials" / str(pk)
+
+
+# --- Looking at the branch --------------------------------------------------------------------------------
+
+
+class Tree:
+    """One commit of a mirror, for the readers of recipes."""
+
+    def __init__(self, mirror: Mirror, sha: str) -> None:
+        self._mirror, self._sha = mirror, sha
+        self.names: Sequence[str] = mirror.tree(sha, PATHS_MAX)
+        self._known = set(self.names)
+
+    def read(self, path: str) -> str | None:
+        """The text of a file; None where there is none."""
+        if path not in self._known:
+            return None
+        return self._mirror.read(self._sha, path, commands.COMMAND_FILE_LIMIT)
+
+
+def _begin(project: Project) -> None:
+    """Fetch the branch and queue what is to be tried on it."""
+    claimed = Project.objects.filter(pk=project.pk, base_state=Base.UNKNOWN).update(
+        base_state=Base.TRYING, base_at=timezone.now()
+    )
+    if not claimed:
+        return
+    try:
+        if not project.target_branch:
+            project.target_branch = git.default_branch(project.repo_url, paths.network())
+            Project.objects.filter(pk=project.pk, target_branch="").update(
+                target_branch=project.target_branch
+            )
+        mirror = paths.mirror(project)
+        sha = mirror.fetch_target()
+        recipes, why = _recipes(project, mirror, sha)
+    except GitError as error:
+        Project.objects.filter(pk=project.pk, base_state=Base.TRYING).update(base_state=Base.UNKNOWN)
+        if isinstance(error, Interrupted):
+            return
+        reached = "cannot be used" if not isinstance(error, Unreachable) else "cannot be reached"
+        trouble(project, f"{redact(project.repo_url)} {reached}: {error}")
+        return
+    except BaseException:
+        Project.objects.filter(pk=project.pk, base_state=Base.TRYING).update(base_state=Base.UNKNOWN)
+        raise
+    with transaction.atomic():
+        Project.objects.filter(pk=project.pk).update(
+            base_sha=sha, trouble="", trouble_until=None, trouble_count=0
+        )
+        Trial.objects.filter(project=project, status=Trial.Status.QUEUED).delete()
+        for ordinal, recipe in enumerate(recipes, 1):
+            _queue(project, sha, recipe, why, ordinal)
+    if recipes:
+        _decide(project.pk)
+    else:
+        base.set_base(project, Base.NOTHING, sha=sha, base_red={}, base_known={})
+        alerts.withdraw_base_card(project)
+
+
+def _recipes(project: Project, mirror: Mirror, sha: str) -> tuple[list[Recipe], str]:
+    """The project's own commands; where it has none and wants them looked for, what may fit."""
+    own = commands.commands_of(project, mirror, sha)
+    if any(own.commands):
+        return [own], Trial.Why.CONFIGURED
+    if not project.config.detect_commands:
+        return [], Trial.Why.CONFIGURED
+    tree = Tree(mirror, sha)
+    named = own_file.read(tree.read(own_file.NAME))
+    return [*([named] if named else []), *candidates(tree)], Trial.Why.SEARCH
+
+
+def _queue(project: Project, sha: str, recipe: Recipe, why: str, ordinal: int) -> None:
+    """A trial to run; ended at once where this host lacks what it needs."""
+    lacks = toolchains.missing(recipe.tools)
+    ended = {}
+    if lacks:
+        problem = " ".join(f"{each.tool} is not on this host. {each.hint}" for each in lacks)
+        ended = {
+            "status": Trial.Status.ENDED, "outcome": Trial.Outcome.BROKEN, "problem": problem[:500],
+            "step": "toolchain", "ended_at": timezone.now(),
+        }  # fmt: skip
+    Trial.objects.create(
+        project=project, why=why, sha=sha, ordinal=ordinal, source=recipe.source[:300],
+        prepare=recipe.prepare, build=recipe.build, test=recipe.test, **ended,
+    )  # fmt: skip
+
+
+# --- Running ----------------------------------------------------------------------------------------------
+
+
+def _claim(host: Host, projects: Any, do: Do) -> None:
+    """Begin queued trials: one of a project at a time, in their order."""
+    running = Trial.objects.filter(status=Trial.Status.RUNNING, host=host).count()
+    busy = Trial.objects.filter(status=Trial.Status.RUNNING).values("project")
+    queued = Trial.objects.filter(status=Trial.Status.QUEUED, project__in=projects).exclude(project__in=busy)
+    seen: set[int] = set()
+    for trial in queued.order_by("pk").select_related("project")[:50]:
+        if running >= AT_ONCE:
+            return
+        if trial.project_id in seen:
+            continue
+        seen.add(trial.project_id)
+        if _take(trial, host):
+            running += 1
+            do(f"trial-{trial.pk}", lambda trial=trial: _start(trial))
+
+
+def _take(trial: Trial, host: Host) -> bool:
+    lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
+    try:
+        with transaction.atomic():
+            won = Trial.objects.filter(pk=trial.pk, status=Trial.Status.QUEUED).update(
+                status=Trial.Status.RUNNING, host=host, lease_until=lease, started_at=timezone.now(),
+                attempts=F("attempts") + 1,
+            )  # fmt: skip
+    except IntegrityError:  # another host tries this project
+        return False
+    return bool(won)
+
+
+def _start(trial: Trial) -> None:
+    """A clean checkout, and a shim that holds the steps."""
+    folder = folder_of(trial.pk)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)
+    recipe = Recipe(trial.prepare, trial.build, trial.test)
+    try:
+        mirror = paths.mirror(trial.project)
+        if not mirror.has(trial.sha):
+            mirror.fetch_target()
+        mirror.checkout(folder / "clone", trial.sha)
+        starting.check_out_submodules(mirror, folder, trial.sha)
+    except Interrupted:
+        _put_back(trial)
+        return
+    except GitError as error:
+        _end(trial, Trial.Outcome.BROKEN, problem=str(error), step="checkout")
+        return
+    environment = commands.own_environment(trial.project, folder, "verifier")
+    steps = commands.verification_steps(recipe, folder, environment, commands.Limits.of_a_trial())
+    starting.write_job(folder, f"trial-{trial.pk}", steps, steps_decide=True)
+    starting.renew_lease(folder)
+    starting.start_shim(folder, f"trial-{trial.pk}")
+
+
+def _look_after(trial: Trial, do: Do) -> None:
+    folder = folder_of(trial.pk)
+    left, shim = starting.exit_of(folder), processes.read_identity(folder / "pid")
+    if left is not None and (shim is None or processes.is_gone_within(shim, 0.5)):
+        do(f"trial-{trial.pk}", lambda: _finish(trial, left))
+    elif shim is not None and not processes.is_alive(shim):
+        do(f"trial-{trial.pk}", lambda: _bury(trial, folder))
+    elif shim is None and _age(trial) > settings.DURATIONS["starting"]:
+        _put_back(trial)
+    elif shim is not None:
+        starting.renew_lease(folder)
+        _show_progress(trial, folder)
+
+
+def _age(trial: Trial) -> float:
+    return (timezone.now() - (trial.started_at or trial.queued_at)).total_seconds()
+
+
+def _show_progress(trial: Trial, folder: Path) -> None:
+    tail = masking.clean(masking.read(folder / "output.log", 0, None, SHOWN_WHILE_RUNNING))
+    if tail != trial.tail:
+        Trial.objects.filter(pk=trial.pk, status=Trial.Status.RUNNING).update(tail=tail)
+
+
+def _bury(trial: Trial, folder: Path) -> None:
+    processes.end_all(processes.working_in(folder), settings.DURATIONS["grace"])
+    _put_back(trial)
+
+
+def _put_back(trial: Trial) -> None:
+    """Its process was lost; it begins anew, but not for ever."""
+    if trial.attempts >= ATTEMPTS_MAX:
+        problem = f"Its process was lost {trial.attempts} times."
+        _end(trial, Trial.Outcome.BROKEN, problem=problem, step="host")
+        return
+    Trial.objects.filter(pk=trial.pk, status=Trial.Status.RUNNING).update(
+        status=Trial.Status.QUEUED, host=None, lease_until=None
+    )
+
+
+def _take_over_lost() -> None:
+    """Trials of hosts that are gone, and looks at a branch that ended half-way."""
+    for trial in Trial.objects.filter(status=Trial.Status.RUNNING, lease_until__lt=Now()):
+        _put_back(trial)
+    long_ago = timezone.now() - timedelta(seconds=2 * settings.DURATIONS["git_network"])
+    stuck = Project.objects.filter(base_state=Base.TRYING, base_at__lt=long_ago)
+    stuck.exclude(trials__status__in=Trial.LIVE).update(base_state=Base.UNKNOWN)
+
+
+def _poll(projects: Any, do: Do) -> None:
+    """Look whether a branch that is not fit has moved; what may mend itself, like a disk, is tried anew."""
+    now = timezone.now()
+    unfit = projects.filter(base_state__in=[Base.RED, Base.BROKEN])
+    for project in unfit.exclude(trouble_until__gt=now):
+        key = f"base-{project.pk}"
+        age = (now - project.base_at).total_seconds() if project.base_at else 0
+        if project.base_state == Base.BROKEN and age > settings.DURATIONS["base_retry"]:
+            base.try_again(project, why="What was missing may be there now.")
+        elif _is_due(project.pk):
+            do(key, lambda project=project: _look_for_move(project))
+
+
+_polled: dict[int, float] = {}
+
+
+def _is_due(pk: int) -> bool:
+    now = processes.boottime()
+    if now - _polled.get(pk, 0) < settings.DURATIONS["base_poll"]:
+        return False
+    _polled[pk] = now
+    return True
+
+
+def _look_for_move(project: Project) -> None:
+    with contextlib.suppress(GitError):
+        mirror = paths.mirror(project)
+        head = mirror.fetch_target()
+        if head != project.base_sha:
+            base.try_again(project, why=f"{mirror.branch} moved on to {head[:12]}.")
+
+
+# --- What came of it --------------------------------------------------------------------------------------
+
+
+def _finish(trial: Trial, left: dict[str, Any]) -> None:
+    folder = folder_of(trial.pk)
+    reason = str(left.get("reason", ""))
+    if reason in {"stopped", "orphan"}:
+        _put_back(trial)
+        return
+    verdict = verdicts.read(folder, left)
+    outcome = Trial.Outcome.GREEN if verdict.green else Trial.Outcome.RED
+    if verdict.fault or reason == "refused":
+        outcome = Trial.Outcome.BROKEN
+    _keep_result(trial, verdict)
+    _end(
+        trial, outcome, problem=verdict.problem, step=verdict.step, exit_code=verdict.exit_code,
+        steps=verdict.steps, failed=list(verdict.tests.failed), failed_count=verdict.tests.failed_count,
+        total=verdict.tests.total, broke_off=verdict.tests.broke_off, flaky=list(verdict.flaky),
+        tail=verdict.tail,
+    )  # fmt: skip
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep_result(trial: Trial, verdict: Verdict) -> None:
+    """What was tried on a commit is known of it, for landings and for coders who begin there."""
+    recipe = Recipe(trial.prepare, trial.build, trial.test)
+    Verification.objects.update_or_create(
+        project=trial.project, sha=trial.sha, commands_hash=commands.commands_hash(recipe),
+        defaults={
+            "green": verdict.green, "step": verdict.step, "exit_code": verdict.exit_code,
+            "seconds": verdict.seconds, "tail": verdict.tail, "problem": verdict.problem[:500],
+            "fault": verdict.fault[:300], "failed": list(verdict.tests.failed),
+            "failed_count": verdict.tests.failed_count, "total": verdict.tests.total,
+            "flaky": list(verdict.flaky),
+        },
+    )  # fmt: skip
+
+
+def _end(trial: Trial, outcome: str, *, problem: str = "", **result: Any) -> None:
+    """End the trial once, and decide what follows for its project, before another one of it can begin."""
+    with transaction.atomic():
+        locked(Project.objects).get(pk=trial.project_id)
+        ended = Trial.objects.filter(pk=trial.pk).exclude(status=Trial.Status.ENDED).update(
+            status=Trial.Status.ENDED, outcome=outcome, problem=problem[:500], ended_at=timezone.now(),
+            lease_until=None, **result,
+        )  # fmt: skip
+        if ended:
+            _decide(trial.project_id)
+
+
+def _decide(pk: int) -> None:
+    """Once a trial is green, or none is left to try, the branch is known."""
+    project = Project.objects.get(pk=pk)
+    if project.base_state != Base.TRYING:
+        return
+    mine = project.trials.filter(sha=project.base_sha).exclude(outcome=Trial.Outcome.SKIPPED)
+    newest = mine.order_by("-pk").first()
+    if newest is None:
+        return
+    tried = list(mine.filter(why=newest.why, queued_at__gte=project.base_at).order_by("pk"))
+    if green := next((trial for trial in tried if _is_convincing(trial, tried)), None):
+        project.trials.filter(status=Trial.Status.QUEUED).update(
+            status=Trial.Status.ENDED, outcome=Trial.Outcome.SKIPPED, ended_at=timezone.now()
+        )
+        _found_green(project, green)
+    elif tried and all(trial.status == Trial.Status.ENDED for trial in tried):
+        _found_none(project, tried)
+
+
+def _is_convincing(trial: Trial, tried: list[Trial]) -> bool:
+    """Green, and not by running far fewer tests than one before it that found some red."""
+    if trial.outcome != Trial.Outcome.GREEN:
+        return False
+    red = [other.total or 0 for other in tried if other.outcome == Trial.Outcome.RED]
+    return FEWER * (trial.total or 0) >= max(red, default=0)
+
+
+def _found_green(project: Project, trial: Trial) -> None:
+    _keep_commands(project, trial)
+    base.set_base(project, Base.GREEN, sha=trial.sha, base_red={}, base_known={})
+    alerts.withdraw_base_card(project)
+
+
+def _keep_commands(project: Project, trial: Trial) -> None:
+    """Its commands become the project's, with limits by the time that they took here."""
+    if changes := _settings_of(project, trial):
+        configure(project, changes, actor=SYSTEM, is_tried=True)
+    Trial.objects.filter(pk=trial.pk).update(is_kept=True)
+
+
+def _settings_of(project: Project, trial: Trial) -> dict[str, Any]:
+    """What the project's settings would be with this trial's commands."""
+    changes: dict[str, Any] = {}
+    if trial.why == Trial.Why.SEARCH:
+        changes = {
+            "prepare_command": trial.prepare, "build_command": trial.build, "test_command": trial.test,
+        }  # fmt: skip
+    took = {step["name"]: step["seconds"] / settings.TIME_SCALE for step in trial.steps}
+    config = project.config
+    for key, name in (("prepare", commands.PREPARE), ("build", commands.BUILD), ("test", commands.TESTS)):
+        limit = max(LIMIT_MIN, ceil(LIMIT_FACTOR * took.get(name, 0)))
+        if limit > getattr(config, f"{key}_timeout"):
+            changes[f"{key}_timeout"] = float(limit)
+    return changes
+
+
+def _found_none(project: Project, tried: list[Trial]) -> None:
+    """No trial is green: the best says what is red. Where that was accepted as it is, only news counts."""
+    best = max((trial for trial in tried if trial.outcome != Trial.Outcome.GREEN), key=_worth)
+    state = Base.RED if best.outcome == Trial.Outcome.RED else Base.BROKEN
+    red = {
+        "step": best.step, "exit_code": best.exit_code, "failed": best.failed,
+        "failed_count": best.failed_count, "total": best.total, "broke_off": best.broke_off,
+        "settings": _settings_of(project, best),
+    }  # fmt: skip
+    compared = verdicts.compare_red(project, red) if state == Base.RED else None
+    if compared and compared.is_no_worse:
+        base.set_base(
+            project, Base.ACCEPTED, sha=best.sha, problem=best.problem, base_red=red, base_known=red
+        )
+        alerts.withdraw_base_card(project)
+        return
+    if state == Base.RED and best.why != Trial.Why.SEARCH and verdicts.is_only_told(project, best.step):
+        base.set_base(
+            project, Base.ACCEPTED, sha=best.sha, problem=best.problem, base_red=red, base_known=red
+        )
+        alerts.withdraw_base_card(project)
+        return
+    problem = best.problem
+    if compared and compared.newly_red:
+        problem = f"{best.step} newly red: {verdicts.in_words(compared.newly_red)}"
+    base.set_base(project, state, sha=best.sha, problem=problem, base_red=red if state == Base.RED else {})
+    what = "is red" if state == Base.RED else "cannot be built and tested here"
+    alerts.ask_about_base(
+        project, f"{project.target_branch} of {project.name} {what}: {problem}",
+        evidence=_evidence(best, tried, compared.newly_red if compared else ()),
+        detail=best.tail[-DETAIL_MAX:],
+    )  # fmt: skip
+
+
+DETAIL_MAX = 4000  # characters of output on a card
+NAMED_MAX = 20
+
+
+def _worth(trial: Trial) -> tuple[bool, bool, float, int]:
+    """How much a trial that is not green says: the one whose tests ran, else the likeliest of all."""
+    is_told = trial.outcome == Trial.Outcome.RED and bool(trial.failed or trial.failed_count)
+    failed = trial.failed_count if trial.failed_count is not None else len(trial.failed)
+    passed = max((trial.total or 0) - failed, 0)
+    share = passed / trial.total if is_told and trial.total else 0.0
+    return (is_told, is_told and passed > 0, share, -trial.ordinal)
+
+
+def _evidence(best: Trial, tried: list[Trial], newly_red: Sequence[str]) -> list[str]:
+    """The commit, the commands, the tests that are red, and what else was tried."""
+    facts = [f"Commit {best.sha[:12]}."]
+    facts += [f"{name}: {command}" for name, command in best.commands]
+    names = list(newly_red or best.failed)
+    facts += [f"failed: {name}" for name in names[:NAMED_MAX]]
+    if len(names) > NAMED_MAX:
+        facts.append(f"and {len(names) - NAMED_MAX} more")
+    others = [trial for trial in tried if trial.pk != best.pk]
+    facts += [f"Also tried: {trial.source or 'the own commands'}, {says(trial)}" for trial in others[:8]]
+    return facts
+
+
+# --- From a terminal --------------------------------------------------------------------------------------
+
+
+def says(trial: Trial) -> str:
+    """How a trial ended, in one line."""
+    if trial.outcome != Trial.Outcome.GREEN:
+        return f"{trial.get_outcome_display().lower()}: {trial.problem}"
+    count = f", {trial.total} test{'s' if trial.total > 1 else ''}" if trial.total else ""
+    return f"green after {trial.seconds:.0f} s{count}"

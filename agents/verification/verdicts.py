@@ -1,0 +1,171 @@
+"""What a build-and-test run says about its commit: read from its exit, its output and its test reports.
+
+Everything in the run's folder may have been written by the code under test. It can only make a commit look
+worse by it, or say what an exit code of 0 says as well.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agents.hosts import masking
+from agents.reading import failures, faults
+from agents.reading.failures import Tests
+from agents.verification import commands
+from tasks.models import Project, Verification
+
+NAMED = 3  # tests that a sentence names
+OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
+TAIL = 64 * 1024
+MISSING_MAX = 300
+# Where build tools leave JUnit XML by themselves, below the checkout.
+LEFT_BEHIND = (
+    "target/surefire-reports", "build/test-results/test", "target/nextest/default", "target/nextest/ci",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How it went. `fault` suspects the surroundings; then nothing is said about the commit."""
+
+    green: bool
+    steps: list[dict[str, Any]]
+    step: str = ""  # the one that ended it
+    exit_code: int | None = None
+    problem: str = ""
+    fault: str = ""
+    tests: Tests = field(default_factory=Tests)
+    flaky: tuple[str, ...] = ()
+    tail: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return float(sum(step.get("seconds", 0) for step in self.steps))
+
+    @property
+    def red(self) -> dict[str, Any]:
+        """What is red, as it is kept to compare with later; empty where nothing is."""
+        if self.green:
+            return {}
+        return {
+            "step": self.step, "exit_code": self.exit_code, "failed": list(self.tests.failed),
+            "failed_count": self.tests.failed_count, "total": self.tests.total,
+            "broke_off": self.tests.broke_off,
+        }  # fmt: skip
+
+
+def read(folder: Path, left: dict[str, Any]) -> Verdict:
+    """The verdict on a run whose shim left these steps in its folder."""
+    steps = [step for step in left.get("steps", []) if isinstance(step, dict)]
+    reason = str(left.get("reason", ""))
+    last = steps[-1] if steps else {"name": "", "code": 0}
+    tail = masking.clean(_slice(folder, last, TAIL))
+    first = next((step for step in steps if step["name"] == commands.TESTS), None)
+    again = next((step for step in steps if step["name"] == commands.AGAIN), None)
+    green = not reason and last.get("code") == 0
+    tests = _tests(folder, first, commands.FIRST) if first else Tests()
+    flaky: tuple[str, ...] = ()
+    if again:
+        second = _tests(folder, again, commands.SECOND)
+        flaky = failures.flaky(tests, second) or (() if not green else tests.failed)
+        tests = second
+    told = [
+        {"name": each.get("name", ""), "code": each.get("code"), "seconds": each.get("seconds", 0)}
+        for each in steps
+    ]
+    if green:
+        return Verdict(True, told, tests=Tests(total=tests.total), flaky=flaky, tail=tail)
+    name = str(last.get("name", "")).removesuffix(" again") or "verification"
+    code = last.get("code")
+    fault = "" if tests.failed else faults.environment_fault(tail, code, reason)
+    if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
+        fault = problem_of(name, code, reason, tests)
+    problem = " ".join(
+        filter(None, [fault or problem_of(name, code, reason, tests), _missing(folder, steps)])
+    )
+    return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
+
+
+def problem_of(step: str, code: int | None, reason: str, tests: Tests) -> str:
+    """What is red, in one sentence."""
+    if reason == "timeout":
+        return f"{step} took longer than its limit"
+    if reason:
+        return f"{step} was ended: {reason}"
+    ended = f"{step} ended with {code}"
+    named = in_words(tests.failed)
+    if not named:
+        return f"{ended}: {tests.failed_count} failed" if tests.failed_count else ended
+    count = max(len(tests.failed), tests.failed_count or 0)
+    return f"{ended}: {count} failed: {named}"
+
+
+def in_words(names: Any) -> str:
+    """The first of the names, and how many more there are."""
+    shown = ", ".join(list(names)[:NAMED])
+    more = len(names) - NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def is_only_told(project: Project, step: str) -> bool:
+    """Whether a red step is told to the reviewer and on pages, and stops nothing: `test_required`."""
+    return step == commands.TESTS and not project.config.test_required
+
+
+def compare(project: Project, verdict: Verdict) -> failures.Comparison | None:
+    """A red verdict beside what somebody accepted of the target branch; None where that says nothing."""
+    return None if verdict.green or verdict.fault else compare_red(project, verdict.red)
+
+
+def compare_red(project: Project, red: dict[str, Any]) -> failures.Comparison | None:
+    """What is red beside what somebody accepted; None where nothing was, or another step was red."""
+    known = project.base_known
+    if not known or known.get("step") != red["step"]:
+        return None
+    return failures.compare(_as_tests(red), red["exit_code"], _as_tests(known), known.get("exit_code"))
+
+
+def red_of(known: Verification) -> dict[str, Any]:
+    """What is red by a result that was kept, to compare with later."""
+    names = ("step", "exit_code", "failed", "failed_count", "total")
+    return {name: getattr(known, name) for name in names}
+
+
+def _as_tests(red: dict[str, Any]) -> Tests:
+    return Tests(
+        failed=tuple(red.get("failed", ())), total=red.get("total"), failed_count=red.get("failed_count"),
+        broke_off=bool(red.get("broke_off")),
+    )  # fmt: skip
+
+
+def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:
+    """By the reports where there are any that say why it is red, else by what was printed."""
+    printed = failures.read_output(masking.clean(_slice(folder, step, OUTPUT_MAX)))
+    places = [commands.reports_folder(folder, which)]
+    if which == commands.FIRST or not any(place.exists() for place in places):
+        places += [folder / "clone" / name for name in LEFT_BEHIND]
+    for place in places:
+        told = failures.read_reports(place)
+        if told is not None and told.failed:
+            return failures.together(told, printed)
+    return printed
+
+
+def _slice(folder: Path, step: dict[str, Any], most: int) -> bytes:
+    """The end of what one step printed."""
+    begin, end = _span(step)
+    return masking.read(folder / "output.log", begin, end, most)
+
+
+def _span(step: dict[str, Any]) -> tuple[Any, Any]:
+    """Where the step's output lies in the log, as far as its exit tells."""
+    span = step.get("log")
+    return (span[0], span[1]) if isinstance(span, list) and len(span) == 2 else (0, None)
+
+
+def _missing(folder: Path, steps: list[dict[str, Any]]) -> str:
+    """What could not be checked out, submodules: it stands in the log before the first step."""
+    end = _span(steps[0])[0] if steps else 0
+    if not isinstance(end, int) or end <= 0:
+        return ""
+    return " ".join(masking.clean(masking.read(folder / "output.log", 0, end, MISSING_MAX)).split())

@@ -1,0 +1,302 @@
+"""A project's board: its tasks in columns, and where each card may be moved."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import django_filters
+from django.db import connection
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.forms import SearchInput
+
+from agents.crew import coverage
+from agents.crew.choosing import watches
+from agents.models import Agent
+from agents.web import moves
+from agents.web.standing import Facts, Standing, standing_of
+from tasks.configuration import stages
+from tasks.configuration.policy import ProjectSettings
+from tasks.configuration.stages import Stage
+from tasks.models import Comment, Project, Task
+from tasks.remarks.objections import BACK, tag_of
+from tasks.severities import SeverityFilter
+from tasks.states import MEANINGS, MOVES, STARTABLE, Status
+
+CARDS = 15  # of one column; each costs half a millisecond
+WATCHERS = 2  # that are named
+DONE = (Status.COMPLETED, Status.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A verb that the person may use on the cards of one stage and status, and the columns it leads to."""
+
+    at: str
+    by_hand: moves.ByHand
+    columns: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Card:
+    """A task on the board."""
+
+    task: Task
+    standing: Standing
+    at: str  # its stage and status, by which its moves are found
+    may_move: bool
+    stage: str = ""  # its name for people, where that is not its column's
+    sent_back_by: str = ""
+
+    @property
+    def is_loud(self) -> bool:
+        return self.task.severity in {"critical", "high"}
+
+
+@dataclass(slots=True)
+class Column:
+    """One column: which tasks stand in it, the first of them, and how many there are.
+
+    `stages` are those whose tasks it holds, None all; `is_back` says whether it holds what was sent back.
+    """
+
+    key: str
+    title: str
+    hint: str
+    statuses: tuple[str, ...]
+    stages: frozenset[str] | None = None
+    is_back: bool | None = None
+    icon: str = ""
+    is_unwatched: bool = False
+    count: int = 0
+    cards: list[Card] = field(default_factory=list)
+
+    def holds(self, stage: str, status: str, is_back: bool = False) -> bool:
+        here = self.stages is None or stage in self.stages
+        return status in self.statuses and here and self.is_back in {None, is_back}
+
+    def parts(self, tasks: QuerySet[Task], stages: list[str]) -> list[QuerySet[Task]]:
+        """The first of its tasks: the loop's order, the newest first where they are done.
+
+        Said so that an index answers: it begins with the stages, named even where all count, and has the
+        times of one status in order, not of two.
+        """
+        if self.key == "done":
+            return [tasks.filter(status=each).order_by("-status_at")[:CARDS] for each in self.statuses]
+        own = tasks.filter(status__in=self.statuses, stage__in=sorted(self.stages or stages))
+        if self.is_back is not None:
+            own = own.filter(SENT_BACK) if self.is_back else own.exclude(SENT_BACK)
+        return [own.order_by("rank")[:CARDS]]
+
+    @property
+    def more(self) -> int:
+        return self.count - len(self.cards)
+
+
+WORKING = {
+    Status.PENDING: "Not begun",
+    Status.IN_PROGRESS: "With the coder",
+    Status.REVIEW: "Build, tests, review",
+}
+BEGUN = (Status.IN_PROGRESS, Status.REVIEW)  # only such tasks are sent back
+SENT_BACK = ~Q(home_stage="") & Q(escalation="")
+
+
+def columns_for(config: ProjectSettings, held: set[str], crew: list[Agent]) -> list[Column]:
+    """The stages of the pipeline, or, where there is only one, the steps of a round; then the others (COL-2).
+
+    `held` are the stages in which unfinished tasks stand; `crew` are the coders who might watch a column.
+    """
+    pipeline, special = stages.stages_of(config), stages.escalations_of(config)
+    names = {stage.name for stage in (*pipeline, *special)}
+    lost = [Stage(name) for name in sorted(held - names)]  # no longer in the settings, and still not done
+    if len(pipeline) + len(lost) > 1:
+        working = [
+            Column(
+                f"stage-{stage.name}", stage.label, _watched(stage, crew), tuple(STARTABLE),
+                frozenset({stage.name}), False, is_unwatched=not _watchers(stage, crew),
+            )
+            for stage in (*pipeline, *lost)
+        ]  # fmt: skip
+    else:
+        only = frozenset(stage.name for stage in (*pipeline, *lost))
+        working = [Column(at, MEANINGS[at].label, hint, (at,), only) for at, hint in WORKING.items()]
+    escalated = [
+        Column(
+            f"stage-{stage.name}", stage.label, _watched(stage, crew), tuple(STARTABLE),
+            frozenset({stage.name}), icon="trending_up", is_unwatched=not _watchers(stage, crew),
+        )
+        for stage in special
+        if stage.name in held
+    ]  # fmt: skip
+    back = Column("backflow", "Backflow", "Sent back by a later stage", BEGUN, None, True, icon="undo")
+    return [
+        *working,
+        *escalated,
+        *([back] if len(pipeline) > 1 else []),
+        Column("failed", "Failed", "Rejected too often", (Status.FAILED,), icon="error"),
+        Column("human", "Needs a human", "A card in the queue asks", (Status.DISPUTED,), icon="front_hand"),
+        Column("deferred", "Deferred", "Put off until somebody resumes it", (Status.DEFERRED,),
+               icon="schedule"),
+        Column("done", "Done", "Newest first", DONE, icon="check_circle"),
+    ]  # fmt: skip
+
+
+def _watchers(stage: Stage, crew: list[Agent]) -> list[str]:
+    return [agent.name for agent in crew if watches(agent, stage)]
+
+
+def _watched(stage: Stage, crew: list[Agent]) -> str:
+    """Who takes work from the column."""
+    names = _watchers(stage, crew)
+    if not names:
+        return f"Nobody watches it: no active coder {coverage.fitting_types(stage)} works here"
+    more = f" and {len(names) - WATCHERS} more" if len(names) > WATCHERS else ""
+    return f"Watched by {', '.join(names[:WATCHERS])}{more}"
+
+
+class BoardFilter(django_filters.FilterSet):
+    """What the address of the page may narrow down."""
+
+    q = django_filters.CharFilter(
+        method="search", label="Search", max_length=200,
+        widget=SearchInput(attrs={"placeholder": "Search tasks"}),
+    )  # fmt: skip
+    section = django_filters.ChoiceFilter(label="Section", empty_label="Section")
+    severity = SeverityFilter(label="Severity", empty_label="Severity")
+
+    dispute = django_filters.ChoiceFilter(label="Dispute", empty_label="Dispute", method="between")
+
+    class Meta:
+        model = Task
+        fields = ["q", "section", "severity", "dispute"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """The request carries the sections of the project, so that they are read once."""
+        super().__init__(*args, **kwargs)
+        self.filters["section"].extra["choices"] = [(pk, title) for pk, title in self.request.board_sections]
+        self.filters["dispute"].extra["choices"] = self.request.board_disputes
+
+    def between(self, tasks: QuerySet[Task], name: str, tag: str) -> QuerySet[Task]:
+        """Tasks over which two stages disagree: dispute-tests-vs-dev."""
+        objecting = tag.rpartition("-vs-")[2]
+        return tasks.filter(Exists(open_objections().filter(task=OuterRef("pk"), stage=objecting)))
+
+    def search(self, tasks: QuerySet[Task], name: str, words: str) -> QuerySet[Task]:
+        """In titles; or a name: ledger-214."""
+        asked = Q(title__icontains=words)
+        number = words.strip().rpartition("-")[2]
+        if number.isdecimal() and len(number) <= 9:
+            asked |= Q(number=number)
+        return tasks.filter(asked)
+
+
+def open_objections() -> QuerySet[Comment]:
+    """What was sent back to an earlier stage and is not settled."""
+    return Comment.objects.filter(parent=None, sends=BACK, status=Comment.Status.OPEN)
+
+
+def disputes_in(project: Project) -> list[tuple[str, str]]:
+    """The tags of the project's open disputes between stages, as choices."""
+    pipeline = [stage.name for stage in stages.stages_of(project.config)]
+    if len(pipeline) == 1:
+        return []
+    of_project = open_objections().filter(project=project, task__isnull=False)
+    objecting = {*of_project.order_by().values_list("stage", flat=True).distinct()}
+    tags = [tag_of(before, after) for before, after in pairwise(pipeline) if after in objecting]
+    return [(tag, tag) for tag in tags]
+
+
+@dataclass(slots=True)
+class Board:
+    columns: list[Column]
+    working: int
+    moves: list["Offer"]  # where cards may go, said once for all that stand at one place
+
+
+def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
+    """The columns with their first cards. The number of queries does not grow with the tasks."""
+    tasks, config = tasks.filter(project=project), project.config
+    counted = tasks.order_by().values_list("stage", "status").annotate(n=Count("*"))
+    counts = Counter({(stage, status, False): n for stage, status, n in counted})
+    known = sorted({stage for stage, *_ in counts})
+    if len(stages.stages_of(config)) > 1:
+        back = tasks.filter(SENT_BACK, stage__in=known, status__in=BEGUN).order_by()
+        for stage, status, n in back.values_list("stage", "status").annotate(n=Count("*")):
+            counts[stage, status, True] += n
+            counts[stage, status, False] -= n
+    held = {stage for (stage, status, _), n in counts.items() if n and status in STARTABLE}
+    columns = columns_for(config, held, _crew(project, config, held))
+    for column in columns:
+        column.count = sum(n for at, n in counts.items() if column.holds(*at))
+    parts = [part for column in columns if column.count for part in column.parts(tasks, known)]
+    found = list(Task.objects.filter(pk__in=_keys(parts)).order_by().select_related("section"))
+    for task in found:
+        task.project = project
+    facts, offers = Facts(found), dict[str, list[Offer]]()
+    for column in columns:
+        own = [task for task in found if column.holds(*_place(task))]
+        own.sort(key=lambda task: task.rank)
+        if column.key == "done":
+            own.sort(key=lambda task: task.status_at, reverse=True)
+        for task in own[:CARDS]:
+            at = _at(*_place(task))
+            if at not in offers:
+                offers[at] = _offers(task, role, columns)
+            card = _card(task, config, standing_of(task, facts), at, column)
+            card.may_move = bool(offers[at])
+            column.cards.append(card)
+    every = [offer for found_there in offers.values() for offer in found_there]
+    return Board(columns, facts.seated[project.pk] if found else 0, every)
+
+
+def _crew(project: Project, config: ProjectSettings, held: set[str]) -> list[Agent]:
+    """The coders who may watch columns; nobody asks where there are only the steps of a round."""
+    if len(stages.stages_of(config)) == 1 and not held - {stage.name for stage in stages.stages_of(config)}:
+        return []
+    coders = Agent.objects.filter(role=Agent.Role.CODER, is_active=True)
+    return list(coders.filter(Q(projects=project) | Q(projects__isnull=True)).order_by("name").distinct())
+
+
+def _card(task: Task, config: ProjectSettings, standing: Standing, at: str, column: Column) -> Card:
+    one = len(stages.stages_of(config)) == 1
+    named = stages.stage_named(config, task.stage)
+    elsewhere = not one and named is not None and column.stages is None and column.key != "done"
+    back = task.home_stage if task.home_stage and not task.escalation else ""
+    return Card(task, standing, at, False, named.label if elsewhere and named else "", back)
+
+
+def _place(task: Task) -> tuple[str, str, bool]:
+    return task.stage, task.status, bool(task.home_stage and not task.escalation)
+
+
+def _at(stage: str, status: str, is_back: bool) -> str:
+    return f"{stage}/{status}" + ("/back" if is_back else "")
+
+
+def _offers(task: Task, role: str, columns: list[Column]) -> list[Offer]:
+    """The verbs that lead from the task's column to another. Cancelling stands on the task's page."""
+    stage, status, back = _place(task)
+    here = next((column.key for column in columns if column.holds(stage, status, back)), "")
+    found = []
+    for each in moves.offered(task, role):
+        targets = MOVES[each.verb].targets - {Status.DISPUTED, Status(status)}
+        to = [column.key for column in columns if any(column.holds(stage, goal, back) for goal in targets)]
+        others = tuple(key for key in to if key != here)
+        if others and each.verb != "cancel":
+            found.append(Offer(_at(stage, status, back), each, others))
+    return found
+
+
+def _keys(parts: list[QuerySet[Task]]) -> list[int]:
+    """The keys of all parts in one query, each part by its own index.
+
+    Asked for as alternatives in one condition, PostgreSQL would read the whole table.
+    """
+    if not parts:
+        return []
+    asked = [part.values("pk").query.sql_with_params() for part in parts]
+    selects = [f"SELECT * FROM ({sql}) AS part_{n}" for n, (sql, _) in enumerate(asked)]  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(selects), [value for _, values in asked for value in values])
+        return [key for (key,) in cursor.fetchall()]

@@ -1,0 +1,78 @@
+"""The board of a project."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_safe
+
+from agents.web import board
+from disputes.web.view_helpers import page, staff_only
+from tasks.access import projects_for
+from tasks.admin.base import role_in
+from tasks.errors import Refused
+from tasks.models import Project, Task
+
+LAST = "board-project"
+KEYS = [
+    ("HJKL", "Left, down, up, right"),
+    (["Enter"], "Open the task"),
+    (["Shift", "H"], "Move the card to the left"),
+    (["Shift", "L"], "Move the card to the right"),
+    ("/", "Search"),
+    ("?", "This list"),
+]
+
+
+@staff_only
+@require_safe
+def boards(request: HttpRequest) -> HttpResponse:
+    """The board of the project that is named, else the one looked at last, else the first."""
+    mine = projects_for(request.user)
+    wanted = request.GET.get("project") or request.session.get(LAST, "")
+    project = mine.filter(slug=wanted).first() or mine.order_by("name").first()
+    if project is None:
+        return page(request, "agents/no_board.html", {"title": "Board"})
+    return redirect("board", project.slug)
+
+
+@staff_only
+@require_safe
+def board_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """The tasks of a project in columns."""
+    mine = list(projects_for(request.user).order_by("name"))
+    project = next((each for each in mine if each.slug == slug), None)
+    if project is None:
+        raise Http404(f"There is no project {slug}.")
+    if request.session.get(LAST) != slug:
+        request.session[LAST] = slug
+    return show_board(request, project, projects=mine)
+
+
+def show_board(
+    request: Any,
+    project: Project,
+    *,
+    projects: list[Project] | None = None,
+    refused: Refused | None = None,
+    note: str = "",
+    moved: Task | None = None,
+) -> HttpResponse:
+    """The board; after a refusal with the reason and what was typed."""
+    request.board_sections = list(project.sections.order_by("rank").values_list("pk", "title"))
+    request.board_disputes = board.disputes_in(project)
+    asked = board.BoardFilter(request.GET, queryset=Task.objects.all(), request=request)
+    context = {
+        "title": f"Board of {project.name}",
+        "is_nav_sidebar_enabled": False,
+        "keys": KEYS,
+        "project": project,
+        "projects": projects or [project],
+        "form": asked.form,
+        "is_filtered": any(request.GET.get(name) for name in asked.filters),
+        "board": board.board_of(project, asked.qs, role_in(request, project.pk)),
+        "refused": refused,
+        "note": note,
+        "moved": moved,
+    }
+    return page(request, "agents/board.html", context, refused.status if refused else 200)

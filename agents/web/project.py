@@ -1,0 +1,79 @@
+"""The overview of a project: how far it is, what is under way, who is there, and what to do next."""
+
+from typing import Any
+
+from django.db.models import Count
+from django.utils.functional import cached_property
+
+from agents.models import Agent, Run
+from agents.money import spending
+from agents.web import checklist, costs
+from agents.web.checklist import Checklist
+from agents.web.setup import SetupPage
+from disputes.models import Dispute
+from tasks.models import Membership, Project, Task
+from tasks.states import Status
+
+CARDS, RUNS, LANDED, MEMBERS, AGENTS = 6, 8, 8, 30, 30
+
+
+class Overview:
+    """What the page shows. A constant number of queries."""
+
+    def __init__(self, project: Project, user: Any, role: str) -> None:
+        self.project, self.user, self.role = project, user, role
+        self.branch = SetupPage(project, role)
+
+    @cached_property
+    def checklist(self) -> Checklist:
+        return Checklist(self.project, checklist.steps_of(self.project, self.user))
+
+    @property
+    def next(self) -> Any:
+        """The step that is missing, for those who may do it."""
+        return self.checklist.next if self.branch.may_edit else None
+
+    @cached_property
+    def by_status(self) -> list[tuple[str, int]]:
+        """Status and number of tasks; statuses without one are left out."""
+        counts = dict(self.project.tasks.order_by().values_list("status").annotate(n=Count("pk")))
+        return [(status, counts[status]) for status in Status if counts.get(status)]
+
+    @property
+    def wanted(self) -> int:
+        return sum(count for status, count in self.by_status if status != Status.CANCELLED)
+
+    @cached_property
+    def landed_count(self) -> int:
+        return self.project.tasks.filter(landed_at__isnull=False).exclude(status=Status.CANCELLED).count()
+
+    @cached_property
+    def cards(self) -> list[Dispute]:
+        rows = Dispute.objects.open().filter(project=self.project).in_order()
+        return list(rows.select_related("project", "task__project")[: CARDS + 1])
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        live = Run.objects.live().filter(project=self.project).select_related("task__project", "host")
+        return list(live.order_by("-pk")[: RUNS + 1])
+
+    @cached_property
+    def landed(self) -> list[Task]:
+        rows = list(self.project.tasks.filter(landed_at__isnull=False).order_by("-landed_at")[:LANDED])
+        for task in rows:
+            task.project = self.project
+        return rows
+
+    @cached_property
+    def agents(self) -> list[Agent]:
+        return checklist.agents_of(self.project)[:AGENTS]
+
+    @cached_property
+    def members(self) -> list[Membership]:
+        rows = self.project.memberships.select_related("user").order_by("-is_lead", "user__username")
+        return list(rows[:MEMBERS])
+
+    @cached_property
+    def spent(self) -> str:
+        """What all runs of the project cost together."""
+        return costs.line(spending.total(Run.objects.filter(project=self.project)))

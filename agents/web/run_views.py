@@ -1,0 +1,129 @@
+"""The pages of runs: the list, one run, its log as it grows, and the stop button."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from agents.loop import run_ends as verbs
+from agents.models import Prompt, Run
+from agents.web import costs, log, moves, runs
+from disputes.web.view_helpers import next_url, page, refuses, staff_only
+from tasks.access import RULE
+from tasks.admin.base import project_ids, role_in
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.states import Status
+
+KEY_DIGITS = 18
+
+
+def key_of(text: str) -> int | None:
+    """A key from an address; None where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= KEY_DIGITS else None
+
+
+def _run(request: HttpRequest, pk: int) -> Run:
+    """A run that the person may see. Raises Http404."""
+    return get_object_or_404(runs.visible(request.user), pk=pk)
+
+
+@staff_only
+@require_safe
+def runs_page(request: HttpRequest) -> HttpResponse:
+    """What is under way, and what ended lately."""
+    asked = runs.RunFilter(request.GET, queryset=runs.visible(request.user), request=request)
+    before = key_of(request.GET.get("before", ""))
+    context = {
+        "title": "Runs",
+        "form": asked.form,
+        "is_filtered": any(request.GET.get(name) for name in asked.filters),
+        "before": before,
+        "runs": runs.runs_page(asked.qs, project_ids(request, RULE), before),
+    }
+    return page(request, "agents/runs.html", context)
+
+
+@staff_only
+@require_safe
+def run_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One run: its facts, what it was told, and its log."""
+    run = _run(request, pk)
+    may_stop = run.status != Run.Status.ENDED and role_in(request, run.project_id) in RULE
+    prompt = Prompt.objects.filter(run=run).values_list("text", flat=True).first()
+    context = {
+        "title": f"Run {run.pk}",
+        "run": run,
+        "row": runs.Row(run, may_stop, timezone.now()),
+        "log": log.end_of(run),
+        "prompt": prompt or "",
+    }
+    return page(request, "agents/run.html", context)
+
+
+@staff_only
+@require_safe
+def run_log(request: HttpRequest, pk: int) -> JsonResponse:
+    """What is new in the log after `?after=MARK`, else its end, and how the run goes."""
+    run = _run(request, pk)
+    mark = key_of(request.GET.get("after", ""))
+    part = log.end_of(run) if mark is None else log.after(run, mark)
+    ended = run.status == Run.Status.ENDED
+    cost = costs.of_run(run)
+    return JsonResponse(
+        {
+            "text": part.text,
+            "mark": part.mark,
+            "more": part.has_more,
+            "cut": part.is_cut,
+            "ended": ended and not part.has_more,
+            "state": log.state_of(run),
+            "status": run.status,
+            "silent": log.silent_for(run) is not None,
+            "cost": cost.line if cost else "",
+            "tokens": cost.tokens if cost else "",
+        }
+    )
+
+
+@staff_only
+@require_POST
+@refuses
+def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask its host to end the run; with `hold`, defer its task as well, so that the loop leaves it alone."""
+    run = _run(request, pk)
+    here = reverse("run", args=[run.pk])
+    if role_in(request, run.project_id) not in RULE:
+        raise Refused(
+            "no_right", f"You may not stop runs in {run.project.name}.", "Ask a triager.", status=403
+        )
+    hold = "hold" in request.POST
+    try:
+        if hold:
+            _hold(request, run)
+        verbs.ask_to_stop(run, actor=Actor.person(request.user))
+    except Refused as refused:
+        held = f"{run.task.ref} is deferred. " if hold and run.task.status == Status.DEFERRED else ""
+        messages.warning(request, f"{held}{refused.message} {refused.hint}")
+    else:
+        messages.success(request, _told(run))
+    return redirect(next_url(request, here))
+
+
+def _hold(request: HttpRequest, run: Run) -> None:
+    """Defer the run's task, unless somebody did already. Raises Refused where it is finished."""
+    if run.task.status != Status.DEFERRED:
+        role, note = role_in(request, run.project_id), f"Held with run {run.pk}."
+        moves.carry_out(run.task, "defer", user=request.user, role=role, note=note)
+
+
+def _told(run: Any) -> str:
+    ref, is_over = run.task.ref, run.status == Run.Status.ENDED
+    done = f"Run {run.pk} is {'stopped' if is_over else 'asked to stop'}."
+    if run.task.status == Status.DEFERRED:
+        return f"{done} {ref} is deferred: nothing begins it until somebody resumes it on its page."
+    return f"{done} The loop begins {ref} again; defer it, or stop and hold, to keep it still."

@@ -1,0 +1,100 @@
+"""What runs where since when, and what ended how."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from agents.models import Run
+from agents.web import costs, log, moves
+from tasks.access import projects_for
+from tasks.models import Project
+
+LIVE_MAX, PER_PAGE = 200, 50
+
+
+def _own_projects(request: Any) -> QuerySet[Project]:
+    return projects_for(request.user)
+
+
+class RunFilter(django_filters.FilterSet):
+    """What the address of the page may narrow down."""
+
+    project = django_filters.ModelChoiceFilter(
+        queryset=_own_projects, to_field_name="slug", label="Project", empty_label="Project"
+    )
+    role = django_filters.ChoiceFilter(label="Role", choices=Run.Role.choices, empty_label="Role")
+    outcome = django_filters.ChoiceFilter(label="Outcome", choices=Run.Outcome.choices, empty_label="Outcome")
+
+    class Meta:
+        model = Run
+        fields = ["project", "role", "outcome"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run as one row."""
+
+    run: Run
+    may_stop: bool
+    now: datetime
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether its task may be put aside with it."""
+        return self.may_stop and moves.BY_HAND["defer"].is_open_to(self.run.task)
+
+    @property
+    def state(self) -> str:
+        return log.state_of(self.run, self.now)
+
+    @property
+    def is_silent(self) -> bool:
+        return log.silent_for(self.run, self.now) is not None
+
+    @property
+    def cost(self) -> costs.RunCost | None:
+        return costs.of_run(self.run)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it ran, or has been running."""
+        begun, ended = self.run.started_at, self.run.ended_at or self.now
+        return (ended - begun).total_seconds() if begun else None
+
+
+def visible(user: Any) -> QuerySet[Run]:
+    """The runs that the person may see, newest first."""
+    runs = Run.objects.filter(project__in=projects_for(user))
+    return runs.select_related("project", "task__project", "host").order_by("-pk")
+
+
+@dataclass(frozen=True, slots=True)
+class RunsPage:
+    """The live runs, and a page of the ended ones."""
+
+    live: list[Row]
+    ended: list[Row]
+    older: int | None  # the key before which the next page begins
+
+
+def runs_page(runs: QuerySet[Run], may_stop: frozenset[int], before: int | None) -> RunsPage:
+    """Live runs stand on the first page only; ended ones are paged by key, so that nothing is counted.
+
+    `may_stop` holds the keys of the projects in which the person may stop runs.
+    """
+    now = timezone.now()
+    live = [] if before else list(runs.live()[:LIVE_MAX])  # type: ignore[attr-defined]
+    ended = runs.filter(status=Run.Status.ENDED)
+    if before:
+        ended = ended.filter(pk__lt=before)
+    shown = list(ended[: PER_PAGE + 1])
+    older = shown[PER_PAGE - 1].pk if len(shown) > PER_PAGE else None
+    rows = [
+        [Row(run, run.project_id in may_stop and run.status != Run.Status.ENDED, now) for run in part]
+        for part in (live, shown[:PER_PAGE])
+    ]
+    return RunsPage(*rows, older)

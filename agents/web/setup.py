@@ -1,0 +1,271 @@
+"""The set-up page of a project: what is known of its target branch, what was tried, what people may do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Right
+from django.utils import timezone
+from django.utils.functional import cached_property
+
+from agents.models import Host, Trial
+from disputes import alerts
+from disputes.models import Conflict
+from tasks import base
+from tasks.access import MAINTAIN, RULE
+from tasks.configuration.changing import configure
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Project, Task
+
+Base = Project.Base
+OUTPUT = 6000  # characters of the output of one trial
+OUTPUT_LIVE = 2000
+LATEST, EARLIER = 40, 10  # trials
+SOON, LATER = 1, 5  # seconds until the page asks again: while something runs, and while it cannot
+COLOURS = {
+    Base.GREEN: "good", Base.NOTHING: "turn", Base.ACCEPTED: "turn", Base.RED: "bad", Base.BROKEN: "bad",
+}  # fmt: skip
+
+
+# --- What people may do -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One button: who may press it, and on which states of the branch."""
+
+    name: str
+    label: str
+    hint: str
+    roles: frozenset[str]
+    states: frozenset[str]
+
+
+KNOWN = frozenset(Base.values) - {Base.TRYING}
+VERBS = {
+    verb.name: verb
+    for verb in (
+        Verb("try", "Try again", "The branch is fetched, and its commands run once more.", RULE, KNOWN),
+        Verb(
+            "accept", "Accept as it is",
+            "Work begins. What is red now does not count against anybody; what is newly red does.",
+            RULE, frozenset({Base.RED}),
+        ),
+        Verb(
+            "find", "Let the coder find the commands",
+            "A coder gets the task to find them; what it finds is verified by running it.",
+            RULE, frozenset({Base.RED, Base.BROKEN}),
+        ),
+        Verb(
+            "anew", "Look for commands anew",
+            "The three commands are cleared, and what may fit is tried.", MAINTAIN, KNOWN,
+        ),
+    )
+}  # fmt: skip
+
+
+def mark_of(project: Project) -> str:
+    """Names what a page showed, so that nobody acts on what is no longer so."""
+    return f"{project.base_state} {project.base_at.timestamp() if project.base_at else 0}"
+
+
+def check_role(project: Project, role: str, roles: frozenset[str]) -> None:
+    """Raises Refused where people of this role may not do it."""
+    if role not in roles:
+        who = "triager" if roles == RULE else "maintainer"
+        raise Refused(
+            "no_right", f"You may not do this in {project.name}.", f"Ask a {who}, or to be made one.",
+            status=403,
+        )  # fmt: skip
+
+
+def carry_out(project: Project, name: str, *, user: Any, role: str, mark: str) -> str:
+    """Press a button, and say what follows. Raises Refused: no_right, changed, wrong_state."""
+    verb = VERBS[name]
+    check_role(project, role, verb.roles)
+    actor = Actor.person(user)
+    with transaction.atomic():
+        project = locked(Project.objects).get(pk=project.pk)
+        check_shown(project, mark)
+        if project.base_state not in verb.states:
+            raise Refused(
+                "wrong_state",
+                f"{project.target_branch} is in another state: {project.get_base_state_display().lower()}.",
+            )
+        return ACTS[name](project, actor)
+
+
+def check_shown(project: Project, mark: str) -> None:
+    """Raises Refused where the branch was looked at since the page was made."""
+    if mark != mark_of(project):
+        raise Refused(
+            "changed",
+            f"{project.target_branch} was looked at meanwhile: {project.get_base_state_display().lower()}.",
+            "This page shows how it is now.",
+        )
+
+
+def _try(project: Project, actor: Actor) -> str:
+    base.try_again(project, actor=actor)
+    return f"{project.branch} is being looked at anew."
+
+
+def _accept(project: Project, actor: Actor) -> str:
+    base.accept_as_it_is(project, actor=actor)
+    alerts.withdraw_base_card(project)
+    return f"{project.target_branch} is accepted as it is. Only what is newly red counts."
+
+
+def _find(project: Project, actor: Actor) -> str:
+    task: Task = base.find_commands(project, actor=actor)
+    alerts.withdraw_base_card(project)
+    return f"{task.ref} asks a coder for the commands."
+
+
+def _anew(project: Project, actor: Actor) -> str:
+    empty = {"prepare_command": "", "build_command": "", "test_command": "", "detect_commands": True}
+    configure(project, empty, actor=actor)
+    if project.base_state != Base.UNKNOWN:
+        base.try_again(project, actor=actor)
+    return "Commands are being looked for."
+
+
+ACTS: dict[str, Callable[[Project, Actor], str]] = {
+    "try": _try, "accept": _accept, "find": _find, "anew": _anew,
+}  # fmt: skip
+
+
+# --- What the page shows ----------------------------------------------------------------------------------
+
+
+class SetupPage:
+    """The state of the branch and its trials. A constant number of queries."""
+
+    def __init__(self, project: Project, role: str) -> None:
+        self.project, self.role = project, role
+        self.now = timezone.now()
+        self.mark = mark_of(project)
+
+    # --- The state ---
+
+    @property
+    def is_active(self) -> bool:
+        return self.project.status == Project.Status.ACTIVE
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the state says something: nothing is being found out."""
+        return self.project.base_state not in {Base.UNKNOWN, Base.TRYING}
+
+    @cached_property
+    def has_host(self) -> bool:
+        """Whether somebody is there who would try it."""
+        since = self.now - timedelta(seconds=settings.DURATIONS["lease"])
+        return Host.objects.filter(seen_at__gte=since).exists()
+
+    @property
+    def renewed(self) -> int:
+        """Seconds after which the page asks again; 0 where nothing is under way."""
+        if self.is_settled or not self.is_active:
+            return 0
+        return LATER if self.project.trouble or not self.has_host else SOON
+
+    @property
+    def word(self) -> str:
+        if self.project.trouble and not self.is_settled:
+            return "Trouble"
+        return self.project.get_base_state_display()
+
+    @property
+    def colour(self) -> str:
+        if self.project.trouble and not self.is_settled:
+            return "bad"
+        return COLOURS.get(Base(self.project.base_state), "turn")
+
+    @property
+    def line(self) -> str:
+        """Where it stands, in a sentence or two."""
+        project = self.project
+        if self.is_settled:
+            return base.said(project)
+        if project.trouble:
+            return project.trouble
+        if not self.is_active:
+            return f"{project.name} is {project.status}: its branch is not tried."
+        if not self.has_host:
+            return "No host is up to look at it."
+        if self.running:
+            return f"{project.branch} is being tried before anybody works on it."
+        return f"{project.branch} is being fetched."
+
+    @property
+    def since(self) -> datetime:
+        return self.project.base_at or self.project.created_at
+
+    @property
+    def tried_again_at(self) -> datetime | None:
+        until = self.project.trouble_until
+        return until if self.project.trouble and until and until > self.now else None
+
+    @property
+    def red(self) -> dict[str, Any]:
+        """What is red, or what of it was accepted."""
+        red = self.project.base_red or self.project.base_known
+        return red if self.project.base_state in {Base.RED, Base.ACCEPTED} else {}
+
+    @cached_property
+    def card(self) -> Conflict | None:
+        """The open card in the queue that asks about the branch."""
+        return alerts.about_base(self.project).select_related("dispute").first()
+
+    @cached_property
+    def verbs(self) -> list[Verb]:
+        """The buttons that this person may press now."""
+        state = self.project.base_state
+        fit = [verb for verb in VERBS.values() if state in verb.states and self.role in verb.roles]
+        is_comparable = base.is_comparable(self.project.base_red)
+        return [verb for verb in fit if verb.name != "accept" or is_comparable]
+
+    @property
+    def may_edit(self) -> bool:
+        return self.role in MAINTAIN
+
+    # --- The trials ---
+
+    @cached_property
+    def trials(self) -> list[Any]:
+        """Those of the last look at the branch, in their order."""
+        mine = self.project.trials.order_by("-pk")
+        first = mine.filter(ordinal=1).values_list("pk", flat=True).first()
+        if first is None:
+            return []
+        rows = mine.filter(pk__gte=first).defer("tail").annotate(end=Right("tail", OUTPUT))
+        return list(rows.order_by("pk")[:LATEST])
+
+    @cached_property
+    def earlier(self) -> list[Any]:
+        """What was tried before, newest first."""
+        if not self.trials:
+            return []
+        rows = self.project.trials.filter(pk__lt=self.trials[0].pk).exclude(outcome=Trial.Outcome.SKIPPED)
+        return list(rows.defer("tail").order_by("-pk")[:EARLIER])
+
+    @cached_property
+    def running(self) -> Any:
+        """The trial under way."""
+        return next((each for each in self.trials if each.status == Trial.Status.RUNNING), None)
+
+    @property
+    def running_for(self) -> float:
+        begun = self.running.started_at or self.running.queued_at
+        return max((self.now - begun).total_seconds(), 0.0)
+
+    @property
+    def running_end(self) -> str:
+        """The last lines of its output."""
+        return str(self.running.end[-OUTPUT_LIVE:])

@@ -1,0 +1,85 @@
+"""The forms of a project's set-up page: its commands, and where its repository is."""
+
+import json
+from hashlib import sha256
+from typing import Any
+
+from django import forms
+from django.core.validators import MaxLengthValidator
+
+from tasks.admin.settings_form import setting_field
+from tasks.configuration.policy import DEFAULTS, SETTINGS, ProjectSettings
+from tasks.models import Project
+
+COMMANDS = ("prepare_command", "build_command", "test_command")
+LIMITS = ("prepare_timeout", "build_timeout", "test_timeout")
+COMMAND_MAX = 10_000  # characters
+
+
+class CommandsForm(forms.Form):
+    """The three commands and how long each may take. `mark` names the values that the page showed.
+
+    Where the project has none, those that came closest are filled in; they count once they are saved.
+    """
+
+    mark = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
+
+    def __init__(self, project: Project, data: Any = None) -> None:
+        told = ProjectSettings.salvaged(project.settings)[0].to_json()
+        self.now = {key: told[key] for key in (*COMMANDS, *LIMITS)}
+        self.shown = sha256(json.dumps(self.now).encode()).hexdigest()[:16]
+        offered = {} if any(self.now[key] for key in COMMANDS) else project.base_red.get("settings", {})
+        self.is_offer = any(offered.get(key) for key in COMMANDS)
+        values = {key: offered.get(key, value) for key, value in self.now.items()}
+        initial = {key: f"{value:g}" if key in LIMITS else value for key, value in values.items()}
+        super().__init__(data, initial=initial | {"mark": self.shown})
+        for key in (*COMMANDS, *LIMITS):
+            self.fields[key] = setting_field(key, SETTINGS[key])
+            self.fields[key].show_hidden_initial = False
+            self.fields[key].widget.attrs["class"] = "field"
+        for key in COMMANDS:
+            self.fields[key].validators.append(MaxLengthValidator(COMMAND_MAX))
+
+    @property
+    def rows(self) -> list[tuple[str, str, forms.BoundField, forms.BoundField]]:
+        """What it does, when it is run, the command, and its limit."""
+        words = (
+            ("Prepare", "brings the dependencies into a fresh environment"),
+            ("Build", "what must pass before the tests"),
+            ("Test", "what tells green from red"),
+        )
+        return [
+            (word, hint, self[command], self[limit])
+            for (word, hint), command, limit in zip(words, COMMANDS, LIMITS, strict=True)
+        ]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether somebody changed them since the page was made."""
+        return bool(self.is_bound and self["mark"].data != self.shown)
+
+    def renew(self) -> None:
+        """Let the values that were typed be saved over those of now."""
+        self.data = self.data.copy()
+        self.data["mark"] = self.shown
+
+    def changes(self) -> dict[str, Any]:
+        """The settings to write. A limit that was left empty has its default."""
+        values = {key: self.cleaned_data[key] for key in (*COMMANDS, *LIMITS)}
+        return {key: DEFAULTS.to_json()[key] if value is None else value for key, value in values.items()}
+
+
+class RepositoryForm(forms.ModelForm):
+    """Where the repository is. Its address is the superusers': hosts fetch with their own rights."""
+
+    class Meta:
+        model = Project
+        fields = ("repo_url", "target_branch")
+
+    def __init__(self, project: Project, data: Any = None, *, may_move: bool = False) -> None:
+        super().__init__(data, instance=project)
+        self.fields["repo_url"].disabled = not may_move
+        for field in self.fields.values():
+            field.show_hidden_initial = not field.disabled
+            field.widget.attrs["class"] = "field"
+            field.widget.attrs["spellcheck"] = "false"

@@ -1,0 +1,251 @@
+"""What the rows say about a list of tasks, in a constant number of queries. No counter is believed here."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
+from django.utils import timezone
+from django.utils.functional import cached_property
+
+from agents.crew import choosing
+from agents.jobs import LAST_TICK
+from agents.models import Host, Run
+from agents.money import caps
+from disputes.models import Conflict, Decision, Dispute
+from tasks import broker
+from tasks.configuration.policy import HOLD
+from tasks.dependencies import SATISFIED_ON
+from tasks.models import Dependency, Landing, Section, Submission, Task
+from tasks.states import UNFINISHED, Severity, Status
+
+NAMED = 3  # of many things that a task waits for
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the rows say about one task alone."""
+
+    dispute: int | None
+    dispute_since: datetime | None
+    dispute_for: str  # the person it is assigned to
+    is_held: bool
+    ruling_at: datetime | None  # when a ruling on it takes effect, if that is still to come
+    submission: str  # the state of the last one
+    problem: str
+    landing: str
+    landing_problem: str
+    landing_again: datetime | None
+    failures: int  # counted runs of the role whose turn it is, since the last that handed in
+
+
+@dataclass(slots=True)
+class SectionFacts:
+    """A section, and what in it is left."""
+
+    title: str
+    project: int
+    parent: int | None
+    is_stopped: bool
+    has_open: bool  # a task whose dependants have to wait
+    failed: int | None  # the number of the task that failed first
+    needs: set[int] = field(default_factory=set)
+
+
+class Facts:
+    """Everything that `reasons` asks, loaded when it is asked first and for all tasks at once."""
+
+    def __init__(
+        self, tasks: Iterable[Task], now: datetime | None = None, runs: Iterable[Run] | None = None
+    ) -> None:
+        """`runs`: the live runs of these tasks, where the caller has read them already."""
+        self.tasks = list(tasks)
+        self.now = now or timezone.now()
+        self.keys = [task.pk for task in self.tasks]
+        self.projects = {task.project_id for task in self.tasks}
+        if runs is not None:
+            self.runs = _by_task(runs)
+
+    # --- The tasks themselves ---
+
+    @cached_property
+    def asked(self) -> dict[int, Asked]:
+        """One query, with a subquery per fact."""
+        rows = Task.objects.filter(pk__in=self.keys).annotate(**_subqueries(self.now))
+        names = [name.removeprefix("x_") for name in _subqueries(self.now)]
+        values = rows.order_by().values_list("pk", *(f"x_{name}" for name in names))
+        return {pk: _asked(dict(zip(names, facts, strict=True))) for pk, *facts in values}
+
+    @cached_property
+    def unmet(self) -> dict[int, list[tuple[int, str]]]:
+        """The tasks that each one waits for: number and title, those of its own project."""
+        links = (
+            Dependency.objects.filter(task__in=self.keys)
+            .exclude(SATISFIED_ON)
+            .order_by("on__rank", "on__number")
+            .values_list("task", "on__number", "on__title")
+        )
+        found: dict[int, list[tuple[int, str]]] = {}
+        for task, number, title in links:
+            found.setdefault(task, []).append((number, title))
+        return found
+
+    @cached_property
+    def closed(self) -> dict[int, caps.Reached]:
+        """The projects in which a cap of money or tokens lets no agent start."""
+        return caps.closed({task.project_id: task.project for task in self.tasks}.values(), self.now)
+
+    # --- Sections ---
+
+    @cached_property
+    def sections(self) -> dict[int, SectionFacts]:
+        """All sections of the projects: one query, a row for each section that one waits for."""
+        own = Task.objects.filter(section=OuterRef("pk")).order_by("status_at")
+        # What SATISFIED leaves, asked so that an index answers: sections hold thousands of landed tasks.
+        begun = own.filter(status__in=UNFINISHED, landed_at__isnull=True)
+        to_land = own.filter(
+            project=OuterRef("project"), status=Status.COMPLETED, accepted__isnull=False,
+            landed_at__isnull=True, finished_by="",
+        )  # fmt: skip
+        rows = (
+            Section.objects.filter(project__in=self.projects)
+            .annotate(
+                has_open=Exists(begun) | Exists(to_land),
+                failed=Subquery(own.filter(status=Status.FAILED).values("number")[:1]),
+            )
+            .order_by("rank")
+            .values_list("pk", "title", "project", "parent", "is_stopped", "has_open", "failed", "depends_on")
+        )
+        found: dict[int, SectionFacts] = {}
+        for pk, *facts, needed in rows:
+            section = found.setdefault(pk, SectionFacts(*facts))
+            if needed is not None:
+                section.needs.add(needed)
+        return found
+
+    def unmet_sections(self, section: int | None) -> list[str]:
+        """The titles of the sections it waits for, itself or through the one around it."""
+        if section is None:
+            return []
+        here = self.sections[section]
+        own = [self.sections[needed].title for needed in sorted(here.needs) if self._is_unmet(needed)]
+        return own + self.unmet_sections(here.parent)
+
+    def _is_unmet(self, section: int) -> bool:
+        below = [pk for pk, each in self.sections.items() if each.parent == section]
+        return self.sections[section].has_open or any(self._is_unmet(pk) for pk in below)
+
+    def failed_in(self, task: Task) -> int | None:
+        """The number of a failed task that may have stopped this one's section."""
+        here = self.sections[task.section_id].failed
+        beside = (each.failed for each in self.sections.values() if each.project == task.project_id)
+        return here or next((failed for failed in beside if failed), None)
+
+    def has_critical_to_start(self, project: Any) -> bool:
+        """Whether the focus on critical tasks holds the others back just now."""
+        known = self.__dict__.setdefault("_critical", {})
+        if project.pk not in known:
+            critical = project.tasks.filter(severity=Severity.CRITICAL)
+            known[project.pk] = critical.startable().exists()
+        return bool(known[project.pk])
+
+    # --- Who works ---
+
+    @cached_property
+    def live(self) -> list[Run]:
+        """Every run under way, of all projects: as many as there are seats."""
+        fields = (
+            "task", "project", "agent", "agent_label", "host", "role", "status", "queued_at", "started_at",
+            "last_output_at", "stop_requested",
+        )  # fmt: skip
+        return list(Run.objects.live().only(*fields).order_by("pk"))
+
+    @cached_property
+    def runs(self) -> dict[int, Run]:
+        """The run under way of each task: one that holds a seat before one that is closing."""
+        return _by_task(self.live)
+
+    @cached_property
+    def seated(self) -> Counter[int]:
+        return Counter(run.project_id for run in self.live if run.status in Run.SEATED)
+
+    @cached_property
+    def busy(self) -> Counter[int | None]:
+        return Counter(run.agent_id for run in self.live if run.status in Run.SEATED)
+
+    @cached_property
+    def roster(self) -> choosing.Roster:
+        """Who would take these tasks next: what the loop itself asks."""
+        crew = choosing.Crew(now=self.now)
+        if "live" in self.__dict__:  # read already
+            crew.busy = self.busy
+        return choosing.Roster(crew, self.tasks)
+
+    @cached_property
+    def hosts(self) -> list[Host]:
+        """The hosts that reported lately."""
+        alive_since = self.now - timedelta(seconds=settings.DURATIONS["lease"])
+        return list(Host.objects.filter(seen_at__gte=alive_since))
+
+    def has_free_slot(self) -> bool:
+        held = Counter(run.host_id for run in self.live if run.status in Run.HELD)
+        return any(held[host.pk] < host.slots for host in self.hosts if not host.is_draining)
+
+    @cached_property
+    def last_tick(self) -> datetime | None:
+        """When the loop last turned."""
+        ticked = broker.recall(LAST_TICK)
+        return datetime.fromtimestamp(ticked, UTC) if ticked else None
+
+    def loop_turns(self) -> bool:
+        patience = timedelta(seconds=settings.DURATIONS["watchdog"])
+        return self.last_tick is not None and self.now - self.last_tick < patience
+
+
+def _by_task(runs: Iterable[Run]) -> dict[int, Run]:
+    ordered = sorted(runs, key=lambda run: (run.status in Run.SEATED, run.pk))
+    return {run.task_id: run for run in ordered}
+
+
+def _subqueries(now: datetime) -> dict[str, Any]:
+    """The columns of `Asked`, each under a name that no column of a task has."""
+    task = OuterRef("pk")
+    disputes = Dispute.objects.open().filter(task=task).order_by("pk")
+    held = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN, effect=HOLD)
+    rulings = Decision.objects.standing().unused().filter(conflict__dispute__task=task)
+    coming = rulings.filter(effective_at__gt=now).order_by("-effective_at")
+    last = Submission.objects.standing().filter(task=task).order_by("-round", "-attempt")
+    landings = Landing.objects.filter(submission=OuterRef("accepted")).order_by("-pk")
+    return {
+        "x_dispute": Subquery(disputes.values("pk")[:1]),
+        "x_dispute_since": Subquery(disputes.values("opened_at")[:1]),
+        "x_dispute_for": Subquery(disputes.values("assignee__username")[:1]),
+        "x_is_held": Exists(held),
+        "x_ruling_at": Subquery(coming.values("effective_at")[:1]),
+        "x_submission": Subquery(last.values("state")[:1]),
+        "x_problem": Subquery(last.values("problem")[:1]),
+        "x_landing": Subquery(landings.values("status")[:1]),
+        "x_landing_problem": Subquery(landings.values("problem")[:1]),
+        "x_landing_again": Subquery(landings.values("not_before")[:1]),
+        "x_failures": Subquery(_failures(task)),
+    }
+
+
+def _failures(task: Any) -> Any:
+    """How many counted runs in a row ended without a hand-in, as `run_ends.failed_in_a_row` counts."""
+    role = Q(role=Run.Role.REVIEWER, task__status=Status.REVIEW)
+    role |= Q(role=Run.Role.CODER) & ~Q(task__status=Status.REVIEW)
+    since = Q(task__counts_since__isnull=True) | Q(queued_at__gt=F("task__counts_since"))
+    later_good = Run.objects.filter(
+        task=OuterRef("task"), role=OuterRef("role"), outcome=Run.Outcome.HANDED_IN, pk__gt=OuterRef("pk")
+    )
+    counted = Run.objects.filter(role & since, ~Exists(later_good), task=task, is_counted=True)
+    return counted.order_by().values("task").annotate(n=Count("pk")).values("n")
+
+
+def _asked(facts: dict[str, Any]) -> Asked:
+    words = ("dispute_for", "submission", "problem", "landing", "landing_problem")
+    return Asked(**facts | {name: facts[name] or "" for name in words} | {"failures": facts["failures"] or 0})

@@ -1,0 +1,313 @@
+"""Why a task is not moving: the first reason that holds, in the order in which it would have to go away."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from agents.models import Run
+from agents.money import caps
+from agents.web.log import silent_for
+from agents.web.standing.facts import NAMED, Asked, Facts
+from tasks.models import Landing, Project, Submission, Task
+from tasks.spans import clock, duration, since
+from tasks.states import Severity, Status
+
+HUMAN, WORK, WAIT, DONE, WRONG = "human", "work", "wait", "done", "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One line that says whose turn it is, and why."""
+
+    turn: str  # human, work, wait, done; wrong: rows contradict each other, or nobody is there to do it
+    line: str
+    dispute: int | None = None
+    run: int | None = None
+    blocker: str = ""  # the task that it waits for first
+    setup: str = ""  # the project whose set-up page says more
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.turn == WRONG
+
+
+def standing_of(task: Task, facts: Facts) -> Standing:
+    """The task's line. `task.project` and `task.section` must be loaded."""
+    asked = facts.asked[task.pk]
+    for reason in (_over, _people, _under_way, _project, _branch, _stopped, _resting, _behind, _spent, _next):
+        if found := reason(task, asked, facts):
+            return found
+    raise AssertionError(f"{task.ref} has no standing.")  # the last one always has
+
+
+# --- It is over, or a person's turn -----------------------------------------------------------------------
+
+
+def _over(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    if task.landed_at and task.status != Status.DISPUTED:
+        return Standing(DONE, f"Landed as {task.landed_sha[:12]}.")
+    match Status(task.status):
+        case Status.CANCELLED:
+            return Standing(DONE, "Cancelled.")
+        case Status.COMPLETED if task.finished_by:
+            return Standing(DONE, "Finished outside the program.")
+        case Status.COMPLETED if task.accepted_id is None:
+            return Standing(WRONG, "Completed, but no submission is there to land; reopen it.")
+        case Status.DEFERRED:
+            return Standing(WAIT, f"Deferred since {since(task.status_at, facts.now)}; somebody resumes it.")
+    return None
+
+
+def _people(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """A card asks for a human, or should."""
+    if asked.dispute and (asked.is_held or task.status in {Status.DISPUTED, Status.FAILED}):
+        whom = f"for {asked.dispute_for}" if asked.dispute_for else "for a human to rule"
+        begun = since(asked.dispute_since, facts.now) if asked.dispute_since else ""
+        words = {
+            Status.FAILED: "Failed after too many rejections; ",
+            Status.COMPLETED: "Approved, but its landing is held: ",
+        }.get(Status(task.status), "")
+        landed = f" Landed as {task.landed_sha[:12]} meanwhile." if task.landed_at else ""
+        return Standing(
+            HUMAN, f"{words}D-{asked.dispute} waits {whom} since {begun}.{landed}", dispute=asked.dispute
+        )
+    if task.status in {Status.DISPUTED, Status.FAILED}:
+        if asked.ruling_at:
+            return Standing(WAIT, _ruling_line(asked.ruling_at, facts.now))
+        word = "Disputed" if task.status == Status.DISPUTED else "Failed"
+        return Standing(WRONG, f"{word}, but no open card asks anybody; defer and resume it, and it goes on.")
+    return None
+
+
+# --- Agents are at it -------------------------------------------------------------------------------------
+
+
+def _under_way(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    run = facts.runs.get(task.pk)
+    if run is None or run.status == Run.Status.CLOSING:
+        return None  # whoever has handed in holds nothing up
+    who = run.agent_label or run.role
+    if run.status == Run.Status.QUEUED:
+        why = _no_host(facts)
+        turn = WRONG if why and not facts.hosts else WORK
+        return Standing(
+            turn, f"A run of {who} is queued since {since(run.queued_at, facts.now)}{why}.", run=run.pk
+        )
+    begun = since(run.started_at or run.queued_at, facts.now)
+    if run.stop_requested:
+        return Standing(WORK, f"{who} is being stopped; at work since {begun}.", run=run.pk)
+    return Standing(WORK, f"{who} is at work since {begun}{_output(run, facts.now)}.", run=run.pk)
+
+
+def _no_host(facts: Facts) -> str:
+    if not facts.hosts:
+        return ": no host is alive to start it"
+    if all(host.is_draining for host in facts.hosts):
+        return ": every host is draining and takes no new runs"
+    return "" if facts.has_free_slot() else ": all slots of the hosts are taken"
+
+
+def _output(run: Run, now: datetime) -> str:
+    last = run.last_output_at or run.started_at
+    if last is None:
+        return ""
+    if (silent := silent_for(run, now)) is not None:
+        return f", silent for {duration(silent)}, stopped at {duration(settings.DURATIONS['silence'])}"
+    seconds = (now - last).total_seconds()
+    return f", last output {duration(seconds)} ago" if run.last_output_at else ", no output yet"
+
+
+# --- Something around it holds it -------------------------------------------------------------------------
+
+
+def _project(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    project = task.project
+    if project.status == Project.Status.PAUSED:
+        return Standing(WAIT, f"{project.name} is paused; nothing is started in it.")
+    if project.status == Project.Status.FINISHED:
+        how = f" as {project.get_exit_type_display().lower()}" if project.exit_type else ""
+        return Standing(WAIT, f"{project.name} has ended{how}; nothing is started in it.")
+    if project.trouble:
+        again = project.trouble_until
+        when = f"; tried again at {clock(again, facts.now)}" if again and again > facts.now else ""
+        return Standing(WAIT, f"Waits for the repository{when}: {project.trouble}")
+    return None
+
+
+def _branch(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """Coders begin only on a target branch that is known to be fit."""
+    project, base = task.project, Project.Base
+    if project.base_state in Project.FIT or task.origin == Task.Origin.SETUP:
+        return None
+    if task.status == Status.REVIEW:
+        if asked.submission == Submission.State.VERIFIED or project.base_state == base.RED:
+            return None
+    elif task.status not in {Status.PENDING, Status.IN_PROGRESS}:
+        return None
+    branch, problem = project.branch, project.base_problem
+    if project.base_state == base.RED:
+        line = f"{branch} is red, and nobody begins on it: {problem}"
+    elif project.base_state == base.BROKEN:
+        line = f"{branch} cannot be built and tested here, and nobody begins on it: {problem}"
+    else:
+        return Standing(WAIT, f"{branch} is tried before anybody works on it.", setup=project.slug)
+    return Standing(HUMAN, line, setup=project.slug)
+
+
+def _stopped(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    if not task.section.is_stopped or task.status == Status.COMPLETED:
+        return None
+    failed = facts.failed_in(task)
+    if failed is None:
+        return Standing(
+            WRONG, f"The section {task.section.title} is marked as stopped, but nothing in it has failed; "
+            "take the mark away.",
+        )  # fmt: skip
+    ref = f"{task.project.slug}-{failed}"
+    return Standing(WAIT, f"The section {task.section.title} is stopped because {ref} failed.", blocker=ref)
+
+
+def _resting(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    if not task.not_before or task.not_before <= facts.now:
+        return None
+    if asked.ruling_at:
+        return Standing(WAIT, _ruling_line(asked.ruling_at, facts.now))
+    when = clock(task.not_before, facts.now)
+    if (task.not_before - facts.now).total_seconds() < 60:
+        when = f"{duration((task.not_before - facts.now).total_seconds())} from now"
+    if asked.failures:
+        runs = "an empty run" if asked.failures == 1 else f"{asked.failures} empty runs"
+        return Standing(WAIT, f"Not before {when}, after {runs}.")
+    if asked.submission == Submission.State.RED:
+        return Standing(WAIT, f"Not before {when}, after red build or tests: {asked.problem}")
+    return Standing(WAIT, f"Not before {when}.")
+
+
+def _ruling_line(moment: datetime, now: datetime) -> str:
+    return f"Ruled; the ruling takes effect in {duration((moment - now).total_seconds())}."
+
+
+def _behind(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """New work waits for other tasks and sections. The counter decides in the loop, so it is checked here."""
+    if task.status != Status.PENDING:
+        return None
+    unmet, sections = facts.unmet.get(task.pk, []), facts.unmet_sections(task.section_id)
+    count = len(unmet) + len(sections)
+    if count != task.waits_for:
+        return Standing(
+            WRONG, f"Its counter is wrong: it says {task.waits_for} to wait for, the facts say {count}"
+            f"{_named(task, unmet, sections, ' (', ')')}. Save the task once more to count anew.",
+        )  # fmt: skip
+    if not count:
+        return None
+    blocker = f"{task.project.slug}-{unmet[0][0]}" if unmet else ""
+    if unmet:
+        return Standing(WAIT, f"Waits for {_named(task, unmet, sections)} to land.", blocker=blocker)
+    return Standing(WAIT, f"Waits for the section {_named(task, [], sections)} to land.")
+
+
+def _spent(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """A cap of the day or project: no agent is started. Build and tests go on; they cost nothing."""
+    in_review = task.status == Status.REVIEW and asked.submission == Submission.State.VERIFIED
+    if not in_review and task.status not in {Status.PENDING, Status.IN_PROGRESS}:
+        return None
+    if (reached := facts.closed.get(task.project_id)) is None:
+        return None
+    turn = HUMAN if reached.cap.whose == "project" else WAIT
+    return Standing(turn, caps.closed_line(reached, facts.now))
+
+
+def _named(
+    task: Task, unmet: list[tuple[int, str]], sections: list[str], before: str = "", after: str = ""
+) -> str:
+    """The first few of what it waits for, by name."""
+    names = [f"{task.project.slug}-{number} {title}" for number, title in unmet]
+    names += [f"section {title}" if unmet else title for title in sections]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{before}{', '.join(names[:NAMED])}{more}{after}" if names else ""
+
+
+# --- It is its turn ---------------------------------------------------------------------------------------
+
+
+def _next(task: Task, asked: Asked, facts: Facts) -> Standing:
+    if task.status == Status.COMPLETED:
+        return _landing(task, asked, facts)
+    if task.status == Status.REVIEW:
+        if not asked.submission:
+            return Standing(WRONG, "In review, but nothing was handed in; defer and resume it.")
+        if asked.submission == Submission.State.RECEIVED:
+            alive = bool(facts.hosts)
+            told = "a host fetches it next" if alive else "no host is alive to fetch it"
+            return Standing(WORK if alive else WRONG, f"Handed in; {told}.")
+        if asked.submission in {Submission.State.RED, Submission.State.LOST}:
+            return Standing(WORK, f"Goes back to the coder: {asked.problem}")
+    is_put_behind = task.project.focus and task.severity != Severity.CRITICAL
+    if task.status == Status.PENDING and is_put_behind and facts.has_critical_to_start(task.project):
+        return Standing(WAIT, f"Only critical tasks are begun in {task.project.name} now.")
+    return _seat(task, asked, facts)
+
+
+def _role(task: Task, asked: Asked) -> str:
+    if task.status != Status.REVIEW:
+        return Run.Role.CODER
+    return Run.Role.VERIFIER if asked.submission == Submission.State.KEPT else Run.Role.REVIEWER
+
+
+TURNS = {
+    Run.Role.CODER: "The coder's turn",
+    Run.Role.REVIEWER: "The reviewer's turn",
+    Run.Role.VERIFIER: "Build and tests are next",
+}
+
+
+def _seat(task: Task, asked: Asked, facts: Facts) -> Standing:
+    """Which seat it waits for, and why nobody sits there."""
+    role, project = _role(task, asked), task.project
+    turn = TURNS[Run.Role(role)]
+    if task.status == Status.IN_PROGRESS and asked.submission == Submission.State.RED:
+        turn = f"Build or tests are red ({asked.problem.rstrip('.')}); the coder's turn"
+    if role != Run.Role.VERIFIER:
+        next_turn = facts.roster.turn_of(task)
+        if next_turn.is_wrong:
+            return Standing(WRONG, f"{turn}, but {next_turn.why}.")
+        if next_turn.why and not next_turn.escalates:
+            return Standing(WAIT, f"{turn}; {next_turn.why}.")
+        if next_turn.escalates:
+            turn = "Its ladder of models has come to its end; specialists or a human are next"
+    if facts.seated[project.pk] >= project.max_parallel:
+        seats = "the only seat" if project.max_parallel == 1 else f"all {project.max_parallel} seats"
+        return Standing(
+            WAIT, f"{turn}; {seats} of {project.name} {'is' if seats[0] == 't' else 'are'} taken."
+        )
+    return _at_the_next_turn(turn, facts)
+
+
+def _at_the_next_turn(turn: str, facts: Facts) -> Standing:
+    if not facts.loop_turns():
+        when = f"since {since(facts.last_tick, facts.now)}" if facts.last_tick else "yet"
+        return Standing(
+            WRONG, f"{turn}, but the loop has not turned {when}: start `manage.py run_orchestrator`."
+        )
+    return Standing(WORK, f"{turn}; it begins when the loop turns next.")
+
+
+def _landing(task: Task, asked: Asked, facts: Facts) -> Standing:
+    """Approved, and not on the target branch yet."""
+    branch = task.project.target_branch
+    match asked.landing:
+        case Landing.Status.STUCK | Landing.Status.CONFLICT:
+            return Standing(WRONG, f"Approved, but landing is stuck: {asked.landing_problem}")
+        case Landing.Status.CHECKING:
+            return Standing(WORK, f"Approved; rebased onto {branch}, its build and tests run again.")
+        case Landing.Status.PUSHING:
+            return Standing(WORK, f"Approved; pushed to {branch} just now.")
+        case Landing.Status.QUEUED if asked.landing_again and asked.landing_again > facts.now:
+            again = clock(asked.landing_again, facts.now)
+            return Standing(WAIT, f"Approved; landing is tried again at {again}: {asked.landing_problem}")
+        case Landing.Status.QUEUED:
+            if not facts.hosts:
+                return Standing(WRONG, "Approved; waits to land, but no host is alive to push it.")
+            return Standing(WORK, f"Approved; waits to land on {branch}.")
+    return _at_the_next_turn(f"Approved; its landing on {branch} is next", facts)

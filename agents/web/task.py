@@ -1,0 +1,313 @@
+"""The page of one task: where it stands, its rounds, its changes, its log, and what was said and done."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, F, FilteredRelation, OuterRef, Q, Subquery
+from django.db.models.functions import Left, Right
+from django.utils import timezone
+from django.utils.functional import cached_property
+
+from agents.crew import attempts, choosing
+from agents.models import Run
+from agents.web import costs, log, moves, standing
+from agents.web.runs import Row
+from disputes.models import Conflict
+from disputes.protocol.rulings.options import letter
+from disputes.web.dispute.code import Diff, parse_diff
+from disputes.web.work.comments import Discussion
+from tasks.access import RULE
+from tasks.configuration.ladder import place_of
+from tasks.models import Answer, Event, Review, Submission, Task, Verification
+from tasks.states import Status
+
+RUNS_MAX, EVENTS, DEPENDANTS = 300, 12, 8
+EVENTS_PER_PAGE = 50
+DIFF_CHARS, DIFF_LINES = 120_000, 600
+OUTPUT_CHARS = 6000
+WHOLE_DIFF_LINES = 8000
+
+
+@dataclass(slots=True)
+class ReviewFacts:
+    """A review and how many findings of which severity it holds."""
+
+    pk: int
+    verdict: str
+    by: str
+    codes: list[tuple[str, str]] = field(default_factory=list)  # code, severity
+
+    @property
+    def word(self) -> str:
+        return Review.Verdict(self.verdict).label
+
+    @property
+    def severities(self) -> str:
+        """2 high, 1 low."""
+        counted = Counter(severity for _, severity in self.codes)
+        order = ("critical", "high", "medium", "low")
+        return ", ".join(f"{counted[severity]} {severity}" for severity in order if counted[severity])
+
+
+@dataclass(slots=True)
+class RoundFacts:
+    """Everything that one round held."""
+
+    number: int
+    submissions: list[Any] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    reviews: list[ReviewFacts] = field(default_factory=list)
+    answers: Counter[str] = field(default_factory=Counter)
+    conflicts: list[Any] = field(default_factory=list)
+    is_current: bool = False
+    is_judged_yet: bool = False  # reviewers are still to say something
+    landed: str = ""
+
+    @property
+    def differ(self) -> bool:
+        """Whether the last word of one reviewer is to reject, and that of another to accept (ARB-9)."""
+        last = {review.by: review.verdict == Review.Verdict.NEEDS_REVISION for review in self.reviews}
+        return len(set(last.values())) > 1
+
+    @property
+    def live(self) -> list[Run]:
+        return [run for run in self.runs if run.status != Run.Status.ENDED]
+
+    @property
+    def empty_runs(self) -> int:
+        """Runs that ended and handed nothing in."""
+        return sum(
+            run.status == Run.Status.ENDED and run.outcome != Run.Outcome.HANDED_IN for run in self.runs
+        )
+
+    @property
+    def answered(self) -> list[tuple[int, str]]:
+        """How many answers of each kind: 4 addressed, 1 declined."""
+        labels = dict(Answer.Kind.choices)
+        return [(count, labels[kind].lower()) for kind, count in sorted(self.answers.items())]
+
+    @property
+    def outcome(self) -> tuple[str, str]:
+        """What came out of it, in a word, and the word's colour: good, bad, turn or none."""
+        if self.landed:
+            return "Landed", "good"
+        if any(conflict.status == Conflict.Status.OPEN for conflict in self.conflicts):
+            return "Waits for a human", "turn"
+        if self.live:
+            return "Under way", "turn"
+        if self.is_judged_yet and self.reviews:
+            return "More reviews to come", "turn"
+        if self.reviews:
+            rejected = any(review.verdict == Review.Verdict.NEEDS_REVISION for review in self.reviews)
+            return ("Rejected", "bad") if rejected else ("Approved", "good")
+        last = self.submissions[-1] if self.submissions else None
+        if last and last.state in {Submission.State.RED, Submission.State.LOST}:
+            return "Back to the coder", "bad"
+        return ("Handed in", "") if last else ("", "")
+
+
+class TaskPage:
+    """What the page shows. The number of queries does not grow with the rounds."""
+
+    def __init__(self, task: Task, user: Any, role: str) -> None:
+        self.task, self.role = task, role
+        self.now = timezone.now()
+        live = [run for run in self.runs if run.status != Run.Status.ENDED]
+        self.standing = standing.standing_of(task, standing.Facts([task], self.now, live))
+        self.moves = moves.offered(task, self.role)
+        self.may_rule = self.role in RULE
+        self.discussion = Discussion(task.project, user, task)
+        self.discussion.may_comment = self.may_rule
+
+    # --- The ladder, and the reviewers ---
+
+    @cached_property
+    def ladder(self) -> str:
+        """Where on the ladder of its stage the task stands; empty where there is none."""
+        steps = attempts.ladder_of(self.task, self.task.project.config)
+        return place_of(steps, len(self.attempts_here)) if steps and self.task.round else ""
+
+    @cached_property
+    def attempts_here(self) -> list[attempts.Attempt]:
+        return attempts.attempts_of(self.task) if self.task.round else []
+
+    @cached_property
+    def attempts(self) -> list[attempts.Attempt]:
+        """What was tried, where a ladder counts it: at all stages, once the task has escalated."""
+        if self.task.escalation:
+            return attempts.attempts_of(self.task, everywhere=True)
+        return self.attempts_here if self.ladder else []
+
+    @cached_property
+    def to_come(self) -> tuple[str, ...]:
+        """The reviewers whose reviews of the last submission are still needed, where several review."""
+        state = self.submissions[-1].state if self.submissions else ""
+        if self.task.status != Status.REVIEW or state != Submission.State.VERIFIED:
+            return ()
+        if self.task.project.config.reviewers != choosing.ALL:
+            return ()
+        return choosing.Roster(choosing.Crew(now=self.now), [self.task]).turn_of(self.task).missing
+
+    @cached_property
+    def spent(self) -> str:
+        """What all its runs cost together."""
+        return costs.task_line(self.task)
+
+    # --- Rounds ---
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The newest, oldest first. Before its first round a task has neither runs nor submissions."""
+        if not self.task.round:
+            return []
+        return list(self.task.runs.select_related("host").order_by("-pk")[:RUNS_MAX])[::-1]
+
+    @cached_property
+    def submissions(self) -> list[Any]:
+        """Those that stand, oldest first, with what build and tests said, and their answers counted."""
+        if not self.task.round:
+            return []
+        seen = Verification.objects.filter(project=self.task.project_id, sha=OuterRef("sha")).order_by("-at")
+        rows = self.task.submissions.standing().defer("diff", "specification", "response", "since_last_round")
+        return list(
+            rows.annotate(
+                green=Subquery(seen.values("green")[:1]),
+                step=Subquery(seen.values("step")[:1]),
+                seconds=Subquery(seen.values("seconds")[:1]),
+                **{name: Subquery(seen.values(name)[:1]) for name in ("failed", "newly_red", "flaky")},
+                **{f"n_{kind}": Count("answers", filter=Q(answers__kind=kind)) for kind in Answer.Kind},
+            ).order_by("round", "attempt")
+        )
+
+    @cached_property
+    def red(self) -> Verification | None:
+        """What build and tests said of the last submission, where that is red; `end` is of its output."""
+        last = self.shown_submission
+        if last is None or last.state != Submission.State.RED:
+            return None
+        seen = Verification.objects.filter(project=self.task.project_id, sha=last.sha, green=False)
+        return seen.defer("tail").annotate(end=Right("tail", OUTPUT_CHARS)).order_by("-at").first()
+
+    @cached_property
+    def rounds(self) -> list[RoundFacts]:
+        """The rounds that stand, newest first."""
+        found: dict[int, RoundFacts] = {}
+
+        def at(number: int) -> RoundFacts:
+            return found.setdefault(number, RoundFacts(number))
+
+        for submission in self.submissions:
+            at(submission.round).submissions.append(submission)
+            counted = {kind.value: getattr(submission, f"n_{kind}") for kind in Answer.Kind}
+            at(submission.round).answers += Counter(counted)
+            if self.task.landed_at and submission.pk == self.task.accepted_id:
+                at(submission.round).landed = self.task.landed_sha
+        for run in self.runs:
+            if run.round in found or run.round == self.task.round:
+                at(run.round).runs.append(run)
+        for number, review in self._reviews():
+            at(number).reviews.append(review)
+        for conflict in self._conflicts():
+            number = conflict.at_round or conflict.raised_in or self.task.round
+            if number in found or number == self.task.round:
+                at(number).conflicts.append(conflict)
+        if self.task.round in found:
+            found[self.task.round].is_current = True
+            found[self.task.round].is_judged_yet = bool(self.to_come)
+        return [found[number] for number in sorted(found, reverse=True)]
+
+    def _reviews(self) -> list[tuple[int, ReviewFacts]]:
+        """Reviews that stand with their findings: one query, a row per finding."""
+        if not self.submissions:
+            return []
+        rows = (
+            Review.objects.standing()
+            .filter(submission__task=self.task, superseded_by__isnull=True)
+            .order_by("pk", "findings__ordinal")
+            .values_list(
+                "pk", "submission__round", "verdict", "by_agent", "findings__code", "findings__severity"
+            )
+        )
+        found: dict[int, tuple[int, ReviewFacts]] = {}
+        for pk, number, verdict, by, code, severity in rows:
+            _, review = found.setdefault(pk, (number, ReviewFacts(pk, verdict, by)))
+            if code:
+                review.codes.append((code, severity))
+        return list(found.values())
+
+    def _conflicts(self) -> list[Any]:
+        """All conflicts of the task with the ruling that stands: one row each, by constraint."""
+        ruling = FilteredRelation(
+            "decisions", condition=Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
+        )
+        rows = Conflict.objects.filter(dispute__task=self.task).annotate(
+            ruling=ruling, ruled=F("ruling__option"), ruled_at=F("ruling__at"),
+            ruled_by=F("ruling__user__username"), at_round=F("submission__round"),
+            raised_in=F("finding__round"),
+        )  # fmt: skip
+        found: list[Any] = list(
+            rows.only("dispute", "kind", "origin", "status", "severity", "question", "followed").order_by(
+                "pk"
+            )
+        )
+        for conflict in found:
+            option = conflict.ruled or ""
+            conflict.letter = letter(option) if option and letter(option).isalpha() else option
+        return found
+
+    # --- Beside them ---
+
+    @cached_property
+    def live_run(self) -> Run | None:
+        """The run whose log is shown: the newest that is under way."""
+        live = [run for run in self.runs if run.status not in {Run.Status.ENDED, Run.Status.QUEUED}]
+        return live[-1] if live else None
+
+    @cached_property
+    def live_row(self) -> Row | None:
+        run = self.live_run
+        if run is None:
+            return None
+        run.task, run.project = self.task, self.task.project
+        return Row(run, self.may_rule, self.now)
+
+    live_log = log.Part("", -1)  # the page asks for its end once it is there
+
+    @cached_property
+    def dependants(self) -> list[Task]:
+        """Unfinished tasks that wait for this one directly."""
+        waiting = self.task.dependants.exclude(status__in=["completed", "cancelled"])
+        rows = list(waiting.order_by("rank")[:DEPENDANTS])
+        for each in rows:
+            each.project = self.task.project
+        return rows
+
+    @cached_property
+    def shown_submission(self) -> Any:
+        return self.submissions[-1] if self.submissions else None
+
+    @cached_property
+    def diff(self) -> Diff | None:
+        """What the last submission changes; its beginning, where it is long."""
+        if self.shown_submission is None:
+            return None
+        head = Submission.objects.filter(pk=self.shown_submission.pk).values_list(Left("diff", DIFF_CHARS))
+        return parse_diff(head.get()[0], DIFF_LINES)
+
+    @cached_property
+    def events(self) -> list[Event]:
+        return events_of(self.task, None, EVENTS)
+
+
+def events_of(task: Task, before: int | None, count: int) -> list[Event]:
+    """The newest events of a task, or those before one."""
+    events = task.events.order_by("-pk")
+    return list(events.filter(pk__lt=before)[:count] if before else events[:count])
+
+
+def whole_diff(task: Task, submission_pk: int | None) -> tuple[Any, Diff]:
+    """A submission of the task with its whole diff; the last one where none is named."""
+    rows = task.submissions.order_by("-round", "-attempt")
+    found = rows.filter(pk=submission_pk).first() if submission_pk else rows.standing().first()
+    return found, parse_diff(found.diff if found else "", WHOLE_DIFF_LINES)

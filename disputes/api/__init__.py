@@ -1,0 +1,1 @@
+"""Disputes over REST, with a person's token."""

@@ -1,0 +1,403 @@
+"""Reading disputes over REST, and ruling on them with a person's token."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from disputes import opinions, rulings, staleness
+from disputes.models import Conflict, Decision, Dispute, Opinion
+from disputes.presenting import presentation
+from disputes.protocol.rulings.options import choice, read_choice
+from disputes.protocol.rulings.synthesis import Source
+from disputes.web.queue.listing import in_order
+from tasks import idempotency
+from tasks.access import RULE, may, projects_for, tasks_for
+from tasks.configuration.policy import ProjectSettings
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.severities import SeverityFilter
+
+TEXT_MAX = 20_000
+
+
+class DisputeFilter(django_filters.FilterSet):
+    """open = waits for a human; resolved = ruled or closed."""
+
+    project = django_filters.CharFilter(field_name="project__slug")
+    severity = SeverityFilter()
+    status = django_filters.ChoiceFilter(
+        choices=[("open", "Open"), ("resolved", "Resolved")], method="filter_status"
+    )
+    stale = django_filters.ChoiceFilter(
+        choices=[("1", "Yes")], method="filter_stale", label="Open for longer than the project bears"
+    )
+
+    class Meta:
+        model = Dispute
+        fields = ["project", "severity", "status", "stale"]
+
+    def filter_status(self, queryset: QuerySet[Dispute], name: str, value: str) -> QuerySet[Dispute]:
+        opened = Q(status=Dispute.Status.OPEN)
+        return queryset.filter(opened if value == "open" else ~opened)
+
+    def filter_stale(self, queryset: QuerySet[Dispute], name: str, value: str) -> QuerySet[Dispute]:
+        return queryset.filter(staleness.stale())
+
+
+class TaskNameSerializer(serializers.Serializer[Any]):
+    ref = serializers.CharField()
+    title = serializers.CharField()
+
+
+class OptionSerializer(serializers.Serializer[Any]):
+    letter = serializers.CharField()
+    key = serializers.CharField(source="option")
+    title = serializers.CharField()
+    text = serializers.CharField()
+    consequence = serializers.CharField()
+
+
+class DecisionSerializer(serializers.ModelSerializer[Decision]):
+    by = serializers.SerializerMethodField()
+    constraints = serializers.CharField(source="constraints_text")
+
+    class Meta:
+        model = Decision
+        fields = [
+            "letter",
+            "option",
+            "text",
+            "rationale",
+            "constraints",
+            "expects_change",
+            "by",
+            "at",
+            "used_at",
+        ]
+
+    letter = serializers.CharField()
+
+    def get_by(self, decision: Decision) -> str:
+        return decision.by
+
+
+class OpinionSerializer(serializers.ModelSerializer[Opinion]):
+    """What a judge or a mediator was asked and said; it rules on nothing."""
+
+    class Meta:
+        model = Opinion
+        fields = [
+            "kind", "state", "verdict", "reasons", "text", "trade_off", "by_agent", "by_model", "by_vendor",
+            "asked_at", "given_at",
+        ]  # fmt: skip
+
+
+class ConflictSerializer(serializers.ModelSerializer[Conflict]):
+    ref = serializers.CharField()
+    code = serializers.CharField(source="name")
+    options = serializers.SerializerMethodField()
+    decision = serializers.SerializerMethodField()
+    opinions = OpinionSerializer(many=True, read_only=True)
+    presentation = serializers.SerializerMethodField(
+        help_text="The conflict as a person reads it, in Markdown"
+    )
+
+    class Meta:
+        model = Conflict
+        fields = [
+            "ref", "code", "kind", "origin", "opened_as", "reason", "status", "followed", "severity",
+            "effect", "question", "reviewer_position", "reviewer_label", "coder_position",
+            "coder_rationale", "coder_label", "alternative", "synthesis", "synthesis_by",
+            "synthesis_trade_off", "synthesis_covers_both", "options", "decision", "opinions",
+            "presentation",
+        ]  # fmt: skip
+
+    @extend_schema_field(OptionSerializer(many=True))
+    def get_options(self, conflict: Conflict) -> Any:
+        return OptionSerializer(self._options(conflict), many=True).data
+
+    def _options(self, conflict: Conflict) -> list[rulings.OptionView]:
+        return rulings.options_of(conflict, self.context.setdefault("blockers", {}))
+
+    def get_presentation(self, conflict: Conflict) -> str:
+        return presentation(conflict, self._options(conflict))
+
+    @extend_schema_field(DecisionSerializer(allow_null=True))
+    def get_decision(self, conflict: Conflict) -> Any:
+        standing = [decision for decision in conflict.decisions.all() if decision.stands]
+        return DecisionSerializer(standing[0]).data if standing else None
+
+
+class DisputeSerializer(serializers.ModelSerializer[Dispute]):
+    """A dispute in a list."""
+
+    ref = serializers.CharField()
+    task = serializers.SerializerMethodField()
+    status = serializers.SerializerMethodField()
+    reason = serializers.SerializerMethodField()
+    days_open = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Dispute
+        fields = [
+            "ref", "task", "status", "reason", "severity", "blocks", "question", "opened_at", "days_open",
+            "closed_at", "closed_reason",
+        ]  # fmt: skip
+
+    @extend_schema_field(TaskNameSerializer(allow_null=True))
+    def get_task(self, dispute: Dispute) -> Any:
+        return {"ref": dispute.task.ref, "title": dispute.task.title} if dispute.task else None
+
+    def get_status(self, dispute: Dispute) -> str:
+        return "open" if dispute.status == Dispute.Status.OPEN else "resolved"
+
+    def get_reason(self, dispute: Dispute) -> str:
+        conflicts = list(dispute.conflicts.all())
+        head = next(
+            (c for c in conflicts if c.status == Conflict.Status.OPEN), conflicts[0] if conflicts else None
+        )
+        if head is None:
+            return ""
+        return head.reason if head.reason != Conflict.Reason.OTHER else head.origin
+
+    def get_days_open(self, dispute: Dispute) -> int:
+        return ((dispute.closed_at or timezone.now()) - dispute.opened_at).days
+
+
+class DisputeDetailSerializer(DisputeSerializer):
+    """One dispute with its conflicts, the worst first, both positions verbatim."""
+
+    conflicts = serializers.SerializerMethodField()
+
+    class Meta(DisputeSerializer.Meta):
+        fields = [*DisputeSerializer.Meta.fields, "conflicts"]
+
+    @extend_schema_field(ConflictSerializer(many=True))
+    def get_conflicts(self, dispute: Dispute) -> Any:
+        return ConflictSerializer(in_order(dispute.conflicts.all()), many=True, context=self.context).data
+
+
+class ResolveSerializer(serializers.Serializer[Any]):
+    decision = serializers.CharField(
+        max_length=40, help_text="The letter, key or title of an option that the conflict offers."
+    )
+    notes = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
+    text = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
+    conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+    all = serializers.BooleanField(required=False, default=False)
+
+
+class SynthesisSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField(
+        max_length=TEXT_MAX, help_text="What both sides could live with: option C from then on"
+    )
+    trade_off = serializers.CharField(
+        required=False, allow_blank=True, max_length=TEXT_MAX, default="", help_text="What each side gives up"
+    )
+    covers_both = serializers.BooleanField(
+        required=False, default=False, help_text="Whether it meets both concerns"
+    )
+    conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+
+
+class AskSerializer(serializers.Serializer[Any]):
+    conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+
+
+class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Dispute]):
+    """Disputes of the projects that you are a member of."""
+
+    queryset = Dispute.objects.none()
+    serializer_class = DisputeSerializer
+    filterset_class = DisputeFilter
+    lookup_field = "ref"
+    lookup_value_regex = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"
+
+    def get_queryset(self) -> QuerySet[Dispute]:
+        if getattr(self, "swagger_fake_view", False):
+            return Dispute.objects.none()
+        visible = Q(project__in=projects_for(self.request.user)) | Q(task__in=tasks_for(self.request.user))
+        return (
+            Dispute.objects.filter(visible)
+            .select_related("task__project", "project")
+            .prefetch_related("conflicts")
+            .in_order()
+        )
+
+    def get_object(self) -> Dispute:
+        """By dispute (D-7), conflict (C-9) or task (ledger-214: its newest dispute)."""
+        head, _, number = self.kwargs["ref"].rpartition("-")
+        disputes = self.get_queryset().prefetch_related(
+            "conflicts__finding", "conflicts__decisions__user", "conflicts__decisions__policy_set_by",
+            "conflicts__opinions", "conflicts__submission__task__project",
+            "conflicts__dispute__task__project", "conflicts__dispute__project",
+        )  # fmt: skip
+        if head.upper() == "D":
+            return get_object_or_404(disputes, pk=number)
+        if head.upper() == "C":
+            return get_object_or_404(disputes.filter(conflicts__pk=number))
+        found = disputes.filter(task__project__slug=head, task__number=number).order_by("-pk").first()
+        if found is None:
+            raise Refused(
+                "not_found", f"There is no dispute on {self.kwargs['ref']} that you may see.",
+                "List them: `steroids dispute list`.", status=404,
+            )  # fmt: skip
+        return found
+
+    @extend_schema(parameters=[OpenApiParameter("recent", int, description="Only the newest N")])
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        queryset = self.filter_queryset(self.get_queryset())
+        recent = request.query_params.get("recent", "")
+        if recent.isascii() and recent.isdigit():
+            queryset = queryset.order_by("-pk")[: min(int(recent), 200)]
+        page = self.paginate_queryset(queryset)
+        reply = self.get_paginated_response(DisputeSerializer(page, many=True).data)
+        limits = {staleness.days_of(dispute.project) for dispute in page or []}
+        limits = limits or {ProjectSettings().timeout_days}
+        reply.data["stale_after_days"] = limits.pop() if len(limits) == 1 else None
+        return reply
+
+    @extend_schema(responses=DisputeDetailSerializer)
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response(DisputeDetailSerializer(self.get_object()).data)
+
+    @extend_schema(request=ResolveSerializer, responses=DisputeDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def resolve(self, request: Request, ref: str) -> Response:
+        """Rule on a conflict. Only people may; takes effect at once."""
+        earlier = idempotency.earlier_reply(request)
+        return earlier or idempotency.once(request, lambda: (self._resolve(request, ref), 200))
+
+    @extend_schema(request=SynthesisSerializer, responses=DisputeDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def synthesis(self, request: Request, ref: str) -> Response:
+        """Propose a middle way on an open conflict: option C, marked by whom. Only people may."""
+        earlier = idempotency.earlier_reply(request)
+        return earlier or idempotency.once(request, lambda: (self._propose(request, ref), 200))
+
+    @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
+    @action(detail=True, methods=["post"], url_path="ask-judge")
+    def ask_judge(self, request: Request, ref: str) -> Response:
+        """Ask a judge for an opinion on an open disagreement. Only people may; it rules on nothing."""
+        earlier = idempotency.earlier_reply(request)
+        return earlier or idempotency.once(
+            request, lambda: (self._ask(request, ref, Opinion.Kind.JUDGE), 200)
+        )
+
+    @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
+    @action(detail=True, methods=["post"], url_path="ask-mediator")
+    def ask_mediator(self, request: Request, ref: str) -> Response:
+        """Ask a mediator for a proposal, which becomes option C. Only people may."""
+        earlier = idempotency.earlier_reply(request)
+        return earlier or idempotency.once(
+            request, lambda: (self._ask(request, ref, Opinion.Kind.MEDIATOR), 200)
+        )
+
+    def _ask(self, request: Request, ref: str, kind: Opinion.Kind) -> dict[str, Any]:
+        _refuse_runs(request, "ask for an opinion", "asks")
+        dispute = self._to_rule(request)
+        body = AskSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        [conflict] = _chosen(dispute, ref, body.validated_data["conflict"], take_all=False)
+        opinions.ask(conflict, kind, user=request.user)
+        told = DisputeDetailSerializer(self.get_object()).data
+        return {**told, "message": f"The {kind.value} is asked about {conflict.ref}."}
+
+    def _to_rule(self, request: Request) -> Dispute:
+        """The dispute, where the person may rule on it. Raises Http404, Refused: not_found, no_right."""
+        dispute = self.get_object()
+        if not may(request.user, dispute.project, RULE):
+            raise Refused(
+                "no_right", f"You may not rule in {dispute.project.name}.", "Ask a maintainer.", status=403
+            )
+        return dispute
+
+    def _propose(self, request: Request, ref: str) -> dict[str, Any]:
+        _refuse_runs(request, "propose a synthesis", "does")
+        dispute = self._to_rule(request)
+        body = SynthesisSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        data = body.validated_data
+        [conflict] = _chosen(dispute, ref, data["conflict"], take_all=False)
+        rulings.propose_synthesis(
+            conflict, data["text"], by=Source.HUMAN, actor=Actor.person(request.user),
+            trade_off=data["trade_off"], covers_both=data["covers_both"],
+        )  # fmt: skip
+        told = DisputeDetailSerializer(self.get_object()).data
+        return {**told, "message": f"Option C of {conflict.ref} is proposed by {conflict.synthesis_by}."}
+
+    def _resolve(self, request: Request, ref: str) -> dict[str, Any]:
+        _refuse_runs(request, "rule on a dispute", "rules")
+        dispute = self._to_rule(request)
+        body = ResolveSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        data = body.validated_data
+        chosen = _chosen(dispute, ref, data["conflict"], take_all=data["all"])
+        decided = [
+            rulings.decide(
+                conflict, option, user=request.user, rationale=data["notes"], undo_seconds=0,
+                text=data["text"] or _own_words(conflict, option, data["notes"]),
+            )
+            for conflict, option in _meant(data["decision"], chosen)
+        ]  # fmt: skip
+        dispute = self.get_object()
+        named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
+        task = f"; {dispute.task.ref} is {dispute.task.status} now" if dispute.task else ""
+        return {**DisputeDetailSerializer(dispute).data, "message": f"Ruled {named}{task}."}
+
+
+def _refuse_runs(request: Request, what: str, verb: str) -> None:
+    """Raises Refused: wrong_role."""
+    if getattr(request.user, "task_pk", None) is not None:
+        raise Refused("wrong_role", f"No agent may {what}.", f"A human of the project {verb}.", status=403)
+
+
+def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
+    """What the word means on each card; a word that a card does not know is refused where it is ruled on.
+
+    Raises Refused: several_meanings.
+    """
+    known = [(c, choice.option) for c in chosen if (choice := read_choice(word, c.kind, c.origin))]
+    if len({option for _, option in known}) > 1:
+        told = ", ".join(f"{option} on {conflict.ref}" for conflict, option in known)
+        raise Refused(
+            "several_meanings", f"{word} would mean {told}.", "Name one with --conflict CODE.", status=422
+        )
+    means = dict(known)
+    return [(conflict, means.get(conflict, word)) for conflict in chosen]
+
+
+def _own_words(conflict: Conflict, option: str, notes: str) -> str:
+    """Notes alone are the ruling where somebody must write one and nobody has."""
+    offered = choice(conflict.kind, option, conflict.origin)
+    return notes if offered and offered.needs_text and not rulings.text_of(conflict, option) else ""
+
+
+def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[Conflict]:
+    """Which conflicts are meant. Raises Refused: several_open, not_found, or who ruled on it already."""
+    conflicts = list(dispute.conflicts.select_related("finding", "submission", "dispute__task__project"))
+    opened = [conflict for conflict in conflicts if conflict.status == Conflict.Status.OPEN]
+    if ref.upper().startswith("C-"):
+        named = ref
+    if named:
+        wanted = [c for c in conflicts if named.upper() in {c.ref, c.name.upper()}]
+        if not wanted:
+            raise Refused("not_found", f"{dispute.ref} has no conflict {named}.", "", status=404)
+        return [next((c for c in wanted if c in opened), wanted[-1])]
+    if not opened:
+        return conflicts[-1:]
+    if len(opened) > 1 and not take_all:
+        raise Refused(
+            "several_open", f"{dispute.ref} has {len(opened)} open conflicts.",
+            "Name one with --conflict CODE, or rule on all with --all.",
+            open=[{"ref": c.ref, "code": c.name, "question": c.question} for c in opened],
+        )  # fmt: skip
+    return opened

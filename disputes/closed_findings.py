@@ -1,0 +1,46 @@
+"""What was ruled for the coder, or only logged: the reviewer may not raise it again."""
+
+from collections.abc import Iterable
+
+from disputes.models import Conflict, Decision
+from disputes.protocol.rulings.options import Option
+from tasks.models import Task
+
+
+def settled_findings(task: Task) -> dict[int, Conflict]:
+    """Findings, as first raised, that the reviewer may not raise again, with the conflict that says so."""
+    return settled_by_task([task.pk]).get(task.pk, {})
+
+
+def settled_by_task(tasks: Iterable[int]) -> dict[int, dict[int, Conflict]]:
+    """The same for many tasks, by their keys, in two queries."""
+    conflicts = (
+        Conflict.objects.filter(dispute__task__in=tasks, finding__isnull=False)
+        .filter(status__in=[Conflict.Status.DECIDED, Conflict.Status.LOGGED])
+        .exclude(followed=Conflict.Followed.REOPENED)
+        .select_related("dispute")
+        .prefetch_related("decisions")
+        .order_by("pk")
+    )
+    by_task: dict[int, list[tuple[Conflict, Decision | None]]] = {}
+    for conflict in conflicts:
+        standing = next((each for each in conflict.decisions.all() if each.stands), None)
+        by_task.setdefault(conflict.dispute.task_id, []).append((conflict, standing))
+    return {task: settled_among(pairs) for task, pairs in by_task.items()}
+
+
+def settled_among(conflicts: Iterable[tuple[Conflict, Decision | None]]) -> dict[int, Conflict]:
+    """The same out of a task's conflicts, oldest first, each with the ruling on it that stands."""
+    settled: dict[int, Conflict] = {}
+    for conflict, decision in conflicts:
+        if conflict.finding_id is None or conflict.followed == Conflict.Followed.REOPENED:
+            continue
+        if conflict.status not in {Conflict.Status.DECIDED, Conflict.Status.LOGGED}:
+            continue
+        if decision and conflict.kind == Conflict.Kind.SILENCE and decision.option != Option.WAIVE:
+            continue
+        if conflict.status == Conflict.Status.LOGGED or (decision and not decision.expects_change):
+            settled[conflict.finding_id] = conflict
+        else:
+            settled.pop(conflict.finding_id, None)
+    return settled

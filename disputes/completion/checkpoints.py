@@ -1,0 +1,200 @@
+"""The turns of a whole project, and whether it comes to an end (CONV-6). No task is moved here."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from disputes import alerts
+from disputes.models import Conflict
+from disputes.protocol.completion.convergence import (
+    ConvergenceSettings,
+    RoundResult,
+    State,
+    after_round,
+    preset,
+    said,
+)
+from disputes.protocol.completion.termination import TerminationSettings, max_rounds
+from disputes.protocol.reviews.severity import total_weight
+from disputes.protocol.settings import part_of
+from tasks.locking import locked
+from tasks.models import Checkpoint, Event, Project, Task
+from tasks.models.event import record
+from tasks.states import MEANINGS, Status
+
+UNDER_WAY = (Status.IN_PROGRESS, Status.REVIEW)
+SETTLED = tuple(status for status, meaning in MEANINGS.items() if meaning.finished)
+SHOWN = 8  # tasks that a card names
+FEW = 3  # tasks with which a project may begin and be told nothing of stalls
+
+
+def last_checkpoint(project: Project) -> Checkpoint | None:
+    """The newest one; its number is how many turns the project has had."""
+    return project.checkpoints.order_by("-number").first()
+
+
+def take_checkpoint(project: Project) -> Checkpoint | None:
+    """Close the checkpoint that is due, if one is. Idempotent; the loop calls it as often as it likes.
+
+    The first, number 0, says where the project began. A later one is due once every task that was under way
+    at the last has finished a round or left; then its figures are written, and a warning opens a card.
+    """
+    if not _is_due(last_checkpoint(project), project):
+        return None
+    with transaction.atomic():
+        project = locked(Project.objects).get(pk=project.pk)
+        last = last_checkpoint(project)
+        if not _is_due(last, project):
+            return None
+        if last is None:
+            return _begin(project)
+        if not last.under_way:
+            last.under_way = _under_way(project)
+            last.save(update_fields=["under_way"])
+            return None
+        return _close(project, last)
+
+
+def _is_due(last: Checkpoint | None, project: Project) -> bool:
+    if last is None or not last.under_way:
+        return project.tasks.filter(status__in=UNDER_WAY).exists()
+    rounds = project.tasks.filter(pk__in=last.under_way, status__in=UNDER_WAY).values_list("pk", "round")
+    return not any(last.under_way[str(pk)] == round_ for pk, round_ in rounds)
+
+
+def _under_way(project: Project) -> dict[str, int]:
+    """The tasks in progress or review, each with its round."""
+    rows = project.tasks.filter(status__in=UNDER_WAY).values_list("pk", "round")
+    return {str(pk): round_ for pk, round_ in rows}
+
+
+def _begin(project: Project) -> Checkpoint:
+    """Number 0: what there was to do when the first task was begun."""
+    now = timezone.now()
+    severities = _severities(project.tasks.exclude(status__in=SETTLED))
+    weight = total_weight(severities, project.config.severity_weights)
+    return Checkpoint.objects.create(
+        project=project, number=0, opened=len(severities), opened_weight=weight, net=-len(severities),
+        weighted_net=-weight, under_way=_under_way(project), at=now,
+    )  # fmt: skip
+
+
+def _severities(tasks: Iterable[Task]) -> list[str]:
+    return [task.severity for task in tasks]
+
+
+def _close(project: Project, last: Checkpoint) -> Checkpoint:
+    limits, now = limits_of(project), timezone.now()
+    new = list(project.tasks.filter(created_at__gt=last.at).order_by("rank"))
+    resolved = _severities(_resolved(project, last.at))
+    under_way = _under_way(project)
+    result = after_round(
+        resolved, _severities(new), _flat(project, last), limits,
+        is_counted=_tells_of_a_stall(project, last.under_way, under_way),
+    )  # fmt: skip
+    weights = limits.severity_weights
+    checkpoint = Checkpoint.objects.create(
+        project=project, number=last.number + 1, opened=len(new), resolved=len(resolved),
+        opened_weight=total_weight(_severities(new), weights),
+        resolved_weight=total_weight(resolved, weights), net=result.net, weighted_net=result.weighted_net,
+        state=result.state, flat=result.flat, under_way=under_way, at=now,
+    )  # fmt: skip
+    record(
+        project, "checkpoint", note=said(result, limits),
+        data={"number": checkpoint.number, "state": result.state, "weighted_net": result.weighted_net},
+    )  # fmt: skip
+    if checkpoint.number == rounds_allowed(project):
+        record(project, "round_limit", note="People choose: extend it, accept what there is, or abandon it.")
+    waits_for_people = result.stalled and not checkpoint.under_way  # and their cards say so
+    if result.state is State.DIVERGENCE_WARNING and not waits_for_people:
+        _warn(project, checkpoint, result, limits, new)
+    elif result.state is State.CONVERGING:
+        alerts.close_alerts(project, "converging again")
+    return checkpoint
+
+
+def _resolved(project: Project, since: datetime) -> list[Task]:
+    """Tasks that were completed or cancelled since then, each once in its life (CNT-1, CNT-2)."""
+    before = Event.objects.filter(task=OuterRef("pk"), to_status__in=SETTLED, at__lte=since).exclude(
+        from_status__in=SETTLED
+    )
+    settled = project.tasks.filter(status__in=SETTLED, status_at__gt=since)
+    return list(settled.exclude(Exists(before)))
+
+
+def limits_of(project: Project) -> ConvergenceSettings:
+    """The thresholds of the project's settings; where it has none of its own, those for its size (CONV-5)."""
+    config, apt = project.config, preset(initial_tasks(project))
+    stall, divergence = config.stall_threshold, config.divergence_threshold
+    return ConvergenceSettings(
+        stall_threshold=apt.stall_threshold if stall is None else stall,
+        divergence_threshold=apt.divergence_threshold if divergence is None else divergence,
+        critical_override=config.critical_override,
+        severity_weights=config.severity_weights,
+    )
+
+
+def initial_tasks(project: Project) -> int:
+    """How many tasks there were to do when the project began; those of now where it has not."""
+    begun = project.checkpoints.filter(number=0).first()
+    return begun.opened if begun else project.tasks.exclude(status__in=SETTLED).count()
+
+
+def rounds_allowed(project: Project) -> int:
+    """How many checkpoints the project may take before people are asked to go on or to end (END-4)."""
+    return max_rounds(initial_tasks(project), part_of(project.config, TerminationSettings))
+
+
+def _tells_of_a_stall(project: Project, before: dict[str, int], now: dict[str, int]) -> bool:
+    """Whether work was done again in vain, in a project large enough to be told about it.
+
+    That a first review sends a task back, or that it waits for people, is how work goes and no standstill.
+    And of few tasks each one's own end tells (too many rejections, circles), unless the project wants it.
+    """
+    if project.config.stall_threshold is None and initial_tasks(project) <= FEW:
+        return False
+    return any(now.get(pk, 0) > round_ > 1 for pk, round_ in before.items())
+
+
+def _flat(project: Project, last: Checkpoint) -> int:
+    """Checkpoints without progress in a row; some answers begin the count anew."""
+    answered = project.events.filter(kind__in=alerts.BEGIN_ANEW, at__gte=last.at).exists()
+    return 0 if answered else last.flat
+
+
+def is_diverging(project: Project) -> bool:
+    """Whether a warning waits for an answer."""
+    return bool(alerts.open_alerts(project).exists())
+
+
+def _warn(
+    project: Project,
+    checkpoint: Checkpoint,
+    result: RoundResult,
+    limits: ConvergenceSettings,
+    new: list[Task],
+) -> Conflict:
+    """Ask people what to do about it: one card, whatever comes after it."""
+    lines = [
+        said(result, limits),
+        f"Since the checkpoint before: {checkpoint.resolved} resolved (weight {checkpoint.resolved_weight}), "
+        f"{checkpoint.opened} came up (weight {checkpoint.opened_weight}).",
+        *_named(new),
+    ]
+    stalled = result.stalled
+    question = (
+        f"{project.name} makes no progress: {checkpoint.flat} checkpoints without any."
+        if stalled
+        else f"{project.name} diverges: {said(result, limits)}"
+    )
+    origin = Conflict.Origin.STALL if stalled else Conflict.Origin.DIVERGENCE
+    return alerts.open_alert(project, origin=origin, question=question, evidence=lines)
+
+
+def _named(new: list[Task]) -> list[str]:
+    ordered = sorted(new, key=lambda task: total_weight([task.severity]), reverse=True)
+    lines = [f"New: {task.ref} {task.title} ({task.severity})" for task in ordered[:SHOWN]]
+    return [*lines, f"And {len(new) - SHOWN} more."] if len(new) > SHOWN else lines

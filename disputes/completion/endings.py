@@ -1,0 +1,220 @@
+"""Ending a project as one of the ends that are open, extending it, and taking it up again (END-10)."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from disputes import alerts
+from disputes.completion import checkpoints, exits
+from disputes.completion.exits import TITLES, ask_for, final_review, settings_of, standing_of
+from disputes.protocol.completion.acknowledgement import DEMANDS, Acknowledgement
+from disputes.protocol.completion.closing import Durations, durations, summarise
+from disputes.protocol.completion.convergence import RoundResult, State
+from disputes.protocol.completion.termination import Exit, Next, Result, Standing, decide, extended
+from tasks.access import MAINTAIN, may
+from tasks.configuration.changing import configure
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Checkpoint, Project
+from tasks.models.event import record
+
+
+def check_maintainer(project: Project, user: Any, what: str) -> None:
+    """Raises Refused: no_right."""
+    if not may(user, project, MAINTAIN):
+        raise Refused("no_right", f"You may not {what} {project.name}.", "Ask a maintainer.", status=403)
+
+
+@transaction.atomic
+def end_project(
+    project: Project,
+    kind: str,
+    *,
+    user: Any,
+    typed: Mapping[str, str] | None = None,
+    rationales: Mapping[str, str] | None = None,
+    confirmed: Collection[str] = (),
+    checked: Collection[str] = (),
+    reason: str = "",
+    confirm: bool = False,
+) -> Project:
+    """End the project as what the person chose, if the procedure comes to that end (END-1 to END-7).
+
+    `typed` holds the phrase of each gate (critical, high), `rationales` a reason by the code of each grave
+    task or conflict that is left, `confirmed` the codes of the others, `checked` the points of the final
+    review, `confirm` that it is meant (abandoning). Raises Refused: no_right, already_ended, unknown_exit,
+    unconfirmed, not_landed, exit_closed, not_ready, gates.
+    """
+    project = locked(Project.objects).get(pk=project.pk)
+    check_maintainer(project, user, "end")
+    if project.exit_type:
+        raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
+    if kind not in TITLES:
+        offered = ", ".join(TITLES)
+        raise Refused("unknown_exit", f"{kind} is no end.", f"There are {offered}.", status=422)
+    chosen, actor, now = Exit(kind), Actor.person(user), timezone.now()
+    standing = standing_of(project)
+    standing = replace(
+        standing,
+        asked=ask_for(chosen, standing),
+        ready=final_review(project, standing, checked).ready,
+        acknowledgement=_acknowledgement(typed or {}, rationales or {}, confirmed, actor, now),
+    )
+    result = decide(standing, settings_of(project))
+    _check_end(project, chosen, result, standing, checked=checked, confirm=confirm)
+    return _end(project, chosen, result, standing, actor, reason, now)
+
+
+@transaction.atomic
+def abandon(project: Project, *, actor: Actor, reason: str) -> Project:
+    """End it as abandoned in the name of whoever works the machine, whose rights nobody asks for.
+
+    Raises Refused: already_ended.
+    """
+    project = locked(Project.objects).get(pk=project.pk)
+    if project.exit_type:
+        raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
+    standing = standing_of(project)
+    standing = replace(standing, asked=ask_for(Exit.ABANDONED, standing))
+    result = decide(standing, settings_of(project))
+    return _end(project, Exit.ABANDONED, result, standing, actor, reason, timezone.now())
+
+
+def _end(
+    project: Project,
+    chosen: Exit,
+    result: Result,
+    standing: Standing,
+    actor: Actor,
+    reason: str,
+    now: datetime,
+) -> Project:
+    history = [_result(row) for row in project.checkpoints.filter(number__gt=0).order_by("number")]
+    told = summarise(result, standing, _spent(project, now), history).to_json()
+    told |= {"by": actor.label, "at": now.isoformat(), "reason": reason.strip()[:2000]}
+    _close(project, chosen, told, now)
+    record(
+        project, "project_ended", actor=actor, note=reason,
+        data={"exit": chosen, "step": result.step, "left": [each.code for each in result.left][:100]},
+    )  # fmt: skip
+    return project
+
+
+def _acknowledgement(
+    typed: Mapping[str, str],
+    rationales: Mapping[str, str],
+    confirmed: Collection[str],
+    actor: Actor,
+    now: datetime,
+) -> Acknowledgement:
+    return Acknowledgement(
+        phrases={gate: typed.get(gate, "") for gate in DEMANDS},
+        rationales=dict(rationales),
+        confirmed=frozenset(confirmed),
+        by=actor.label,
+        at=now.isoformat(),
+    )
+
+
+def _check_end(
+    project: Project,
+    kind: Exit,
+    result: Result,
+    standing: Standing,
+    *,
+    checked: Collection[str],
+    confirm: bool,
+) -> None:
+    """Raise Refused where the decision is not the end that was chosen."""
+    keep = "What you typed is kept."
+    if kind is Exit.ABANDONED:
+        if not confirm:
+            raise Refused("unconfirmed", "Confirm that the project is to be abandoned.", keep, status=422)
+        return
+    waiting = exits.unlanded(project)
+    if why := exits.why_not(project, kind, standing, waiting):
+        code = "not_landed" if waiting else "exit_closed"
+        raise Refused(code, f"{project.name} cannot end as {TITLES[kind].lower()}. {why}", keep)
+    if result.next is Next.GATES:
+        raise Refused(
+            "gates", "What is left is not acknowledged yet.", keep, status=422,
+            details=[
+                {"gate": str(each.gate), "reason": each.why, "codes": list(each.codes)}
+                for each in result.refusals
+            ],
+        )  # fmt: skip
+    if result.exit is not kind:
+        blockers = final_review(project, standing, checked).blockers
+        raise Refused(
+            "not_ready", "The final review is not passed.", keep, status=422,
+            details=[{"gate": "final review", "reason": blocker, "codes": []} for blocker in blockers],
+        )  # fmt: skip
+
+
+def _result(row: Checkpoint) -> RoundResult:
+    return RoundResult(State(row.state), "", row.weighted_net, row.net, row.flat)
+
+
+def _spent(project: Project, now: datetime) -> Durations:
+    """From the first checkpoint on; at work between one and the next."""
+    times = [at.timestamp() for at in project.checkpoints.order_by("number").values_list("at", flat=True)]
+    started = times[0] if times else project.created_at.timestamp()
+    return durations(started, now.timestamp(), zip(times, times[1:], strict=False))
+
+
+def _close(project: Project, kind: Exit, told: dict[str, Any], now: datetime) -> None:
+    """Nothing is started any more; the tasks stay as they are, and a new turn of theirs ends what runs."""
+    project.status, project.focus = Project.Status.FINISHED, ""
+    project.exit_type, project.exit_at, project.exit_summary = kind, now, told
+    project.save(update_fields=["status", "focus", "exit_type", "exit_at", "exit_summary"])
+    project.tasks.filter(status__in=checkpoints.UNDER_WAY).update(version=F("version") + 1)
+    alerts.close_alerts(project, "project ended")
+
+
+# --- Going on ---------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def resume_project(project: Project, *, user: Any, reason: str) -> Project:
+    """Take an ended project up again. Raises Refused: no_right, text_missing, wrong_status."""
+    project = locked(Project.objects).get(pk=project.pk)
+    check_maintainer(project, user, "take up")
+    if not reason.strip():
+        raise Refused("text_missing", "A reason is needed to take a project up again.", status=422)
+    if project.status != Project.Status.FINISHED:
+        raise Refused(
+            "wrong_status", f"{project.name} is {project.status}.", "Only an ended one is taken up."
+        )
+    ended = {"exit": project.exit_type, "at": project.exit_at.isoformat() if project.exit_at else ""}
+    project.status, project.exit_type, project.exit_at = Project.Status.ACTIVE, "", None
+    project.save(update_fields=["status", "exit_type", "exit_at"])
+    record(project, "project_resumed", actor=Actor.person(user), note=reason.strip(), data={"ended": ended})
+    return project
+
+
+@transaction.atomic
+def extend(project: Project, *, user: Any) -> int:
+    """More checkpoints for a project at its limit; the new limit.
+
+    Raises Refused: no_right, not_at_limit, hard_limit.
+    """
+    project = locked(Project.objects).get(pk=project.pk)
+    check_maintainer(project, user, "extend")
+    standing = standing_of(project)
+    if standing.rounds < standing.max_rounds:
+        raise Refused(
+            "not_at_limit", f"{standing.rounds} of {standing.max_rounds} checkpoints are used.",
+            "It can be extended once they all are.",
+        )  # fmt: skip
+    try:
+        limit = extended(standing.max_rounds, settings_of(project))
+    except ValueError as error:
+        raise Refused("hard_limit", str(error), "Accept what there is, or abandon it.") from error
+    configure(project, {"max_rounds": limit}, actor=Actor.person(user))
+    return limit

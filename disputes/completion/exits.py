@@ -1,0 +1,237 @@
+"""What is left of a project's work, and which ends are open (END-10). The program only offers them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Subquery
+
+from disputes.completion import checkpoints
+from disputes.models import Conflict, Flag
+from disputes.protocol.completion.acknowledgement import DEMANDS, Acknowledgement, gates_for
+from disputes.protocol.completion.closing import JUDGED, FinalReview, Held, Treated, hold_final_review
+from disputes.protocol.completion.convergence import State
+from disputes.protocol.completion.termination import (
+    Ask,
+    Exit,
+    Gap,
+    Next,
+    Result,
+    Standing,
+    TerminationSettings,
+    Unresolved,
+    decide,
+    left_over,
+)
+from disputes.protocol.reviews.severity import is_grave, total_weight
+from disputes.protocol.rounds.gaps import SETTLED, GapState, TaskFacts, gap_of
+from disputes.protocol.settings import part_of
+from tasks.models import Checkpoint, Dependency, Event, Project, Review, Task
+from tasks.states import Severity, Status
+
+# Ends that a person may choose; MAX_ROUNDS is a choice on the way, not an end.
+TITLES = {
+    Exit.COMPLETE: "Complete",
+    Exit.GOOD_ENOUGH: "Good enough",
+    Exit.USER_APPROVED: "Approved by a person",
+    Exit.STALL_EXIT: "Ended in a stall",
+    Exit.ABANDONED: "Abandoned",
+}
+NEEDS = {
+    Exit.COMPLETE: "Everything is settled, and the final review says so.",
+    Exit.GOOD_ENOUGH: "Nothing graver than medium is left, and you confirm the list of known limitations.",
+    Exit.USER_APPROVED: "What is left is acknowledged, with a reason for each grave point.",
+    Exit.STALL_EXIT: "In a warning only, with the same acknowledgements.",
+    Exit.ABANDONED: "Nothing is exported; the history is kept.",
+}
+ASKED_OF_PEOPLE = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
+NAMED = 5  # tasks or conflicts that a refusal names
+
+
+# --- What the rows say ------------------------------------------------------------------------------------
+
+
+def standing_of(project: Project) -> Standing:
+    """Everything that decides whether the project may end, but for what people type."""
+    last = checkpoints.last_checkpoint(project)
+    return Standing(
+        gaps=_gaps(project),
+        conflicts=_conflicts(project),
+        rounds=last.number if last else 0,
+        max_rounds=checkpoints.rounds_allowed(project),
+        convergence=_convergence(project, last),
+    )
+
+
+def settings_of(project: Project) -> TerminationSettings:
+    return part_of(project.config, TerminationSettings)
+
+
+def _gaps(project: Project) -> list[Gap]:
+    verdicts = Review.objects.standing().filter(submission__task=OuterRef("pk")).order_by("-pk")
+    hands = Conflict.objects.filter(
+        dispute__task=OuterRef("pk"), kind=Conflict.Kind.HANDS, status=Conflict.Status.OPEN
+    )
+    deferred = Event.objects.filter(task=OuterRef("pk"), kind="defer").order_by("-pk")
+    tasks = project.tasks.annotate(
+        verdict=Subquery(verdicts.values("verdict")[:1]),
+        needs_hands=Exists(hands),
+        why=Subquery(deferred.values("note")[:1]),
+    )
+    return [_gap(project, task) for task in tasks.defer("body", "tags").order_by("rank")]
+
+
+def _gap(project: Project, task: Any) -> Gap:
+    facts = TaskFacts(
+        Status(task.status),
+        rejected=task.verdict == Review.Verdict.NEEDS_REVISION,
+        landed=bool(task.landed_at or task.finished_by),
+        shipped=task.accepted_id is not None,
+        needs_hands=task.needs_hands,
+    )
+    state = gap_of(facts)
+    reason = task.why or "" if state is GapState.USER_DEFERRED else ""
+    return Gap(f"{project.slug}-{task.number}", Severity(task.severity), state, task.title, reason)
+
+
+def _conflicts(project: Project) -> list[Unresolved]:
+    """What waits for a ruling. A card that asks for hands is a state of its task (BLOCKED_EXTERNAL)."""
+    rows = Conflict.objects.filter(
+        dispute__project=project, dispute__task__isnull=False, kind__in=ASKED_OF_PEOPLE,
+        status=Conflict.Status.OPEN,
+    )  # fmt: skip
+    return [Unresolved(row.ref, Severity(row.severity), row.question) for row in rows.order_by("pk")]
+
+
+def _convergence(project: Project, last: Checkpoint | None) -> State:
+    if checkpoints.is_diverging(project):
+        return State.DIVERGENCE_WARNING
+    if last is None or last.state == State.DIVERGENCE_WARNING:  # it was answered
+        return State.CONVERGING
+    return State(last.state)
+
+
+def unlanded(project: Project) -> list[Task]:
+    """Approved tasks whose commit is not on the target branch yet; an ended project lands nothing."""
+    return list(Task.objects.filter(project=project).to_land().select_related("project").order_by("rank"))
+
+
+# --- The final review -------------------------------------------------------------------------------------
+
+
+def final_review(project: Project, standing: Standing, checked: Collection[str]) -> FinalReview:
+    """Whether the project is ready to end; `checked` are the points that a maintainer confirmed.
+
+    What rows can tell the program looks at itself; the rest no reviewer looks at for now but the maintainer.
+    """
+    open_flags = Flag.objects.filter(
+        finding__task__project=project, submission__rolled_back__isnull=True,
+        status__in=[Flag.Status.OPEN, Flag.Status.ASKED],
+    )  # fmt: skip
+    untreated = {
+        f"{flag.finding.code} of {project.slug}-{flag.finding.task.number}": Treated.OPEN
+        for flag in open_flags.select_related("finding__task")
+    }
+    waits: dict[str, list[str]] = {}
+    links = Dependency.objects.filter(task__project=project).values_list("task__number", "on__number")
+    for task, on in links:
+        waits.setdefault(f"{project.slug}-{task}", []).append(f"{project.slug}-{on}")
+    held = Held(
+        gaps=standing.gaps,
+        findings=untreated,
+        blocked_by=waits,
+        judged={check: check.name in checked for check in JUDGED},
+        limitations=frozenset(gap.code for gap in standing.gaps if gap.state is GapState.USER_DEFERRED),
+    )
+    return hold_final_review(held)
+
+
+# --- Which ends are open ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An end, and why it is closed; an empty `why_not` means that it is open once its gates are passed."""
+
+    exit: Exit
+    title: str
+    needs: str
+    why_not: str = ""
+
+
+def ask_for(kind: Exit, standing: Standing) -> Ask:
+    """What a person asks for who wants this end, as things stand (END-1 to END-6)."""
+    match kind:
+        case Exit.COMPLETE:
+            return Ask.NOTHING
+        case Exit.ABANDONED:
+            return Ask.ABANDON
+        case Exit.STALL_EXIT:
+            return Ask.FORCE_COMPLETE
+    return Ask.ACCEPT if standing.rounds >= standing.max_rounds else Ask.STOP
+
+
+def offers(project: Project, standing: Standing) -> list[Offer]:
+    """Each end, and why it is closed if it is."""
+    waiting = unlanded(project)
+    return [
+        Offer(kind, title, NEEDS[kind], why_not(project, kind, standing, waiting))
+        for kind, title in TITLES.items()
+    ]
+
+
+def why_not(project: Project, kind: Exit, standing: Standing, waiting: Sequence[Task]) -> str:
+    """Why this end is closed even to somebody who types all that is asked for."""
+    if kind is Exit.ABANDONED:
+        return ""
+    if waiting:
+        return f"{_some([task.ref for task in waiting])} approved and not landed yet: wait, or cancel."
+    left = left_over(standing)
+    willing = Acknowledgement(
+        phrases={gate: DEMANDS[gate].phrase for gate in gates_for(left)},
+        rationales={each.code: "known" for each in left},
+        confirmed=frozenset(each.code for each in left),
+    )
+    asked = replace(standing, asked=ask_for(kind, standing), ready=True, acknowledgement=willing)
+    settings = settings_of(project)
+    return _closed_because(kind, decide(asked, settings), standing, settings)
+
+
+def _closed_because(kind: Exit, result: Result, standing: Standing, settings: TerminationSettings) -> str:
+    """Why a decision is not this end, in words; empty where it is."""
+    if result.exit is kind:
+        return ""
+    match result.next:
+        case Next.CONFLICTS:
+            return f"{_some([each.code for each in result.conflicts])} undecided: rule on it first."
+        case Next.END if result.exit is Exit.COMPLETE:
+            return "Nothing is left: it ends as complete."
+        case Next.END if result.exit is Exit.GOOD_ENOUGH:
+            return "Nothing grave is left: it ends as good enough."
+        case Next.END:
+            grave = [each.code for each in result.left if is_grave(each.severity)]
+            return f"{_some(grave)} left, critical or high."
+    if kind is Exit.COMPLETE:
+        return _unsettled(standing, settings)
+    if kind is Exit.STALL_EXIT and standing.convergence is not State.DIVERGENCE_WARNING:
+        return "There is no warning to leave by force."
+    if result.next is Next.MAX_ROUNDS:
+        return "The limit of checkpoints is reached: accept what there is, extend it, or abandon."
+    return "The project diverges or stalls: answer its card, or end in a stall."
+
+
+def _unsettled(standing: Standing, settings: TerminationSettings) -> str:
+    rest = [gap for gap in standing.gaps if gap.state not in SETTLED]
+    working = [gap.code for gap in rest if gap.state is not GapState.USER_DEFERRED]
+    grave = [gap.code for gap in rest if gap.state is GapState.USER_DEFERRED and is_grave(gap.severity)]
+    if working:
+        return f"{_some(working)} not settled."
+    if grave:
+        return f"{_some(grave)} put off, critical or high."
+    weight = total_weight((gap.severity for gap in rest), settings.severity_weights)
+    return f"What is put off weighs {weight}; {settings.complete_deferred_weight_max} is the most."
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more} {'is' if len(names) == 1 else 'are'}"

@@ -1,0 +1,163 @@
+"""A coder that declines too much: asked once to justify it, then a card for a human (RL-1 to RL-3)."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from disputes import opening
+from disputes.models import Conflict
+from disputes.protocol.responses.rates import (
+    Action,
+    Rated,
+    RateSettings,
+    alert_lines,
+    check_rates,
+    justify_lines,
+    tally,
+)
+from disputes.protocol.responses.response import ReadResponse
+from disputes.protocol.settings import part_of
+from disputes.protocol.text.documents import scan
+from tasks.configuration.policy import HOLD, LOG
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models import Answer, Finding, Submission, Task
+from tasks.states import Severity
+
+JUSTIFICATION = re.compile(r"justification\b", re.IGNORECASE)
+
+
+def demand_justification(
+    task: Task, response: ReadResponse, due: list[Finding], known: Mapping[str, Finding]
+) -> None:
+    """Refuse more DISAGREE blocks than the limit once, unless the response justifies them (RL-1).
+
+    Raises Refused: too_many_disagreements.
+    """
+    declined = {known[block.code].origin.pk for block in response.disagreements}
+    rated = [_rated(finding, finding.severity, finding.origin.pk in declined) for finding in due]
+    current = tally(task.round, rated)
+    lines = justify_lines(check_rates(current, [], _settings(task)), rated)
+    if not lines or _is_justified(response.text):
+        return
+    raise Refused(
+        "too_many_disagreements", lines[0],
+        f"{lines[1]} Put the evidence under a heading `## Justification`.", status=422,
+        details=[
+            {"line": block.line, "reason": f"{block.code}: withdraw the disagreement, or justify it"}
+            for block in response.disagreements
+        ],
+    )  # fmt: skip
+
+
+def _is_justified(text: str) -> bool:
+    headings = (line.heading for line in scan(text))
+    return any(heading and JUSTIFICATION.match(heading[1]) for heading in headings)
+
+
+def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
+    """Open a card where the coder's disagreements pass a limit; one that waits is brought up to date."""
+    task = submission.task
+    by_round = rated_rounds(task)
+    if submission.round not in by_round:
+        return None
+    rated = by_round.pop(submission.round)
+    earlier = [tally(number, by_round[number]) for number in sorted(by_round) if number < submission.round]
+    rates = check_rates(tally(submission.round, rated), earlier, _settings(task))
+    if rates.action is Action.ALLOW:
+        return None
+    told: dict[str, Any] = {
+        "question": rates.hits[0].message,
+        "submission": submission,
+        "effect": HOLD if rates.action is Action.BLOCK_ROUND else LOG,
+        "evidence": [line for line in alert_lines(rates, rated) if line],
+    }
+    waiting = Conflict.objects.filter(
+        dispute__task=task, origin=Conflict.Origin.RATE, status=Conflict.Status.OPEN
+    ).first()
+    if waiting is None:
+        return opening.open_conflict(
+            task, kind=Conflict.Kind.ALERT, origin=Conflict.Origin.RATE, opened_as="system",
+            severity=Severity.HIGH, actor=actor, **told,
+        )  # fmt: skip
+    if waiting.submission and waiting.submission.round > submission.round:
+        return waiting
+    for name, value in told.items():
+        setattr(waiting, name, value)
+    waiting.save(update_fields=list(told))
+    opening.refresh(waiting.dispute)
+    return waiting
+
+
+def take_anew(task: Task, *, actor: Actor, since: datetime | None = None) -> list[Conflict]:
+    """The open alerts of the task: brought up to date, or closed where the limits are kept now (RL-6).
+
+    Those that were opened from `since` on are closed anyway: what opened them is taken back.
+    """
+    alerts = list(
+        Conflict.objects.filter(
+            dispute__task=task, origin=Conflict.Origin.RATE, status=Conflict.Status.OPEN
+        ).select_related("dispute__project", "dispute__task", "submission__task__project")
+    )
+    for alert in alerts:
+        is_undone = since is not None and alert.opened_at >= since
+        if is_undone or (alert.submission and watch(alert.submission, actor=actor) is None):
+            Conflict.objects.filter(pk=alert.pk).update(status=Conflict.Status.MOOT)
+            opening.refresh(alert.dispute)
+    return alerts
+
+
+def rated_rounds(task: Task) -> dict[int, list[Rated]]:
+    """What each round made of the findings that it had to answer; the last attempt of a round counts."""
+    answers = (
+        Answer.objects.filter(submission__task=task, submission__rolled_back__isnull=True)
+        .exclude(submission__state=Submission.State.LOST)
+        .select_related("finding")
+        .order_by("submission__round", "submission__attempt", "pk")
+        .values_list("submission__round", "finding", "kind")
+    )
+    kinds: dict[int, dict[int, str]] = {}
+    for round_, finding, kind in answers:
+        kinds.setdefault(round_, {})[finding] = kind
+    raised: dict[int, list[Finding]] = {}
+    for finding in Finding.objects.standing().filter(task=task).select_related("first").order_by("pk"):
+        raised.setdefault(finding.origin.pk, []).append(finding)
+    converted = set(
+        Conflict.objects.filter(dispute__task=task, origin=Conflict.Origin.CONVERTED)
+        .exclude(status=Conflict.Status.MOOT)
+        .values_list("finding", "submission__round")
+    )
+    for finding, round_ in converted:  # also where nothing at all was said of it
+        if round_ in kinds:
+            kinds[round_].setdefault(finding, Answer.Kind.SILENT)
+    return {
+        round_: [
+            _rated(
+                raised[pk][0], _severity(raised[pk], round_), kind == Answer.Kind.DECLINED,
+                converted=(pk, round_) in converted,
+            )
+            for pk, kind in answered.items()
+            if pk in raised
+        ]
+        for round_, answered in kinds.items()
+    }  # fmt: skip
+
+
+def _severity(raised: list[Finding], round_: int) -> Severity:
+    """The severity that the point had when that round answered it."""
+    before = [finding.severity for finding in raised if finding.round < round_]
+    return Severity([raised[0].severity, *before][-1])
+
+
+def _rated(finding: Finding, severity: str, disagreed: bool, *, converted: bool = False) -> Rated:
+    """A DISAGREE counts whatever the severity (RL-1), but not on what a person lowered so far."""
+    is_none = finding.lowered_by_id is not None and not finding.mandatory
+    return Rated(
+        finding.code, finding.title, Severity(severity), disagreed=disagreed and not is_none,
+        converted=converted,
+    )  # fmt: skip
+
+
+def _settings(task: Task) -> RateSettings:
+    return part_of(task.project.config, RateSettings)

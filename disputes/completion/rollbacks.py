@@ -1,0 +1,321 @@
+"""Taking rounds of a task back, and ruling again as was ruled in them (RB-2, RB-3). Nothing is deleted.
+
+The rounds' numbers, codes and attempts are used again: whoever asks for the present state of a task asks for
+what stands.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max, Q, QuerySet
+
+from disputes import opening, rulings
+from disputes.models import Conflict, Decision, Dispute, Flag
+from disputes.protocol.completion import rollback
+from disputes.protocol.completion.rollback import RollbackSettings, Trigger, Wanted
+from disputes.protocol.rulings import options
+from disputes.protocol.settings import part_of
+from tasks.access import MAINTAIN, RULE, may
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Finding, Landing, Project, Rollback, Task
+from tasks.models.event import record
+from tasks.models.task import RANK_STEP
+from tasks.states import MOVES
+
+TEXT_MAX = 20_000
+NOTE = "(re-applied from"
+PUSHED = (Landing.Status.PUSHING, Landing.Status.LANDED)
+# Flags that say how people dealt with a hint; a false alarm stays one.
+UNDER_WAY = (Flag.Status.OPEN, Flag.Status.ASKED, Flag.Status.CONVERTED, Flag.Status.WAIVED)
+JUDGED = (Conflict.Followed.APPLIED, Conflict.Followed.NOT_HONOURED, Conflict.Followed.CANNOT_TELL)
+
+
+# --- What may be taken back -------------------------------------------------------------------------------
+
+
+def last_round(task: Task) -> int:
+    """The newest round in which something was handed in and stands; 0 where there is none."""
+    return task.submissions.standing().aggregate(last=Max("round"))["last"] or 0
+
+
+def choices(task: Task) -> list[int]:
+    """The rounds after which the task may begin again, newest first (RB-4)."""
+    return [round_ - 1 for round_ in rollback.offered(last_round(task), _settings(task))]
+
+
+def _settings(task: Task) -> RollbackSettings:
+    return part_of(task.project.config, RollbackSettings)
+
+
+def left(task: Task) -> int:
+    """How many rollbacks the task's budget still allows (RB-5)."""
+    return max(task.project.config.max_rollbacks_session - task.rollbacks.count(), 0)
+
+
+def times_taken_back(task: Task, round_: int) -> int:
+    """How often this round of the task was rolled back so far (RB-6)."""
+    return task.rollbacks.filter(to_round__lt=round_, from_round__gte=round_).count()
+
+
+def judge(task: Task, to_round: int) -> rollback.Answer:
+    """Whether the rounds after `to_round` may be taken back, and whether their failures are analysed first.
+
+    Raises ValueError where there are none.
+    """
+    wanted = Wanted(
+        round=to_round + 1, current=last_round(task), trigger=Trigger.USER,
+        of_round=times_taken_back(task, to_round + 1), of_session=task.rollbacks.count(),
+        landed=bool(landed_in(task, to_round) or task.landed_at),
+    )  # fmt: skip
+    return rollback.may_roll_back(wanted, _settings(task))
+
+
+def landed_in(task: Task, to_round: int) -> Landing | None:
+    """A landing of a later round that is being pushed or is on the target branch."""
+    later = task.landings.filter(submission__round__gt=to_round, submission__rolled_back__isnull=True)
+    return later.filter(status__in=PUSHED).order_by("-pk").first()
+
+
+def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
+    """Raise Refused where the rounds after `to_round` cannot be taken back, with what to do instead."""
+    check_maintainer(task.project, user, "take rounds back")
+    if not reason.strip():
+        raise Refused(
+            "text_missing", "A reason is needed to take rounds back.",
+            "Say what went wrong in them; the next prompt begins with it.", status=422,
+        )  # fmt: skip
+    if task.status not in MOVES["rollback"].sources:
+        raise Refused(
+            "wrong_status", f"{task.ref} is {task.status}; no round of it can be taken back.",
+            "Reopen or resume it first.", status_now=task.status,
+        )  # fmt: skip
+    last = last_round(task)
+    if not 0 <= to_round < last:
+        raise Refused(
+            "nothing_to_roll_back", f"{task.ref} has nothing handed in after round {to_round}.",
+            f"Rounds with submissions: 1 to {last}." if last else "Nothing was handed in yet.", status=422,
+        )  # fmt: skip
+    answer = judge(task, to_round)
+    if not answer.allowed:
+        landed = rollback.Option.REVERT_TASK in answer.options
+        what = "; ".join(rollback.TITLES[option].lower() for option in answer.options)
+        raise Refused(
+            "landed" if landed else "budget_spent", f"{task.ref}: {answer.why}", f"What is left: {what}."
+        )
+    if to_round not in choices(task):
+        raise Refused(
+            "too_deep", f"At most {task.project.config.backup_rounds} rounds are taken back at once.",
+            "Choose a later round, or raise backup_rounds in the project's settings.", status=422,
+        )  # fmt: skip
+
+
+def _locked(task: Task) -> Task:
+    return locked(Task.objects).select_related("project", "section").get(pk=task.pk)
+
+
+def check_maintainer(project: Project, user: Any, what: str) -> None:
+    """Raise Refused where the person is no maintainer."""
+    if not may(user, project, MAINTAIN):
+        raise Refused("no_right", f"You may not {what} in {project.name}.", "Ask a maintainer.", status=403)
+
+
+# --- Taking back ------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def roll_back(task: Task, to_round: int, *, user: Any, reason: str, version: int | None = None) -> Rollback:
+    """Take the task back to the end of `to_round`; the round after it begins again.
+
+    What was handed in, raised, disputed and ruled since then is marked and kept (RB-2). Runs of the task end
+    by the new turn. `version` is the turn that the person saw; None skips that check.
+    Raises Refused: no_right, text_missing, wrong_status, landed, nothing_to_roll_back, too_deep,
+    budget_spent, stale_view.
+    """
+    task = _locked(task)
+    _check(task, to_round, user, reason)
+    if version is not None and version != task.version:
+        raise Refused(
+            "stale_view", f"{task.ref} has moved on: it is {task.status} in round {task.round} now.",
+            "What you typed is kept. Look at the rounds again.",
+        )  # fmt: skip
+    actor, reason = Actor.person(user), reason.strip()[:TEXT_MAX]
+    back = Rollback.objects.create(
+        task=task, from_round=last_round(task), to_round=to_round, reason=reason, by_label=actor.label[:120],
+        by_user=user,
+    )  # fmt: skip
+    began = _began(task, to_round + 1)
+    task.submissions.standing().filter(round__gt=to_round).update(rolled_back=back)
+    Finding.objects.filter(review__submission__rolled_back=back).update(rolled_back=back)
+    _archive_conflicts(task, back, began)
+    task.rollback(to_round, actor=actor, note=reason)
+    _await_anew(task)
+    for dispute in Dispute.objects.live().filter(task=task):
+        opening.refresh(dispute)
+    return back
+
+
+def _began(task: Task, round_: int) -> datetime | None:
+    """When this round, as it stands, began: the last move that led to it from an earlier one."""
+    began, before = None, 0
+    moves = task.events.filter(kind__in=MOVES).order_by("pk")
+    for number, at in moves.values_list("data__round", "at"):
+        if isinstance(number, int):
+            if before < round_ <= number:
+                began = at
+            before = number
+    return began
+
+
+def _archive_conflicts(task: Task, back: Rollback, began: datetime | None) -> None:
+    """The conflicts of the rounds taken back are moot, with their flags; their rulings are archived."""
+    later = Q(submission__rolled_back=back) | Q(finding__rolled_back=back)
+    if back.to_round == 0:
+        later |= Q(submission__isnull=True)
+    if began:
+        later |= Q(opened_at__gte=began)
+    of_task = Conflict.objects.filter(dispute__task=task).exclude(status=Conflict.Status.MOOT)
+    conflicts = set(of_task.filter(later).values_list("pk", flat=True))
+    Decision.objects.standing().filter(conflict__in=conflicts).update(archived_by=back)
+    _stand_again(Conflict.objects.filter(reopened_as__in=conflicts).exclude(pk__in=conflicts))
+    Conflict.objects.filter(pk__in=conflicts).update(status=Conflict.Status.MOOT, followed="")
+    Flag.objects.filter(submission__rolled_back=back, status__in=UNDER_WAY).update(status=Flag.Status.MOOT)
+
+
+def _stand_again(conflicts: QuerySet[Conflict]) -> None:
+    """Rulings of earlier rounds that were reopened in those taken back: they stand as before."""
+    overtaken = (Conflict.Followed.REOPENED, Conflict.Followed.NOT_HONOURED)
+    conflicts.filter(status=Conflict.Status.DECIDED, followed__in=overtaken).update(
+        followed=Conflict.Followed.WAITING
+    )
+
+
+def _await_anew(task: Task) -> None:
+    """Rulings whose carrying out was taken back are in the next prompt again."""
+    judged = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED, followed__in=JUDGED)
+    for conflict in judged:
+        ruling = conflict.standing_decision()
+        if ruling is None or not (ruling.expects_change or options.asks(ruling.option)):
+            continue
+        reviewed = task.submissions.standing().filter(at__gt=ruling.at, reviews__isnull=False)
+        if not reviewed.exists():
+            Conflict.objects.filter(pk=conflict.pk).update(followed=Conflict.Followed.WAITING)
+
+
+# --- Ruling again -----------------------------------------------------------------------------------------
+
+
+def archived(task: Task) -> QuerySet[Decision]:
+    """The rulings that rollbacks archived, newest first."""
+    return (
+        Decision.objects.filter(conflict__dispute__task=task, archived_by__isnull=False)
+        .select_related("conflict__finding", "conflict__dispute__task__project", "archived_by", "user")
+        .order_by("-pk")
+    )
+
+
+def applied_again(decisions: Iterable[Decision]) -> dict[int, Decision]:
+    """For each archived ruling that was made again: the standing ruling, by the key of the archived one."""
+    olds = {decision.conflict_id: decision.pk for decision in decisions}
+    again = Decision.objects.standing().filter(conflict__previous__in=olds)
+    return {olds[decision.conflict.previous_id]: decision for decision in again.select_related("conflict")}
+
+
+@transaction.atomic
+def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decision:
+    """Rule once more as an archived ruling did, as it was or with other words (RB-3).
+
+    It stands on a new conflict that names the old one, and the next prompt begins with it.
+    Raises Refused: no_right, not_archived, not_a_ruling, already_applied, already_open, wrong_status.
+    """
+    old = decision.conflict
+    task = locked(Task.objects).select_related("project", "section").get(pk=old.task.pk)
+    if not may(user, task.project, RULE):
+        raise Refused("no_right", f"You may not rule in {task.project.name}.", "Ask a triager.", status=403)
+    back = Decision.objects.select_related("archived_by").get(pk=decision.pk).archived_by
+    _check_again(task, decision, back)
+    actor = Actor.person(user)
+    note = rollback.reapplied("", _round_of(decision, back)).strip()
+    conflict = opening.open_conflict(
+        task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
+        finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,
+        reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
+        coder_position=old.coder_position, coder_rationale=old.coder_rationale,
+        coder_label=old.coder_label, alternative=old.alternative, evidence=[note], previous=old, actor=actor,
+        **opening.synthesis_kept(old),
+    )  # fmt: skip
+    conflict.dispute.refresh_from_db()
+    return rulings.decide(
+        conflict, decision.option, user=user, text=decision.text if text is None else text,
+        rationale=f"{decision.rationale.partition(NOTE)[0].strip()} {note}".strip(),
+        constraints=decision.constraints_text, expects_change=decision.expects_change, undo_seconds=0,
+    )  # fmt: skip
+
+
+def _round_of(decision: Decision, back: Rollback) -> int:
+    """The round in which the point was disputed."""
+    submission = decision.conflict.submission
+    return submission.round if submission else back.to_round + 1
+
+
+def _check_again(task: Task, decision: Decision, back: Rollback | None) -> None:
+    old = decision.conflict
+    if back is None or decision.revoked_at is not None:
+        raise Refused(
+            "not_archived", f"The ruling on {old.ref} was not archived by a rollback.",
+            "Reopen it with a reason.",
+        )  # fmt: skip
+    if old.kind != Conflict.Kind.DISAGREEMENT:
+        raise Refused(
+            "not_a_ruling", f"{old.ref} asked for a hand; what was chosen there is not made again.",
+            "Rule on the card that is open now, if there is one.", status=422,
+        )  # fmt: skip
+    if again := applied_again([decision]).get(decision.pk):
+        raise Refused(
+            "already_applied", f"{old.ref} was ruled again as {again.conflict.ref}.",
+            "Reopen that one if it is wrong.",
+        )  # fmt: skip
+    asked = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN).filter(
+        Q(previous=old) | Q(finding__isnull=False, finding=old.finding_id)
+    )
+    if open_one := asked.first():
+        raise Refused("already_open", f"{open_one.ref} asks for the same point now.", "Rule on that one.")
+    if task.status not in {*MOVES["rollback"].sources}:
+        raise Refused(
+            "wrong_status", f"{task.ref} is {task.status}; no ruling of it is made again.",
+            "Reopen or resume it first.", status_now=task.status,
+        )  # fmt: skip
+
+
+# --- What has landed --------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def make_revert_task(task: Task, *, user: Any, reason: str) -> Task:
+    """A new task that takes back what landed for this one (RB-8).
+
+    Raises Refused: no_right, text_missing, not_landed.
+    """
+    check_maintainer(task.project, user, "add tasks")
+    if not reason.strip():
+        raise Refused("text_missing", "A reason is needed to revert.", "Say what it broke.", status=422)
+    landing = task.landings.filter(status=Landing.Status.LANDED).order_by("-pk").first()
+    sha = landing.sha if landing else task.landed_sha
+    if not sha:
+        raise Refused("not_landed", f"Nothing of {task.ref} has landed.", "Take its rounds back instead.")
+    project = locked(Project.objects).get(pk=task.project_id)
+    last = project.tasks.aggregate(Max("number"), Max("rank"))
+    made = Task.objects.create(
+        project=project, section=task.section, number=(last["number__max"] or 0) + 1,
+        rank=(last["rank__max"] or 0) + RANK_STEP, severity=task.severity, tags=task.tags,
+        source=task.source, title=f"Revert {task.ref}: {task.title}"[:300],
+        body=f"Take back what landed for {task.ref} on {project.target_branch}: `git revert {sha}`, then "
+        f"mend what the revert breaks.\n\nWhy:\n\n{reason.strip()[:TEXT_MAX]}",
+    )  # fmt: skip
+    actor = Actor.person(user)
+    record(project, "task_added", actor=actor, task=made, note=reason, data={"reverts": task.ref, "sha": sha})
+    record(project, "revert_asked", actor=actor, task=task, note=reason, data={"by": made.ref})
+    return made

@@ -1,0 +1,106 @@
+"""Why the same round of a task goes wrong again and again (RB-6): hints for people, never a verdict."""
+
+from dataclasses import dataclass
+from functools import reduce
+
+from disputes.completion import rollbacks
+from disputes.protocol.completion.rollback import Mode
+from disputes.protocol.rounds.patterns import (
+    Expected,
+    Failed,
+    Pattern,
+    RootCause,
+    Seen,
+    patterns_in,
+    root_cause,
+)
+from disputes.protocol.text.documents import DocumentError
+from disputes.protocol.text.quotes import one_line
+from tasks.models import Submission, Task
+
+CAUSES = {
+    RootCause.DOMAIN_GAP: "The agent knows too little of the subject.",
+    RootCause.CONTEXT_MISSING: "The context is missing.",
+    RootCause.AMBIGUOUS: "The task is ambiguous.",
+    RootCause.SCOPE_TOO_LARGE: "The task is too large.",
+}
+ATTEMPTS_MAX = 10
+SPEC_HEADING = "Gap Resolution"  # the headings of VAL-12 are for rounds about a specification
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of the round: what became of it, and by which patterns it failed."""
+
+    submission: Submission
+    marks: frozenset[str]  # the findings that stopped it, or that it was red or lost
+    seen: tuple[Seen, ...]
+
+    @property
+    def failed(self) -> Failed:
+        unknown = sum(each.pattern is Pattern.INCONSISTENT_REFS for each in self.seen)
+        return Failed(frozenset(each.pattern for each in self.seen), len(self.submission.response), unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The attempts at one round, and what they have in common; `cause` is empty where they show nothing."""
+
+    round: int
+    attempts: tuple[Attempt, ...]
+    cause: str = ""
+    evidence: str = ""
+
+
+def analyse(task: Task, round_: int) -> Analysis:
+    """What the attempts at this round show, those that were rolled back and the one that stands."""
+    rows = task.submissions.filter(round=round_).prefetch_related("reviews__findings").order_by("pk")
+    newest: dict[int | None, Submission] = {row.rolled_back_id: row for row in rows}
+    attempts = tuple(_attempt(row) for row in [*newest.values()][-ATTEMPTS_MAX:])
+    found = root_cause([each.failed for each in attempts if each.seen]) or _of_findings(attempts)
+    if found is None:
+        return Analysis(round_, attempts)
+    return Analysis(round_, attempts, CAUSES[found[0]], found[1])
+
+
+def of(task: Task) -> Analysis | None:
+    """The analysis of the round that the task is in; None before it was taken back and tried often enough."""
+    if not rollbacks.times_taken_back(task, task.round):
+        return None
+    config = task.project.config
+    found = analyse(task, task.round)
+    needed = 1 if config.rollback_mode == Mode.STRICT else config.analysis_after
+    return found if len(found.attempts) >= needed else None
+
+
+def _attempt(submission: Submission) -> Attempt:
+    marks = {
+        one_line(finding.title, 120)
+        for review in submission.reviews.all()
+        for finding in review.findings.all()
+        if finding.mandatory
+    }
+    if submission.state in {Submission.State.RED, Submission.State.LOST}:
+        marks.add(submission.get_state_display().lower())
+    return Attempt(submission, frozenset(marks), _patterns(submission.response))
+
+
+def _patterns(response: str) -> tuple[Seen, ...]:
+    if SPEC_HEADING not in response:
+        return ()
+    try:
+        return patterns_in(response, Expected())
+    except DocumentError:
+        return ()
+
+
+def _of_findings(attempts: tuple[Attempt, ...]) -> tuple[RootCause, str] | None:
+    """The same two causes for code: the same failure each time, or another one each time."""
+    marks = [each.marks for each in attempts]
+    if len(marks) < 2 or not all(marks):
+        return None
+    if common := reduce(frozenset.intersection, marks):
+        return RootCause.AMBIGUOUS, f"the same each time: {', '.join(sorted(common))}"
+    if sum(map(len, marks)) == len(frozenset().union(*marks)):
+        return RootCause.SCOPE_TOO_LARGE, "another failure each time"
+    return None

@@ -1,0 +1,239 @@
+"""Why a task does not come to an end: what the rows say, held against the classes STK-1 to STK-6."""
+
+from collections.abc import Iterable
+from hashlib import sha256
+
+from django.db import transaction
+from django.db.models import Q
+
+from disputes import opening
+from disputes.models import NOT_STATED, Conflict, Flag
+from disputes.protocol.completion.stuck import SILENT, Diagnosis, Step, Stuck, Turn, diagnose, needs_human
+from disputes.protocol.reviews.identity import Raised, same_finding
+from disputes.protocol.reviews.review import Found
+from disputes.protocol.rulings.compliance import place_changed
+from disputes.protocol.text.diffs import Changes
+from disputes.protocol.text.locations import read_place
+from disputes.silence.changes import changes_since_last_round, round_before
+from disputes.silence.flags import PASSED_OVER
+from tasks.events import SYSTEM, Actor
+from tasks.locking import locked
+from tasks.models import Answer, Finding, Review, Submission, Task
+from tasks.states import Status
+
+EARLIER_MAX = 300  # findings that a new one is compared with
+ORIGINS = {
+    Stuck.TRUE_DISPUTE: Conflict.Origin.REPEATED,
+    Stuck.OSCILLATION: Conflict.Origin.OSCILLATION,
+    Stuck.SILENCE: Conflict.Origin.UNANSWERED,
+}
+
+
+# --- Who is who -------------------------------------------------------------------------------------------
+
+
+def earlier_finding(review: Review, found: Found) -> tuple[Finding | None, Finding | None, float | None]:
+    """The finding, as first raised, that this one repeats, or one that it is possibly the same as.
+
+    And how alike they read, None where the code says it. Two reviewers of one commit both begin to count at
+    001: between them only the place and the words say that it is one point (ID-5, ARB-9).
+    """
+    submission = review.submission
+    among = [
+        finding
+        for finding in Finding.objects.filter(task=submission.task_id, rolled_back__isnull=True)
+        .select_related("first", "review")
+        .order_by("-pk")[:EARLIER_MAX]
+        if finding.review_id != review.pk
+    ]
+    new = Raised(found.title, found.location, found.code, text=_said(found.impact, found.suggestion))
+    known = (
+        _raised(one, with_code=one.round < submission.round or _same_hand(one.review, review))
+        for one in among
+    )
+    match = same_finding(new, known, minimum=submission.task.project.config.same_finding_minimum)
+    if match is None:
+        return None, None, None
+    finding = among[match.index].origin
+    score = None if match.by_code else round(match.score, 2)
+    return (finding, None, score) if match.sure else (None, finding, score)
+
+
+def _raised(finding: Finding, *, with_code: bool) -> Raised:
+    codes = (finding.code, finding.raw_code) if with_code else ("", "")
+    return Raised(finding.title, finding.location, *codes, _said(finding.impact, finding.suggestion))
+
+
+def _same_hand(one: Review, other: Review) -> bool:
+    return one.by_agent == other.by_agent
+
+
+def _said(*texts: str) -> str:
+    return "\n".join(text for text in texts if text)
+
+
+# --- Goalposts --------------------------------------------------------------------------------------------
+
+
+def changes_since_last_review(submission: Submission) -> Changes | None:
+    """What changed since the last review; None for a first review, or where what lies between had none."""
+    before = round_before(submission)
+    if before is None or not before.reviews.exists():
+        return None
+    return changes_since_last_round(submission)
+
+
+def may_be_follow_up(origin: Finding | None, possibly: Finding | None) -> bool:
+    """Whether a finding is new as far as anybody can tell, or was never more than a follow-up."""
+    if origin is None:
+        return possibly is None
+    chain = Finding.objects.standing().filter(Q(pk=origin.pk) | Q(first=origin.pk))
+    return not chain.filter(is_follow_up=False).exists()
+
+
+# --- Going round in circles -------------------------------------------------------------------------------
+
+
+def open_stuck(review: Review, findings: Iterable[Finding], *, actor: Actor = SYSTEM) -> list[Conflict]:
+    """Put before a human what coder and reviewer will not settle between them. Idempotent."""
+    opened = []
+    repeats = _repeats_too_often(review)
+    for finding in findings:
+        if not finding.mandatory or finding.first is None or _was_disputed(finding):
+            continue
+        turns = turns_of(finding)
+        found = diagnose(turns, asked=_was_asked(turns[:-1]))
+        if found and found.kind in ORIGINS and found.step is Step.CONFLICT:
+            opened.append(_open(review, finding, ORIGINS[found.kind], found.line(finding.code), actor))
+        elif repeats:
+            rounds = ", ".join(str(turn.round) for turn in turns)
+            why = f"{finding.code}: raised in rounds {rounds}, and never settled. A human's turn: rule."
+            opened.append(_open(review, finding, Conflict.Origin.ROUNDS, why, actor))
+    return opened
+
+
+def look_again(review: Review) -> list[Conflict]:
+    """Once the code at the places is known: does one of them only go back and forth?"""
+    with transaction.atomic():
+        task = locked(Task.objects).select_related("project").get(pk=review.submission.task_id)
+        newest = task.submissions.standing().order_by("-round", "-attempt").first()
+        if task.status != Status.IN_PROGRESS or newest is None or newest.pk != review.submission_id:
+            return []
+        opened = open_stuck(review, review.findings.select_related("first"))
+        if opened:
+            task.hold(actor=SYSTEM, note=", ".join(f"{c.ref} {c.question}" for c in opened)[:500])
+        return opened
+
+
+def turns_of(finding: Finding) -> list[Turn]:
+    """The rounds of one point: as it was raised, and what was answered, oldest first."""
+    chain = Finding.objects.filter(task=finding.task_id, rolled_back__isnull=True)
+    raised = [
+        *chain.filter(pk=finding.origin.pk),
+        *chain.filter(first=finding.origin.pk).order_by("pk"),
+    ]
+    raised = list({one.round: one for one in raised}.values())  # once a round, however many reviewers saw it
+    answers = {
+        answer.submission.round: answer
+        for answer in Answer.objects.standing()
+        .filter(finding=finding.origin)
+        .exclude(submission__state=Submission.State.LOST)
+        .select_related("submission__task")
+        .order_by("submission__round", "submission__attempt")
+    }
+    hinted = (
+        Flag.objects.filter(finding=finding.origin, submission__rolled_back__isnull=True)
+        .exclude(status=Flag.Status.FALSE_POSITIVE)
+        .values_list("submission__round", "heuristics")
+    )
+    untouched = {round_ for round_, heuristics in hinted if PASSED_OVER & {*heuristics}}
+    turns = []
+    for index, one in enumerate(raised):
+        until = raised[index + 1].round if index + 1 < len(raised) else None
+        given = [n for n in answers if n > one.round and (until is None or n <= until)]
+        answer = answers[max(given)] if given else None
+        flagged = answer is not None and answer.submission.round in untouched
+        turns.append(
+            Turn(
+                round=one.round,
+                mandatory=one.mandatory,
+                answer=(SILENT if flagged else answer.kind) if answer else "",
+                answer_text=answer.text if answer else "",
+                content=_content(one),
+                touched=False if flagged else _touched(one, answer),
+                request=_said(one.title, one.suggestion),
+            )
+        )
+    return turns
+
+
+def _touched(finding: Finding, answer: Answer | None) -> bool | None:
+    """Whether the commit of an answer changed the place; None where nobody can tell."""
+    if answer is None:
+        return None
+    return place_changed(read_place(finding.location), changes_since_last_round(answer.submission))
+
+
+def _content(finding: Finding) -> str:
+    """A hash of the code at the place, blanks left out; empty until the host has read it."""
+    plain = "".join(finding.excerpt.split())
+    return sha256(plain.encode()).hexdigest() if plain else ""
+
+
+def _was_asked(turns: list[Turn]) -> bool:
+    """Whether a rejection already sent the coder back over the same silence."""
+    return any(turn.answer == SILENT and turn.touched is False for turn in turns[:-1])
+
+
+def _was_disputed(finding: Finding) -> bool:
+    """A point that has had its conflict comes back only as a ruling that was not honoured."""
+    return (
+        Conflict.objects.filter(finding=finding.origin, kind=Conflict.Kind.DISAGREEMENT)
+        .filter(submission__rolled_back__isnull=True)
+        .exclude(status=Conflict.Status.MOOT)
+        .exists()
+    )
+
+
+def _repeats_too_often(review: Review) -> bool:
+    """Whether the last rejections repeat their findings over as many rounds as the project bears."""
+    task: Task = review.submission.task
+    rejections = Review.objects.standing().filter(
+        Q(pk=review.pk) | Q(verdict=Review.Verdict.NEEDS_REVISION), submission__task=task
+    )
+    if task.counts_since:
+        rejections = rejections.filter(at__gt=task.counts_since)
+    rounds: dict[int, set[int]] = {}
+    mandatory = Finding.objects.filter(review__in=rejections, mandatory=True).select_related("first")
+    for finding in mandatory.order_by("round", "pk"):
+        rounds.setdefault(finding.round, set()).add(finding.origin.pk)
+    return needs_human(list(rounds.values()), task.project.config.rounds_to_human)
+
+
+def _open(review: Review, finding: Finding, origin: str, why: str, actor: Actor) -> Conflict:
+    answer = Answer.objects.standing().filter(finding=finding.origin).exclude(text="").order_by("pk").last()
+    return opening.open_conflict(
+        review.submission.task, kind=Conflict.Kind.DISAGREEMENT, origin=origin,
+        opened_as="reviewer" if origin == Conflict.Origin.REPEATED else "system",
+        question=finding.title, finding=finding.origin, submission=review.submission,
+        severity=finding.severity, reviewer_position=finding.suggestion or finding.text or finding.title,
+        reviewer_label=review.by_agent, coder_position=answer.text if answer else NOT_STATED,
+        coder_label=answer.submission.by_agent if answer else review.submission.by_agent,
+        evidence=[why], actor=actor,
+    )  # fmt: skip
+
+
+def lacks_what_it_takes(submission: Submission) -> dict[int, Diagnosis]:
+    """The mandatory findings, as first raised, that the coder says it cannot do anything about."""
+    lacking = {}
+    for answer in submission.answers.select_related("finding").order_by("pk"):
+        found = diagnose([Turn(submission.round, True, answer=answer.kind, answer_text=answer.text)])
+        if found and found.kind is Stuck.CANNOT_DO and _is_mandatory(answer.finding):
+            lacking[answer.finding_id] = found
+    return lacking
+
+
+def _is_mandatory(origin: Finding) -> bool:
+    """Whether the point was mandatory when it was raised last."""
+    newest = Finding.objects.standing().filter(Q(pk=origin.pk) | Q(first=origin.pk)).order_by("pk").last()
+    return bool(newest and newest.mandatory)

@@ -1,0 +1,95 @@
+"""A person says whether a finding is an earlier one, raised again (ID-6)."""
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from disputes import opening
+from disputes.closed_findings import settled_findings
+from disputes.completion import stuck
+from disputes.models import Conflict, Flag
+from disputes.rulings.effects import go_on
+from tasks.access import RULE, may
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Answer, Finding, Task
+from tasks.models.event import record
+
+
+def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
+    """A finding is the earlier one that it reads like, or it is not.
+
+    If it is, its answers, hints and conflicts go over to that point; where a ruling has settled the point
+    already, nothing of it waits any more. Raises Refused: no_right, unchanged (nothing was asked of it),
+    already_open (both are in dispute).
+    """
+    if not may(user, finding.task.project, RULE):
+        raise Refused("no_right", f"You may not rule in {finding.task.project.name}.", status=403)
+    with transaction.atomic():
+        task = locked(Task.objects).select_related("project", "section").get(pk=finding.task_id)
+        finding = Finding.objects.select_related("possibly__first", "review", "task").get(pk=finding.pk)
+        earlier = finding.possibly
+        if earlier is None:
+            raise Refused("unchanged", f"{finding.code} is compared with no other.", "Reload the page.")
+        actor = Actor.person(user)
+        finding.possibly = None
+        finding.save(update_fields=["possibly"])
+        word = "the same as" if same else "another than"
+        record(
+            task.project, "findings_compared", actor=actor, task=task,
+            note=f"{finding.code} is {word} {earlier.code}.",
+        )  # fmt: skip
+        if same:
+            _join(finding, earlier.origin, task, actor)
+    return finding
+
+
+def _join(finding: Finding, origin: Finding, task: Task, actor: Actor) -> None:
+    """Make the finding, with all that hangs on it, one more time that the point was raised."""
+    about = Conflict.objects.filter(finding__in=[finding, origin], status=Conflict.Status.OPEN)
+    disputed = about.filter(kind=Conflict.Kind.DISAGREEMENT)
+    if disputed.count() > 1:
+        refs = " and ".join(conflict.ref for conflict in disputed)
+        raise Refused("already_open", f"Both are in dispute: {refs}.", "Rule on one of them first.")
+    is_settled = origin.pk in settled_findings(task)
+    last = Conflict.objects.filter(finding=origin).order_by("-pk").first()
+    Finding.objects.filter(first=finding).update(first=origin)
+    finding.first = origin
+    if origin.first_severity:  # a person's word on its severity is final (SEV-7)
+        finding.first_severity = finding.first_severity or finding.severity
+        finding.severity, finding.mandatory = origin.severity, origin.mandatory
+    finding.save(update_fields=["first", "first_severity", "severity", "mandatory"])
+    _move_rows(finding, origin)
+    moved = Conflict.objects.filter(finding=finding)
+    moved.filter(previous__isnull=True).update(previous=last)
+    moved.update(finding=origin)
+    if is_settled or (origin.first_severity and not finding.mandatory):
+        _close(origin, finding, task, actor)
+    else:
+        stuck.look_again(finding.review)
+
+
+def _move_rows(finding: Finding, origin: Finding) -> None:
+    """Answers and hints hang on the point; where it has one from the same submission, that one counts."""
+    for rows in (Answer.objects.all(), Flag.objects.all()):
+        known = rows.filter(finding=origin).values("submission")
+        rows.filter(finding=finding).exclude(submission__in=known).update(finding=origin)
+
+
+def _close(origin: Finding, finding: Finding, task: Task, actor: Actor) -> None:
+    """The point was settled before: nobody has to rule on it again."""
+    opened = list(
+        Conflict.objects.filter(finding=origin, status=Conflict.Status.OPEN).select_related(
+            "dispute__project", "submission"
+        )
+    )
+    Conflict.objects.filter(pk__in=[conflict.pk for conflict in opened]).update(status=Conflict.Status.MOOT)
+    Flag.objects.filter(finding=origin, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
+    for conflict in opened:
+        conflict.dispute.refresh_from_db()
+        opening.refresh(conflict.dispute)
+    if opened:
+        note = f"{finding.code} was settled as {origin.code}."
+        go_on(task, opened[0].submission, actor=actor, note=note, not_before=timezone.now())

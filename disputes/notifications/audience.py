@@ -1,0 +1,145 @@
+"""Who is told of what: people by their part in it, and through which of their channels."""
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from disputes.models import Channel, Conflict, Decision, Dispute, Watch
+from disputes.notifications.subjects import Subject
+from disputes.notifications.topics import Topic
+from disputes.triage import on_duty
+from tasks.access import READ, RULE
+from tasks.models import Membership, Project
+
+
+def channels_for(subject: Subject) -> list[tuple[Channel, Topic]]:
+    """One channel a person, and the project's own, each with what the event is to it.
+
+    Nobody is told of what they did themselves.
+    """
+    if subject.topic is None:
+        return []
+    project = subject.event.project
+    told = {pk: topic for pk, topic in _people(subject).items() if pk not in {None, subject.event.user_id}}
+    active = Channel.objects.filter(Q(project=project) | Q(project=None), is_active=True)
+    mine = active.filter(user__in=members(project, told)).order_by("user", "project", "pk")
+    of_project = active.filter(user=None, project=project).order_by("pk")
+    return [
+        *_best_of(mine, told),
+        *((each, subject.topic) for each in of_project if wants(each, subject.topic)),
+    ]
+
+
+def wants(channel: Channel, topic: str) -> bool:
+    """Whether a channel takes messages about it; one without a choice takes all."""
+    return not channel.wants or topic in channel.wants
+
+
+def _best_of(channels: Iterable[Channel], told: dict[int | None, Topic]) -> Iterator[tuple[Channel, Topic]]:
+    """For each person the channel of that project where they have one, else a general one that wants it.
+
+    A channel of the project speaks for the person there: what it does not want, nothing else brings.
+    """
+    by_person: dict[int | None, list[Channel]] = {}
+    for channel in channels:
+        by_person.setdefault(channel.user_id, []).append(channel)
+    for person, own in by_person.items():
+        closest = [each for each in own if each.project_id is not None] or own
+        if best := next((each for each in closest if wants(each, told[person])), None):
+            yield best, told[person]
+
+
+# --- People -----------------------------------------------------------------------------------------------
+
+
+def members(project: Project, people: Iterable[int | None]) -> QuerySet[Any]:
+    """Those of the people who may see the project now."""
+    may_see = Membership.objects.filter(project=project, role__in=READ)
+    return get_user_model().objects.filter(
+        Q(is_superuser=True) | Q(pk__in=may_see.values("user")), is_active=True, pk__in=people
+    )
+
+
+def may_still_see(channel: Channel, project: Project) -> bool:
+    """Asked again when a message goes out: a person may have left since."""
+    return channel.user_id is None or members(project, [channel.user_id]).exists()
+
+
+def _people(subject: Subject) -> dict[int | None, Topic]:
+    """Who is told, and as what: of one comment some are told because they are mentioned in it."""
+    topic = subject.topic
+    if topic is None:
+        return {}
+    people = dict.fromkeys(_told(subject), topic)
+    if topic == Topic.COMMENTED:
+        people |= dict.fromkeys(map(_number, subject.event.data.get("mentions") or ()), Topic.MENTIONED)
+    return people
+
+
+def _told(subject: Subject) -> set[int | None]:
+    event, project, dispute = subject.event, subject.event.project, subject.dispute
+    match subject.topic:
+        case Topic.OPENED:
+            return duty(project) | _around(dispute)
+        case Topic.REOPENED:
+            return duty(project) | _around(dispute) | _who_ruled(subject.conflict)
+        case Topic.ASSIGNED:
+            return {_number(event.data.get("assignee"))}
+        case Topic.COMMENTED | Topic.RULED:
+            return _around(dispute)
+        case Topic.REMINDER if event.kind == "nudged":
+            return holder(dispute) or duty(project)
+        case Topic.REMINDER:
+            return duty(project) | leads(project)
+        case Topic.STALE:
+            return holder(dispute) | leads(project)
+        case Topic.PROJECT:
+            return leads(project)
+    return set()
+
+
+def duty(project: Project, day: date | None = None) -> set[int | None]:
+    """Who looks after the queue that day; without anybody on duty, all who may rule."""
+    on_it = {user.pk for user in on_duty(project, day or timezone.localdate())}
+    if on_it:
+        return on_it
+    return set(Membership.objects.filter(project=project, role__in=RULE).values_list("user", flat=True))
+
+
+def leads(project: Project) -> set[int | None]:
+    """The leads; without one the maintainers."""
+    rows = Membership.objects.filter(project=project)
+    chosen = set(rows.filter(is_lead=True).values_list("user", flat=True))
+    return chosen or set(rows.filter(role=Membership.Role.MAINTAINER).values_list("user", flat=True))
+
+
+def holder(dispute: Dispute | None) -> set[int | None]:
+    """Whose turn it is by name: the assignee, else who has it claimed."""
+    if dispute is None:
+        return set()
+    if dispute.assignee_id is not None:
+        return {dispute.assignee_id}
+    is_claimed = dispute.claimed_until is not None and dispute.claimed_until > timezone.now()
+    return {dispute.claimed_by_id} if is_claimed else set()
+
+
+def _around(dispute: Dispute | None) -> set[int | None]:
+    """The assignee and the watchers."""
+    if dispute is None:
+        return set()
+    watching = Watch.objects.filter(dispute=dispute).values_list("user", flat=True)
+    return {dispute.assignee_id, *watching}
+
+
+def _who_ruled(conflict: Conflict | None) -> set[int | None]:
+    if conflict is None or conflict.previous_id is None:
+        return set()
+    return set(Decision.objects.filter(conflict=conflict.previous_id).values_list("user", flat=True))
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) else None

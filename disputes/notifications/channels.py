@@ -1,0 +1,161 @@
+"""What people do with channels: add, change, try out, pause, remove. Addresses are sealed on the way in."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
+
+from disputes.models import Channel, Delivery
+from disputes.notifications import messages, post, sending, signing
+from disputes.notifications.addresses import Address
+from disputes.notifications.sealing import Unreadable, seal, unseal
+from tasks.access import MAINTAIN, READ, may, projects_for
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models.event import record
+
+CHANNELS_MAX = 20  # of one person, or of one project
+TEST_EVERY = 5  # seconds
+
+
+def own(user: Any) -> QuerySet[Channel]:
+    """The channels of the person."""
+    return _with_state(Channel.objects.filter(user=user)).select_related("project")
+
+
+def of_project(project: Any) -> QuerySet[Channel]:
+    """The channels of the project itself."""
+    return _with_state(Channel.objects.filter(user=None, project=project)).select_related("project")
+
+
+def _with_state(channels: QuerySet[Channel]) -> QuerySet[Channel]:
+    """With when something last went out, and when something was last given up and why."""
+    sent = Delivery.objects.filter(channel=OuterRef("pk"), sent_at__isnull=False).order_by("-pk")
+    lost = Delivery.objects.filter(channel=OuterRef("pk"), sent_at=None, tries__gt=0).exclude(error="")
+    return channels.annotate(
+        last_sent=Subquery(sent.values("sent_at")[:1]),
+        last_error=Subquery(lost.order_by("-pk").values("error")[:1]),
+    ).order_by("name", "pk")
+
+
+def check_right(channel: Channel, user: Any) -> None:
+    """Who may use the channel: the person whose it is; of a project, its maintainers. Raises Refused."""
+    if channel.user_id is not None:
+        if channel.user_id != user.pk:
+            raise Refused("not_found", "There is no such channel.", status=404)
+        return
+    if not may(user, channel.project, READ):
+        raise Refused("not_found", "There is no such channel.", status=404)
+    check_maintains(channel.project, user)
+
+
+def check_maintains(project: Any, user: Any) -> None:
+    """Raises Refused: no_right."""
+    if not may(user, project, MAINTAIN):
+        raise Refused(
+            "no_right", f"Only a maintainer of {project.name} sets up its channels.",
+            "Your own channels are on the page Notifications.", status=403,
+        )  # fmt: skip
+
+
+def save(channel: Channel, address: Address | None, *, user: Any) -> str:
+    """Keep the channel, with its new address if there is one. Returns a new webhook's secret, else "".
+
+    Raises Refused: too_many.
+    """
+    is_new, secret = channel.pk is None, ""
+    if address is not None:
+        channel.sealed_address, channel.service = seal(address.text), address.service
+    if is_new:
+        mates = Channel.objects.filter(user=channel.user_id)
+        mates = mates if channel.user_id else mates.filter(project=channel.project_id)
+        if mates.count() >= CHANNELS_MAX:
+            raise Refused(
+                "too_many", f"There are {CHANNELS_MAX} channels already.", "Remove one.", status=422
+            )
+        if channel.kind == Channel.Kind.WEBHOOK:
+            secret = signing.new_secret()
+            channel.sealed_secret = seal(signing.exchanged("", secret, timezone.now()))
+    with transaction.atomic():
+        channel.save()
+        _note(channel, "added" if is_new else "changed", user)
+    return secret
+
+
+@transaction.atomic
+def set_active(channel: Channel, active: bool, *, user: Any) -> None:
+    """Pause the channel, or go on. What falls due while it is paused is not sent."""
+    if Channel.objects.filter(pk=channel.pk).exclude(is_active=active).update(is_active=active):
+        _note(channel, "resumed" if active else "paused", user)
+
+
+@transaction.atomic
+def remove(channel: Channel, *, user: Any) -> None:
+    """The channel and what it was owed are gone."""
+    _note(channel, "removed", user)
+    channel.delete()
+
+
+@transaction.atomic
+def new_secret(channel: Channel, *, user: Any) -> str:
+    """A new secret of a webhook, to be shown once. The one before it signs for a day longer."""
+    if channel.kind != Channel.Kind.WEBHOOK:
+        raise Refused("no_secret", "Only webhooks are signed.", status=422)
+    secret, now = signing.new_secret(), timezone.now()
+    try:
+        kept = unseal(channel.sealed_secret)
+    except Unreadable:
+        kept = ""
+    channel.sealed_secret = seal(signing.exchanged(kept, secret, now))
+    channel.save(update_fields=["sealed_secret"])
+    _note(channel, "given a new secret", user)
+    return secret
+
+
+def try_out(channel: Channel, *, user: Any) -> post.Outcome:
+    """Send one message now and say what came of it. Raises Refused: too_fast."""
+    if not cache.add(f"tell-test-{user.pk}", True, timeout=TEST_EVERY):
+        raise Refused("too_fast", f"One try in {TEST_EVERY} seconds.", "Try again.", status=429)
+    uid, now = str(uuid4()), timezone.now()
+    told = messages.Message(
+        "Steroids: a test message",
+        ("This channel works.",),
+        messages.link("/notifications/"),
+    )
+    try:
+        address = unseal(channel.sealed_address)
+        if channel.kind == Channel.Kind.WEBHOOK:
+            payload = {"id": uid, "type": "test", "timestamp": now.isoformat(), "data": {}}
+            return post.carry(sending.webhook(channel, address, uid, payload, now))
+        return post.carry(sending.people(address, told, uid))
+    except Unreadable as error:
+        return post.Outcome(False, f"{error} Enter it anew.", is_permanent=True)
+
+
+def _note(channel: Channel, what: str, user: Any) -> None:
+    """What leaves a project is the project's business: its channels stand in its history."""
+    if channel.user_id is None and channel.project is not None:
+        record(
+            channel.project, "channel", actor=Actor.person(user),
+            note=f"{channel.name} ({channel.service}) was {what}.",
+        )  # fmt: skip
+
+
+# --- Deliveries -------------------------------------------------------------------------------------------
+
+
+def deliveries_for(user: Any) -> QuerySet[Delivery]:
+    """What went out, or did not, to the person's channels and to those of projects they maintain."""
+    mine = Channel.objects.filter(Q(user=user) | Q(user=None, project__in=projects_for(user, MAINTAIN)))
+    related = ("channel__project", "event__project", "event__task__project")
+    return Delivery.objects.filter(channel__in=mine).select_related(*related)
+
+
+def given_up_for(user: Any) -> int:
+    """How many of them were given up after trying, for the line that says so; at most 100 are counted."""
+    lost = deliveries_for(user).select_related(None)
+    lost = lost.filter(sent_at=None, failed_at__isnull=False, tries__gt=0)
+    return lost.order_by()[:100].count()

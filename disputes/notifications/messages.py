@@ -1,0 +1,161 @@
+"""The words of a message: a short subject, a few lines, a link that lands on the card.
+
+Questions and comments come from agents and from people. In a chat they must neither call everybody nor look
+like a link or like words of the program: they are one bounded line without marks that a service acts on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+
+from disputes.models import Conflict
+from disputes.notifications.subjects import Subject
+from disputes.notifications.topics import Topic
+from disputes.web.plain_text import plain
+
+SUBJECT_MAX, LINE_MAX, DIGEST_MAX = 120, 300, 40
+# @channel and <!here> call, [words](url) and <url|words> dress a link up, https:// makes one.
+HARMLESS = str.maketrans({"@": "\uff20", "<": "\u2039", ">": "\u203a"})
+SENTENCES = {
+    "conflict_opened": "{kind} waits for a ruling",
+    "alert_opened": "Alert waits for a ruling",
+    "ruled": "{who} ruled",
+    "ruling_undone": "{who} took a ruling back",
+    "dispute_closed": "Settled",
+    "assigned": "{who} assigned it",
+    "commented": "{who} commented",
+    "nudged": "Still waits for a ruling",
+    "unattended": "Nobody has ruled yet",
+    "stale": "Stale",
+    "trouble": "Its repository cannot be reached",
+    "round_limit": "The limit of checkpoints is reached",
+    "project_ended": "The project has ended",
+    "landed": "Landed",
+}
+AGAIN = {
+    Conflict.Origin.REOPENED: "A ruling was reopened",
+    Conflict.Origin.NOT_HONOURED: "A ruling was not honoured",
+}
+SAYS_MORE = {
+    "assigned", "commented", "ruled", "nudged", "unattended", "stale", "trouble", "round_limit",
+    "project_ended",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is told of one event."""
+
+    subject: str
+    lines: tuple[str, ...]
+    url: str
+
+    @property
+    def body(self) -> str:
+        return "\n".join([*self.lines, *([self.url] if self.url else [])])
+
+
+def line(text: str, most: int = LINE_MAX) -> str:
+    """Anybody's text as one line that no service acts on."""
+    words = " ".join(plain(text[: most * 4]).replace("\\", " ").split())
+    words = words.replace("://", ": //").replace("](", "] (").replace("`", "'").translate(HARMLESS)
+    return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"
+
+
+def message_of(subject: Subject, topic: str = "") -> Message:
+    """What is said of an event to those who are told of it as `topic`."""
+    event, dispute = subject.event, subject.dispute
+    told = subject.conflict or dispute
+    sentence = _sentence(subject, topic)
+    where = event.project.slug
+    if told is None:
+        name = f"{event.task.ref} {event.task.title}" if event.task else event.project.name
+        subject_line = f"[{where}] {sentence}: {line(name, 80)}"
+        lines = [f"{sentence}: {line(name)}."]
+    else:
+        subject_line = f"[{where}] {sentence}: {line(told.question, 80)}"
+        lines = [f"{sentence}: {line(told.question)}", _facts(subject)]
+    if event.kind in SAYS_MORE and event.note:
+        lines.insert(1, f"“{line(event.note)}”")
+    return Message(line(subject_line, SUBJECT_MAX), tuple(filter(None, lines)), link(_path(subject)))
+
+
+def _sentence(subject: Subject, topic: str) -> str:
+    event, conflict = subject.event, subject.conflict
+    if event.kind == "conflict_opened" and conflict is not None and conflict.origin in AGAIN:
+        return AGAIN[Conflict.Origin(conflict.origin)]
+    if topic == Topic.MENTIONED:
+        return f"{line(event.label, 60)} mentioned you"
+    kind = conflict.get_kind_display() if conflict else "A card"
+    return SENTENCES[event.kind].format(kind=kind, who=line(event.label, 60))
+
+
+def _facts(subject: Subject) -> str:
+    """Severity, task, and how many tasks it blocks."""
+    dispute, told = subject.dispute, subject.conflict or subject.dispute
+    if dispute is None or told is None:
+        return ""
+    task = f"{dispute.task.ref} {line(dispute.task.title, 80)}" if dispute.task else dispute.project.name
+    blocks = f", blocks {dispute.blocks} task{'' if dispute.blocks == 1 else 's'}" if dispute.blocks else ""
+    return f"{told.get_severity_display()}, {dispute.ref}, {task}{blocks}"
+
+
+def _path(subject: Subject) -> str:
+    """The page on which the card stands."""
+    event, dispute, conflict = subject.event, subject.dispute, subject.conflict
+    if dispute is not None:
+        path = reverse("dispute", args=[dispute.pk])
+        return f"{path}?conflict={conflict.ref}" if conflict else path
+    if event.kind in {"round_limit", "project_ended"}:
+        return reverse("project-end", args=[event.project.slug])
+    if event.task is not None:
+        return reverse("task", args=[event.task.ref])
+    return reverse("project", args=[event.project.slug])
+
+
+def link(path: str) -> str:
+    """An address that works outside of the browser; empty where none is known."""
+    root = settings.URL or settings.API_URL.rstrip("/")
+    return f"{root}{path}" if root else ""
+
+
+def together(messages: Sequence[Message]) -> Message:
+    """Several messages as one, in the order in which things happened."""
+    if len(messages) == 1:
+        return messages[0]
+    lines: list[str] = []
+    for number, each in enumerate(messages[:DIGEST_MAX], start=1):
+        lines += [
+            f"{number}. {each.lines[0]}",
+            *(f"   {more}" for more in (*each.lines[1:], each.url) if more),
+        ]
+    if left := len(messages) - DIGEST_MAX:
+        lines += [f"And {left} more."] if left > 0 else []
+    return Message(f"{len(messages)} messages from Steroids", tuple(lines), link(reverse("queue")))
+
+
+def payload(subject: Subject, uid: str, topic: str = "") -> dict[str, Any]:
+    """The same for machines."""
+    event, dispute, conflict = subject.event, subject.dispute, subject.conflict
+    told = conflict or dispute
+    return {
+        "id": uid,
+        "type": topic or str(subject.topic),
+        "timestamp": event.at.isoformat(),
+        "data": {
+            "event": event.pk,
+            "kind": event.kind,
+            "project": event.project.slug,
+            "task": event.task.ref if event.task else None,
+            "dispute": dispute.ref if dispute else None,
+            "conflict": conflict.ref if conflict else None,
+            "severity": told.severity if told else None,
+            "question": plain(told.question) if told else None,
+            "actor": {"kind": event.actor_kind, "name": plain(event.label)},
+            "note": plain(event.note),
+            "url": link(_path(subject)) or None,
+        },
+    }

@@ -1,0 +1,121 @@
+"""What is said when nobody rules: to the holder, to duty and leads, and at last that it is stale.
+
+A reminder is an event like any other, and only that: time moves no task and decides nothing.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from disputes.models import Dispute, Reminder
+from disputes.notifications.subjects import Subject
+from tasks.configuration.policy import ProjectSettings
+from tasks.models.event import record
+
+log = logging.getLogger(__name__)
+
+BATCH = 200
+STARTS = {"conflict_opened", "alert_opened"}
+NUDGE, LEAD, STALE = Reminder.Step.NUDGE, Reminder.Step.LEAD, Reminder.Step.STALE
+KINDS = {NUDGE: "nudged", LEAD: "unattended", STALE: "stale"}
+
+
+def follow(subject: Subject, now: datetime) -> None:
+    """Begin to count when a dispute begins to wait, and anew for a person to whom it is assigned."""
+    event, dispute = subject.event, subject.dispute
+    if dispute is None:
+        return
+    if dispute.status != Dispute.Status.OPEN:
+        Reminder.objects.filter(dispute=dispute).delete()
+        return
+    config = _config(dispute)
+    if event.kind in STARTS and (due := _first(config, event.at)):
+        step, at = due
+        Reminder.objects.get_or_create(
+            dispute=dispute, defaults={"since": event.at, "step": step, "due_at": at}
+        )
+    elif event.kind == "assigned" and config.nudge_hours:
+        at = event.at + timedelta(hours=config.nudge_hours)
+        Reminder.objects.filter(dispute=dispute, step=NUDGE).update(due_at=at)
+
+
+def remind() -> int:
+    """Say what has become due. Returns how many reminders were looked at."""
+    now = timezone.now()
+    due = list(Reminder.objects.filter(due_at__lte=now).values_list("pk", flat=True)[:BATCH])
+    for pk in due:
+        try:
+            _one(pk, now)
+        except Exception:
+            log.exception("The reminder of D-%d failed; it is tried again in an hour.", pk)
+            Reminder.objects.filter(pk=pk).update(due_at=now + timedelta(hours=1))
+    return len(due)
+
+
+@transaction.atomic
+def _one(pk: int, now: datetime) -> None:
+    """By compare-and-set: whoever moves the reminder on says it."""
+    rows = Reminder.objects.select_related("dispute__project", "dispute__task__project")
+    reminder = rows.filter(pk=pk, due_at__lte=now).first()
+    if reminder is None:
+        return
+    dispute, seen = (
+        reminder.dispute,
+        Reminder.objects.filter(pk=pk, step=reminder.step, due_at=reminder.due_at),
+    )
+    if dispute.status != Dispute.Status.OPEN:
+        seen.delete()
+        return
+    if dispute.snoozed_at is not None:
+        seen.update(due_at=max(dispute.snoozed_until or now, now) + timedelta(hours=1))
+        return
+    config = _config(dispute)
+    step, following = _reached(config, reminder, now)
+    won = seen.delete()[0] if following is None else seen.update(step=following[0], due_at=following[1])
+    if won and (step != STALE or config.alert_on_stale != "none"):
+        _say(dispute, step, reminder.since, now, config)
+
+
+def _reached(
+    config: ProjectSettings, reminder: Reminder, now: datetime
+) -> tuple[Reminder.Step, tuple[Reminder.Step, datetime] | None]:
+    """The latest step whose time has come, so that nobody is told three things at once, and what is next."""
+    step, following = Reminder.Step(reminder.step), _after(config, reminder.since, reminder.step)
+    while following is not None and following[1] <= now:
+        step, following = following[0], _after(config, reminder.since, following[0])
+    return step, following
+
+
+def _say(dispute: Dispute, step: str, since: datetime, now: datetime, config: ProjectSettings) -> None:
+    hours = (now - since).total_seconds() / 3600
+    waited = f"{hours / 24:.0f} days" if hours >= 48 else f"{hours:.0f} hours"
+    if step == STALE:
+        log.warning("%s is stale: it has waited for %s.", dispute.ref, waited)
+    record(
+        dispute.project, KINDS[Reminder.Step(step)], task=dispute.task, note=f"It has waited for {waited}.",
+        data={"dispute": dispute.ref, "told": step != STALE or config.alert_on_stale == "webhook"},
+    )  # fmt: skip
+
+
+def _config(dispute: Dispute) -> ProjectSettings:
+    """What can be used of the settings: a broken row must not keep anybody from being told."""
+    return ProjectSettings.salvaged(dispute.project.settings)[0]
+
+
+def _times(config: ProjectSettings, since: datetime) -> list[tuple[Reminder.Step, datetime]]:
+    """The steps that the project wants, in the order of time."""
+    hours = [(NUDGE, config.nudge_hours), (LEAD, config.lead_hours), (STALE, config.timeout_days * 24)]
+    return [(step, since + timedelta(hours=each)) for step, each in hours if each]
+
+
+def _first(config: ProjectSettings, since: datetime) -> tuple[Reminder.Step, datetime] | None:
+    return next(iter(_times(config, since)), None)
+
+
+def _after(config: ProjectSettings, since: datetime, step: str) -> tuple[Reminder.Step, datetime] | None:
+    """The step that comes after `step`, where the project wants one."""
+    order = list(Reminder.Step)
+    later = order[order.index(Reminder.Step(step)) + 1 :]
+    return next((each for each in _times(config, since) if each[0] in later), None)

@@ -1,0 +1,206 @@
+"""The pages of notifications: a person's channels, a project's, what went out, and the count for the tab."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.cache import cache
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from disputes.models import Channel, Dispute
+from disputes.notifications import channels, sending
+from disputes.notifications.forms import ChannelForm
+from disputes.notifications.messages import link
+from disputes.web.plain_text import plain
+from disputes.web.queue import listing
+from disputes.web.view_helpers import not_allowed, page, staff_only
+from tasks.access import MAINTAIN, projects_for
+from tasks.errors import Refused
+from tasks.models import Project
+
+PER_PAGE = 50
+COUNT_SECONDS = 5
+RECENT = 500
+either = require_http_methods(["GET", "HEAD", "POST"])
+
+
+def _channel(request: HttpRequest, pk: int) -> Channel:
+    """A channel that the person may use. Raises Http404, and Refused where they may only see the project."""
+    channel = get_object_or_404(Channel.objects.select_related("project", "user"), pk=pk)
+    try:
+        channels.check_right(channel, request.user)
+    except Refused as refused:
+        if refused.status == 404:
+            raise Http404(refused.message) from None
+        raise
+    return channel
+
+
+def _home(channel: Channel) -> HttpResponse:
+    """The list in which the channel stands."""
+    if channel.user_id is None and channel.project is not None:
+        return redirect("notifications-project", channel.project.slug)
+    return redirect("notifications")
+
+
+@staff_only
+@require_safe
+def overview(request: HttpRequest) -> HttpResponse:
+    """A person's own channels, and the way to those of the projects they maintain."""
+    rows = list(channels.own(request.user))
+    context = {
+        "title": "Notifications", "rows": rows, "project": None,
+        "maintained": projects_for(request.user, MAINTAIN).order_by("name"),
+        "given_up": channels.given_up_for(request.user), "has_links": bool(link("/")),
+    }  # fmt: skip
+    return page(request, "notifications/overview.html", context)
+
+
+@staff_only
+@require_safe
+def of_project(request: HttpRequest, slug: str) -> HttpResponse:
+    """The channels of a project, for its maintainers."""
+    project = get_object_or_404(projects_for(request.user), slug=slug)
+    try:
+        channels.check_maintains(project, request.user)
+    except Refused as refused:
+        return not_allowed(request, refused)
+    rows = list(channels.of_project(project))
+    return page(
+        request,
+        "notifications/overview.html",
+        {"title": f"Notifications of {plain(project.name)}", "rows": rows, "project": project},
+    )
+
+
+@staff_only
+@either
+def add(request: HttpRequest) -> HttpResponse:
+    """A channel of one's own, or with ?of=slug one of a project."""
+    project: Project | None = None
+    if "of" in request.GET:
+        project = get_object_or_404(projects_for(request.user), slug=request.GET["of"])
+        try:
+            channels.check_maintains(project, request.user)
+        except Refused as refused:
+            return not_allowed(request, refused)
+    user: Any = None if project else request.user
+    return _edited(request, Channel(user=user, project=project))
+
+
+@staff_only
+@either
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change a channel; its address only where a new one is typed."""
+    try:
+        return _edited(request, _channel(request, pk))
+    except Refused as refused:
+        return not_allowed(request, refused)
+
+
+def _edited(request: HttpRequest, channel: Channel) -> HttpResponse:
+    form = ChannelForm(
+        request.POST if request.method == "POST" else None, instance=channel, user=request.user
+    )
+    is_new = channel.pk is None
+    if form.is_valid():
+        try:
+            secret = channels.save(form.save(commit=False), form.found, user=request.user)
+        except Refused as refused:
+            form.add_error(None, f"{refused.message} {refused.hint}")
+        else:
+            if secret:
+                return _secret(request, channel, secret)
+            messages.success(request, f"{plain(channel.name)} is {'added' if is_new else 'saved'}.")
+            return _home(channel)
+    title = "Add a channel" if is_new else plain(channel.name)
+    context = {"title": title, "form": form, "channel": channel, "is_new": is_new, "project": channel.project}
+    return page(request, "notifications/channel.html", context, 422 if form.errors else 200)
+
+
+def _secret(request: HttpRequest, channel: Channel, secret: str) -> HttpResponse:
+    """The one page on which a webhook's secret is shown; it is kept nowhere in clear."""
+    context = {"title": f"Secret of {plain(channel.name)}", "channel": channel, "secret": secret}
+    return page(request, "notifications/secret.html", context)
+
+
+@staff_only
+@require_POST
+def act(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
+    """Try out, pause, resume or remove a channel, or give a webhook a new secret."""
+    try:
+        channel = _channel(request, pk)
+    except Refused as refused:
+        return not_allowed(request, refused)
+    name = plain(channel.name)
+    try:
+        match verb:
+            case "test":
+                outcome = channels.try_out(channel, user=request.user)
+                if outcome.ok:
+                    messages.success(request, f"A message went out to {name}.")
+                else:
+                    messages.error(request, f"{name} did not take it: {outcome.error}")
+            case "pause" | "resume":
+                channels.set_active(channel, verb == "resume", user=request.user)
+                messages.success(request, f"{name} is {verb}d.")
+            case "delete":
+                home = _home(channel)
+                channels.remove(channel, user=request.user)
+                messages.success(request, f"{name} is removed.")
+                return home
+            case "secret":
+                return _secret(request, channel, channels.new_secret(channel, user=request.user))
+    except Refused as refused:
+        messages.error(request, f"{refused.message} {refused.hint}")
+    return _home(channel)
+
+
+@staff_only
+@require_safe
+def deliveries(request: HttpRequest) -> HttpResponse:
+    """What went out and what did not, newest first."""
+    rows = channels.deliveries_for(request.user).order_by("-pk")
+    only_failed = "failed" in request.GET
+    if only_failed:
+        rows = rows.filter(sent_at=None, failed_at__isnull=False)
+    shown = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+    context = {"title": "Deliveries", "page": shown, "only_failed": only_failed}
+    return page(request, "notifications/deliveries.html", context)
+
+
+@staff_only
+@require_POST
+def again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Send once more what was given up."""
+    row = get_object_or_404(channels.deliveries_for(request.user), pk=pk)
+    if sending.again(row):
+        messages.success(request, "It is tried again within a minute.")
+    else:
+        messages.error(request, "It was not given up; nothing was changed.")
+    return redirect("notifications-deliveries")
+
+
+@require_safe
+def count(request: HttpRequest) -> JsonResponse:
+    """What every page asks each half minute, for its tab: how much waits for the person, and the newest."""
+    user: Any = request.user
+    if not (user.is_authenticated and user.is_active and user.is_staff):
+        return JsonResponse({"code": "signed_out"}, status=403)
+    told = cache.get_or_set(f"tab-{user.pk}", lambda: _waiting(user), COUNT_SECONDS)
+    answer = JsonResponse(told)
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+def _waiting(user: Any) -> dict[str, Any]:
+    """What is new is looked for among the newest disputes of all, so that nothing old is sorted."""
+    last = Dispute.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    recent = listing.disputes_in(listing.MINE, user).filter(pk__gt=last - RECENT)
+    newest = recent.order_by("-pk").first()
+    card = None
+    if newest is not None:
+        card = {"id": newest.pk, "title": plain(newest.question)[:120], "url": f"/queue/{newest.ref}/"}
+    return {"count": listing.count_of(listing.MINE, user), "newest": card}

@@ -1,0 +1,278 @@
+"""Opening conflicts, and keeping the dispute that holds them true to its conflicts."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from disputes import triage
+from disputes.models import NOT_STATED, Conflict, Decision, Dispute, Flag
+from disputes.protocol.rulings.gate import OpenConflict
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.synthesis import Views, synthesise
+from tasks.configuration.policy import HOLD, LOG
+from tasks.dependencies import blocked_by
+from tasks.events import SYSTEM, Actor
+from tasks.locking import locked
+from tasks.models import Event, Finding, Project, Submission, Task
+from tasks.models.event import record
+from tasks.states import Severity, severity_rank, worst
+
+WITHDRAWN = "withdrawn"  # the event
+# What `refresh` writes; who holds it and how long it sleeps is written by people meanwhile.
+_FROM_CONFLICTS = ["status", "severity", "severity_rank", "question", "closed_at", "closed_reason"]
+# A task-level dispute without --severity takes it from its reason (DIS-4).
+REASON_SEVERITY = {
+    Conflict.Reason.SECURITY: Severity.HIGH,
+    Conflict.Reason.ARCHITECTURE: Severity.HIGH,
+    Conflict.Reason.SPECIFICATION: Severity.HIGH,
+    Conflict.Reason.GUIDELINE: Severity.HIGH,
+    Conflict.Reason.SCOPE: Severity.MEDIUM,
+    Conflict.Reason.OTHER: Severity.MEDIUM,
+}
+
+
+def read_reason(words: str) -> Conflict.Reason:
+    """One of the six reasons; unknown words are `other`, and the caller keeps them as text."""
+    plain = words.strip().lower().replace("-", "_").replace(" ", "_")
+    for reason in Conflict.Reason:
+        if plain == reason or plain.startswith(reason.split("_")[0]):
+            return reason
+    return Conflict.Reason.OTHER
+
+
+def effect_of(project: Project, *, severity: str, reason: str, opened_as: str, heard: bool) -> str:
+    """hold, ship or log for a new conflict.
+
+    A dispute by a reviewer, a security reason and an unheard side always hold: a label must not be a way
+    round the review (DIS-3).
+    """
+    if opened_as == "minor":
+        return LOG
+    if opened_as in {"reviewer", "system"} or reason == Conflict.Reason.SECURITY or not heard:
+        return HOLD
+    effect = project.config.effect(severity)
+    return HOLD if opened_as == "human" and effect == LOG else effect
+
+
+def open_conflicts(task: Task) -> list[OpenConflict]:
+    """The task's undecided conflicts, as the gate needs them: hints and alerts let nothing pass."""
+    rows = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN).exclude(effect=LOG)
+    return [
+        OpenConflict(finding if kind == Conflict.Kind.DISAGREEMENT else None, effect)
+        for finding, kind, effect in rows.values_list("finding", "kind", "effect")
+    ]
+
+
+def live_dispute(task: Task) -> Dispute | None:
+    """The task's dispute that is not closed, if there is one."""
+    return Dispute.objects.live().filter(task=task).first()
+
+
+@transaction.atomic
+def open_conflict(
+    task: Task,
+    *,
+    kind: str,
+    origin: str,
+    opened_as: str,
+    question: str,
+    actor: Actor = SYSTEM,
+    finding: Finding | None = None,
+    submission: Submission | None = None,
+    severity: str = "",
+    reason: str = Conflict.Reason.OTHER,
+    reviewer_position: str = "",
+    coder_position: str = "",
+    effect: str = "",
+    **more: Any,
+) -> Conflict:
+    """Open one conflict in the task's dispute, which is made where there is none (DIS-4).
+
+    A disagreement that the project's policy only logs is recorded as such and waits for nobody. Hints and
+    alerts say their `effect` themselves: hold, or log where they ask without holding anything.
+    """
+    locked(Task.objects).get(pk=task.pk)
+    severity = severity or (finding.severity if finding else REASON_SEVERITY[Conflict.Reason(reason)])
+    if reason == Conflict.Reason.SECURITY and severity_rank(severity) < severity_rank(Severity.HIGH):
+        severity = Severity.HIGH
+    effect = effect or effect_of(
+        task.project, severity=severity, reason=reason, opened_as=opened_as,
+        heard=not {coder_position, reviewer_position} & {"", NOT_STATED},
+    )  # fmt: skip
+    logged = effect == LOG and kind == Conflict.Kind.DISAGREEMENT
+    if kind == Conflict.Kind.DISAGREEMENT and finding and not logged:
+        more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as)]
+    if kind == Conflict.Kind.DISAGREEMENT and "synthesis" not in more:
+        views = Views(question, reviewer_position, coder_position, more.get("coder_rationale", ""))
+        more |= _synthesis(views)
+    if "stage" not in more:
+        raised = submission or (finding.review.submission if finding else None)
+        more["stage"] = (raised.stage if raised else "") or task.stage
+    dispute = _case_for(task, question, severity, closed=logged)
+    conflict = Conflict.objects.create(
+        dispute=dispute,
+        kind=kind,
+        origin=origin,
+        opened_as=opened_as,
+        question=question[:500],
+        finding=finding,
+        submission=submission,
+        severity=severity,
+        effect=effect,
+        reason=reason,
+        status=Conflict.Status.LOGGED if logged else Conflict.Status.OPEN,
+        reviewer_position=reviewer_position or (NOT_STATED if kind == Conflict.Kind.DISAGREEMENT else ""),
+        coder_position=coder_position or (NOT_STATED if kind == Conflict.Kind.DISAGREEMENT else ""),
+        **more,
+    )
+    if not logged:
+        refresh(dispute)
+        triage.wake(dispute, "conflict", actor=actor)
+    record(
+        task.project, "conflict_logged" if logged else "conflict_opened", actor=actor, task=task,
+        note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},
+    )  # fmt: skip
+    return conflict
+
+
+def withdraw(alert: Conflict, *, actor: Actor) -> None:
+    """What the alert's round declined, and nobody has ruled on, is open again for the coder."""
+    declined = Conflict.objects.filter(
+        dispute__task=alert.dispute.task_id, origin=Conflict.Origin.DISAGREE, status=Conflict.Status.OPEN,
+        submission__round=alert.submission.round if alert.submission else 0,
+    )  # fmt: skip
+    conflicts = list(declined.values_list("pk", flat=True))
+    declined.update(status=Conflict.Status.MOOT)
+    record(
+        alert.dispute.project, WITHDRAWN, actor=actor, task=alert.dispute.task, note=alert.ref,
+        data={"alert": alert.pk, "conflicts": conflicts},
+    )  # fmt: skip
+
+
+def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
+    """The conflicts that asking to reduce has made moot.
+
+    Not those that are none any more, because a person lowered the finding.
+    """
+    told = Event.objects.filter(task=alert.dispute.task_id, kind=WITHDRAWN, data__alert=alert.pk)
+    newest = told.order_by("-pk").values_list("data", flat=True).first() or {}
+    return Conflict.objects.filter(
+        pk__in=newest.get("conflicts", []), status=Conflict.Status.MOOT,
+        submission__rolled_back__isnull=True,
+    ).exclude(finding__mandatory=False, finding__lowered_by__isnull=False)  # fmt: skip
+
+
+def _absorb_hints(finding: Finding, opened_as: str) -> list[str]:
+    """The point is in dispute now: nothing else is asked about it. Returns what its open hints say."""
+    hints = Conflict.objects.filter(finding=finding, kind=Conflict.Kind.SILENCE, status=Conflict.Status.OPEN)
+    evidence = [line for hint in hints for line in hint.evidence]
+    is_answer = opened_as == "coder"
+    asked = Decision.objects.standing().filter(
+        conflict__finding=finding, conflict__followed=Conflict.Followed.WAITING,
+        option__in=[Option.ASK, Option.ASK_DISAGREE],
+    )  # fmt: skip
+    cards = list(asked.values_list("conflict", flat=True))
+    Conflict.objects.filter(pk__in=cards).update(
+        followed=Conflict.Followed.APPLIED if is_answer else Conflict.Followed.CANNOT_TELL
+    )
+    status = Flag.Status.ANSWERED if is_answer else Flag.Status.MOOT
+    Flag.objects.filter(conflict__in=cards, status=Flag.Status.ASKED).update(status=status)
+    Flag.objects.filter(conflict__in=hints, status=Flag.Status.OPEN).update(status=status)
+    hints.update(status=Conflict.Status.MOOT)
+    return evidence
+
+
+def _synthesis(views: Views) -> dict[str, Any]:
+    """Option C, where a rule finds one (OPT-2)."""
+    found = synthesise(views)
+    if found is None:
+        return {}
+    return {
+        "synthesis": found.proposal,
+        "synthesis_by": f"rule on {found.rule}",
+        "synthesis_trade_off": found.trade_off,
+        "synthesis_covers_both": found.covers_both,
+    }
+
+
+def synthesis_kept(conflict: Conflict) -> dict[str, Any]:
+    """Option C of a conflict, for the one that follows it; empty where it had none."""
+    if not conflict.synthesis:
+        return {}
+    return {
+        "synthesis": conflict.synthesis,
+        "synthesis_by": conflict.synthesis_by,
+        "synthesis_trade_off": conflict.synthesis_trade_off,
+        "synthesis_covers_both": conflict.synthesis_covers_both,
+    }
+
+
+def _case_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:
+    if dispute := live_dispute(task):
+        return dispute
+    now = timezone.now()
+    return Dispute.objects.create(
+        project=task.project,
+        task=task,
+        question=question[:500],
+        severity=severity,
+        blocks=blocked_by(task),
+        status=Dispute.Status.CLOSED if closed else Dispute.Status.OPEN,
+        closed_at=now if closed else None,
+        closed_reason="logged" if closed else "",
+    )
+
+
+def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
+    """Write the dispute's status and the columns of the queue's order anew from its conflicts.
+
+    `moot` is the reason with which it closes where nothing of it was ruled on.
+    """
+    conflicts = list(dispute.conflicts.all())
+    waiting = [conflict for conflict in conflicts if conflict.status == Conflict.Status.OPEN]
+    if waiting:
+        head = max(waiting, key=lambda conflict: (severity_rank(conflict.severity), -conflict.pk))
+        dispute.status = Dispute.Status.OPEN
+        dispute.severity = worst(conflict.severity for conflict in waiting)
+        dispute.question = head.question
+        dispute.closed_at, dispute.closed_reason = None, ""
+    elif any(conflict.followed == Conflict.Followed.WAITING for conflict in conflicts):
+        dispute.status = Dispute.Status.RULED
+    elif dispute.status != Dispute.Status.CLOSED:
+        decided = any(conflict.status == Conflict.Status.DECIDED for conflict in conflicts)
+        close(dispute, "followed" if decided else moot)
+        return
+    if dispute.task is not None:
+        dispute.blocks = blocked_by(dispute.task)
+    dispute.save(update_fields=[*_FROM_CONFLICTS, "blocks"])
+
+
+def close(dispute: Dispute, reason: str) -> None:
+    """Nothing of it waits for anybody any more."""
+    Flag.objects.filter(conflict__dispute=dispute, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
+    dispute.conflicts.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
+    dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, timezone.now(), reason
+    dispute.save(update_fields=_FROM_CONFLICTS)
+    record(dispute.project, "dispute_closed", task=dispute.task, note=reason, data={"dispute": dispute.ref})
+
+
+def park(
+    task: Task, origin: str, question: str, *, actor: Actor = SYSTEM, detail: str = "", **more: Any
+) -> Conflict:
+    """Take the task out of the loop: only a pair of hands can help. Opens a card that says why."""
+    with transaction.atomic():
+        task.park(note=question, actor=actor)
+        return ask_for_hands(task, origin, question, actor=actor, detail=detail, **more)
+
+
+def ask_for_hands(
+    task: Task, origin: str, question: str, *, actor: Actor = SYSTEM, detail: str = "", **more: Any
+) -> Conflict:
+    """A card that asks for hands, on a task that is out of the loop already."""
+    return open_conflict(
+        task, kind=Conflict.Kind.HANDS, origin=origin, opened_as="system", question=question,
+        severity=task.severity, actor=actor, coder_position=detail, submission=task.last_submission(),
+        **more,
+    )  # fmt: skip

@@ -1,0 +1,38 @@
+"""Green work of a stage that nobody reviews passes by itself (COL-1)."""
+
+from django.db import transaction
+
+from disputes import opening
+from disputes.followup import follow_up
+from disputes.protocol.rulings.gate import Outcome, gate
+from tasks.configuration import stages
+from tasks.events import SYSTEM
+from tasks.locking import locked
+from tasks.models import Submission, Task
+from tasks.models.event import record
+from tasks.states import Status
+
+
+def is_reviewed(task: Task) -> bool:
+    """Whether a review follows at the task's stage. What would land is always reviewed."""
+    stage = stages.stage_named(task.project.config, task.stage)
+    return stage is None or stage.is_reviewed or task.next_stage() is None
+
+
+@transaction.atomic
+def pass_unreviewed(task: Task) -> bool:
+    """Let green work of a stage without review pass by itself. False where it is no such work (any more)."""
+    task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
+    submission = task.last_submission()
+    if task.status != Status.REVIEW or submission is None or is_reviewed(task):
+        return False
+    if submission.state != Submission.State.VERIFIED:
+        return False
+    follow_up(task, submission, set(), actor=SYSTEM)
+    stage = task.stage
+    if gate([], opening.open_conflicts(task)) is Outcome.HOLD:
+        task.hold(actor=SYSTEM, note="An open conflict waits for a ruling.")
+        return True
+    task.approve(submission, actor=SYSTEM, note=f"Green; no review follows at {stage}.")
+    record(task.project, "passed_unreviewed", task=task, data={"sha": submission.sha, "stage": stage})
+    return True

@@ -1,0 +1,102 @@
+"""What a person must type before work ends with something left over (END-8)."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from disputes.protocol.reviews.severity import counts_as
+from tasks.states import Severity
+
+
+class Gate(StrEnum):
+    CRITICAL = "critical"
+    HIGH = "high"
+    LIMITATIONS = "limitations"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one gate asks for: an exact phrase and a rationale for each, or one confirmation of the list."""
+
+    severities: frozenset[Severity]
+    phrase: str = ""
+    rationales: bool = False
+
+
+DEMANDS: dict[Gate, Demand] = {
+    Gate.CRITICAL: Demand(
+        frozenset({Severity.CRITICAL}),
+        "I accept CRITICAL gaps knowing the spec may be unusable",
+        rationales=True,
+    ),
+    Gate.HIGH: Demand(frozenset({Severity.HIGH}), "I acknowledge", rationales=True),
+    Gate.LIMITATIONS: Demand(frozenset({Severity.MEDIUM, Severity.LOW})),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A gap or a conflict that is left over; a severity nobody stated counts as medium (SEV-9)."""
+
+    code: str
+    severity: Severity | None
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """What a person typed: the phrase of each gate, a rationale by code, the codes of the list confirmed."""
+
+    phrases: Mapping[Gate, str] = field(default_factory=dict)
+    rationales: Mapping[str, str] = field(default_factory=dict)
+    confirmed: frozenset[str] = frozenset()
+    declined: bool = False
+    by: str = ""
+    at: str = ""  # ISO 8601, UTC
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a gate does not open, and which codes it is about."""
+
+    gate: Gate
+    why: str
+    codes: tuple[str, ...]
+
+
+def gate_of(severity: str | None) -> Gate:
+    """The gate that something of this severity must pass."""
+    counted = counts_as(severity)
+    return next(gate for gate, demand in DEMANDS.items() if counted in demand.severities)
+
+
+def gates_for(left: Iterable[Left]) -> tuple[Gate, ...]:
+    """The gates that stand before an end with these things left over, the gravest first."""
+    needed = {gate_of(each.severity) for each in left}
+    return tuple(gate for gate in Gate if gate in needed)
+
+
+def refusals(left: Sequence[Left], typed: Acknowledgement) -> tuple[Refusal, ...]:
+    """What is still missing from an acknowledgement; empty where every gate is passed.
+
+    A phrase is compared letter by letter, blanks around it set aside.
+    """
+    found: list[Refusal] = []
+    for gate in gates_for(left):
+        demand = DEMANDS[gate]
+        codes = tuple(each.code for each in left if gate_of(each.severity) is gate)
+        if demand.phrase and typed.phrases.get(gate, "").strip() != demand.phrase:
+            found.append(Refusal(gate, f"type exactly: {demand.phrase}", codes))
+        if silent := _without_rationale(codes, typed) if demand.rationales else ():
+            found.append(Refusal(gate, "a rationale is needed for each", silent))
+        if unseen := () if demand.phrase else _without(codes, typed.confirmed):
+            found.append(Refusal(gate, "confirm the list of what is left", unseen))
+    return tuple(found)
+
+
+def _without_rationale(codes: Iterable[str], typed: Acknowledgement) -> tuple[str, ...]:
+    return tuple(code for code in codes if not typed.rationales.get(code, "").strip())
+
+
+def _without(codes: Iterable[str], confirmed: Collection[str]) -> tuple[str, ...]:
+    return tuple(code for code in codes if code not in confirmed)

@@ -1,0 +1,231 @@
+"""The final review before an end, and the summary after it (END-9, END-11)."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from disputes.protocol.completion.convergence import RoundResult, State
+from disputes.protocol.completion.termination import Ask, Exit, Gap, Next, Result, Standing
+from disputes.protocol.reviews.severity import counts_as, is_grave
+from disputes.protocol.rounds.gaps import SETTLED, GapState
+from tasks.states import Severity
+
+# --- The final review -------------------------------------------------------------------------------------
+
+
+class Check(StrEnum):
+    CRITICAL_SETTLED = "all critical gaps are settled"
+    HIGH_SETTLED = "all high gaps are settled"
+    NOTHING_NEW = "nothing critical or high was found anew"
+    ALL_ADDRESSED = "every finding is addressed"
+    NO_CYCLE = "no gap waits for itself"
+    NO_CONFLICTING_DEFINITIONS = "no two definitions conflict"
+    EXAMPLES_VALID = "the examples are valid"
+    CORE_UNAMBIGUOUS = "the core features are unambiguous"
+    LIMITATIONS_LISTED = "the known limitations are listed"
+
+
+# Only a reviewer can tell these; the program looks at the others itself.
+JUDGED = (Check.NO_CONFLICTING_DEFINITIONS, Check.EXAMPLES_VALID, Check.CORE_UNAMBIGUOUS)
+
+
+class Treated(StrEnum):
+    """What became of a finding. Addressed are the first three (END-9)."""
+
+    RESOLVED = "resolved"
+    DECIDED = "decided"  # rejected with a rationale, by a ruling
+    DEFERRED = "deferred"  # by a user
+    OPEN = "open"
+
+
+class Readiness(StrEnum):
+    READY = "READY_FOR_TERMINATION"
+    NOT_READY = "NOT_READY"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the final review goes by. `judged` are the reviewer's own answers; one that is missing is a no."""
+
+    gaps: Sequence[Gap]
+    findings: Mapping[str, Treated]
+    blocked_by: Mapping[str, Collection[str]]
+    judged: Mapping[Check, bool]
+    new: Sequence[tuple[str, Severity | None]] = ()  # findings of this review: code or title, severity
+    limitations: frozenset[str] = frozenset()  # codes in the list of known limitations
+
+
+@dataclass(frozen=True, slots=True)
+class FinalReview:
+    """The result, what stands in the way, and what the reviewer raised although it does not block."""
+
+    readiness: Readiness
+    blockers: tuple[str, ...]
+    out_of_place: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        return self.readiness is Readiness.READY
+
+
+def hold_final_review(held: Held) -> FinalReview:
+    """Whether work is ready to end. It approves no proposal, and raises nothing new that does not block."""
+    blockers = [f"{check}: {detail}" for check, detail in _failures(held)]
+    small = tuple(code for code, severity in held.new if not is_grave(severity))
+    return FinalReview(Readiness.NOT_READY if blockers else Readiness.READY, tuple(blockers), small)
+
+
+def _failures(held: Held) -> Iterable[tuple[Check, str]]:
+    for severity, check in (
+        (Severity.CRITICAL, Check.CRITICAL_SETTLED),
+        (Severity.HIGH, Check.HIGH_SETTLED),
+    ):
+        open_gaps = [g.code for g in held.gaps if g.severity is severity and g.state not in SETTLED]
+        if open_gaps:
+            yield check, ", ".join(open_gaps)
+    if grave := [code for code, severity in held.new if is_grave(severity)]:
+        yield Check.NOTHING_NEW, ", ".join(grave)
+    if untreated := [code for code, treated in held.findings.items() if treated is Treated.OPEN]:
+        yield Check.ALL_ADDRESSED, ", ".join(untreated)
+    if cycle := cycle_in(held.blocked_by):
+        yield Check.NO_CYCLE, " waits for ".join(cycle)
+    for check in JUDGED:
+        if not held.judged.get(check, False):
+            yield check, "the reviewer did not say so"
+    deferred = (gap.code for gap in held.gaps if gap.state is GapState.USER_DEFERRED)
+    if unlisted := [code for code in deferred if code not in held.limitations]:
+        yield Check.LIMITATIONS_LISTED, ", ".join(unlisted)
+
+
+def cycle_in(blocked_by: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """A chain of gaps in which each waits for the next and the last is the first; empty where none is."""
+    try:
+        TopologicalSorter(blocked_by).prepare()
+    except CycleError as error:
+        return tuple(reversed(error.args[1]))
+    return ()
+
+
+# --- The summary ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Seconds: from the start to the end, at work in rounds, and the rest (TIME-2)."""
+
+    session: float
+    active: float
+
+    @property
+    def waiting(self) -> float:
+        return self.session - self.active
+
+
+def durations(started: float, completed: float, rounds: Iterable[tuple[float, float]]) -> Durations:
+    """Durations (TIME-2) from seconds since one and the same moment; a round is its start and its end."""
+    return Durations(completed - started, sum(end - begin for begin, end in rounds))
+
+
+TRIGGERS: dict[Ask, str] = {
+    Ask.NOTHING: "everything is settled",
+    Ask.STOP: "a person asked to stop",
+    Ask.ACCEPT: "accepted at the limit of rounds",
+    Ask.FORCE_COMPLETE: "forced in a divergence warning",
+    Ask.ABANDON: "abandoned by a person",
+}
+
+
+class Kind(StrEnum):
+    """Why something is a known limitation."""
+
+    DEFERRED = "deferred"
+    ACKNOWLEDGED = "acknowledged"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Limitation:
+    """One entry of Known Limitations. Who and when are empty for what was parked before."""
+
+    code: str
+    severity: Severity
+    kind: Kind
+    title: str = ""
+    reason: str = ""
+    by: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The final summary of a project."""
+
+    exit: Exit
+    trigger: str
+    rounds: int
+    durations: Durations
+    state: State
+    weighted_net: int
+    matrix: Mapping[GapState, Mapping[Severity, int]]
+    limitations: tuple[Limitation, ...]
+    history: tuple[RoundResult, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as plain JSON values."""
+        told = asdict(self)
+        told["durations"]["waiting"] = self.durations.waiting
+        return told
+
+
+def summarise(
+    result: Result, standing: Standing, spent: Durations, history: Sequence[RoundResult]
+) -> Summary:
+    """The summary of an end. Raises ValueError where the result is none."""
+    if result.next is not Next.END or result.exit is None:
+        raise ValueError(f"{result.step} is no end: {result.next}.")
+    return Summary(
+        exit=result.exit,
+        trigger=TRIGGERS[Ask.NOTHING if result.exit is Exit.COMPLETE else standing.asked],
+        rounds=standing.rounds,
+        durations=spent,
+        state=standing.convergence,
+        weighted_net=history[-1].weighted_net if history else 0,
+        matrix=matrix(standing.gaps),
+        limitations=tuple(_limitations(result, standing)),
+        history=tuple(history),
+    )
+
+
+def matrix(gaps: Iterable[Gap]) -> dict[GapState, dict[Severity, int]]:
+    """How many gaps of each severity are in each state; a severity nobody stated counts as medium (SEV-9)."""
+    counts = {state: dict.fromkeys(Severity, 0) for state in GapState}
+    for gap in gaps:
+        counts[gap.state][counts_as(gap.severity)] += 1
+    return counts
+
+
+def _limitations(result: Result, standing: Standing) -> Iterable[Limitation]:
+    """What is deferred, what was acknowledged, and the conflicts that nobody ruled on."""
+    typed = standing.acknowledgement
+    acknowledged = {each.code for each in result.left}
+    for gap in standing.gaps:
+        severity, deferred = counts_as(gap.severity), gap.state is GapState.USER_DEFERRED
+        if gap.code in acknowledged:
+            reason = typed.rationales.get(gap.code, "").strip() or gap.reason
+            kind = Kind.DEFERRED if deferred else Kind.ACKNOWLEDGED
+            yield Limitation(gap.code, severity, kind, gap.title, reason, typed.by, typed.at)
+        elif deferred:
+            yield Limitation(gap.code, severity, Kind.DEFERRED, gap.title, gap.reason)
+    for each in standing.conflicts:
+        known = each.code in acknowledged
+        yield Limitation(
+            each.code,
+            counts_as(each.severity),
+            Kind.CONFLICT,
+            each.title,
+            typed.rationales.get(each.code, "").strip(),
+            typed.by if known else "",
+            typed.at if known else "",
+        )

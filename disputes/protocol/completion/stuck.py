@@ -1,0 +1,294 @@
+"""Why does a task not come to an end? The classes, and when a human must look (STK-1 to STK-7)."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.responses.answer_kinds import AnswerKind
+from disputes.protocol.text.diffs import Changes
+from disputes.protocol.text.keywords import keywords, likeness
+from disputes.protocol.text.locations import read_place
+from tasks.states import Severity
+
+SILENT = "silent"  # the answer of a coder that gave none
+TEXT_MAX = 4_000
+BESIDE = 3  # lines around a change that still belong to it, as many as a diff shows
+
+
+class Stuck(StrEnum):
+    """Why one finding keeps a task going (STK-1 to STK-5)."""
+
+    TRUE_DISPUTE = "true_dispute"
+    SILENCE = "silent_non_compliance"
+    OSCILLATION = "oscillation"
+    GOALPOSTS = "goalposts"
+    CANNOT_DO = "cannot_do"
+
+
+class Step(StrEnum):
+    """What happens about it."""
+
+    CONFLICT = "conflict"  # options A to D
+    ASK = "ask"  # one re-prompt that demands an answer per finding
+    FOLLOW_UP = "follow_up"
+    HANDS = "hands"  # no options A to D
+
+
+class Whose(StrEnum):
+    """Whose turn it is."""
+
+    CODER = "The coder's turn."
+    HUMAN = "A human's turn: rule."
+    HANDS = "A human's turn: lend a hand."
+    NOBODY = "Nobody's turn: the work goes on without it."
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One class found: what to do, since which round, and why in a sentence without its end.
+
+    `rounds` are those to show, for an oscillation the A, B and A.
+    """
+
+    kind: Stuck
+    step: Step
+    since: int
+    why: str
+    rounds: tuple[int, ...] = ()
+
+    @property
+    def whose(self) -> Whose:
+        return {
+            Step.CONFLICT: Whose.HUMAN,
+            Step.ASK: Whose.CODER,
+            Step.FOLLOW_UP: Whose.NOBODY,
+            Step.HANDS: Whose.HANDS,
+        }[self.step]
+
+    def line(self, name: str) -> str:
+        """The one line that people see: why, since when, whose turn (STK-7)."""
+        return f"{name}: {self.why}, since round {self.since}. {self.whose}"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One round of a finding: as the reviewer raised it, and what the coder answered.
+
+    `answer` is a kind of answer, "silent", or empty while none is due. `content` is any hash of the place in
+    the reviewed commit, empty where it is not known; `touched` says whether the answer's commit changed the
+    place, None where that cannot be told. `request` is what the reviewer asks for.
+    """
+
+    round: int
+    mandatory: bool
+    answer: str = ""
+    answer_text: str = ""
+    content: str = ""
+    touched: bool | None = None
+    request: str = ""
+
+
+def diagnose(turns: Sequence[Turn], *, asked: bool = False) -> Diagnosis | None:
+    """The class of one finding, whose turns are given oldest first, or None (STK-1 to STK-3, STK-5).
+
+    `asked`: the coder was re-prompted for an answer already. The first class of the table that fits, but what
+    the coder cannot do is no dispute.
+    """
+    if not turns:
+        return None
+    found = _cannot_do(turns[-1]) or _true_dispute(turns) or _oscillation(turns)
+    return found or _silence(turns, asked)
+
+
+def _cannot_do(last: Turn) -> Diagnosis | None:
+    if last.answer in {AnswerKind.DECLINED, AnswerKind.ADDRESSED} or not cannot_do(last.answer_text):
+        return None
+    why = "the coder agrees, but lacks what it takes"
+    return Diagnosis(Stuck.CANNOT_DO, Step.HANDS, last.round, why, (last.round,))
+
+
+def _true_dispute(turns: Sequence[Turn]) -> Diagnosis | None:
+    last = turns[-1]
+    if last.mandatory and last.answer == AnswerKind.DECLINED:
+        why = "the coder declined it"
+        return Diagnosis(Stuck.TRUE_DISPUTE, Step.CONFLICT, last.round, why, (last.round,))
+    before = [turn for turn in turns[:-1] if turn.answer][-1:]
+    if last.mandatory and any(one.answer == AnswerKind.DECLINED and not one.mandatory for one in before):
+        why = "it was declined while it was optional, and came back as mandatory"
+        return Diagnosis(Stuck.TRUE_DISPUTE, Step.CONFLICT, last.round, why, (before[-1].round, last.round))
+    return None
+
+
+def _oscillation(turns: Sequence[Turn]) -> Diagnosis | None:
+    last = turns[-1]
+    seen = [turn for turn in turns if turn.content]
+    if last.content and (rounds := returns_to([(turn.round, turn.content) for turn in seen])):
+        why = f"the place is back at what it was in round {rounds[0]}"
+        return Diagnosis(Stuck.OSCILLATION, Step.CONFLICT, rounds[1], why, rounds)
+    for earlier in reversed(turns[:-1]):
+        if earlier.touched and undoes(last.request, earlier.request):
+            why = f"the reviewer asks to undo what it asked for in round {earlier.round}"
+            return Diagnosis(Stuck.OSCILLATION, Step.CONFLICT, last.round, why, (earlier.round, last.round))
+    return None
+
+
+def _silence(turns: Sequence[Turn], asked: bool) -> Diagnosis | None:
+    if len(turns) < 2:
+        return None
+    before, last = turns[-2], turns[-1]
+    if before.answer != SILENT or before.touched is not False:
+        return None
+    step = Step.CONFLICT if asked else Step.ASK
+    why = "raised again, without an answer, and the place is untouched"
+    return Diagnosis(Stuck.SILENCE, step, before.round, why, (before.round, last.round))
+
+
+# --- Oscillation ------------------------------------------------------------------------------------------
+
+
+def returns_to(contents: Sequence[tuple[int, str]]) -> tuple[int, int, int] | None:
+    """The rounds A, B, A: the last content was there before, and another one in between (STK-3).
+
+    `contents` are rounds with a hash of the place, oldest first. None where it did not come back.
+    """
+    if not contents:
+        return None
+    last_round, last = contents[-1]
+    between: int | None = None
+    for number, content in reversed(contents[:-1]):
+        if content != last:
+            between = number
+        elif between is not None:
+            return number, between, last_round
+        else:
+            return None  # unchanged since then
+    return None
+
+
+_UNDO = re.compile(
+    r"\b(?:revert(?:s|ed|ing)?|undo(?:es|ne|ing)?|restor(?:e|es|ed|ing)|reinstat(?:e|es|ed|ing)"
+    r"|roll(?:s|ed|ing)? (?:it |this |that )?back|put(?:s|ting)? (?:it |this |that )?back"
+    r"|back to (?:the |its )?(?:original|previous|old|earlier|former)|as it was)\b",
+    re.IGNORECASE,
+)
+# A request with one of these, after one with another of the same row and the other side, takes it back.
+_OPPOSITES = (
+    ("add introduce insert create use keep", "remove drop delete avoid omit"),
+    ("enable allow permit", "disable forbid reject refuse"),
+    ("increase raise lengthen widen", "decrease reduce lower shorten narrow"),
+    ("extract split separate", "inline merge join combine"),
+    ("require tighten", "relax loosen"),
+)
+_SIDES = {
+    stem: (row, side)
+    for row, sides in enumerate(_OPPOSITES)
+    for side, words in enumerate(sides)
+    for stem in keywords(words)
+}
+UNDO_LIKENESS = 0.3
+OPPOSITE_LIKENESS = 0.5
+
+
+def undoes(request: str, earlier: str) -> bool:
+    """Whether a request takes back an earlier one on the same subject.
+
+    By a word such as "revert", or by the opposite verb: add and remove. The subjects must be alike, so that
+    "roll back the transaction" undoes nothing by itself.
+    """
+    new, old = keywords(request[:TEXT_MAX]), keywords(earlier[:TEXT_MAX])
+    alike = likeness(new - _SIDES.keys(), old - _SIDES.keys())
+    if alike >= UNDO_LIKENESS and _UNDO.search(request[:TEXT_MAX]) and not _UNDO.search(earlier[:TEXT_MAX]):
+        return True
+    asks, asked = _sides(new), _sides(old)
+    turned = any((row, 1 - side) in asked for row, side in asks - asked) and not asked <= asks
+    return alike >= OPPOSITE_LIKENESS and turned
+
+
+def _sides(words: frozenset[str]) -> frozenset[tuple[int, int]]:
+    return frozenset(_SIDES[word] for word in words if word in _SIDES)
+
+
+# --- Goalposts --------------------------------------------------------------------------------------------
+
+_SECURITY = re.compile(
+    r"\b(?:secur|insecur|vulnerab|exploit|inject|xss|csrf|ssrf|rce\b|cve-|secret|credential|password|passphrase"
+    r"|privilege|authenti|authori[sz]|unauthori|untrusted|(?:un)?saniti[sz]|(?:path|directory)[ -]traversal"
+    r"|deseriali[sz]|encrypt|decrypt|api[ _-]keys?\b|access[ _-]control)",
+    re.IGNORECASE,
+)
+
+
+def is_security(text: str) -> bool:
+    """Whether a finding speaks of security; if in doubt it does."""
+    return _SECURITY.search(text) is not None
+
+
+def is_follow_up(
+    *, is_new: bool, severity: str | None, text: str, location: str, since_last_review: Changes | None
+) -> bool:
+    """Whether a finding is new on lines that the last review had before it unchanged (STK-4).
+
+    It becomes a follow-up and does not block; never if it is critical or about security, raised before, or
+    if its place or the changes are not known. None as changes: this is the first review.
+    """
+    place = read_place(location)
+    if not is_new or since_last_review is None or severity == Severity.CRITICAL or is_security(text):
+        return False
+    if not place.path:
+        return False
+    change = since_last_review.of(place.path)
+    if change is None:
+        return not since_last_review.is_cut
+    if change.is_new or change.is_deleted or change.is_binary or since_last_review.is_cut:
+        return False
+    if not change.edits:
+        return True
+    return bool(place.first) and not change.touches(place.first or 0, place.last or 0, BESIDE)
+
+
+# --- Cannot do -------------------------------------------------------------------------------------------
+
+_LACKING = (
+    r"(?:access|permissions?|credentials?|(?:api )?keys?|tokens?|licen[cs]es?|tools?|network|internet"
+    r"|information|specification|documentation|clarification|decision|hardware|account|environment|input)"
+)
+_CANNOT = re.compile(
+    r"BLOCKED_NEEDS_INPUT"
+    r"|\b(?:i|we)(?: \w{1,12}){0,3} (?:cannot|can't|can not|could not|couldn't|unable|lack|have no|had no"
+    rf"|do not have|don't have|need|missing)\b(?: [^\s.;]{{1,30}}){{0,8}} {_LACKING}\b"
+    rf"|\b(?:i|we) (?:need|lack) {_LACKING}\b|^(?:there is )?no {_LACKING}\b",
+    re.IGNORECASE,
+)
+
+
+def cannot_do(text: str) -> bool:
+    """Whether a coder says that it lacks access, a tool or information."""
+    plain = " ".join(text[:TEXT_MAX].replace("’", "'").split())
+    return _CANNOT.search(plain) is not None
+
+
+# --- Rounds that repeat -----------------------------------------------------------------------------------
+
+
+def repeating_rounds(rounds: Sequence[Collection[int]]) -> int:
+    """How many rejections in a row repeat findings: 1 for the last alone, 2 if it repeats an earlier one, …
+
+    `rounds` holds, for each rejection, oldest first, the findings by their first number.
+    """
+    seen: set[int] = set()
+    repeats = []
+    for findings in rounds:
+        repeats.append(not seen.isdisjoint(findings))
+        seen |= set(findings)
+    count = 1 if rounds else 0
+    for repeated in reversed(repeats):
+        if not repeated:
+            break
+        count += 1
+    return count
+
+
+def needs_human(rounds: Sequence[Collection[int]], rounds_to_human: int) -> bool:
+    """Whether a rejected task goes to a human because its findings repeat (STK-6; rounds_to_human)."""
+    return repeating_rounds(rounds) >= max(rounds_to_human, 2)

@@ -1,0 +1,219 @@
+"""When work may end, and as what: the types, the limits, and the one procedure that decides (END-1 to END-7).
+
+The program only offers an end. Nothing but `decide` says which one is open, and each of its answers is one
+step: go on, ask a person something, or end.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from disputes.protocol.completion.acknowledgement import (
+    Acknowledgement,
+    Gate,
+    Left,
+    Refusal,
+    gates_for,
+    refusals,
+)
+from disputes.protocol.completion.convergence import State
+from disputes.protocol.reviews.severity import WEIGHTS, is_grave, total_weight
+from disputes.protocol.rounds.gaps import SETTLED, GapState
+from tasks.states import Severity
+
+
+class Exit(StrEnum):
+    """As what work ended. MAX_ROUNDS is a choice on the way and never the type that is recorded."""
+
+    COMPLETE = "complete"
+    GOOD_ENOUGH = "good_enough"
+    USER_APPROVED = "user_approved"
+    MAX_ROUNDS = "max_rounds"
+    STALL_EXIT = "stall_exit"
+    ABANDONED = "abandoned"
+
+
+class Ask(StrEnum):
+    """What a person asked for."""
+
+    NOTHING = "nothing"
+    STOP = "stop"
+    ACCEPT = "accept"  # what there is, at the limit of rounds
+    FORCE_COMPLETE = "force_complete"  # in a divergence warning
+    ABANDON = "abandon"
+
+
+class Next(StrEnum):
+    """What happens now."""
+
+    END = "end"
+    CONTINUE = "continue"
+    CONFLICTS = "conflicts"  # a person rules on them first
+    FINAL_REVIEW = "final_review"
+    MAX_ROUNDS = "max_rounds"  # extend, accept or abandon
+    DIVERGENCE = "divergence"  # the options of CONV-7
+    GATES = "gates"  # acknowledgements are missing
+
+
+@dataclass(frozen=True, slots=True)
+class TerminationSettings:
+    """The limits of a project (END-4). `max_rounds` None: by the number of gaps it began with."""
+
+    max_rounds: int | None = None
+    extend_by: int = 5
+    hard_limit: int = 50
+    complete_deferred_weight_max: int = 4
+    severity_weights: Mapping[str, int] = field(default_factory=lambda: dict(WEIGHTS))
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One gap as it stands; `reason` is why it was parked."""
+
+    code: str
+    severity: Severity | None
+    state: GapState
+    title: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A conflict that nobody has ruled on."""
+
+    code: str
+    severity: Severity | None
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Everything that decides whether work may end. `ready` is what the final review said; None: not held."""
+
+    gaps: Sequence[Gap]
+    conflicts: Sequence[Unresolved] = ()
+    rounds: int = 0
+    max_rounds: int = 10
+    convergence: State = State.CONVERGING
+    ready: bool | None = None
+    asked: Ask = Ask.NOTHING
+    acknowledgement: Acknowledgement = field(default_factory=Acknowledgement)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The one answer. `exit` is set exactly where `next` is END; `step` is END-1 to END-7."""
+
+    next: Next
+    step: str
+    exit: Exit | None = None
+    why: str = ""
+    conflicts: tuple[Unresolved, ...] = ()
+    left: tuple[Left, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    may_extend: bool = False
+
+
+# --- Limits -----------------------------------------------------------------------------------------------
+
+
+def max_rounds(initial_gaps: int, settings: TerminationSettings | None = None) -> int:
+    """The limit of rounds for a project that began with so many gaps: six for ten, at least 10."""
+    chosen = settings or TerminationSettings()
+    limit = chosen.max_rounds or max(10, (3 * initial_gaps + 4) // 5)
+    return min(limit, chosen.hard_limit)
+
+
+def extended(limit: int, settings: TerminationSettings | None = None) -> int:
+    """The limit after a person extends it. Raises ValueError where the hard limit is reached."""
+    chosen = settings or TerminationSettings()
+    if limit >= chosen.hard_limit:
+        raise ValueError(f"There are {limit} rounds; {chosen.hard_limit} are the most.")
+    return min(limit + chosen.extend_by, chosen.hard_limit)
+
+
+def is_complete(gaps: Iterable[Gap], settings: TerminationSettings | None = None) -> bool:
+    """Whether every gap is closed or terminal, or deferred within limits: none critical or high, Σ ≤ 4."""
+    chosen = settings or TerminationSettings()
+    rest = [gap for gap in gaps if gap.state not in SETTLED]
+    return (
+        all(gap.state is GapState.USER_DEFERRED and not is_grave(gap.severity) for gap in rest)
+        and total_weight((gap.severity for gap in rest), chosen.severity_weights)
+        <= chosen.complete_deferred_weight_max
+    )
+
+
+def left_over(standing: Standing) -> tuple[Left, ...]:
+    """What an early end leaves behind: gaps outside closed and terminal states, and high conflicts.
+
+    A deferred gap counts as left. Conflicts below high block nothing; they become known limitations.
+    """
+    gaps = [Left(gap.code, gap.severity, gap.title) for gap in standing.gaps if gap.state not in SETTLED]
+    grave = [each for each in standing.conflicts if is_grave(each.severity)]
+    return tuple(gaps + [Left(each.code, each.severity, each.title) for each in grave])
+
+
+# --- The procedure ----------------------------------------------------------------------------------------
+
+
+def decide(standing: Standing, settings: TerminationSettings | None = None) -> Result:
+    """What happens now, END-1 to END-7 in order. Completeness is tested before the limit of rounds."""
+    chosen = settings or TerminationSettings()
+    asked = standing.asked
+    if asked is Ask.ABANDON:
+        return Result(Next.END, "END-1", Exit.ABANDONED, "a person abandoned it")
+    if critical := _of(standing.conflicts, Severity.CRITICAL):
+        return Result(Next.CONFLICTS, "END-2", why="a critical conflict is undecided", conflicts=critical)
+    high = _of(standing.conflicts, Severity.HIGH)
+    ends = asked is _way_out(standing)
+    # With a high conflict a person may still end it, but only through the gates of END-7.
+    if is_complete(standing.gaps, chosen) and not (high and ends):
+        return _finished(standing, high)
+    if ends:
+        return _gated(standing, Exit.STALL_EXIT if asked is Ask.FORCE_COMPLETE else Exit.USER_APPROVED)
+    if standing.rounds >= standing.max_rounds:
+        why = f"{standing.rounds} of {standing.max_rounds} rounds are used"
+        more = standing.max_rounds < chosen.hard_limit
+        return Result(Next.MAX_ROUNDS, "END-4", why=why, left=left_over(standing), may_extend=more)
+    if standing.convergence is State.DIVERGENCE_WARNING:
+        return Result(Next.DIVERGENCE, "END-5", why="more comes up than is settled, or nothing is")
+    return Result(Next.CONTINUE, "END-6", why="nobody asked to stop")
+
+
+def _way_out(standing: Standing) -> Ask:
+    """The request that leads to the gates as things stand: at the limit, in a warning, or else (END-7)."""
+    if standing.rounds >= standing.max_rounds:
+        return Ask.ACCEPT
+    return Ask.FORCE_COMPLETE if standing.convergence is State.DIVERGENCE_WARNING else Ask.STOP
+
+
+def _of(conflicts: Iterable[Unresolved], severity: Severity) -> tuple[Unresolved, ...]:
+    return tuple(each for each in conflicts if each.severity is severity)
+
+
+def _finished(standing: Standing, high: tuple[Unresolved, ...]) -> Result:
+    """Nothing is left to work on (END-3)."""
+    if high:
+        return Result(Next.CONFLICTS, "END-3", why="a high conflict is undecided", conflicts=high)
+    if standing.ready is None:
+        return Result(Next.FINAL_REVIEW, "END-3", why="everything is settled")
+    if standing.ready:
+        return Result(Next.END, "END-3", Exit.COMPLETE, "everything is settled, and the final review agrees")
+    return Result(Next.CONTINUE, "END-3", why="the final review found something to settle")
+
+
+def _gated(standing: Standing, kind: Exit) -> Result:
+    """What is left must be acknowledged; then the type follows from what it is (END-7)."""
+    left = left_over(standing)
+    typed = standing.acknowledgement
+    if typed.declined:
+        return Result(Next.CONTINUE, "END-7", why="a person declined to acknowledge what is left", left=left)
+    if missing := refusals(left, typed):
+        return Result(
+            Next.GATES, "END-7", why="; ".join(each.why for each in missing), left=left,
+            gates=gates_for(left), refusals=missing,
+        )  # fmt: skip
+    grave = any(is_grave(each.severity) for each in left)
+    ends_as = kind if grave or kind is Exit.STALL_EXIT else Exit.GOOD_ENOUGH
+    return Result(Next.END, "END-7", ends_as, f"{len(left)} acknowledged", left=left, gates=gates_for(left))

@@ -1,0 +1,1 @@
+"""Core: reading a coder's response: its answers and its disagreements."""

@@ -1,0 +1,266 @@
+"""Which findings a response answers, and where: in which places, and in which words (ANS-1, ANS-4)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, AnswerKind, is_answer, is_open, stated_kind
+from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, is_heading, section_kind
+from disputes.protocol.responses.sections import Outline, Place, Role, is_row, row_cells
+from disputes.protocol.reviews import leading_ids
+from disputes.protocol.text.documents import STATED, Line, Mode
+from disputes.protocol.text.mentions import FULL, Names, Span
+
+MAX_TEXT = 4000
+IN_SENTENCES = frozenset({"claim", "list"})
+MARKER = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?P<box>\[[xX ✓✔]\]\s*)?")
+# A first cell that only counts: a version or a date of a history, a number or a severity of a list.
+REVISION = re.compile(
+    r"[*_`]{0,3}(?:(?:v|ver|version|rev|round|r|draft)\.?\s?\d[\d.]*|\d{4}-\d\d-\d\d.*|\d+\.\d[\d.]*)"
+    r"[*_`]{0,3}(?:\s*\([^()]*\))?",
+    re.IGNORECASE,
+)
+COUNTER = re.compile(
+    r"[*_`#]{0,3}(?:\d{1,3}|critical|high|medium|low|major|minor|nit)?[*_`.]{0,3}", re.IGNORECASE
+)
+NAMING_COLUMN = re.compile(r"\b(?:issues?|findings?|concerns?|ids?|comments?|addresses|ref|reference)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What the coder says it did about one finding; `place` is where it says so (ANS-1)."""
+
+    code: str
+    kind: AnswerKind
+    text: str
+    line: int
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A finding named where that is no answer: in a sentence, a quote, or code (ANS-2)."""
+
+    code: str
+    line: int
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What one line answers: a kind, None where the line does not say it."""
+
+    span: Span
+    place: str
+    kind: AnswerKind | None
+    text: str
+
+
+def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], list[Mention]]:
+    """The answer to each finding, and every way in which one is named.
+
+    The first answer counts. Only one that says more goes before an earlier one: what became of the finding,
+    then a place of its own before a sentence, then this finding alone before a list of them. Headings of
+    DISAGREE blocks are left to `read_blocks`.
+    """
+    found: dict[str, tuple[tuple[bool, bool, bool], Answered]] = {}
+    mentions: dict[tuple[str, Mode], Mention] = {}
+    outline = Outline()
+    for index, line in enumerate(lines):
+        outline.follow(line)
+        spans = names.spans(line.text)
+        if not spans:
+            continue
+        place = outline.place
+        for span in spans:
+            for code in span.codes:
+                if (code, line.mode) not in mentions:
+                    mentions[code, line.mode] = Mention(code, line.number, line.mode)
+        if line.mode is not STATED or is_heading(line, names):
+            continue
+        for read in _answers_of(lines, index, spans, place, names):
+            kind = read.kind or place.kind or AnswerKind.ADDRESSED
+            own = read.place not in IN_SENTENCES
+            says = read.kind is not None and (own or read.kind is not AnswerKind.ADDRESSED)
+            worth = (says, own, len(read.span.codes) == 1)
+            for code in read.span.codes:
+                if code not in found or worth > found[code][0]:
+                    found[code] = (worth, Answered(code, kind, read.text[:MAX_TEXT], line.number, read.place))
+    return {code: answer for code, (_, answer) in found.items()}, list(mentions.values())
+
+
+def _answers_of(
+    lines: list[Line], index: int, spans: list[Span], place: Place, names: Names
+) -> Iterator[_Read]:
+    """What this line answers; a section that repeats or lists what is open answers only where it says so."""
+    line = lines[index]
+    if (heading := line.heading) is not None:
+        reads = _in_heading(lines, index, heading[1], names)
+    elif "|" in line.text and (place.head or is_row(line.text)):
+        reads = _in_row(line.text, place, names)
+    else:
+        reads = _in_line(lines, index, spans, place)
+    for read in reads:
+        if place.role in {Role.RECAP, Role.OPEN} and read.kind is None:
+            continue
+        yield read
+
+
+def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> Iterator[_Read]:
+    """A heading that names a finding: `### Response to <id>`, `#### Limits (Addressing <id>)`."""
+    for span in names.spans(heading):
+        led = leading_ids.led(heading, 0, span)
+        numbers = not heading[: span.start].strip(leading_ids.MARKS) and heading.startswith(". ", span.end)
+        if span.weak and not (led or numbers or leading_ids.CLAIM_BEFORE.search(heading[: span.start])):
+            continue
+        rest = heading[led:].strip(leading_ids.MARKS) if led else ""
+        kind = stated_kind(rest) if rest else None
+        below = section_kind(lines, index)
+        if kind is None and below is None:  # "Won't fix: ...", in the words below the heading
+            kind = stated_kind(_paragraph(lines, index))
+        yield _Read(span, "heading", below or kind, _told(rest) if rest else _paragraph(lines, index))
+
+
+def _in_row(text: str, place: Place, names: Names) -> Iterator[_Read]:
+    """A row of a table: in its first cell, or in another one where the table tells what was done."""
+    cells = row_cells(text)
+    column, spans = next(
+        ((at, spans) for at, cell in enumerate(cells) if (spans := names.spans(cell))), (0, [])
+    )
+    if not spans:
+        return
+    cell, span = cells[column], spans[0]
+    is_first = not cell[: span.start].strip(leading_ids.MARKS)
+    others = [other.strip(" *`") for at, other in enumerate(cells) if at != column]
+    told = [
+        other.strip(" *`")
+        for at, other in enumerate(cells)
+        if at != column and (at > column or not column) and not place.is_describing(at)
+    ]
+    rest = cell[spans[-1].end :].strip(" *`")
+    alone = next((other for other in [*others, rest] if is_answer(other)), "")
+    if not alone and (place.describes or any(is_open(other) for other in others)):
+        return
+    if not is_first and (span.weak or not place.head):
+        return
+    if column and not _tells(cells, column, place, is_first, cell[: span.start]):
+        return
+    # The cell that holds nothing but an answer, wherever it is, or else how the second one begins.
+    kind = stated_kind(alone or "".join(told[:1])) or stated_kind(rest.lstrip(" (:-–—"))
+    words = " ".join(other for other in told if other and not (other == alone and not _told(other)))
+    for each in spans:
+        yield _Read(each, "row", kind, words if told else rest.lstrip(" :-–—*").strip())
+
+
+def _tells(cells: tuple[str, ...], column: int, place: Place, is_first: bool, before: str) -> bool:
+    """Whether another cell than the first answers: in a history of revisions, or a table of what was done."""
+    if not place.tells:
+        return False
+    if REVISION.fullmatch(cells[0]) or leading_ids.CLAIM_BEFORE.search(before):
+        return True
+    column_names = place.head[column].lower() if column < len(place.head) else ""
+    return is_first and (
+        COUNTER.fullmatch(cells[0]) is not None or NAMING_COLUMN.search(column_names) is not None
+    )
+
+
+def _in_line(lines: list[Line], index: int, spans: list[Span], place: Place) -> Iterator[_Read]:
+    """A line of a list or of a text: it begins with the finding, ticks it off, or claims that it is done."""
+    text = lines[index].text
+    marker = MARKER.match(text)
+    start, box = (marker.end(), (marker["box"] or "").strip()) if marker else (0, "")
+    line = _Entry(lines, index, start, ticked=bool(box) and box != "[ ]", waiting=box == "[ ]")
+    first = spans[0]
+    end = leading_ids.led(text, start, first) or leading_ids.led_late(text, start, first, place)
+    if end or (end := leading_ids.in_bold(text, start, first) or line.alone(first)):
+        yield from line.led(first, end)
+    elif label := leading_ids.labelled(text, start, first):
+        yield from line.labelled(spans if label[1] else spans[:1], label[1])
+    else:
+        before: tuple[int, AnswerKind | None] = (0, None)
+        for span in spans:
+            carried = before[1] if leading_ids.JOINED.fullmatch(text, before[0], span.start) else None
+            for read in line.said(span, place, carried):
+                yield read
+                before = (span.end, read.kind if read.place == "claim" else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A line whose text begins at `start`; its box is ticked, waits to be, or is not there."""
+
+    lines: list[Line]
+    index: int
+    start: int
+    ticked: bool
+    waiting: bool
+
+    @property
+    def text(self) -> str:
+        return self.lines[self.index].text
+
+    def alone(self, span: Span) -> int:
+        """Where the id ends that is all there is, if a tick or what stands below it tells of it; else 0."""
+        if self.text[self.start : span.start].strip(leading_ids.MARKS) or self.text[span.end :].strip(
+            leading_ids.MARKS
+        ):
+            return 0
+        return span.end if self.ticked or _kind_below(self.lines, self.index) else 0
+
+    def led(self, span: Span, end: int) -> Iterator[_Read]:
+        """The line begins with the finding; behind `end` stands what is said of it."""
+        rest = self.text[end:].strip(" *_`")
+        kind = stated_kind(rest) or _kind_below(self.lines, self.index)
+        if kind or not (self.waiting or is_open(rest)):
+            words = _told(rest) if rest else _paragraph(self.lines, self.index)
+            yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, words)
+
+    def labelled(self, spans: list[Span], kind: AnswerKind | None) -> Iterator[_Read]:
+        """The line begins with a label behind which the findings stand."""
+        for span in spans:
+            behind = self.text[span.end : span.end + MAX_TEXT].strip(" *_`():,-–—")
+            said = kind or stated_kind(behind) or _kind_below(self.lines, self.index)
+            yield _Read(span, "lead-in", said, behind)
+
+    def said(self, span: Span, place: Place, carried: AnswerKind | None) -> Iterator[_Read]:
+        """The finding is named inside the line; a claim of the one before it may be `carried` on to it."""
+        words = self.text[self.start : self.start + MAX_TEXT].strip()
+        if self.ticked and not span.weak:
+            yield _Read(span, "checkbox", AnswerKind.ADDRESSED, words)
+        elif (kind := carried or leading_ids.claimed(self.text, self.start, span)) and not self.waiting:
+            yield _Read(span, "claim", kind, words)
+        elif self.start and place.role is Role.RESPONSE and leading_ids.closes(self.text, self.start, span):
+            yield _Read(span, "list", None, words)
+
+
+def _kind_below(lines: list[Line], index: int) -> AnswerKind | None:
+    """What the details below a list item or a lead-in say became of the finding."""
+    for line in lines[index + 1 : index + 9]:
+        if line.mode is not STATED:
+            continue
+        if not line.text.strip() or line.heading or FULL.search(line.text):
+            break
+        if ":" not in line.text:
+            continue
+        match = STATUS.match(line.text)
+        if match and match["label"].strip().lower() in STATUS_LABELS and (kind := stated_kind(match["text"])):
+            return kind
+    return None
+
+
+def _told(rest: str) -> str:
+    """The words of an answer; nothing where they only name its kind."""
+    return "" if rest.lower() in ANSWER_WORDS else rest
+
+
+def _paragraph(lines: list[Line], index: int) -> str:
+    """The first paragraph below a line, at most twelve lines of it."""
+    taken: list[str] = []
+    for line in lines[index + 1 : index + 13]:
+        if line.heading or FULL.search(line.text):
+            break
+        if line.text.strip():
+            taken.append(line.text.strip())
+        elif taken:
+            break
+    return "\n".join(taken)

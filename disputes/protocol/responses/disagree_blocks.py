@@ -1,0 +1,284 @@
+"""DISAGREE blocks: every shape of them, their parts, and what is wrong with one (DIS-2)."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from disputes.protocol.responses.answer_kinds import AnswerKind, stated_kind
+from disputes.protocol.text.documents import STATED, Line, Problem, joined
+from disputes.protocol.text.mentions import Names, Span
+
+INVALID_REF = "INVALID_DISAGREE_REF"
+MALFORMED = "MALFORMED_DISAGREE"
+RE_ARGUED = "RE_ARGUED_CONFLICT"
+MISSING_POSITION = "MISSING_POSITION"
+
+HEADING = re.compile(
+    r" {0,3}#{2,4}[ \t]+(?:\d{1,3}[.)]\s+)?[*_\[]{0,3}DISAGREE(?:MENT|S)?\b"
+    r"(?P<colon>[*_\]]{0,3}\s{0,3}[:\-–—])?(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+# `DISAGREE: <id>` in a line; in backticks it is only named.
+INLINE = re.compile(r"(?<![\w`*#\"“'])[*_]{0,3}DISAGREE[*_]{0,3}\s?:[*_]{0,3}\s{0,3}[*_`\[(]{0,4}")
+# Right before an id in a heading: "I disagree with <id>", "Disagreement on <id>".
+DECLINING = re.compile(
+    r"\bdisagree(?:ments?|s|d|ing)?[*_]{0,3}\s{0,3}(?:with|on|about|[:–—-])?\s{0,3}(?:the\s)?(?:issue\s|finding\s)?"
+    r"[*_`\[(]{0,4}$",
+    re.IGNORECASE,
+)
+FOREIGN = re.compile(r"[\s:*`\[(]{0,8}(?P<code>[A-Z][A-Z0-9-]{0,30}\d)\b")
+LABEL = re.compile(r"^\s*(?:[-*+]\s+)?(?:\*\*|__)(?P<label>[^*:]{3,40}):?(?:\*\*|__):?\s*(?P<text>.*)$")
+LABELS = {
+    **dict.fromkeys(
+        ["reviewer concern", "reviewer's concern", "reviewer position", "reviewer issue", "quote"],
+        "concern",
+    ),
+    **dict.fromkeys(
+        ["engineer position", "coder position", "engineer's position", "coder's position", "position"]
+        + ["my position", "our position", "engineer response", "coder response"],
+        "position",
+    ),
+    **dict.fromkeys(["rationale", "reason", "reasons", "reasoning", "justification"], "rationale"),
+    **dict.fromkeys(
+        ["alternative approach (if any)", "alternative approach", "alternative", "alternatives"]
+        + ["alternative view", "alternative (if any)", "proposed alternative", "alternative proposal"],
+        "alternative",
+    ),
+    "request": "request",
+}
+RULE = re.compile(r" {0,3}(?:-{3,}|\*{3,}|_{3,})\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One finding that the coder declines, in its own words.
+
+    `problems` holds what is wrong with it: INVALID_DISAGREE_REF, MALFORMED_DISAGREE, RE_ARGUED_CONFLICT, and
+    as a warning MISSING_POSITION. A malformed one is a draft that a human sees all the same, with its text as
+    its position.
+    """
+
+    code: str
+    position: str
+    rationale: str
+    concern: str
+    alternative: str
+    line: int
+    request: str = ""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether something is wrong with it that a retry must mend."""
+        return any(problem != MISSING_POSITION for problem in self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a block begins: its line, what it names, and the level of its heading (0: none)."""
+
+    index: int
+    codes: tuple[str, ...]
+    level: int
+    rest: str = ""  # what stands behind the id on the line
+
+
+def is_heading(line: Line, names: Names) -> bool:
+    """Whether a line is a heading that opens a block."""
+    return _heading(line, names) is not None
+
+
+def _heading(line: Line, names: Names) -> re.Match[str] | None:
+    if line.mode is not STATED or "#" not in line.text[:4]:
+        return None
+    match = HEADING.match(line.text)
+    if match is None or match["colon"] or not match["rest"].strip(" *_]"):
+        return match
+    # "Disagree with the schema" is the title of a section like any other; "Disagree <id>" is none.
+    spans = names.spans(match["rest"])
+    return match if spans and not match["rest"][: spans[0].start].strip(" \t*_`[(") else None
+
+
+def read_blocks(
+    lines: list[Line], names: Names, decided: Collection[str] = ()
+) -> tuple[list[Disagreement], list[Problem]]:
+    """The blocks of a document, one for each finding, and every fault with its line and reason.
+
+    Of two blocks on one finding the first well-formed one counts. A block about an unknown finding, or on one
+    of the `decided` findings, is kept with its problem, and so are all that follow it (VAL-2).
+    """
+    faults: list[Problem] = []
+    found: dict[str, Disagreement] = {}
+    starts = list(_starts(lines, names))
+    ends = {start.index for start in starts}
+    for start in starts:
+        line = lines[start.index]
+        if not start.codes:
+            faults.append(Problem(line.number, "a DISAGREE heading names its finding: ISSUE-R1-001"))
+        block = _block(lines, start, ends)
+        for code in start.codes or ("",):
+            if code and code in found:
+                faults.append(Problem(line.number, f"{code} has a second DISAGREE block"))
+                if not found[code].is_draft:
+                    continue
+            read = _judged(replace(block, code=code), names, decided)
+            if code:
+                faults += _faults(read)
+            found[code or f"\0{line.number}"] = read
+    return list(found.values()), faults
+
+
+def _starts(lines: list[Line], names: Names) -> Iterator[_Start]:
+    for index, line in enumerate(lines):
+        if line.mode is not STATED:
+            continue
+        text = line.text
+        if text.lstrip(" ")[:1] == "#":
+            heading = line.heading
+            if heading is None:
+                continue
+            if (match := _heading(line, names)) is not None:
+                spans = names.spans(match["rest"])
+                codes = spans[0].codes if spans else _foreign(match["rest"], names)
+                yield _Start(index, codes, heading[0], _behind(match["rest"], spans))
+            elif (spans := names.spans(heading[1])) and _declines(lines, index, heading[1], spans[0]):
+                yield _Start(index, spans[0].codes, heading[0], _behind(heading[1], spans))
+        elif "DISAGREE" in text and (match := INLINE.search(text)):
+            spans = [span for span in names.spans(text) if span.start == match.end()]
+            foreign = () if spans else _foreign(text[match.end() :], names)
+            if spans or foreign:
+                yield _Start(index, spans[0].codes if spans else foreign, 0, _behind(text, spans))
+
+
+def _foreign(text: str, names: Names) -> tuple[str, ...]:
+    """An id that is none of the known findings; nothing where it is not known what there is."""
+    match = FOREIGN.match(text) if names.known is not None else None
+    return (match["code"],) if match else ()
+
+
+def _behind(text: str, spans: list[Span]) -> str:
+    return text[spans[0].end :].lstrip(" \t*_`])|:–—-.,").rstrip(" \t*_|") if spans else ""
+
+
+def _declines(lines: list[Line], index: int, heading: str, span: Span) -> bool:
+    """Whether a section on a finding declines it: by its heading, or by its position (round 1's form)."""
+    if DECLINING.search(heading[: span.start]):
+        return True
+    if stated_kind(heading[span.end :]) is AnswerKind.DECLINED:
+        return True
+    return section_kind(lines, index) is AnswerKind.DECLINED
+
+
+STATUS_LABELS = frozenset(
+    ["status", "response", "resolution", "disposition", "answer", "action", "decision", "outcome", "result",
+     "verdict", "engineer position", "coder position", "position", "engineer response", "coder response",
+     "our response", "reply", "stance"]
+)  # fmt: skip
+STATUS = re.compile(
+    r"\s*(?:[-*+]\s+)?(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z' ]{2,28}?)"
+    r"(?::(?:\*\*|__)|(?:\*\*|__)?\s?:)\s*(?P<text>.*)$"
+)
+LOOK_AHEAD = 40
+
+
+def section_kind(lines: list[Line], index: int) -> AnswerKind | None:
+    """What the lines below a heading say became of the finding: `**Status:** Deferred`."""
+    for line in lines[index + 1 : index + 1 + LOOK_AHEAD]:
+        if line.mode is not STATED:
+            continue
+        if line.heading:
+            break
+        if ":" not in line.text:
+            continue
+        match = STATUS.match(line.text)
+        if match and match["label"].strip().lower() in STATUS_LABELS:
+            kind = stated_kind(match["text"])
+            if kind:
+                return kind
+    return None
+
+
+def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
+    """The block without its code: its parts, up to the next heading of its level or the next block."""
+    parts: dict[str, list[Line]] = {}
+    body: list[Line] = []
+    current = ""
+    for index in range(start.index + 1, len(lines)):
+        line = lines[index]
+        below = line.heading if "#" in line.text[:4] else None
+        if index in starts or (below and (not start.level or below[0] <= start.level)):
+            break
+        body.append(line)
+        label = LABEL.match(line.text) if line.mode is STATED and ":" in line.text else None
+        name = LABELS.get(label["label"].strip().lower().replace("’", "'")) if label else None
+        if label and name:
+            current = name
+            parts.setdefault(current, []).append(Line(line.number, label["text"], line.mode))
+        elif current:
+            parts[current].append(line)
+    texts = {name: joined(_without_rule(block)).strip() for name, block in parts.items()}
+    concern = re.sub(r"^[ \t]*> ?", "", texts.get("concern", ""), flags=re.MULTILINE).strip()
+    position = _without_word(texts.get("position", ""))
+    whole = "" if parts else joined(_without_rule(body)).strip() or start.rest
+    if not parts and not start.level:
+        whole = "\n".join(filter(None, [start.rest, _paragraph(body)]))
+    problems = [] if texts.get("rationale") and concern else [MALFORMED]
+    return Disagreement(
+        code="",
+        position=position or texts.get("rationale", "") or whole or _without_word(texts.get("position", "")),
+        rationale=texts.get("rationale", ""),
+        concern=concern,
+        alternative=texts.get("alternative", ""),
+        line=lines[start.index].number,
+        request=texts.get("request", ""),
+        problems=tuple(problems if position else [*problems, MISSING_POSITION]),
+    )
+
+
+def _without_word(position: str) -> str:
+    """A position without the bare word DISAGREE before it (round 1's form)."""
+    match = re.match(r"[*_]{0,3}DISAGREE[DS]?\b[*_]{0,3}[\s.:,–—-]*", position, re.IGNORECASE)
+    return position[match.end() :].strip() if match else position
+
+
+def _paragraph(body: list[Line]) -> str:
+    """The lines up to the first blank one."""
+    taken: list[Line] = []
+    for line in body:
+        if not line.text.strip():
+            break
+        taken.append(line)
+    return joined(taken).strip()
+
+
+def _judged(block: Disagreement, names: Names, decided: Collection[str]) -> Disagreement:
+    """The block with the problems that its finding makes."""
+    problems: list[str] = []
+    if not block.code or not names.knows(block.code):
+        problems.append(INVALID_REF)
+    if block.code in decided:
+        problems.append(RE_ARGUED)
+    return replace(block, problems=(*problems, *block.problems))
+
+
+def _faults(block: Disagreement) -> Iterator[Problem]:
+    """What is wrong with the block, in words for the agent that wrote it."""
+    if INVALID_REF in block.problems:
+        yield Problem(block.line, f"{block.code} is not a finding of this review")
+    if RE_ARGUED in block.problems:
+        yield Problem(block.line, f"{block.code} is decided by a human and cannot be argued again")
+    if not block.rationale:
+        yield Problem(block.line, f"the block on {block.code} has no **Rationale:** with text")
+    if not block.concern:
+        yield Problem(block.line, f"the block on {block.code} does not quote the **Reviewer Concern:**")
+
+
+def _without_rule(block: list[Line]) -> list[Line]:
+    """The lines without the rules and blank lines at their end, which only part them from what follows."""
+    end = len(block)
+    while end and (
+        not block[end - 1].text.strip()
+        or (block[end - 1].mode is STATED and RULE.fullmatch(block[end - 1].text))
+    ):
+        end -= 1
+    return block[:end]

@@ -1,0 +1,240 @@
+"""How often a coder disagrees: the limits RL-1 to RL-3, and the card that asks what to do about it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from disputes.protocol.reviews.severity import GRAVE
+from disputes.protocol.text.quotes import one_line
+from tasks.states import Severity
+
+TITLE_MAX = 200
+
+
+class Action(IntEnum):
+    """What a round's disagreements lead to; the worst comes last."""
+
+    ALLOW = 0
+    WARN_USER = 1
+    SYSTEMATIC_ALERT = 2
+    BLOCK_ROUND = 3
+
+
+class Rule(StrEnum):
+    ABSOLUTE = "RL-1"
+    ROUND_SHARE = "RL-2"
+    SESSION = "RL-3"
+
+
+@dataclass(frozen=True, slots=True)
+class RateSettings:
+    """The settings that these limits read; every comparison is a strict "more than"."""
+
+    disagree_absolute: int = 5
+    disagree_round_share: float = 0.5
+    disagree_min_denominator: int = 2
+    disagree_session_share: float = 0.4
+    session_window: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """One finding of the previous review, as the round under judgement answered it.
+
+    `disagreed`: declined in a DISAGREE block. `converted`: a silent one that a human made a conflict; it
+    counts from then on. `in_scope` is false where the finding's task was not assigned in this round.
+    """
+
+    code: str
+    title: str
+    severity: Severity | None
+    disagreed: bool = False
+    converted: bool = False
+    in_scope: bool = True
+
+    @property
+    def counts(self) -> bool:
+        """Whether it belongs to the shares: critical or high, and somebody was asked to answer it."""
+        return self.severity in GRAVE and self.in_scope
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """One round in numbers: `explicit` DISAGREEs of any severity; `disputed` of the `answered` critical and
+    high findings."""
+
+    round: int
+    explicit: int
+    disputed: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One limit that is exceeded: `disputed` of `answered`, in the design's words.
+
+    RL-1 has no share: there `answered` is the limit.
+    """
+
+    rule: Rule
+    action: Action
+    disputed: int
+    answered: int
+    message: str
+    recommendation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What all limits together say: the worst action, and every limit that is exceeded."""
+
+    action: Action
+    hits: tuple[Hit, ...]
+    tally: Tally
+
+
+def tally(round_: int, findings: Iterable[Rated]) -> Tally:
+    """The numbers of one round (RL-4). Converted flags count as disputed, but not as explicit."""
+    listed = list(findings)
+    counted = [finding for finding in listed if finding.counts]
+    return Tally(
+        round=round_,
+        explicit=sum(finding.disagreed for finding in listed),
+        disputed=sum(finding.disagreed or finding.converted for finding in counted),
+        answered=len(counted),
+    )
+
+
+def check_rates(current: Tally, earlier: Sequence[Tally], settings: RateSettings) -> Rates:
+    """All three limits on the current round; `earlier` are those before it, oldest first (RL-1 to RL-3)."""
+    found = (
+        _absolute(current, settings),
+        _round_share(current, settings),
+        _session(current, earlier, settings),
+    )
+    hits = tuple(hit for hit in found if hit)
+    return Rates(max((hit.action for hit in hits), default=Action.ALLOW), hits, current)
+
+
+def _absolute(current: Tally, settings: RateSettings) -> Hit | None:
+    limit = settings.disagree_absolute
+    if current.explicit <= limit:
+        return None
+    return Hit(
+        Rule.ABSOLUTE, Action.BLOCK_ROUND, current.explicit, limit,
+        f"Engineer submitted {current.explicit} DISAGREEs (limit: {limit} per round).",
+        "Engineer must reduce disagreements or provide session-level justification.",
+    )  # fmt: skip
+
+
+def _round_share(current: Tally, settings: RateSettings) -> Hit | None:
+    if current.answered < max(settings.disagree_min_denominator, 1):
+        return None
+    if current.disputed / current.answered <= settings.disagree_round_share:
+        return None
+    share = percent(current.disputed, current.answered)
+    return Hit(
+        Rule.ROUND_SHARE, Action.WARN_USER, current.disputed, current.answered,
+        f"Engineer disagreed with {current.disputed} of {current.answered} HIGH/CRITICAL issues this round "
+        f"({share}).",
+        "Review if issues are too prescriptive or Engineer needs guidance.",
+    )  # fmt: skip
+
+
+def _session(current: Tally, earlier: Sequence[Tally], settings: RateSettings) -> Hit | None:
+    """A round without such findings says nothing new, so it never repeats the alert of those before it."""
+    window = [each for each in (*earlier, current) if each.answered][-settings.session_window :]
+    if not current.answered or len(window) < settings.session_window:
+        return None
+    disputed, answered = sum(each.disputed for each in window), sum(each.answered for each in window)
+    if disputed / answered <= settings.disagree_session_share:
+        return None
+    return Hit(
+        Rule.SESSION, Action.SYSTEMATIC_ALERT, disputed, answered,
+        f"Systematic DISAGREE pattern: {disputed}/{answered} ({percent(disputed, answered)}) across last "
+        f"{len(window)} rounds.",
+        "Consider: (1) Reviewer feedback style too rigid, (2) Engineer/Reviewer misaligned on scope, "
+        "(3) User intervention needed.",
+    )  # fmt: skip
+
+
+def percent(part: int, whole: int) -> str:
+    """A share for people: 80%, 46.7%."""
+    return f"{100 * part / whole:.1f}".removesuffix(".0") + "%"
+
+
+# --- The alert card ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RateOption:
+    """One way out of a rate alert, with what it does."""
+
+    key: str
+    title: str
+    effect: str
+
+
+HYPOTHESES = (
+    "Reviewer feedback is overly prescriptive",
+    "Engineer is avoiding work",
+    "Fundamental misalignment on approach",
+)
+RATE_OPTIONS = (
+    RateOption("accept", "Accept disagreements", "Proceed to conflict resolution for each."),
+    RateOption(
+        "reduce", "Request Engineer revision",
+        "Ask Engineer to reduce disagreements: the coder runs once more and withdraws or justifies each one.",
+    ),
+    RateOption(
+        "check_review", "Review Reviewer feedback",
+        "Check if issues were reasonable. You may lower severities; what falls below HIGH is no conflict any "
+        "more, and the rate is taken anew.",
+    ),
+    RateOption(
+        "clarify", "Mediate scope",
+        "Clarify session goals before continuing: both sides get your words first, the conflicts stay open.",
+    ),
+)  # fmt: skip
+
+
+def alert_lines(rates: Rates, findings: Iterable[Rated]) -> list[str]:
+    """The text of the card: what was exceeded, which findings, three hypotheses, four options (RL-5).
+
+    Empty where nothing was exceeded.
+    """
+    if not rates.hits:
+        return []
+    lines = ["DISAGREE RATE WARNING", ""]
+    for hit in rates.hits:
+        lines += [hit.message, hit.recommendation, ""]
+    disputed = [finding for finding in findings if finding.disagreed or finding.converted]
+    if disputed:
+        lines += ["Issues disagreed with:", *_numbered(_named(finding) for finding in disputed), ""]
+    lines += ["This could indicate:", *_numbered(HYPOTHESES), ""]
+    options = (f"{option.title} - {option.effect}" for option in RATE_OPTIONS)
+    return [*lines, "Options:", *_numbered(options)]
+
+
+def _numbered(texts: Iterable[str]) -> list[str]:
+    return [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
+
+
+def _named(finding: Rated) -> str:
+    severity = finding.severity.upper() if finding.severity else "no severity"
+    silent = "" if finding.disagreed else ", never answered"
+    return f"{finding.code} ({severity}{silent}): {one_line(finding.title, TITLE_MAX)}"
+
+
+def justify_lines(rates: Rates, findings: Iterable[Rated]) -> list[str]:
+    """What the coder of a blocked round is told, once, before people are asked; else nothing (RL-1)."""
+    hit = next((hit for hit in rates.hits if hit.rule is Rule.ABSOLUTE), None)
+    if hit is None:
+        return []
+    declined = [finding for finding in findings if finding.disagreed]
+    return [
+        hit.message,
+        "Hand in your response again. For each of these, either withdraw the disagreement and do what the "
+        "finding asks, or keep it and say what evidence (code, requirement, test) makes the finding wrong.",
+        *_numbered(_named(finding) for finding in declined),
+    ]

@@ -1,0 +1,174 @@
+"""What a section or a table of a response is for, as its heading says (ANS-1)."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from disputes.protocol.responses.answer_kinds import AnswerKind
+from disputes.protocol.text.documents import STATED, Line, cells
+
+
+class Role(StrEnum):
+    """What a section does with the findings that it names."""
+
+    PLAIN = "plain"
+    RESPONSE = "response"  # it tells what was done about them
+    RECAP = "recap"  # it repeats what was asked
+    OPEN = "open"  # it lists what is still to do
+
+
+NOUN = (
+    r"(?:issues?|findings?|points?|items?|concerns?|comments?|feedback|suggestions?|requests?|notes?|reviews?"
+    r"|reviewer)"
+)
+
+
+def _about(words: str) -> str:
+    """These words as what a heading says of findings, and not as part of the subject: "Deferred issues"."""
+    return (
+        rf"^(?:{words})(?:$| (?:{NOUN}|to|until|till|for|from|in|this|since|made|after|based|history|log)\b)"
+        rf"|\b{NOUN} (?:\w+ )?(?:{words})\b|\b(?:{words}) (?:\w+ ){{0,2}}{NOUN}\b"
+    )
+
+
+# The first that fits. A kind is what its entries became where they do not say otherwise.
+ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
+    (re.compile(pattern), role, kind)
+    for pattern, role, kind in [
+        (_about("(?:not|un) ?(?:yet |being )?(?:addressed|fixed|done|implemented|changed)|won t fix|wontfix"
+                "|will not fix|dropped|discarded"), Role.RESPONSE, AnswerKind.DISCARDED),
+        (_about("deferred|postponed|out of scope|backlog|future work"), Role.RESPONSE, AnswerKind.DEFERRED),
+        (_about("partial(?:ly)?(?: addressed| fixed| resolved| done)|partly(?: addressed| fixed| done)?"),
+         Role.RESPONSE, AnswerKind.PARTLY),
+        (_about("disagree\\w*|declined|disputed|rejected"), Role.RESPONSE, AnswerKind.DECLINED),
+        (_about("moot(?:ed)?|no longer (?:applicable|relevant)|obsolete"), Role.RESPONSE, AnswerKind.MOOTED),
+        (_about("accepted as is|as is|no changes? (?:needed|required|made)|by design|known limitations?"),
+         Role.RESPONSE, AnswerKind.ACCEPTED_AS_IS),
+        (_about("(?:user|human) decisions?(?: applied)?"), Role.RESPONSE, AnswerKind.USER_DECISION),
+        (_about("(?:still )?open|remaining|outstanding|unresolved|unanswered|pending|to ?do|next steps?"
+                "|new|new gaps?(?: \\w+)?|(?:to|must) be (?:addressed|fixed)|to (?:address|fix|resolve)"),
+         Role.OPEN, None),
+        (_about("(?:(?:summary|list|overview) of )?(?:all )?(?:the )?(?:changes?|revisions?|fixes|updates)"
+                "|revision history|change ?log|what (?:has )?changed|respon(?:se|ses|ding)|repl(?:y|ies)"
+                "|answers?|address(?:ed|es|ing)?|resolved|resolutions|fixed|closed|incorporated|disposition"),
+         Role.RESPONSE, None),
+        (_about("background|context|recap|references?|related|see also|inputs?|raised|glossary|prior art"
+                "|dependenc(?:y|ies)") + r"|\bproblem statement\b|\bwhat the reviewer\b", Role.RECAP, None),
+    ]
+)  # fmt: skip
+# Columns that only describe a finding. A table of nothing but these answers none.
+DESCRIBING = frozenset(
+    ["id", "ids", "#", "no", "nr", "issue", "issues", "finding", "findings", "concern", "concerns",
+     "problem", "question", "title", "name", "summary", "description", "severity", "priority", "impact",
+     "risk", "gap", "gaps", "category", "type", "kind", "owner", "assignee", "round", "source",
+     "reviewer", "raised", "by", "date", "count", "quote", "suggestion", "recommendation", "depends",
+     "on", "related", "to", "blocks", "blocked", "location", "file", "line", "lines"]
+)  # fmt: skip
+# A table with one of these tells what was done; there an id may stand in another cell than the first.
+TELLING = re.compile(
+    r"\b(?:version|rev|revision|revisions|chang\w+|resol\w+|respon\w+|repl(?:y|ies)|answers?|fix(?:es|ed)?|address\w*"
+    r"|actions?|dispositions?|update[sd]?|how|outcome|status)\b"
+)
+
+
+@lru_cache(maxsize=256)
+def role_of(heading: str) -> tuple[Role, AnswerKind | None]:
+    """What a section with this heading does, and the kind its entries have if they state none."""
+    plain = " ".join(re.findall(r"[a-z]+", re.sub(r"\(?\bissue-\S*", " ", heading.lower())))
+    for pattern, role, kind in ROLES:
+        if pattern.search(plain):
+            return role, kind
+    return Role.PLAIN, None
+
+
+def row_cells(row: str) -> tuple[str, ...]:
+    """The cells of a table's row, also of one without bars around it."""
+    return cells(row if is_row(row) else f"|{row.strip()}")
+
+
+SEPARATOR = re.compile(r"[\s|:\-]+")
+
+
+def is_separator(text: str) -> bool:
+    """Whether a line parts the head of a table from its rows."""
+    return "-" in text and "|" in text and SEPARATOR.fullmatch(text) is not None
+
+
+def is_row(text: str) -> bool:
+    """Whether a line begins as a row of a table does."""
+    return text.lstrip(" \t")[:1] == "|"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a line stands: under which headings, and in which table."""
+
+    role: Role = Role.PLAIN
+    kind: AnswerKind | None = None
+    head: tuple[str, ...] = ()  # the cells of the table's head; none outside a table or without one
+
+    @property
+    def describes(self) -> bool:
+        """Whether the columns of the table only describe findings."""
+        return bool(self.head) and all(
+            word in DESCRIBING for cell in self.head[1:] for word in re.findall(r"[a-z#]+", cell.lower())
+        )
+
+    def is_describing(self, column: int) -> bool:
+        """Whether one column only describes findings: their titles, severities, places."""
+        words = re.findall(r"[a-z#]+", self.head[column].lower()) if column < len(self.head) else []
+        return bool(words) and all(word in DESCRIBING for word in words)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the table tells what was done."""
+        return any(TELLING.search(cell.lower()) for cell in self.head)
+
+
+# A line that ends with a colon is a heading to the list below it: "Issues addressed:".
+LABEL_LEVEL = 7
+OF_A_LIST = "-*+ \t|0123456789"  # how a line of a list or a table begins; an empty one ends neither
+BOLD = frozenset({"**", "__"})
+
+
+class Outline:
+    """Follows a document line by line and knows where it stands."""
+
+    def __init__(self) -> None:
+        self._headings: list[tuple[int, str]] = []
+        self._head: tuple[str, ...] = ()
+        self._before = ""
+
+    def follow(self, line: Line) -> None:
+        """Go on to the next line, which is this one."""
+        text = line.text
+        if line.mode is not STATED or "|" not in text:
+            self._before, self._head = "", ()
+        elif is_separator(text):
+            self._head = row_cells(self._before) if self._before else ()
+        else:
+            self._before = text
+        if (heading := line.heading) is not None:
+            self._open(*heading)
+        elif line.mode is STATED and (text[:1] not in OF_A_LIST or text[:2] in BOLD):
+            self._close(LABEL_LEVEL)
+            if text.rstrip(" *_")[-1:] == ":":
+                self._open(LABEL_LEVEL, text.strip(" *_:"))
+
+    def _open(self, level: int, words: str) -> None:
+        self._close(level)
+        self._headings.append((level, words))
+
+    def _close(self, level: int) -> None:
+        while self._headings and self._headings[-1][0] >= level:
+            self._headings.pop()
+
+    @property
+    def place(self) -> Place:
+        """Where the line stands; the nearest heading that says what it is for counts."""
+        for _, words in reversed(self._headings):
+            role, kind = role_of(words[:200])
+            if role is not Role.PLAIN:
+                return Place(role, kind, self._head)
+        return Place(head=self._head)

@@ -1,0 +1,1 @@
+"""Core: reading a review: its verdicts, its findings and their severities."""

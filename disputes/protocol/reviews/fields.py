@@ -1,0 +1,144 @@
+"""The labelled parts of a finding: its place, what it does, what to do about it, how severe it is (FND-2)."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from disputes.protocol.text.documents import RULE, STATED, Line, cells
+
+FIELD = re.compile(
+    r"\s*(?:(?:[-*+]|\d{1,2}\.)\s+)?[*_]{0,3}(?P<label>[A-Za-z][A-Za-z /]{1,28}+)"
+    r"(?:\s?\([^()]{1,30}\))?(?::[*_]{1,3}|[*_]{1,3}:|:)\s*(?P<text>.*)$"
+)
+FIELDS: dict[str, str] = {
+    **dict.fromkeys(["location", "locations", "section", "sections", "line", "lines", "where", "file",
+                     "files", "reference", "affected section", "affected sections"], "location"),
+    **dict.fromkeys(["description", "problem", "concern", "issue", "quote", "quotes", "evidence", "question",
+                     "details", "observation", "context", "current", "finding"], "problem"),
+    **dict.fromkeys(["impact", "risk", "why it matters", "consequence", "consequences"], "impact"),
+    **dict.fromkeys(["suggestion", "suggestions", "suggested fix", "suggested change", "suggested resolution",
+                     "suggested alternative", "recommendation", "recommendations", "recommended fix", "fix",
+                     "proposed fix", "resolution", "resolution options", "should be", "required change",
+                     "required changes", "required", "action", "action required", "clarification needed",
+                     "solution", "proposed solution"], "suggestion"),
+    "note": "note",
+    **dict.fromkeys(["severity", "priority", "rating", "severity level", "priority level"], "severity"),
+    "assessment": "assessment",
+    **dict.fromkeys(["status", "verdict"], "status"),
+}  # fmt: skip
+# A label of its own making that ends so says how severe it is: Implementability Risk: MEDIUM.
+SEVERITY_ENDS = (" risk", " severity", " priority", " impact level", " risk level")
+# A severity is its first words: HIGH (blocks the release).
+AFTER_SEVERITY = re.compile(r"[(:;,–—]|\.(?:\s|$)| - ")
+MAX_LABEL = 48
+# Each way to write a place begins where a word does, so that no letter is read again and again.
+PLACE = re.compile(
+    r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,8})|(?<![\w+-])(?P<path>[\w+-]+/[\w./+-]+))"
+    r"(?:`?:(?P<line>[0-9]{1,7})(?!\w))?"
+)
+LINE_OF_FILE = re.compile(r"\.\w{1,8}:[0-9]")
+LINE_NUMBER = re.compile(r":[0-9]")  # in every place that names a line
+
+
+class Field(NamedTuple):
+    """One labelled line: which part it begins, and what stands behind the label."""
+
+    name: str
+    text: str
+
+
+def field_of(text: str) -> Field | None:
+    """The part of a finding that this line begins, or None."""
+    if ":" not in text[:MAX_LABEL] or not (match := FIELD.match(text)):
+        return None
+    label, words = match.groups()
+    name = field_name(label)
+    return Field(name, words) if name else None
+
+
+def field_label(text: str) -> str:
+    """What the label of this line stands for, as field_of reads it; empty where there is none."""
+    if ":" not in text[:MAX_LABEL] or not (match := FIELD.match(text)):
+        return ""
+    return field_name(match["label"])
+
+
+def field_name(label: str) -> str:
+    """What a label stands for; empty where it is none that is known."""
+    words = label.strip(" *_:`").lower()
+    return FIELDS.get(words) or ("severity" if words.endswith(SEVERITY_ENDS) else "")
+
+
+def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
+    """The parts of a finding, each as its lines. What follows a label belongs to it, until the next one."""
+    fields: dict[str, list[str]] = {}
+    current = ""
+    header: tuple[str, ...] = ()
+    for line in body:
+        text = line.text
+        if line.mode is STATED:
+            if "#" in text[:4] and (title := line.heading) and (name := field_name(title[1])):
+                current = name
+                fields.setdefault(name, [])
+                continue
+            if ":" in text and (field := field_of(text)):
+                current = field.name
+                fields.setdefault(current, []).append(field.text)
+                # A severity, an assessment and a status are one line.
+                if field.text and current in {"severity", "status", "assessment"}:
+                    current = ""
+                continue
+            if not current and text.lstrip()[:1] == "|":
+                header = _take_row(fields, header, cells(text))
+                continue
+        if current and text.strip() and not (line.mode is STATED and RULE.match(text)):
+            fields[current].append(text.strip())
+            if current in {"severity", "status"}:
+                current = ""
+        if not text.strip():
+            header = ()
+    return fields
+
+
+def _take_row(fields: dict[str, list[str]], header: tuple[str, ...], row: tuple[str, ...]) -> tuple[str, ...]:
+    """One row of a table whose columns, or whose first cells, are fields. Returns the table's header."""
+    if not header:
+        return tuple(field_name(cell) for cell in row)
+    if all(not cell.strip(":- ") for cell in row):
+        return header
+    if sum(map(bool, header)) >= 2:
+        for name, cell in zip(header, row, strict=False):
+            if name and cell:
+                fields.setdefault(name, []).append(cell)
+    elif len(row) == 2 and (name := field_name(row[0])):
+        fields.setdefault(name, []).append(row[1])
+    return header
+
+
+def text_of(fields: dict[str, list[str]], name: str) -> str:
+    """What a finding says in one of its parts."""
+    return "\n".join(fields.get(name, ())).strip()
+
+
+def before_comment(words: str) -> str:
+    """A severity without what is said about it: HIGH (blocks the release)."""
+    return AFTER_SEVERITY.split(words, maxsplit=1)[0]
+
+
+def severity_fields(fields: dict[str, list[str]]) -> Iterable[Field]:
+    """What a finding's own fields state as its severity; an assessment counts where nothing else does."""
+    stated = [Field("severity", text) for text in fields.get("severity", ()) if text]
+    return stated or [Field("assessment", text) for text in fields.get("assessment", ()) if text]
+
+
+def place(location: str) -> tuple[str, int | None]:
+    """Path and line out of a location; empty and None where it names no file."""
+    match = PLACE.search(location)
+    if not match:
+        return "", None
+    return (match["file"] or match["path"])[:300], int(match["line"]) if match["line"] else None
+
+
+def is_place(words: str) -> bool:
+    """Whether words are a place and nothing else."""
+    return PLACE.fullmatch(words.replace("`", "").strip()) is not None

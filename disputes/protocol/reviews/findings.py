@@ -1,0 +1,171 @@
+"""The findings of a review: what each one says (FND-1, FND-2)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from disputes.protocol.reviews.blocks import Block
+from disputes.protocol.reviews.fields import (
+    LINE_NUMBER,
+    is_place,
+    place,
+    read_fields,
+    severity_fields,
+    text_of,
+)
+from disputes.protocol.reviews.first_lines import Shape, Start
+from disputes.protocol.reviews.headings import Purpose
+from disputes.protocol.reviews.inline_severities import MAX_TITLE, field_severity, severity_in
+from disputes.protocol.reviews.layout import Layout
+from disputes.protocol.text.documents import STATED, Line, joined
+from disputes.protocol.text.identifiers import first_gap
+from tasks.states import Severity, severity_rank
+
+ID_PREFIXES: dict[str, Severity] = {
+    "CRIT": Severity.CRITICAL, "CRITICAL": Severity.CRITICAL, "HIGH": Severity.HIGH, "MAJOR": Severity.HIGH,
+    "H": Severity.HIGH, "MED": Severity.MEDIUM, "MEDIUM": Severity.MEDIUM, "MODERATE": Severity.MEDIUM,
+    "M": Severity.MEDIUM, "LOW": Severity.LOW, "L": Severity.LOW, "MINOR": Severity.LOW, "NIT": Severity.LOW,
+    "COMPRESS": Severity.LOW, "OBSERVATION": Severity.LOW,
+}  # fmt: skip
+ID_PREFIX = re.compile(r"[A-Z]+")
+WITHDRAWN = re.compile(
+    r"\b(?:withdrawn|retracted|withdrawing (?:this|the) \w+|(?:please )?disregard this|never mind"
+    r"|(?:is |was )?not an issue after all|no longer an issue|false alarm)\b"
+    r"|(?:^|[.:;–—-]\s*|\*\*\s*)(?:no (?:changes?|action) (?:is |are )?(?:needed|required|necessary))\b"
+    r"(?: to the \w+| here)?[*_]*\s*(?:[.;!(]|$)",
+    re.MULTILINE,
+)
+# One of these is in every text that takes itself back.
+WITHDRAWN_HAS = (
+    "withdr", "retract", "disregard", "never mind", "after all", "no longer", "alarm", "no change",
+    "no action",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One finding as the reviewer wrote it.
+
+    Without a severity (None) it counts as medium and blocks nothing (SEV-9); without an id its code is empty.
+    `ordinal` counts from 1 in the order of the review. `severity_conflict`: its places disagree (SEV-10).
+    `withdrawn`: its own text takes it back. `gap` is the gap that it is about, empty where none is named.
+    """
+
+    title: str
+    severity: Severity | None
+    raw_severity: str = ""
+    code: str = ""
+    location: str = ""
+    impact: str = ""
+    suggestion: str = ""
+    text: str = ""
+    line: int = 0
+    ordinal: int = 0
+    format: str = ""
+    withdrawn: bool = False
+    severity_conflict: bool = False
+    gap: str = ""
+
+
+def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before: int) -> Iterator[Found]:
+    """The finding of a block; one for each code where its line names several (ID-4).
+
+    `before` is how many findings stand before it in the review.
+    """
+    start, section = block.start, block.section
+    body = layout.lines[block.begin + 1 : block.end]
+    fields = read_fields(body)
+    title = start.title
+    location = text_of(fields, "location")
+    head = f"{title} {start.rest}"[:MAX_TITLE]
+    if not location and LINE_NUMBER.search(head):
+        path, number = place(head)
+        location = f"{path}:{number}" if number else ""
+    if start.tag:
+        title = without_detail(title)
+    codes = start.codes or (start.native.upper(),)
+    stated, raw = _severities(block, fields)
+    stated += [severity for code in codes if (severity := listed.get(code.upper()))][:1]
+    text = joined(layout.lines[block.begin : block.end])
+    impact, suggestion = text_of(fields, "impact"), text_of(fields, "suggestion") or text_of(fields, "note")
+    gap = section.gap or first_gap(text[:4000])
+    title = title or impact
+    found = Found(
+        title=(title or codes[0] or "Finding")[:MAX_TITLE],
+        code=codes[0].upper(),
+        ordinal=before + 1,
+        # SEV-10: where the places disagree the higher one counts.
+        severity=max(stated, key=severity_rank, default=None),
+        raw_severity=raw[:40],
+        location=location,
+        impact=impact,
+        suggestion=suggestion,
+        text=text,
+        line=layout.lines[block.begin].number,
+        format=format_of(start, fields, body),
+        withdrawn=start.struck or _is_withdrawn(text),
+        severity_conflict=len(set(stated)) > 1,
+        gap=gap,
+    )
+    yield found
+    for ordinal, code in enumerate(codes[1:], start=before + 2):
+        yield replace(found, code=code.upper(), title=(title or code)[:MAX_TITLE], ordinal=ordinal)
+
+
+def _is_withdrawn(text: str) -> bool:
+    plain = text.lower()
+    return any(part in plain for part in WITHDRAWN_HAS) and WITHDRAWN.search(plain) is not None
+
+
+def _severities(block: Block, fields: dict[str, list[str]]) -> tuple[list[Severity], str]:
+    """Every severity that a finding states, and the words of the first."""
+    start = block.start
+    told = list(severity_fields(fields))
+    words = [*start.words, *(field.text for field in told)]
+    readings = [*map(severity_in, start.words), *map(field_severity, told)]
+    stated = [severity for severity in readings if severity]
+    if start.native and (match := ID_PREFIX.match(start.native.upper())) and match[0] in ID_PREFIXES:
+        stated.append(ID_PREFIXES[match[0]])
+    above = block.group.severity if block.group and block.group.severity else block.section.severity
+    if above:
+        stated.append(above)
+    if not stated and block.section.purpose is Purpose.OBSERVATIONS:
+        stated.append(Severity.LOW)
+    raw = words[0] if words else (block.group.raw if block.group and block.group.severity else above or "")
+    return stated, raw.strip(" *")
+
+
+def is_minor(code: str) -> bool:
+    """Whether an id itself says that its finding is low: L1, NIT-002."""
+    match = ID_PREFIX.match(code.upper())
+    return match is not None and ID_PREFIXES.get(match[0]) is Severity.LOW
+
+
+def format_of(start: Start, fields: dict[str, list[str]], body: Sequence[Line]) -> str:
+    """The notation of a finding, in short words: heading-id+severity-field, bullet-bold-id."""
+    if start.tag:
+        return "tag"
+    carrier = start.shape.value
+    if start.shape is Shape.ITEM:
+        carrier = ("numbered" if start.numbered else "bullet") + (
+            "-bold" if start.bold and start.coded else ""
+        )
+    if start.labelled:
+        return f"{carrier}-labelled"
+    if not start.coded:
+        return f"{carrier}-no-id"
+    kind = f"{'bracket-' if start.bracket else ''}{'native-' if start.native else ''}id"
+    end = ""
+    if fields.get("severity"):
+        end = "+severity-field"
+    elif start.words:
+        end = "-trailing-sev" if start.trailing else "-sev"
+    elif any(line.mode is STATED and line.text.lstrip()[:1] == "|" for line in body[:4]):
+        end = "+table"
+    return f"{carrier}-{kind}{end}"
+
+
+def without_detail(title: str) -> str:
+    """A title without the detail behind ` - `, unless before that stands nothing but a place (ARB-1)."""
+    before = title.partition(" - ")[0].strip()
+    return title if is_place(before) else before

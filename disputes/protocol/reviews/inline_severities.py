@@ -1,0 +1,124 @@
+"""The severities beside a finding's title: before and behind it, in parentheses, between bars (FND-1)."""
+
+import re
+
+from disputes.protocol.reviews.fields import Field, before_comment
+from disputes.protocol.reviews.headings import severities_of
+from disputes.protocol.reviews.severity import read_severity
+from tasks.states import Severity, severity_rank
+
+# "Minor: the name differs", "HIGH - no retry".
+PREFIX = re.compile(
+    r"(?P<word>(?:critical|high|medium|low|major|moderate|minor|nit(?:pick)?)"
+    r"(?: (?:priority|severity|risk|issue|concern))?)(?:\s*:|\s+[-–—])\s+",
+    re.IGNORECASE,
+)
+# Some of it is in all words for severities.
+SEVERE = re.compile(
+    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could)",
+    re.IGNORECASE,
+)
+PRIORITIES = {
+    "P0": Severity.CRITICAL, "P1": Severity.HIGH, "P2": Severity.MEDIUM,
+    "P3": Severity.LOW, "P4": Severity.LOW,
+}  # fmt: skip
+# Right behind an id: ISSUE-R1-001 [H]
+INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
+PREFIX_FIRST = frozenset("cChHmMlLnN")
+INLINE = re.compile(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
+DASHES = (" - ", " – ", " — ", " -- ")
+GROUPS = {"(": ")", "[": "]"}
+BAR = re.compile(r"[|·]")
+MAX_TITLE = 500
+MAX_READ = 4 * MAX_TITLE  # letters of a line that are read as its title
+MAX_END = 60  # letters of a title's end in which its severity may stand
+
+
+def severity_in(words: str) -> Severity | None:
+    """The severity of words beside a title: Medium, High Risk, Implementability Risk: MEDIUM."""
+    if not SEVERE.search(words):
+        return None
+    plain = before_comment(words.strip(" *_`."))
+    if severity := PRIORITIES.get(plain) or read_severity(plain):
+        return severity
+    before, colon, after = words.strip(" *_`.").partition(":")
+    if colon and len(before) < 40:
+        plain = before_comment(after)
+    return read_severity(plain) or max(severities_of(plain), key=severity_rank, default=None)
+
+
+def field_severity(field: Field) -> Severity | None:
+    """The severity that a labelled line of a finding states: MEDIUM, or MUST be settled first."""
+    if field.name not in ("severity", "assessment"):
+        return None
+    if severity := severity_in(field.text):
+        return severity
+    first = field.text.strip(" *_`").partition(" ")[0].strip(".,:;*_`")
+    return read_severity(first) if field.name == "severity" or first.isupper() else None
+
+
+def take_prefix(title: str, words: list[str]) -> str:
+    """A title without the severity before it: "Minor: the name differs"."""
+    if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title)):
+        words.append(match["word"])
+        return title[match.end() :]
+    return title
+
+
+def take_groups(text: str, words: list[str], notes: list[str]) -> str:
+    """A text without the parentheses and brackets at its beginning; those with a severity go to `words`."""
+    for _ in range(3):
+        plain = text.lstrip(" *:")
+        close = GROUPS.get(plain[:1])
+        end = plain.find(close, 1, MAX_END) if close else -1
+        if end < 0 or plain[end + 1 : end + 2] == "(":
+            break
+        inner = plain[1:end]
+        inner = INITIALS.get(inner, inner)
+        if severity_in(inner):
+            words.append(inner)
+        elif inner.isupper() or len(inner) <= 20:
+            notes.append(inner)
+        else:
+            break
+        text = plain[end + 1 :]
+    return text
+
+
+def take_bars(text: str, words: list[str]) -> str:
+    """A text without the severities among the parts that bars or dots divide: | High | text."""
+    if "|" not in text and "·" not in text:
+        return text
+    first = BAR.split(text[:MAX_READ], maxsplit=1)[0].strip(" *")
+    if first and (len(first) > MAX_END or not severity_in(first)):
+        return text
+    parts = [part.strip(" *") for part in BAR.split(text[:MAX_READ]) if part.strip(" *")]
+    severe = [part for part in parts if len(part) <= MAX_END and severity_in(part)]
+    words += severe
+    return ": " + " ".join(part for part in parts if part not in severe) if severe else text
+
+
+def take_end(title: str, words: list[str]) -> tuple[str, bool]:
+    """A title without the severity at its end, and whether there was one."""
+    if "everity" in title or "riority" in title:
+        parts = INLINE.split(title, maxsplit=1)
+        if len(parts) == 2 and severity_in(parts[1]):
+            words.append(parts[1].strip(" *_"))
+            return parts[0].rstrip(" -–—"), True
+    end = title[-MAX_END:]
+    if title[-1:] in (")", "]", "*", "`", "."):
+        plain = title.rstrip(" *`.")
+        for opening, closing in GROUPS.items():
+            start = plain.rfind(opening, max(len(plain) - MAX_END, 0)) if plain.endswith(closing) else -1
+            if start >= 0 and severity_in(plain[start + 1 : -1]):
+                words.append(plain[start + 1 : -1])
+                return plain[:start].rstrip(" *:-–—"), True
+    if " - " in end or "–" in end or "—" in end or " -- " in end:
+        for dash in DASHES:
+            before, found, after = title.rpartition(dash)
+            stressed = after[:1] in "*_`"  # a word in small letters needs it: - **critical**
+            after = after.strip(" *_`.")
+            if found and (stressed or after[:1].isupper()) and len(after) <= 24 and severity_in(after):
+                words.append(after)
+                return before.rstrip(" *"), True
+    return title, False

@@ -1,0 +1,142 @@
+"""Where a line begins with a finding, or claims that something was done about it (ANS-1)."""
+
+import re
+
+from disputes.protocol.responses.answer_kinds import AnswerKind, stated_kind
+from disputes.protocol.responses.sections import Place, Role, role_of
+from disputes.protocol.text.mentions import Span
+
+MARKS = " \t*_`[(\"'“#~"
+# The same without a copy of the text, which a line may need for each of thousands of ids.
+ONLY_MARKS = re.compile(rf"[{re.escape(MARKS)}]*")
+# Behind an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
+LED = re.compile(
+    r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}(?::|-{1,2}>?|–|—|→|=>)"
+)
+BOLD = re.compile(r"(?P<mark>\*\*|__)(?P<text>.{1,300}?)(?P=mark)")
+LABEL = re.compile(r"[*_]{0,2}(?P<label>[A-Za-z][A-Za-z0-9' ]{1,60}?)[*_]{0,2}:[*_]{0,2}\s")
+# Words before an id that make a sentence respond to it: Regarding ISSUE-R1-001: …
+RESPONDING = re.compile(
+    r"\W*(?:(?P<sure>regarding|concerning|as\s+for|in\s+response\s+to|re)|from|for|on)\s*:?\s+"
+    r"(?:the\s+)?(?:issue\s+|finding\s+)?\W*",
+    re.IGNORECASE,
+)
+# Labels behind which stand the findings that a passage answers.
+NAMING_LABELS = re.compile(
+    r"(?:reviewer )?(?:issues?|findings?|concerns?|comments?)(?: ids?)?"
+    r"|(?:revisions?|changes?|fixes|fixed|resolves|resolved|address(?:es|ed|ing)|closes|responds to"
+    r"|(?:in )?response to|re|regarding)(?: (?:the )?(?:issues?|findings?))?"
+)
+# Right before an id, or right behind it: the words that claim something was done about it.
+CLAIM_BEFORE = re.compile(
+    r"(?:\b(?:address(?:es|ed|ing)?|fix(?:es|ed|ing)?|resolv(?:es|ed|ing)|clos(?:es|ed|ing)|implements"
+    r"|respon(?:se|ds|ding) to|repl(?:y|ies) to|answers|as (?:requested|suggested|proposed|asked)"
+    r" (?:in|by)|per)\s+(?:the\s+)?(?:reviewer(?:'s)?\s+)?(?:issues?\s+|findings?\s+|feedback\s+)?(?:in\s+)?)"
+    r"[*_`\[(\"]{0,4}$",
+    re.IGNORECASE,
+)
+CLAIM_AFTER = re.compile(
+    r"[*_`\]]{0,4}\s+(?:fix(?:ed|es)?|clarification|resolution|resolved|addressed|response)\b"
+    r"(?!\s+(?:by|in|with|requires|needs))",
+    re.IGNORECASE,
+)
+SUBJECT_CLAIM = re.compile(
+    r"[*_`\]]{0,4}(?:\s*\([^()]{0,80}\))?\s+(?:is|was|are|were|ha(?:s|ve|d) been)\s+(?P<rest>.{1,80})",
+    re.IGNORECASE,
+)
+UNDONE = re.compile(
+    r"\b(?:not|never|cannot|n't|without|to|would|could|should|might|may|will|must|if|before|until|when|unless)"
+    r"(?:\s+\w+){0,1}\s*$",
+    re.IGNORECASE,
+)
+LATE = re.compile(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
+# What may stand between two findings of one claim: resolves <id> (limits) and <id>.
+JOINED = re.compile(
+    r"[*_`\])]{0,4}\s{0,2}(?:\([^()]{0,80}\))?\s{0,2}(?:,\s?(?:and\s)?|and\s|&\s?|\+\s?)\s?[*_`\[(]{0,4}"
+)
+QUOTES = frozenset("\"'“”")
+CLOSED = re.compile(r"[^()\[\]]{0,60}[)\]]")
+UNRELATED = re.compile(
+    r"\b(?:see|depends|related|blocked|unlike|cf|duplicate|same as|open|remaining)\b", re.IGNORECASE
+)
+
+
+def led(text: str, start: int, span: Span) -> int:
+    """Where the words behind an id begin that leads the text from `start` on; 0 where none does."""
+    if text[start : span.start].strip(MARKS):
+        return 0
+    match = LED.match(text, span.end)
+    return match.end() if match else 0
+
+
+def led_late(text: str, start: int, span: Span, place: Place) -> int:
+    """The same for an id with a title behind it: `- ISSUE-R1-001 retry prompt: fixed`."""
+    if span.weak or text[start : span.start].strip(MARKS):
+        return 0
+    if text.startswith("**", span.end) or text.startswith("__", span.end):
+        return span.end + 2
+    late = LATE.match(text, span.end)
+    if late and stated_kind(text[late.end() :]):
+        return late.end()
+    if start and place.role is Role.RESPONSE:
+        return span.end
+    return 0
+
+
+def in_bold(text: str, start: int, span: Span) -> int:
+    """Where the words begin behind a bold run that opens the text and names the finding."""
+    match = BOLD.match(text, start)
+    if not match or not match.start("text") <= span.start < match.end("text"):
+        return 0
+    before = match["text"][: span.start - match.start("text")]
+    if (span.weak and before.strip(MARKS) and not CLAIM_BEFORE.search(before)) or UNRELATED.search(before):
+        return 0
+    return match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip(" :-–—"))
+
+
+def labelled(text: str, start: int, span: Span) -> tuple[str, AnswerKind | None] | None:
+    """The label before the id and the answer it gives: `Issue: <id>`, `Deferred: <id>`."""
+    match = LABEL.match(text, start)
+    if not match or match.end() > span.start:
+        return None
+    label = match["label"].strip().lower()
+    before = text[match.end() : span.start]
+    if before.strip(MARKS) and not CLAIM_BEFORE.search(before):
+        return None
+    if NAMING_LABELS.fullmatch(label):
+        return label, None
+    kind = stated_kind(label)
+    if kind is None:
+        role, kind = role_of(label)
+        if role is not Role.RESPONSE:
+            return None
+    return label, kind or AnswerKind.ADDRESSED
+
+
+def claimed(text: str, start: int, span: Span) -> AnswerKind | None:
+    """What a sentence claims about a finding: `Fixes <id>`, `(<id> fix)`, `<id> was deferred`."""
+    before = text[max(start, span.start - 80) : span.start]
+    if match := CLAIM_BEFORE.search(before):
+        undone = UNDONE.search(before[: match.start()])
+        if not undone or (undone[0].lower().strip() == "to" and not before[: undone.start()].strip(MARKS)):
+            return AnswerKind.ADDRESSED
+    leads = ONLY_MARKS.fullmatch(text, start, span.start) is not None
+    if match := RESPONDING.fullmatch(text, start, span.start):
+        led = LED.match(text, span.end)
+        if led or (match["sure"] and text[span.end :].lstrip("*_`)] ")[:1] == ","):
+            return stated_kind(text[led.end() if led else span.end :]) or AnswerKind.ADDRESSED
+    if CLAIM_AFTER.match(text, span.end) and not UNDONE.search(before):
+        return AnswerKind.ADDRESSED
+    if leads and not span.weak and (match := SUBJECT_CLAIM.match(text, span.end)):
+        return stated_kind(match["rest"])
+    return None
+
+
+def closes(text: str, start: int, span: Span) -> bool:
+    """Whether an entry of a list of changes names the finding in parentheses: `- Added limits (<id>)`.
+
+    Where it only quotes something, it says nothing of its own.
+    """
+    words = text[start : span.start].strip(" *_`([")
+    quotes = words[:1] in QUOTES and words[-1:] in QUOTES
+    return not span.weak and CLOSED.match(text, span.end) is not None and not quotes

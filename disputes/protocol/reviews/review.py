@@ -1,0 +1,218 @@
+"""Reading a review: its verdicts, its findings, and what it says of earlier ones.
+
+Understood are the structured form (JSON) and Markdown in many notations (FND-1 to FND-7, VER-1). Nothing that
+cannot be read ever becomes an approval.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from disputes.protocol.reviews.blocks import Block, find_blocks
+from disputes.protocol.reviews.fields import place
+from disputes.protocol.reviews.findings import Found, is_minor, read_block
+from disputes.protocol.reviews.first_lines import EMPTY
+from disputes.protocol.reviews.headings import Purpose, purpose_of
+from disputes.protocol.reviews.layout import Layout, lay_out
+from disputes.protocol.reviews.severity import GRAVE, read_severity
+from disputes.protocol.reviews.statuses import PriorStatus, Status, prior_statuses
+from disputes.protocol.reviews.tables import find_rows, listed_severities
+from disputes.protocol.reviews.verdict_words import VERDICT_WORDS, Verdict, read_verdict
+from disputes.protocol.reviews.verdicts import StatedVerdict, stated_verdicts, worst_verdict
+from disputes.protocol.text.documents import STATED, DocumentError, Problem, list_item, scan
+
+__all__ = [
+    "VERDICT_WORDS", "Found", "PriorStatus", "ReadReview", "StatedVerdict", "Status", "Verdict", "place",
+    "read_review", "read_verdict",
+]  # fmt: skip
+PLAIN_APPROVALS = (Verdict.APPROVED, Verdict.NO_ISSUES_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReview:
+    """A review as read; the text itself is kept beside it.
+
+    `verdict` is the worst of `verdicts`, None where none can be read, which is never an approval. `prior` is
+    what the reviewer says about earlier findings, `warnings` what a person should look at.
+    """
+
+    verdict: Verdict | None
+    raw_verdict: str
+    findings: tuple[Found, ...]
+    text: str
+    verdicts: tuple[StatedVerdict, ...] = ()
+    prior: tuple[PriorStatus, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+
+def read_review(document: str | Mapping[str, Any]) -> ReadReview:
+    """A review out of Markdown or of its structured form (VER-5).
+
+    Raises DocumentError for a document that is too large, and for a malformed structure.
+    """
+    return _from_markdown(document) if isinstance(document, str) else _from_structure(document)
+
+
+def _from_markdown(text: str) -> ReadReview:
+    layout = lay_out(scan(text))
+    blocks, findings, passed_over = _found(layout, lenient=False)
+    if not findings and (passed_over or layout.tables):  # then what else only repeats is all there is
+        blocks, findings, _ = _found(layout, lenient=True)
+    stated = stated_verdicts(layout, _inside(layout, blocks))
+    prior = tuple(prior_statuses(layout, frozenset(found.code for found in findings)))
+    derived = _derived(layout, stated, findings, prior)
+    worst = worst_verdict(derived)
+    return ReadReview(
+        worst.verdict if worst else None,
+        worst.raw if worst else "",
+        tuple(findings),
+        text,
+        tuple(derived),
+        prior,
+        tuple(_warnings(layout, blocks, findings)),
+    )
+
+
+def _found(layout: Layout, *, lenient: bool) -> tuple[list[Block], list[Found], bool]:
+    blocks, passed_over = find_blocks(layout, lenient=lenient)
+    listed = listed_severities(layout)
+    findings: list[Found] = []
+    for block in blocks:
+        findings += read_block(layout, block, listed, len(findings))
+    raised = {found.code for found in findings if found.code}
+    if rows := list(find_rows(layout, blocks, raised, lenient=lenient)):
+        ordered = sorted([*findings, *rows], key=_line)
+        findings = [replace(found, ordinal=number) for number, found in enumerate(ordered, start=1)]
+    return blocks, findings, passed_over
+
+
+def _line(found: Found) -> int:
+    return found.line
+
+
+def _inside(layout: Layout, blocks: list[Block]) -> list[bool]:
+    """Of each line, whether it belongs to a finding."""
+    inside = [False] * len(layout.lines)
+    for block in blocks:
+        inside[block.begin : block.end] = [True] * (block.end - block.begin)
+    return inside
+
+
+# --- The text overrides the word (VER-5) ------------------------------------------------------------------
+
+
+def _derived(
+    layout: Layout, stated: list[StatedVerdict], findings: list[Found], prior: tuple[PriorStatus, ...]
+) -> list[StatedVerdict]:
+    """The verdicts; a plain approval is one with conditions where a grave finding or a demand stands."""
+    open_still = any(status.status is Status.UNRESOLVED and not is_minor(status.code) for status in prior)
+    approves = any(each.verdict in PLAIN_APPROVALS for each in stated)
+    demands = _demands(layout) if approves else []
+    scopes = {each.scope for each in stated}
+    # Of each grave finding the gap that it is about, where a verdict covers that one.
+    grave = {
+        found.gap if found.gap in scopes else ""
+        for found in findings
+        if found.severity in GRAVE and not found.withdrawn
+    }
+    derived = []
+    for each in stated:
+        if each.verdict in PLAIN_APPROVALS and (
+            open_still
+            or (grave and (len(scopes) == 1 or "" in grave or each.scope in grave))
+            or (demands and (len(scopes) == 1 or _demanded(layout, each, demands)))
+        ):
+            each = replace(each, verdict=Verdict.APPROVED_WITH_CONDITIONS)
+        derived.append(each)
+    return derived
+
+
+def _demanded(layout: Layout, stated: StatedVerdict, demands: list[int]) -> bool:
+    """Whether something is demanded below a verdict, in its section."""
+    place = bisect_right(demands, stated.index)
+    return place < len(demands) and layout.where[demands[place]] is layout.where[stated.index]
+
+
+def _demands(layout: Layout) -> list[int]:
+    """The lines that open a list, not empty, of what must change."""
+    found = []
+    for index, line in enumerate(layout.lines):
+        text = line.text.strip()
+        if line.mode is not STATED or not text or text[0] not in "#*_-RMCB" or len(text) > 120:
+            continue
+        label = text.strip("#*_- ")
+        if text[0] != "#" and not label.endswith(":"):
+            continue
+        if purpose_of(label) is Purpose.REQUIRED and _lists_below(layout, index):
+            found.append(index)
+    return found
+
+
+def _lists_below(layout: Layout, index: int) -> bool:
+    for line in layout.lines[index + 1 : index + 6]:
+        text = line.text.strip()
+        if not text:
+            continue
+        item = list_item(line.text)
+        return line.mode is STATED and ((item is not None and not EMPTY.match(item.text)) or text[0] == "|")
+    return False
+
+
+def _warnings(layout: Layout, blocks: list[Block], findings: list[Found]) -> list[Problem]:
+    """What a person should look at: severities that disagree, headings that name two (SEV-10, SEV-12)."""
+    warnings = [
+        Problem(
+            found.line,
+            f"the severities of {found.code or found.title[:60]} disagree; {found.severity} counts",
+        )
+        for found in findings
+        if found.severity_conflict
+    ]
+    ambiguous = {block.section.begin: block.section for block in blocks if block.section.ambiguous}
+    warnings += [
+        Problem(
+            layout.lines[index].number,
+            f"the heading {section.title!r} names two severities; the lower one counts",
+        )
+        for index, section in ambiguous.items()
+    ]
+    return sorted(warnings, key=lambda problem: problem.line)
+
+
+def _from_structure(data: Mapping[str, Any]) -> ReadReview:
+    problems: list[Problem] = []
+    verdict = read_verdict(str(data.get("verdict", ""))) if data.get("verdict") else None
+    if data.get("verdict") and verdict is None:
+        problems.append(Problem(0, f"verdict {str(data['verdict'])[:60]!r} is not known"))
+    entries = data.get("findings", [])
+    if not isinstance(entries, list):
+        raise DocumentError("malformed_review", [Problem(0, "findings must be a list")])
+    findings: list[Found] = []
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict) or not str(entry.get("title") or "").strip():
+            problems.append(Problem(number, f"finding {number} needs a title"))
+            continue
+        severity = read_severity(str(entry.get("severity", "")))
+        if severity is None:
+            problems.append(
+                Problem(number, f"finding {number} needs a severity: critical, high, medium or low")
+            )
+            continue
+        findings.append(
+            Found(
+                title=str(entry["title"]).strip()[:500],
+                severity=severity,
+                raw_severity=str(entry["severity"])[:40],
+                code=str(entry.get("code") or "").upper()[:24],
+                location=str(entry.get("location") or ""),
+                impact=str(entry.get("impact") or ""),
+                suggestion=str(entry.get("suggestion") or ""),
+                text=str(entry.get("text") or ""),
+                ordinal=len(findings) + 1,
+                format="structure",
+            )
+        )
+    if problems:
+        raise DocumentError("malformed_review", problems)
+    return ReadReview(verdict, str(data.get("verdict") or ""), tuple(findings), str(data.get("text") or ""))

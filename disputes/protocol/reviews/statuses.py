@@ -1,0 +1,214 @@
+"""What a reviewer says about findings of earlier rounds (FND-4). Such a line raises nothing anew."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.reviews.first_lines import FIRST_SIGN, Shape, Start
+from disputes.protocol.reviews.headings import Purpose, Section
+from disputes.protocol.reviews.layout import Layout
+from disputes.protocol.text.documents import STATED, Table, list_item
+from disputes.protocol.text.identifiers import codes_in, native_code, own_code
+
+
+class Status(StrEnum):
+    """What became of an earlier finding, in the reviewer's eyes."""
+
+    RESOLVED = "RESOLVED"
+    PARTIAL = "PARTIAL"
+    UNRESOLVED = "UNRESOLVED"
+    DEFERRED = "DEFERRED"
+    WITHDRAWN = "WITHDRAWN"
+
+
+@dataclass(frozen=True, slots=True)
+class PriorStatus:
+    """One earlier finding and what the reviewer says became of it."""
+
+    code: str
+    status: Status
+    line: int
+    text: str = ""
+
+
+_VERBS = r"resolved|fixed|addressed|closed|implemented|incorporated|corrected|completed?"
+_ADVERBS = r"(?:fully|completely|now|all|properly|adequately|satisfactorily|well|already)[ _]"
+# The first that fits the words with which a status begins.
+_STATUSES = {
+    Status.PARTIAL: (
+        rf"(?:partial(?:ly)?|partly|mostly)(?:[ _](?:{_VERBS}|done|met))?"
+        rf"|not[ _](?:fully|completely|entirely)(?:[ _](?:{_VERBS}|done|met))?|in[ _]progress"
+    ),
+    Status.UNRESOLVED: (
+        rf"not[ _](?:yet[ _])?(?:{_VERBS}|done|met)|un(?:resolved|addressed|fixed)|outstanding|open"
+        r"|remains?|still[ _](?:open|present|unresolved|not|missing|an issue)|failed|ignored|rejected"
+    ),
+    Status.DEFERRED: r"deferred|postponed",
+    Status.WITHDRAWN: r"withdrawn|retracted|dropped|moot",
+    Status.RESOLVED: (
+        rf"(?:{_ADVERBS})?(?:{_VERBS}|verified|confirmed|done|accepted|addresses|resolves|fixes)"
+    ),
+}
+STATUS = re.compile(
+    "|".join(rf"(?P<{status}>(?:{pattern})\b)" for status, pattern in _STATUSES.items()), re.IGNORECASE
+)
+# With what each of them begins.
+STATUS_STARTS = frozenset(
+    ["pa", "mo", "no", "in", "un", "ou", "op", "re", "st", "fa", "ig", "de", "po", "wi", "dr", "fu", "co",
+     "al", "pr", "ad", "sa", "we", "fi", "cl", "im", "ve", "do", "ac"]
+)  # fmt: skip
+YES_NO = {"yes": Status.RESOLVED, "y": Status.RESOLVED, "no": Status.UNRESOLVED, "n": Status.UNRESOLVED,
+          "pass": Status.RESOLVED, "fail": Status.UNRESOLVED, "partial": Status.PARTIAL}  # fmt: skip
+# What may stand behind a status that is no part of a title: "Fixed timeout is too short" states none.
+AFTER_STATUS = re.compile(  # and no arrow: "ACCEPTED -> RESOLVED" is a transition
+    r"[\s*_`]*(?:$|[.,;:!(\[–—]|-(?!>)|\b(?:in|by|via|as|per|with|through|at|since|and|but|to|until|for|because)\b|(?=(?:ISSUE-)?R\d))"
+)
+AT_END = re.compile(
+    r"(?:^|[-–—:(\[] *)\**(?P<status>(?:(?:NOT|FULLY|PARTIALLY|PARTIAL|STILL|ALL)[ _])*"
+    rf"(?:{_VERBS.upper()}|UNRESOLVED|PARTIAL|OPEN|UNADDRESSED|DEFERRED|WITHDRAWN|MOOT)"
+    r"(?: (?:in|as of) (?:this round|round \d{1,3}|v\d))?)[\s*.)\]]*$"
+)
+# A status in small letters, at which a clause ends: "verified, all of them".
+ENDED = re.compile(
+    rf"(?:(?:not |un)?(?:{_VERBS})|partial(?:ly)?|verified|confirmed)(?:[,.;:]|$)", re.IGNORECASE
+)
+CAPITALS = re.compile("[A-Z]{4}")  # in every status at an end
+_COLUMNS = """
+status resolved resolved? addressed addressed? fixed fixed? resolution assessment verdict result state
+verification outcome disposition closed? reviewer
+"""
+STATUS_COLUMNS = frozenset(_COLUMNS.split())
+LABELLED = re.compile(
+    r"\s*(?:[-*+]\s+)?\**(?:status|verdict|resolution|result|assessment|outcome)\b[:*\s]+(?P<status>.*)$",
+    re.IGNORECASE,
+)
+MAX_AHEAD = 60
+SIGNS = {"✅": Status.RESOLVED, "✓": Status.RESOLVED, "✔": Status.RESOLVED, "❌": Status.UNRESOLVED,
+         "✗": Status.UNRESOLVED, "⚠": Status.PARTIAL}  # fmt: skip
+
+
+def status_of(words: str) -> Status | None:
+    """The status with which these words begin, or None."""
+    plain = words.lstrip(" \t*_`:-–—([\"'")
+    if plain[:1] in SIGNS:
+        return status_of(plain[1:].lstrip("\ufe0f ")) or SIGNS[plain[:1]]
+    if plain[:1] >= FIRST_SIGN:  # ⏳ Deferred
+        plain = plain[1:].lstrip("\ufe0f *_")
+    begins = plain[:2].lower()
+    if begins.isascii() and begins not in STATUS_STARTS:
+        return None
+    match = STATUS.match(plain)
+    return Status(match.lastgroup or "") if match and AFTER_STATUS.match(plain, match.end()) else None
+
+
+def status_in(start: Start) -> Status | None:
+    """The status that the first line of a finding gives to an earlier one, or None where it raises one."""
+    for words in (start.title, start.rest, start.note):
+        if not words:
+            continue
+        end = words[-80:]
+        if not end[1:].islower() and CAPITALS.search(end) and (match := AT_END.search(end)):
+            found = status_of(match["status"])
+        else:
+            said = words[:1].isupper() or words[:1] in SIGNS or words is start.rest or ENDED.match(words)
+            found = status_of(words[:80]) if said else None
+        if found is not None and not (found is Status.UNRESOLVED and words[-6:].rstrip("*.)] ") == "OPEN"):
+            return found
+    return None
+
+
+def status_below(layout: Layout, index: int) -> Status | None:
+    """What a **Status:** or **Verdict:** below a heading or bold line says, as far as the next one."""
+    own = layout.starts[index]
+    level = own.level if own and own.level else 6
+    below = slice(index + 1, index + 1 + MAX_AHEAD)
+    for line, start in zip(layout.lines[below], layout.starts[below], strict=True):
+        if start is not None and (
+            0 < start.level <= level or (start.coded and start.shape in (Shape.HEADING, Shape.BOLD))
+        ):
+            return None
+        if ":" in line.text and line.mode is STATED and (match := LABELLED.match(line.text)):
+            found = status_of(match["status"])
+            if found is not None and not (
+                found is Status.UNRESOLVED and match["status"].strip("*_ ").upper() == "OPEN"
+            ):
+                return found
+    return None
+
+
+def prior_statuses(layout: Layout, raised: frozenset[str]) -> Iterator[PriorStatus]:
+    """What is said about earlier findings, each code once. `raised` are those of this review itself."""
+    seen: set[str] = set()
+    for status in sorted([*_in_tables(layout, raised), *_in_lines(layout)], key=lambda s: s.line):
+        if status.code not in seen:
+            seen.add(status.code)
+            yield status
+
+
+def codes_of(cell: str) -> list[str]:
+    """The findings that a cell or a line begins with, canonical or native."""
+    plain = cell.lstrip(" *`[_~")
+    if plain[:6].upper() == "ISSUE-" or plain[:1] == "R":
+        return codes_in(plain.partition("(")[0])
+    native = native_code(plain)
+    behind = plain[len(native) :].lstrip("*`]")
+    if not native and own_code(plain) and not plain[len(own_code(plain)) :].strip(" *_`]~"):
+        return [own_code(plain)]
+    return [native.upper()] if native and (not behind or behind[:1] in ":.() -–—|") else []
+
+
+def _in_tables(layout: Layout, raised: frozenset[str]) -> Iterator[PriorStatus]:
+    for table in layout.tables:
+        section = layout.where[table.start]
+        if section.purpose in (Purpose.HISTORY, Purpose.REQUIRED):
+            continue
+        names = [cell.strip("* ").lower() for cell in table.header]
+        column = next((i for i, name in enumerate(names) if i and name in STATUS_COLUMNS), None)
+        for row in table.rows:
+            codes = codes_of(row.cells[0]) or (codes_of(row.cells[1]) if len(row.cells) > 2 else [])
+            status = _row_status(table, row.cells, column, section)
+            if status is None:
+                continue
+            for code in codes:
+                if code not in raised or status is not Status.UNRESOLVED:
+                    yield PriorStatus(code, status, row.line, " | ".join(row.cells)[:500])
+
+
+def _row_status(table: Table, row: tuple[str, ...], column: int | None, section: Section) -> Status | None:
+    prior = section.purpose is Purpose.PRIOR
+    if column is not None and column < len(row):
+        cell = row[column].strip("* ")
+        found = YES_NO.get(cell.split(" ")[0].strip(".,:;-–—*").lower()) or status_of(cell)
+        if found:
+            return found
+        # The column tells how; the heading says that it is done: "Additional Issues Addressed".
+        if prior and re.search(r"\b(?:addressed|resolved|fixed|closed)\b", section.title.lower()):
+            return Status.RESOLVED
+    elif prior:
+        return next((found for cell in row[1:] if (found := status_of(cell))), None)
+    return None
+
+
+def _in_lines(layout: Layout) -> Iterator[PriorStatus]:
+    for index in layout.named:
+        start, line, section = layout.starts[index], layout.lines[index], layout.where[index]
+        prior = section.purpose is Purpose.PRIOR
+        if start is None or section.purpose is Purpose.HISTORY:
+            continue
+        if start.coded:
+            status = status_in(start)
+            if status is None and (prior or start.shape is Shape.HEADING):
+                status = status_below(layout, index) if start.shape is not Shape.ITEM else None
+                if status is None and start.tick:
+                    status = Status.RESOLVED if start.tick == "x" else Status.UNRESOLVED
+            if status is not None:
+                for code in start.codes or (start.native.upper(),):
+                    yield PriorStatus(code, status, line.number, line.text.strip()[:500])
+        elif start.tick and start.bold and (item := list_item(line.text)):
+            # - [x] **ADDRESSES ISSUE-R1-008**: … and - [ ] **PARTIAL**: ISSUE-R1-028 …
+            status = status_of(start.title)
+            codes = codes_in(start.title) or codes_in(start.rest[:80])
+            if status is not None:
+                for code in codes:
+                    yield PriorStatus(code, status, line.number, item.text.strip()[:500])

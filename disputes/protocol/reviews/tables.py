@@ -1,0 +1,207 @@
+"""Findings that a review lists in a table, and what such tables say about others (FND-6)."""
+
+import re
+from collections.abc import Collection, Iterator
+
+from disputes.protocol.reviews.blocks import SILENT, Block
+from disputes.protocol.reviews.findings import Found
+from disputes.protocol.reviews.first_lines import COUNT, EMPTY, LETTERS
+from disputes.protocol.reviews.headings import Purpose, Section
+from disputes.protocol.reviews.inline_severities import severity_in
+from disputes.protocol.reviews.layout import Layout
+from disputes.protocol.reviews.statuses import Status, codes_of, status_of
+from disputes.protocol.text.documents import Row, Table
+from disputes.protocol.text.keywords import keywords, likeness
+from tasks.states import Severity
+
+TITLE_COLUMNS = (
+    "issue", "problem", "concern", "finding", "gap", "ambiguity", "weakness", "missing", "description",
+    "summary", "title", "question",
+)  # fmt: skip
+ID_COLUMNS = frozenset(["id", "#", "no", "no.", "nr", "issue id", "finding id", "code", "ref"])
+SEVERITY_COLUMNS = frozenset(
+    ["severity", "priority", "prio", "risk", "sev", "sev.", "risk level", "severity level"]
+)
+# Other heads of a column for it; they count where every cell below is a severity.
+SEVERE_HEAD = re.compile(
+    r"\b(?:sever\w*|priorit\w*|bad|serious\w*|urgen\w*|importan\w*|rating|level|weight|class|grade)\b"
+)
+LOCATION_COLUMNS = frozenset(["location", "section", "line", "lines", "where", "file"])
+IMPACT_COLUMNS = frozenset(["impact", "risk", "why it matters"])
+SUGGESTION_COLUMNS = frozenset(
+    ["suggestion", "suggested fix", "recommendation", "fix", "resolution", "required change", "what to do"]
+)
+# A table with one of these judges or counts; it lists nothing.
+OTHER_COLUMNS = frozenset(
+    [
+        "valid?",
+        "count",
+        "verdict",
+        "required?",
+        "addressed?",
+        "resolved?",
+        "result",
+        "assessment",
+        "mitigation",
+    ]
+)
+ALIKE = 0.5
+MAX_COMPARED = 60  # findings with which each row is compared
+NOT_LISTING = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS, Purpose.REQUIRED])
+
+
+def listed_severities(layout: Layout) -> dict[str, Severity]:
+    """What tables with a column for it state as the severity of a code; the first one counts."""
+    found: dict[str, Severity] = {}
+    for table in layout.tables:
+        if layout.where[table.start].purpose in SILENT:
+            continue
+        column = _severity_column(table)
+        for row in table.rows:
+            if (
+                column is not None
+                and column < len(row.cells)
+                and (severity := severity_in(row.cells[column]))
+            ):
+                for code in codes_of(row.cells[0]):
+                    found.setdefault(code.upper(), severity)
+            elif severity := severity_in(row.cells[0]) if len(row.cells[0]) <= 16 else None:
+                # | HIGH | 2 | ISSUE-R1-001, ISSUE-R1-002 |
+                for cell in row.cells[1:]:
+                    for code in codes_of(cell):
+                        found.setdefault(code.upper(), severity)
+    return found
+
+
+def find_rows(
+    layout: Layout, blocks: list[Block], raised: Collection[str], *, lenient: bool
+) -> Iterator[Found]:
+    """The rows that are findings: of a table of issues in no block, whose section has no other findings."""
+    busy = {id(section) for block in blocks for section in _line_of(block.section)}
+    inside = [range(block.begin, block.end) for block in blocks]
+    told: list[frozenset[str]] | None = None
+    position = 0
+    for table in layout.tables:
+        while position < len(inside) and inside[position].stop <= table.start:
+            position += 1
+        if position < len(inside) and table.start in inside[position]:
+            continue
+        section = layout.where[table.start]
+        if section.purpose in NOT_LISTING or not _lists(table, section, alone=lenient):
+            continue
+        if id(section) in busy and section.parent is not None:
+            continue
+        if told is None:
+            told = [keywords(block.start.title) for block in blocks[:MAX_COMPARED]]
+        for row in table.rows:
+            found = _row(layout, table, row, section)
+            if found and not any(code in raised for code in _row_codes(row)) and not _told(found, told):
+                yield found
+
+
+def _row_codes(row: Row) -> list[str]:
+    return [code for cell in row.cells[:2] for code in codes_of(cell)]
+
+
+def _told(found: Found, told: list[frozenset[str]]) -> bool:
+    """Whether a row only sums up a finding that is told elsewhere."""
+    words = keywords(found.title)
+    return any(likeness(words, other) >= ALIKE for other in told)
+
+
+def _line_of(section: Section) -> Iterator[Section]:
+    above: Section | None = section
+    while above is not None:
+        yield above
+        above = above.parent
+
+
+def _names(table: Table) -> list[str]:
+    return [cell.strip("*` ").lower() for cell in table.header]
+
+
+def _column(table: Table, names: Collection[str]) -> int | None:
+    return next((index for index, name in enumerate(_names(table)) if name in names), None)
+
+
+def _severity_column(table: Table) -> int | None:
+    """The column that says how severe each row is."""
+    if (column := _column(table, SEVERITY_COLUMNS)) is not None:
+        return column
+    for index, name in enumerate(_names(table)):
+        if SEVERE_HEAD.search(name) and all(
+            index < len(row.cells) and severity_in(row.cells[index]) for row in table.rows
+        ):
+            return index
+    return None
+
+
+def _widest_column(table: Table) -> int | None:
+    """The column with the most words among those that the head does not explain."""
+    told = SEVERITY_COLUMNS | ID_COLUMNS | LOCATION_COLUMNS | SUGGESTION_COLUMNS | {"status", "state"}
+    severe = _severity_column(table)
+    widths = [
+        (sum(len(row.cells[index]) for row in table.rows if index < len(row.cells)), index)
+        for index, name in enumerate(_names(table))
+        if name not in told and index != severe
+    ]
+    return max(widths, default=(0, None))[1]
+
+
+def _title_column(table: Table) -> int | None:
+    names = _names(table)
+    columns = [names.index(name) for name in TITLE_COLUMNS if name in names]
+    if columns and columns[0] == 0 and len(columns) > 1 and all(
+        len(row.cells[0].split()) <= 1 for row in table.rows
+    ):  # fmt: skip
+        return columns[1]  # | Issue | Description | with ids in the first
+    if not columns or (columns == [0] and all(len(row.cells[0].split()) <= 1 for row in table.rows)):
+        return _widest_column(table) if _severity_column(table) is not None else next(iter(columns), None)
+    return columns[0]
+
+
+def _lists(table: Table, section: Section, *, alone: bool) -> bool:
+    """Whether a table lists issues: one column names them, another one (or the section) says how severe."""
+    names = _names(table)
+    if not names or OTHER_COLUMNS & set(names) or _title_column(table) is None:
+        return False
+    severe = _severity_column(table) is not None
+    if section.purpose in (Purpose.CLOSING, Purpose.CHECKS):
+        return severe and alone
+    if section.purpose is Purpose.ISSUES:
+        return True
+    return severe
+
+
+def _row(layout: Layout, table: Table, row: Row, section: Section) -> Found | None:
+    names = _names(table)
+    column = _title_column(table)
+    if column is None or column >= len(row.cells):
+        return None
+
+    def cell(wanted: Collection[str]) -> str:
+        index = next((i for i, name in enumerate(names) if name in wanted and i != column), None)
+        return row.cells[index] if index is not None and index < len(row.cells) else ""
+
+    title = row.cells[column].strip("* ")
+    if not LETTERS.search(title) or EMPTY.match(title) or COUNT.fullmatch(title):
+        return None
+    status = status_of(cell(["status", "state"]))
+    if status not in (None, Status.UNRESOLVED):
+        return None
+    severe = _severity_column(table)
+    words = row.cells[severe] if severe is not None and severe < len(row.cells) else ""
+    codes = _row_codes(row)
+    return Found(
+        title=title[:500],
+        severity=severity_in(words) or section.severity,
+        raw_severity=words.strip("* ")[:40],
+        code=codes[0] if codes else "",
+        location=cell(LOCATION_COLUMNS),
+        impact=cell(IMPACT_COLUMNS),
+        suggestion=cell(SUGGESTION_COLUMNS),
+        text=layout.lines[row.line - 1].text.strip(),
+        line=row.line,
+        format="table-row",
+        gap=section.gap,
+    )

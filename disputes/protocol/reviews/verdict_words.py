@@ -1,0 +1,157 @@
+"""The words of verdicts: what each means, what denies it, and what only looks like one (VER-2, ARB-2)."""
+
+import re
+from enum import StrEnum
+
+from disputes.protocol.reviews.negated_approvals import is_conditional, is_denied, is_put_off, shown
+
+
+class Verdict(StrEnum):
+    """From the best to the worst. None stands for a verdict that cannot be read, and is never an approval."""
+
+    APPROVED = "APPROVED"
+    NO_ISSUES_FOUND = "NO_ISSUES_FOUND"
+    APPROVED_WITH_CONDITIONS = "APPROVED_WITH_CONDITIONS"
+    NEEDS_REVISION = "NEEDS_REVISION"
+
+
+_APPROVING = ("approved", "approve", "approval", "accept", "accepted")
+_RESERVED = (
+    "notes", "conditions", "modifications", "modification", "changes", "minor", "minor issues",
+    "minor changes", "minor modifications", "minor revisions", "minor fixes", "revisions", "comments",
+    "caveats", "reservations", "suggestions", "recommendations", "required changes",
+)  # fmt: skip
+_CONDITIONAL = (
+    "conditional approval", "conditionally approved", "conditional approve", "conditional accept",
+    "conditionally accepted", "conditional acceptance", "approved conditionally", "conditional",
+)  # fmt: skip
+_REFUSING = (
+    "needs revision", "needs revisions", "need revision", "needs work", "needs changes", "needs fixes",
+    "needs rework", "needs major revision", "needs minor revision", "needs significant revision",
+    "reject", "rejected", "rejection", "changes requested", "changes required", "change requested",
+    "request changes", "requesting changes", "requires changes", "requires revision", "revision required",
+    "revision needed",
+    "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
+    "not ready",
+)  # fmt: skip
+# VER-2. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
+VERDICT_WORDS: dict[str, Verdict] = {
+    **dict.fromkeys([*_APPROVING, "approves", "lgtm"], Verdict.APPROVED),
+    **dict.fromkeys([f"approved with minor observation{end}" for end in ("", "s")], Verdict.APPROVED),
+    "no issues found": Verdict.NO_ISSUES_FOUND,
+    **dict.fromkeys(
+        [f"{word} with {what}" for word in _APPROVING for what in _RESERVED], Verdict.APPROVED_WITH_CONDITIONS
+    ),
+    **dict.fromkeys(_CONDITIONAL, Verdict.APPROVED_WITH_CONDITIONS),
+    **dict.fromkeys(_REFUSING, Verdict.NEEDS_REVISION),
+}
+# Words that state a verdict only where they stand at its place and alone; in prose they may mean anything.
+ONLY_ALONE = frozenset(
+    ["approval", "lgtm", "blocked", "conditional", "not ready", "rejection", "changes required"]
+)
+NO_ISSUES = "no issues found"
+COUNTED = re.compile(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" says nothing that anybody means
+_ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
+# The longest phrase first, for the first one that fits is taken.
+PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
+# A part of each of these phrases. Few sentences hold one, and no other can state a verdict.
+STEMS = ("approv", "accept", "conditional", "issues", "need", "reject", "change", "revis")
+STEMS_ALONE = (*STEMS, "lgtm", "block", "ready")  # where ONLY_ALONE counts, too
+# At the beginning of a statement, so that nothing but a mark or a comment follows.
+ALONE = re.compile(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
+NO_LETTERS = re.compile(r"[^a-z]+")
+NO_OFFER = re.compile(r"[^a-z|/,]+")
+SHORT_NOT = re.compile(r"n['’]t\b")
+_WITH = r"\b(?:approved?|accept(?:ed)?)(?: ?\(with\b(?! minor observation)"
+WITH, WITH_OR_FOOTNOTE = re.compile(rf"{_WITH})"), re.compile(rf"{_WITH}|\*+)")
+BEFORE, AFTER = 160, 60  # letters around an approval that may take it back
+SENTENCE_END = re.compile(r"([.!?])[*_`)]*(?:\s|$)")
+DENIALS = {"no", "not", "never", "cannot"}
+_EITHER, _OR = (
+    "|".join(phrase for phrase in _ALL if (VERDICT_WORDS[phrase] is Verdict.NEEDS_REVISION) is refusing)
+    for refusing in (False, True)
+)
+_AND_OR = r"\b ?(?:[|/,]|\bor\b) ?\b"
+# An approval and a refusal to choose from: a form that nobody filled in.
+OFFER = re.compile(rf"\b(?:(?:{_EITHER}){_AND_OR}(?:{_OR})|(?:{_OR}){_AND_OR}(?:{_EITHER}))\b")
+
+
+def read_verdict(words: str) -> Verdict | None:
+    """The verdict that these words state, or None. The last verdict word counts (ARB-2).
+
+    A denied approval is none and takes back the approval before it; one that is only awaited, and a denied
+    rejection, are passed over. A question states nothing, nor does a choice between an approval and its
+    contrary.
+    """
+    if not _holds(words, STEMS):
+        return None
+    words = shown(words)
+    if OFFER.search(NO_OFFER.sub(" ", words.lower())):
+        return None
+    found: Verdict | None = None
+    for sentence in sentences(words):
+        found = _in_sentence(sentence, found)
+    return found
+
+
+def _holds(words: str, stems: tuple[str, ...]) -> bool:
+    plain = words.lower()
+    return any(stem in plain for stem in stems)
+
+
+def sentences(words: str) -> list[str]:
+    """The sentences but for questions."""
+    parts = [*SENTENCE_END.split(words), ""]
+    return [sentence for sentence, end in zip(parts[::2], parts[1::2], strict=True) if end != "?"]
+
+
+def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
+    """The last verdict of a sentence; the one found before it where it states none."""
+    counted = COUNTED.sub("z", _with_conditions(sentence.lower()))
+    plain = NO_LETTERS.sub(" ", SHORT_NOT.sub(" not", counted))
+    # "no issues found" denies nothing that stands behind it.
+    denying = plain.replace(NO_ISSUES, "ok issues found")
+    for match in PHRASE.finditer(plain):
+        verdict, end = VERDICT_WORDS[match[0]], match.end()
+        before = denying[max(match.start() - BEFORE, 0) : match.start()].split()
+        after = plain[end : end + AFTER].split()
+        if verdict is Verdict.NEEDS_REVISION:
+            found = found if DENIALS & set(before[-1:]) else verdict
+        elif is_denied(match[0], before, after):
+            found = found if found is Verdict.NEEDS_REVISION else None
+        elif is_put_off(before):
+            continue
+        elif is_conditional(after):
+            found = found or Verdict.APPROVED_WITH_CONDITIONS
+        else:
+            found = verdict
+    return found
+
+
+def _with_conditions(words: str) -> str:
+    """`APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*` (VER-2)."""
+    pattern = WITH_OR_FOOTNOTE if words.count("*") % 2 else WITH
+    return pattern.sub("approved with conditions ", words)
+
+
+def verdict_alone(words: str) -> Verdict | None:
+    """The verdict of words that begin with one and are no sentence: ACCEPT, but not "Accept the flag"."""
+    if not _holds(words, STEMS_ALONE):
+        return None
+    head = shown(words).strip()[:120]
+    plain = re.sub(r"[^a-z*()]+", " ", _with_conditions(head.lower()).replace("**", "")).strip(" *")
+    match = ALONE.match(plain)
+    if match is None:
+        return None
+    start = re.search(r"[A-Za-z]", head)
+    letters = head[start.start() if start else 0 :]
+    spelled = re.match(r"[A-Za-z]+(?:[ _-]+[A-Za-z]+)*", letters)
+    written = letters[: len(match["phrase"])] if spelled else ""
+    behind = letters[len(written) :].lstrip("*_` ✓✔✅")
+    if not behind or not behind[0].isalpha() or written.isupper() or plain[match.end() :].startswith(" with"):
+        found = read_verdict(words)
+        if found is None and match["phrase"] in ONLY_ALONE:
+            after = plain[match.end() :].split()
+            return None if is_denied(match["phrase"], (), after) else VERDICT_WORDS[match["phrase"]]
+        return found
+    return None

@@ -1,0 +1,363 @@
+"""The verdicts of a review: where they stand and what they cover (VER-1, ARB-2)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from disputes.protocol.reviews.headings import NUMBERING, Purpose, Section
+from disputes.protocol.reviews.layout import Layout
+from disputes.protocol.reviews.verdict_words import (
+    VERDICT_WORDS,
+    Verdict,
+    read_verdict,
+    sentences,
+    verdict_alone,
+)
+from disputes.protocol.text.documents import STATED, Line, bold_lead, list_item, unclosed_fence
+from disputes.protocol.text.identifiers import GAP, gaps_in
+
+LABEL = re.compile(
+    r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
+    r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result|opinion|judge?ment)|overall)"
+    r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
+    re.IGNORECASE,
+)
+FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
+SIGNS = re.compile(r"[\u2190-\U0010ffff \t*_]+")
+# A verdict in code, with words behind it, is an example.
+CODE_SPAN = re.compile(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
+LABEL_STARTS = frozenset(["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju"])
+# What may begin with a label, marks, signs and numbers before it; few lines do.
+LIKE_A_LABEL = re.compile(
+    rf"[ \t#*_+`>-]*+(?:[\d{FIRST_SIGN}-\U0010ffff]|"
+    + "|".join(f"[{two[0]}{two[0].upper()}][{two[1]}{two[1].upper()}]" for two in sorted(LABEL_STARTS))
+    + ")"
+)
+# The word alone opens a verdict even without a colon; the other labels need one.
+VERDICT = re.compile(r"verdict\b[\s:*_]*", re.IGNORECASE)
+# What a reviewer writes behind **Verdict:** about an earlier finding (FND-4).
+ABOUT_FINDING = re.compile(
+    r"(?:(?:fully|partially|not|still|mostly|un)[ _]?)*"
+    r"(?:resolved|addressed|fixed|partial|open|closed|verified|adequate)\b",
+    re.IGNORECASE,
+)
+VERDICT_COLUMNS = frozenset(
+    [
+        "verdict",
+        "decision",
+        "recommendation",
+        "review verdict",
+        "final verdict",
+        "review",
+        "assessment",
+        "status",
+    ]
+)
+VERSIONS = frozenset(["version", "round", "date", "revision", "reviewer", "iteration"])
+NOT_REFUSING = frozenset([Purpose.PRIOR, Purpose.HISTORY, Purpose.PRAISE])
+# Words that refuse in a sentence, too. "Rejected" is what happens to a request, unless it is in capitals.
+REFUSED = re.compile(
+    r"\b(?:[Nn]eeds (?:\w+ )?(?:work|changes|revisions?|fixes|rework)|[Cc]hanges (?:are )?requested"
+    r"|[Rr]equest(?:ing)? changes|[Rr]evise and resubmit|[A-Z][A-Z_ ]*(?:REJECT|NEEDS|CHANGES)[A-Z_ ]*"
+    r"|REJECT(?:ED)?)\b"
+)
+# A line of these holds no sentence: words, marks, and signs such as ticks.
+ONLY_WORDS = re.compile(r"[\w \t*`\u2190-\U0010ffff.!-]+")
+MAX_PARAGRAPH = 12  # lines
+MAX_RAW = 80
+MAX_STATEMENT = 400
+
+
+@dataclass(frozen=True, slots=True)
+class StatedVerdict:
+    """One verdict: what it covers (a gap's id, or ROUND), its words, what they mean, where it stands."""
+
+    scope: str
+    raw: str
+    verdict: Verdict
+    line: int
+    index: int = 0
+
+
+def worst_verdict(stated: list[StatedVerdict]) -> StatedVerdict | None:
+    """The worst of several verdicts; the first of equal ones (VER-4)."""
+    order = list(Verdict)
+    return max(stated, key=lambda each: order.index(each.verdict)) if stated else None
+
+
+def _stated(words: str) -> Verdict | None:
+    """The verdict of a statement: its first sentence with one, unless a later one says worse in capitals."""
+    words = words[:MAX_STATEMENT]
+    if ABOUT_FINDING.match(words.lstrip("* _`✓✔✅")):
+        return None
+    found: Verdict | None = None
+    order = list(Verdict)
+    for sentence in sentences(words):
+        verdict = read_verdict(sentence)
+        if verdict is None:
+            continue
+        worse = found is not None and order.index(verdict) > order.index(found)
+        if found is None or (worse and re.search(r"[A-Z]{4}", sentence)):
+            found = verdict
+    return found or verdict_alone(words)
+
+
+# --- Places -----------------------------------------------------------------------------------------------
+
+
+def stated_verdicts(layout: Layout, inside: list[bool]) -> list[StatedVerdict]:
+    """Every verdict of a review in its order; one for each scope and meaning.
+
+    `inside` says of each line whether it belongs to a finding, where a recommendation is a suggestion.
+    Where a fence is never closed nobody knows what it hides, or what stands outside by mistake: nothing is
+    approved.
+    """
+    is_cut = unclosed_fence(layout.lines) > 0
+    subject = _subject(layout)
+    found = sorted([*_in_lines(layout, inside), *_in_tables(layout)], key=lambda each: each[0])
+    stated: dict[tuple[str, Verdict], StatedVerdict] = {}
+    for index, words, verdict in found:
+        if is_cut and verdict is not Verdict.NEEDS_REVISION:
+            continue
+        scope = _scope(words, layout.where[index]) or subject
+        line = layout.lines[index]
+        raw = _raw(words)
+        stated.setdefault((scope, verdict), StatedVerdict(scope, raw, verdict, line.number, index))
+    if not stated and (refusal := _refusal(layout)):
+        index, words = refusal
+        number = layout.lines[index].number
+        return [StatedVerdict(subject, _raw(words), Verdict.NEEDS_REVISION, number, index)]
+    return list(stated.values())
+
+
+def _raw(words: str) -> str:
+    """The words of a verdict without marks and without the gap before them."""
+    plain = words.strip().lstrip(" \t:*_`").rstrip(" \t_`#")
+    if match := GAP.match(plain):
+        plain = plain[match.end() :].lstrip(" :-–—*")
+    if plain.endswith("**") and plain.count("*") % 2 == 0:
+        plain = plain.rstrip("*").rstrip()
+    return plain[:MAX_RAW]
+
+
+def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Verdict]]:
+    awaited = ""  # the label of a heading or a line whose verdict stands below it
+    ends = _ends(layout)
+    for index, line in enumerate(layout.lines):
+        text = line.text
+        if not text:
+            continue
+        if line.mode is not STATED:
+            awaited = "" if text.strip() else awaited
+            continue
+        if LIKE_A_LABEL.match(text) and (match := verdict_label(text)):
+            label, words = match
+            awaited = label if not words.strip(" \t:*#_") else ""
+            verdict = _read(label, words, layout, index, inside[index])
+        elif text.isupper() and _no_issues_alone(text):
+            words, verdict, awaited = text, Verdict.NO_ISSUES_FOUND, ""
+        elif not awaited and "GAP-" in text and (of_gap := _of_gap(layout, index)):
+            words, verdict = of_gap
+        elif text.isupper() and (alone := _in_capitals(layout, index, ends)):
+            words, verdict, awaited = text, alone, ""
+        elif awaited and text.strip():
+            words = text if line.heading is None else ""
+            verdict = _read(awaited, words, layout, index, inside=False) if words else None
+            item = list_item(text)
+            # Below a heading each gap may have a line of its own.
+            awaited = awaited if item and verdict is not None and gaps_in(text) else ""
+        else:
+            continue
+        if verdict is not None:
+            yield index, words, verdict
+
+
+def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> Verdict | None:
+    section = layout.where[index]
+    if section.purpose is Purpose.HISTORY:
+        return None
+    if label.endswith("verdict"):
+        return _stated(words)
+    if section.purpose is Purpose.PRIOR:
+        return None
+    if inside:
+        text = layout.lines[index].text
+        if text[:1] in (" ", "\t", "#") or list_item(text) or not re.search(r"[A-Z]{5}", words):
+            return None
+    plain = words
+    if scoped := GAP.match(plain.lstrip("*` ")):
+        plain = plain.lstrip("*` ")[scoped.end() :].lstrip(" :-–—*")
+    if lead := bold_lead(plain.strip()):
+        plain = f"{lead[0]} {lead[1]}"
+    return verdict_alone(plain) or _refused_at_end(plain)
+
+
+def _refused_at_end(words: str) -> Verdict | None:
+    """The refusal in capitals behind what a result is made of: 3 findings (1 error) - NEEDS WORK."""
+    last = re.split(r" [-–—] ", words[:MAX_STATEMENT])[-1].strip(" *_`.")
+    refused = last.isupper() and last != words and verdict_alone(last) is Verdict.NEEDS_REVISION
+    return Verdict.NEEDS_REVISION if refused and read_verdict(words) is Verdict.NEEDS_REVISION else None
+
+
+def verdict_label(text: str) -> tuple[str, str] | None:
+    """The label of a verdict at the beginning of a line, and the words behind it."""
+    if "`" in text[:10] and CODE_SPAN.match(text):
+        return None
+    plain = text.lstrip(" \t#*_-+`>")[:MAX_STATEMENT]
+    if plain[:1] >= FIRST_SIGN:
+        plain = SIGNS.sub("", plain, count=1)
+    if plain[:1].isdigit():
+        numbering = NUMBERING.match(plain)
+        plain = plain[numbering.end() :].lstrip("*_ ") if numbering else ""
+    if plain[:2].lower() not in LABEL_STARTS:
+        return None
+    match = LABEL.match(plain) or VERDICT.match(plain)
+    if match is None:
+        return None
+    label = match["label"].lower() if "label" in match.re.groupindex else "verdict"
+    return label, plain[match.end() :].rstrip("#").rstrip()
+
+
+def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
+    """The verdict in capitals on the gap that a list item begins with: - **GAP-AB-001** (title): APPROVED."""
+    if not (item := list_item(layout.lines[index].text)):
+        return None
+    plain = item.text.lstrip("*`[ ")[:MAX_STATEMENT]
+    match, (_, colon, words) = GAP.match(plain), plain.rpartition(": ")
+    if match is None or not colon or not words.strip(" *_`").isupper():
+        return None
+    if layout.where[index].purpose in (Purpose.HISTORY, Purpose.PRIOR):
+        return None
+    verdict = verdict_alone(words)
+    return (f"{match[0]} - {words}", verdict) if verdict else None
+
+
+def _in_capitals(layout: Layout, index: int, ends: tuple[int, int]) -> Verdict | None:
+    """The refusal of a line that is nothing else, in capitals, as the first or last of a review (ARB-2).
+
+    An approval must stand at a place of its own.
+    """
+    text = layout.lines[index].text
+    if len(text) > 2 * MAX_RAW:
+        return None
+    text = text.strip()
+    if len(text) > MAX_RAW or list_item(text) or not ONLY_WORDS.fullmatch(text):
+        return None
+    if layout.where[index].own is not Purpose.CLOSING and index not in ends:
+        return None
+    found = VERDICT_WORDS.get(" ".join(re.findall(r"[a-z]+", text.lower())))
+    return found if found is Verdict.NEEDS_REVISION else None
+
+
+def _ends(layout: Layout) -> tuple[int, int]:
+    """The first and the last line of a review that states something."""
+    lines = layout.lines
+    first = next((index for index, line in enumerate(lines) if _says(line)), -1)
+    return first, next((index for index in range(len(lines) - 1, -1, -1) if _says(lines[index])), -1)
+
+
+def _says(line: Line) -> bool:
+    return line.mode is STATED and bool(line.text.strip())
+
+
+def _refusal(layout: Layout) -> tuple[int, str] | None:
+    """Where a review without any other verdict asks for changes in a sentence at its beginning or its end.
+
+    Only a refusal is read so: an approval must stand at a place of its own.
+    """
+    prose: list[int] = []  # where its paragraphs begin
+    blank = True
+    for index, line in enumerate(layout.lines):
+        text = line.text.strip()
+        told = line.mode is STATED and line.heading is None and text[:1] not in ("|", ">")
+        if (
+            blank
+            and text
+            and told
+            and layout.where[index].purpose not in NOT_REFUSING
+            and not list_item(text)
+        ):
+            prose.append(index)
+        blank = not text
+    for first in [*prose[-2:][::-1], *prose[:3]]:
+        for index in range(first, min(first + MAX_PARAGRAPH, len(layout.lines))):
+            words = layout.lines[index].text[:MAX_STATEMENT]
+            if not _says(layout.lines[index]):
+                break
+            if REFUSED.search(words) and read_verdict(words) is Verdict.NEEDS_REVISION:
+                return index, words
+    return None
+
+
+def _no_issues_alone(text: str) -> bool:
+    """Whether a line is the marker NO_ISSUES_FOUND and nothing else (PART-1)."""
+    return "NO_ISSUES_FOUND" in text and text.strip(" \t#*_`.:-") == "NO_ISSUES_FOUND"
+
+
+def _in_tables(layout: Layout) -> Iterator[tuple[int, str, Verdict]]:
+    for table in layout.tables:
+        section = layout.where[table.start]
+        if section.purpose in (Purpose.HISTORY, Purpose.PRIOR):
+            continue
+        names = [cell.strip("*` ").lower() for cell in table.header]
+        column = next((i for i, name in enumerate(names) if name in VERDICT_COLUMNS), None)
+        for row in table.rows:
+            index = row.line - 1
+            if len(row.cells) == 2 and (match := verdict_label(row.cells[0])) and not match[1]:
+                words = row.cells[1]
+            elif column and column < len(row.cells) and not VERSIONS & set(names):
+                words = row.cells[column]
+                if names[column] != "verdict" and not gaps_in(row.cells[0]):
+                    continue
+            else:
+                continue
+            verdict = verdict_alone(words)
+            if verdict is not None:
+                gap = next(iter(gaps_in(row.cells[0])), "")
+                yield index, f"{gap} - {words}" if gap else words, verdict
+
+
+# --- Scopes -----------------------------------------------------------------------------------------------
+
+ROUND = "ROUND"
+SUBJECT = re.compile(
+    r"[\s*_-]*(?:gaps?|focus|reviewing|proposal|subject|scope|resolution|engineer(?:'s)? proposal)\b[\s*_]*:",
+    re.IGNORECASE,
+)
+
+
+def _scope(words: str, section: Section) -> str:
+    return next(iter(gaps_in(words[:120])), "") or section.gap
+
+
+def _subject(layout: Layout) -> str:
+    """The one gap that a review is about, as its title, its headings or its first lines say; else ROUND."""
+    for candidates in (_title_gaps(layout), _heading_gaps(layout), _front_gaps(layout)):
+        if len(candidates) == 1:
+            return candidates.pop()
+        if candidates:
+            break
+    return ROUND
+
+
+def _title_gaps(layout: Layout) -> set[str]:
+    titles = [section.title for section in layout.sections.values() if section.level == 1]
+    return {gap for title in titles for gap in gaps_in(title)}
+
+
+def _heading_gaps(layout: Layout) -> set[str]:
+    return {
+        gap
+        for section in layout.sections.values()
+        if section.title.lower().lstrip("* ").startswith("review")
+        for gap in gaps_in(section.title)
+    }
+
+
+def _front_gaps(layout: Layout) -> set[str]:
+    return {
+        gap
+        for line in layout.lines[:25]
+        if line.mode is STATED and SUBJECT.match(line.text)
+        for gap in gaps_in(line.text)
+    }

@@ -1,0 +1,1 @@
+"""Core: rounds about documents: gaps, gates, retries and examples."""

@@ -1,0 +1,306 @@
+"""Documents that show the form, where they come from, how they are cut to a budget (EX-1, EX-4)."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.rounds.proposals import NEW_GAPS, TRADE_OFFS, bare
+from disputes.protocol.rounds.validation import Form
+from disputes.protocol.text.documents import Line, joined, scan
+
+CHARS_PER_TOKEN = 4  # EX-4: off by 20 to 30 % on code, which is accepted
+CUT = "[… cut here: {left} of {size} characters are left]"
+
+# EX-1, tier 1.
+CANONICAL: dict[Form, str] = {
+    Form.PROPOSAL: """\
+## Gap Resolution: GAP-AUTH-001
+
+**Gap:** When does a session end?
+
+**Confidence:** HIGH
+
+### Proposed Solution
+
+A session ends 30 minutes after its last request, and 12 hours after its start whatever happens. Both limits
+are settings (`session_idle_minutes`, `session_max_hours`). A request of a session that has ended gets status
+401 and the code `session_ended`; the page then shows the sign-in form and keeps what was typed.
+
+### Examples
+
+**Example 1: a session that goes on.** Requests at 10:00, 10:29 and 10:58: the session is alive at 11:27.
+
+**Example 2: a session that ends.** Requests at 10:00 and 10:31: the second one gets 401, `session_ended`.
+
+### Trade-offs
+
+- Pro: a forgotten browser is safe after half an hour.
+- Pro: one rule for the pages and for the API.
+- Con: somebody who reads for longer than that signs in again.
+- Con: each request writes the time of the last one.
+
+### New Gaps Introduced
+
+- **GAP-AUTH-009** (LOW): What happens to an upload that is under way when its session ends?
+""",
+    Form.REVIEW: """\
+## Review: GAP-AUTH-001
+
+### Critical Issues
+
+None.
+
+### High Priority
+
+- **ISSUE-R3-001**: The limit of 12 hours has no exception for running uploads
+  - **Location:** Proposed Solution, first sentence
+  - **Impact:** An upload of four hours fails at its end, and nobody is told before.
+  - **Suggestion:** Let the session live while an upload runs, at most 24 hours.
+
+### Medium Priority
+
+None.
+
+### Low Priority
+
+- **ISSUE-R3-002**: The word "session" is used for two things
+  - **Location:** Trade-offs
+  - **Impact:** A reader stops and wonders.
+  - **Suggestion:** Call the second one "visit".
+
+## Verdict: NEEDS_REVISION
+""",
+    Form.HAND_IN: """\
+| Finding | Answer | What was done |
+|---|---|---|
+| ISSUE-R2-001 | addressed | `login()` compares hashes in constant time; test_login.py holds it. |
+| ISSUE-R2-002 | declined | See below. |
+| ISSUE-R2-003 | deferred | Needs the new mail service, which is task 41. |
+
+## DISAGREE: ISSUE-R2-002
+
+**Reviewer Concern:**
+> The limit of five tries must be counted in Redis.
+
+**Engineer Position:**
+The limit stays in the database.
+
+**Rationale:**
+The requirement in docs/SPEC.md, section 4, says that one installation has no other store; a row per account
+is written 5 times at most, as test_limit.py measures.
+
+**Alternative Approach (if any):**
+Keep the count in the database and make the store exchangeable.
+
+**Request:** Escalate to user for resolution
+""",
+    Form.REJECTION: """\
+## Review: Sign in
+
+### High Priority
+
+- **ISSUE-R2-001**: A wrong password is compared letter by letter
+  - **Location:** auth/login.py:41
+  - **Impact:** The time of the answer tells how many letters are right.
+  - **Suggestion:** Compare the hashes with `hmac.compare_digest`.
+
+### Low Priority
+
+- **ISSUE-R2-002**: The message of a refused sign-in names the account
+
+## Verdict: NEEDS_REVISION
+""",
+}
+# EX-1, tier 3: the bare form, always there.
+SKELETONS: dict[Form, str] = {
+    Form.PROPOSAL: """\
+## Gap Resolution: <gap id>
+
+**Confidence:** HIGH, MEDIUM or LOW
+
+### Proposed Solution
+
+<what is decided, with values; at least 200 characters>
+
+### Examples
+
+<one that succeeds, one at the edge>
+
+### Trade-offs
+
+<at least two pros and two cons>
+
+### New Gaps Introduced
+
+<ids and titles, or None>
+""",
+    Form.REVIEW: """\
+## Review: <gap id>
+
+### Critical Issues
+
+<findings, or None>
+
+### High Priority
+
+- **ISSUE-R<round>-<number>**: <one sentence>
+  - **Location:** <section or line>
+  - **Impact:** <what goes wrong>
+  - **Suggestion:** <what to do instead>
+
+### Medium Priority
+
+<findings, or None>
+
+### Low Priority
+
+<findings, or None>
+
+## Verdict: NEEDS_REVISION, or NO_ISSUES_FOUND with what you looked at
+""",
+    Form.HAND_IN: """\
+| Finding | Answer | What was done |
+|---|---|---|
+| <finding id> | addressed | <one sentence> |
+""",
+    Form.REJECTION: """\
+## Review: <task>
+
+### High Priority
+
+- **ISSUE-R<round>-<number>**: <one sentence>
+  - **Location:** <path and line>
+
+### Low Priority
+
+## Verdict: NEEDS_REVISION
+""",
+}
+
+
+class Source(StrEnum):
+    """Where an example comes from (EX-1)."""
+
+    CANONICAL = "canonical"
+    SESSION = "session"
+    TEMPLATE = "template"
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier document of this project, as a candidate (EX-2). `number` grows with time."""
+
+    form: Form
+    text: str
+    number: int
+    round: int
+    valid: bool = True
+    rolled_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An example as it goes into a prompt; `size` is in tokens, after the cut."""
+
+    source: Source
+    origin: str  # EX-6: said to the agent
+    text: str
+    truncated: bool = False
+
+    @property
+    def size(self) -> int:
+        """Its length in tokens, estimated (EX-4)."""
+        return tokens(self.text)
+
+
+def tokens(text: str) -> int:
+    """How many tokens a text has, at 4 characters each, rounded up (EX-4)."""
+    return -(-len(text) // CHARS_PER_TOKEN)
+
+
+def pick(
+    form: Form,
+    sources: Sequence[Source],
+    earlier: Iterable[Earlier],
+    budget: int,
+    canonical: Mapping[Form, str] = CANONICAL,
+) -> Example | None:
+    """The example from the first source that has one (EX-1, EX-2), cut to `budget` tokens; else None."""
+    candidates = [each for each in earlier if each.form is form and each.valid and not each.rolled_back]
+    for source in sources:
+        if source is Source.SESSION and candidates:
+            newest = max(candidates, key=lambda each: each.number)
+            return _cut_to(source, f"round {newest.round} of this project", newest.text, budget)
+        if source is Source.CANONICAL and form in canonical:
+            return _cut_to(source, "the program's own example", canonical[form], budget)
+        if source is Source.TEMPLATE:
+            return _cut_to(source, "the bare form", SKELETONS[form], budget)
+    return None
+
+
+def _cut_to(source: Source, origin: str, text: str, budget: int) -> Example | None:
+    if budget <= 0:
+        return None
+    cut = truncated(text, budget)
+    return Example(source, origin, cut, truncated=cut != text)
+
+
+# --- Cutting ----------------------------------------------------------------------------------------------
+
+# EX-5: what is kept first. A section belongs to the first of these that its heading matches.
+KEEP: tuple[re.Pattern[str], ...] = (
+    re.compile(r"(?:gap |engineer )?(?:resolution|revision|revised)\b|review\b|GAP-", re.IGNORECASE),
+    re.compile(r"(?:\w+ )?(?:solution|proposal)|critical|high\b", re.IGNORECASE),
+    TRADE_OFFS,
+    re.compile(r"examples?\b", re.IGNORECASE),
+    NEW_GAPS,
+)
+TITLE = 0
+
+
+def truncated(text: str, budget: int) -> str:
+    """The text within `budget` tokens: its sections in the order of their worth, then a hard cut with a note.
+
+    What is kept stays in the document's order (EX-5). Raises DocumentError for a text too large to read.
+    """
+    limit = budget * CHARS_PER_TOKEN
+    if len(text) <= limit:
+        return text
+    note = CUT.format(left=limit, size=len(text))
+    if limit <= len(note):
+        return text[:limit]
+    return _kept(_sections(scan(text)), limit - len(note) - 1) + "\n" + note
+
+
+def _kept(sections: Sequence[tuple[int, str]], room: int) -> str:
+    """As many of the sections as fit, the least worth left out; the first that does not fit is cut hard."""
+    kept: dict[int, str] = {}
+    for index in sorted(range(len(sections)), key=lambda place: (sections[place][0], place)):
+        section = sections[index][1]
+        kept[index] = section[:room]
+        room -= len(kept[index]) + 1  # the line end between two sections
+        if room <= 0:
+            break
+    return "\n".join(kept[index] for index in sorted(kept))
+
+
+def _sections(lines: Sequence[Line]) -> list[tuple[int, str]]:
+    """Worth and text of each section; what stands before the first heading goes with the title."""
+    found: list[tuple[int, list[Line]]] = [(TITLE, [])]
+    for line in lines:
+        if heading := line.heading:
+            found.append((_worth(bare(heading[1])), []))
+        found[-1][1].append(line)
+    return [(worth, joined(body)) for worth, body in found if body]
+
+
+def _worth(heading: str) -> int:
+    return next((rank for rank, pattern in enumerate(KEEP) if pattern.match(heading)), len(KEEP))
+
+
+def fenced(text: str) -> str:
+    """The text between fences that nothing in it can close."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}markdown\n{text.rstrip()}\n{fence}"

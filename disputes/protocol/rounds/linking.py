@@ -1,0 +1,58 @@
+"""Which gap a finding is about, where one review looks at several (FND-5)."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+
+from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.identifiers import gaps_in
+
+LABEL = re.compile(r"^\s*(?:[-*+]\s+)?(?:\*\*)?Gaps?(?: affected| id)?:?(?:\*\*)?:?", re.IGNORECASE)
+
+
+class Links:
+    """The headings of one review, read once for all its findings."""
+
+    def __init__(self, lines: Sequence[Line], proposed: Sequence[str]) -> None:
+        """`proposed` are the gaps of the document that was reviewed, in its order."""
+        self.proposed = tuple(dict.fromkeys(proposed))
+        self._numbers: list[int] = []  # lines of headings
+        self._chains: list[tuple[tuple[str, ...], ...]] = []  # their gaps, and of those they stand below
+        chain: list[tuple[int, tuple[str, ...]]] = []
+        for line in lines:
+            if heading := line.heading:
+                chain = [entry for entry in chain if entry[0] < heading[0]]
+                chain.append((heading[0], tuple(gaps_in(heading[1]))))
+                self._numbers.append(line.number)
+                self._chains.append(tuple(gaps for _, gaps in reversed(chain)))
+
+    def gap_of(self, block: Sequence[Line], line: int) -> str:
+        """The gap of a finding that stands at `line` with these lines; empty where nothing tells.
+
+        An explicit gap of the block; else that of the headings around it, the nearest first; else the only
+        one that was proposed; else the only one that the block mentions.
+        """
+        stated = [each for each in block if each.mode is STATED]
+        named = [gap for each in stated if LABEL.match(each.text) for gap in gaps_in(each.text)]
+        mentioned = list(dict.fromkeys(gap for each in stated for gap in gaps_in(each.text)))
+        return (
+            _only(named)
+            or _only([gap for gap in mentioned if gap in self.proposed])
+            or self._around(line)
+            or _only(self.proposed)
+            or _only(mentioned)
+        )
+
+    def _around(self, line: int) -> str:
+        """The gap that the nearest heading around a line names, if it names one."""
+        above = bisect_left(self._numbers, line)
+        for gaps in self._chains[above - 1] if above else ():
+            if one := _only([gap for gap in gaps if not self.proposed or gap in self.proposed]):
+                return one
+        return ""
+
+
+def _only(gaps: Collection[str]) -> str:
+    """The one gap of several mentions; empty where there are none or several."""
+    different = set(gaps)
+    return next(iter(different)) if len(different) == 1 else ""

@@ -1,0 +1,212 @@
+"""How a document failed, what that adds to the next prompt, what several failures share (RB-9, RB-6)."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.rounds.proposals import Proposal, read_proposal
+from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.quotes import one_line
+
+VAGUE_MAX = 5  # in one gap's section; more are too many
+EXAMPLES_LEAST = 2
+THIN_CHARS = 200
+LIST_MAX = 50
+VAGUE = (
+    "appropriate", "as needed", "reasonable", "sufficient", "adequate", "properly", "when necessary",
+    "if applicable", "typically", "generally", "various", "certain", "may", "might", "could", "it depends",
+)  # fmt: skip
+VAGUE_WORD = re.compile(
+    rf"\b(?:{'|'.join(phrase.replace(' ', '[ ]{1,3}') for phrase in VAGUE)})\b", re.IGNORECASE
+)
+
+
+class Pattern(StrEnum):
+    ABSTRACT_OUTPUT = "ABSTRACT_OUTPUT"
+    MISSING_SECTIONS = "MISSING_SECTIONS"
+    NARROW_EXAMPLES = "NARROW_EXAMPLES"
+    INCONSISTENT_REFS = "INCONSISTENT_REFS"
+    DOMAIN_CONFUSION = "DOMAIN_CONFUSION"
+    SCOPE_DRIFT = "SCOPE_DRIFT"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a document is held against. `misused` are terms that a reader found undefined or used wrongly."""
+
+    assigned: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    misused: tuple[str, ...] = ()
+    glossary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One pattern that a document shows: what shows it, and what the next prompt says about it."""
+
+    pattern: Pattern
+    evidence: str
+    adjustment: str
+
+
+def vague_words(lines: Iterable[Line]) -> list[str]:
+    """The vague words in what these lines state."""
+    text = "\n".join(line.text for line in lines if line.mode is STATED)
+    return [" ".join(found.lower().split()) for found in VAGUE_WORD.findall(text)]
+
+
+# --- What shows them --------------------------------------------------------------------------------------
+
+
+def _abstract(proposal: Proposal, expected: Expected) -> str:
+    for section in proposal.sections:
+        words = vague_words(section.lines)
+        if len(words) > VAGUE_MAX:
+            some = ", ".join(dict.fromkeys(words))
+            return f"{len(words)} vague words in the section of {section.gap}: {some}"
+    return ""
+
+
+def _missing(proposal: Proposal, expected: Expected) -> str:
+    missing = [
+        name
+        for name, present in (
+            ("## Gap Resolution:", proposal.has_resolution),
+            ("**Confidence:**", proposal.confidence is not None),
+            ("### Trade-offs", proposal.has_trade_offs),
+        )
+        if not present
+    ]
+    return f"absent: {', '.join(missing)}" if missing else ""
+
+
+def _narrow(proposal: Proposal, expected: Expected) -> str:
+    few = [f"{s.gap} ({s.examples})" for s in proposal.sections if s.examples < EXAMPLES_LEAST]
+    return f"fewer than {EXAMPLES_LEAST} examples: {', '.join(few)}" if few else ""
+
+
+def _unknown(proposal: Proposal, expected: Expected) -> str:
+    bad = unknown_gaps(proposal, expected.known)
+    return f"unknown gaps: {', '.join(bad[:LIST_MAX])}" if bad else ""
+
+
+def _confused(proposal: Proposal, expected: Expected) -> str:
+    terms = ", ".join(one_line(term, 60) for term in expected.misused[:LIST_MAX])
+    return f"undefined or misused: {terms}" if terms else ""
+
+
+def _drifted(proposal: Proposal, expected: Expected) -> str:
+    other = [gap for gap in proposal.addressed if gap not in expected.assigned]
+    return f"not assigned: {', '.join(other)}" if other and expected.assigned else ""
+
+
+def unknown_gaps(proposal: Proposal, known: Collection[str]) -> list[str]:
+    """The gaps that a document mentions and that neither exist nor are introduced by it (VAL-1)."""
+    return [gap for gap in proposal.mentioned if gap not in known and gap not in proposal.announced]
+
+
+# --- What they add to the prompt --------------------------------------------------------------------------
+
+
+def _first_heading(expected: Expected) -> str:
+    gaps = ", ".join(expected.assigned)
+    return (
+        f"Your gaps are {gaps}, no others. Your first heading is `## Gap Resolution: {expected.assigned[0]}`."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a pattern is detected, and the words of its adjustment."""
+
+    shows: Callable[[Proposal, Expected], str]
+    adjust: Callable[[Expected], str]
+
+
+RULES: dict[Pattern, Rule] = {
+    Pattern.ABSTRACT_OUTPUT: Rule(
+        _abstract, lambda _: "Give values instead of words like these, and at least 3 concrete examples."
+    ),
+    Pattern.MISSING_SECTIONS: Rule(
+        _missing,
+        lambda _: (
+            "Write every heading: `## Gap Resolution:`, `**Confidence:**`, `### Trade-offs` with at least "
+            "2 pros and 2 cons."
+        ),
+    ),
+    Pattern.NARROW_EXAMPLES: Rule(_narrow, lambda _: "Show one case that succeeds and one at the edge."),
+    Pattern.INCONSISTENT_REFS: Rule(
+        _unknown, lambda expected: f"These gaps exist, no others: {', '.join(expected.known[:LIST_MAX])}."
+    ),
+    Pattern.DOMAIN_CONFUSION: Rule(
+        _confused, lambda expected: f"Use the words of the glossary.\n\n{expected.glossary}".rstrip()
+    ),
+    Pattern.SCOPE_DRIFT: Rule(_drifted, _first_heading),
+}
+
+
+def patterns_in(text: str, expected: Expected) -> tuple[Seen, ...]:
+    """The patterns by which a document failed. Raises DocumentError for one that is too large."""
+    return tuple(_seen(read_proposal(text), expected))
+
+
+def _seen(proposal: Proposal, expected: Expected) -> Iterator[Seen]:
+    for pattern, rule in RULES.items():
+        if evidence := rule.shows(proposal, expected):
+            yield Seen(pattern, evidence, rule.adjust(expected))
+
+
+# --- What several failures have in common (RB-6) ----------------------------------------------------------
+
+
+class RootCause(StrEnum):
+    DOMAIN_GAP = "domain_gap"
+    CONTEXT_MISSING = "context_missing"
+    AMBIGUOUS = "ambiguous"
+    SCOPE_TOO_LARGE = "scope_too_large"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """One attempt that failed: its patterns, the length of its text, how many unknown things it names."""
+
+    patterns: frozenset[Pattern]
+    chars: int
+    unknown: int = 0
+    contradicts_itself: bool = False
+
+
+# The first that fits.
+CAUSES: tuple[tuple[RootCause, str, Callable[[Sequence[Failed]], bool]], ...] = (
+    (
+        RootCause.DOMAIN_GAP,
+        f"fewer than {THIN_CHARS} characters every time",
+        lambda attempts: all(each.chars < THIN_CHARS for each in attempts),
+    ),
+    (
+        RootCause.CONTEXT_MISSING,
+        "it refers to unknown things",
+        lambda attempts: all(each.unknown for each in attempts),
+    ),
+    (
+        RootCause.AMBIGUOUS,
+        "the same failure each time, or it contradicts itself",
+        lambda attempts: (
+            any(each.contradicts_itself for each in attempts)
+            or len({each.patterns for each in attempts}) == 1
+        ),
+    ),
+    (
+        RootCause.SCOPE_TOO_LARGE,
+        "another failure each time",
+        lambda attempts: len({each.patterns for each in attempts}) == len(attempts),
+    ),
+)
+
+
+def root_cause(attempts: Sequence[Failed]) -> tuple[RootCause, str] | None:
+    """The likely cause behind at least two failures, and its evidence; None where they show none."""
+    if len(attempts) < 2:
+        return None
+    return next(((cause, evidence) for cause, evidence, fits in CAUSES if fits(attempts)), None)

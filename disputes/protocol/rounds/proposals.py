@@ -1,0 +1,203 @@
+"""Reading an engineer's document of a spec round: its sections by gap, and what it says besides (VAL-12)."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from disputes.protocol.text.documents import FENCED, STATED, Line, joined, scan
+from disputes.protocol.text.identifiers import gaps_in
+
+# VAL-3: `## Gap Resolution:` as people and models really write it.
+RESOLUTION = re.compile(
+    r"(?:(?:gap|engineer|issue)\s+)?(?:resolutions?|revisions?|revised|proposals?|(?:proposed )?solution)\b",
+    re.IGNORECASE,
+)
+# Headings that name a gap without settling it.
+BESIDE = re.compile(
+    r"(?:new gaps?|changes|respon[sd]\w*|addressing|remaining|related|references?|dependenc\w+|severity"
+    r"|disagree)\b",
+    re.IGNORECASE,
+)
+NUMBERING = re.compile(r"^[\s*_`\[(]*(?:\d{1,3}(?:\.\d{1,3}){0,3}[.):]?\s+)?[*_`\[]*")
+LABEL = re.compile(
+    r"^\s*(?:[-*+]\s+|\|\s*)?(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /-]{1,40}?)"
+    r"(?:\*\*|__)?\s*(?::|\|)\s*(?:\*\*|__)?(?P<text>.*)$"
+)
+NEW_GAPS = re.compile(r"new gaps?\b", re.IGNORECASE)
+TRADE_OFFS = re.compile(r"trade[- ]?offs?\b", re.IGNORECASE)
+EXAMPLE = re.compile(r"\bexamples?\b|\bscenario\b", re.IGNORECASE)
+BOLD_LEAD = re.compile(r"^\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)(?P<text>[^*_]{1,120})")
+DEEPEST = 4  # headings below this level are detail
+GAPS_IN_HEADING = 20  # each of them is looked through by itself
+SECTION_LEVEL = 2  # a gap's section ends at the next heading of this level
+
+
+@dataclass(frozen=True, slots=True)
+class GapSection:
+    """What the document says about one gap, from its heading to the next section."""
+
+    gap: str
+    heading: str
+    line: int
+    lines: tuple[Line, ...]  # below the heading
+
+    @property
+    def text(self) -> str:
+        """The section below its heading."""
+        return joined(list(self.lines))
+
+    @property
+    def examples(self) -> int:
+        """How many examples it shows: those it labels so, or its fenced blocks where they are more."""
+        return max(sum(_is_example(line) for line in self.lines), _fenced_blocks(self.lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An engineer's document as read."""
+
+    lines: tuple[Line, ...]
+    sections: tuple[GapSection, ...]
+    has_resolution: bool
+    has_trade_offs: bool
+    has_new_gaps: bool
+    confidence: str | None  # as written; None where no line states one
+    announced: frozenset[str]  # gaps that the document itself introduces (VAL-1)
+    mentioned: dict[str, int]  # each gap id stated, with the first line that does
+
+    @property
+    def addressed(self) -> tuple[str, ...]:
+        """The gaps that have a section, in the order of the document."""
+        return tuple(section.gap for section in self.sections)
+
+
+def read_proposal(text: str) -> Proposal:
+    """A proposal out of Markdown, tolerantly (VAL-3). Raises DocumentError only for one that is too large."""
+    lines = scan(text)
+    headings = [(index, *heading) for index, line in enumerate(lines) if (heading := line.heading)]
+    announced, has_new_gaps = announced_gaps(lines)
+    return Proposal(
+        lines=tuple(lines),
+        sections=tuple(_sections(lines, headings)),
+        has_resolution=any(_resolves(words) for _, level, words in headings if level <= DEEPEST),
+        has_trade_offs=any(TRADE_OFFS.match(lead) for lead in _leads(lines)),
+        has_new_gaps=has_new_gaps,
+        confidence=_confidence(lines),
+        announced=announced,
+        mentioned=mentioned_gaps(lines),
+    )
+
+
+def bare(words: str) -> str:
+    """A heading without its number and marks in front."""
+    return NUMBERING.sub("", words, count=1)
+
+
+def mentioned_gaps(lines: Iterable[Line]) -> dict[str, int]:
+    """The gap ids that are stated, each with its first line (ID-3)."""
+    found: dict[str, int] = {}
+    for line in lines:
+        if line.mode is STATED and "GAP-" in line.text:
+            for gap in gaps_in(line.text):
+                found.setdefault(gap, line.number)
+    return found
+
+
+def announced_gaps(lines: Sequence[Line]) -> tuple[frozenset[str], bool]:
+    """The ids below a heading or label "New Gaps", and whether there is one (VAL-1)."""
+    found: set[str] = set()
+    present, level = False, 0  # level 0: not in such a section; 7: below a label
+    for line in lines:
+        heading = line.heading
+        if heading and (not level or heading[0] <= level):
+            level = heading[0] if NEW_GAPS.match(bare(heading[1])) else 0
+        elif line.mode is STATED and (lead := BOLD_LEAD.match(line.text)):
+            if NEW_GAPS.match(lead["text"]):
+                level = level or 7
+            elif level == 7 and not gaps_in(lead["text"]):
+                level = 0
+        if level:
+            present = True
+            if line.mode is STATED:
+                found.update(gaps_in(line.text))
+    return frozenset(found), present
+
+
+def label_of(line: Line) -> tuple[str, str] | None:
+    """Label and text of a line such as `**Confidence:** HIGH` or `| Confidence | HIGH |`, or None."""
+    match = LABEL.match(line.text[:400]) if line.mode is STATED else None
+    return (match["label"].strip().lower(), match["text"].strip(" *_|")) if match else None
+
+
+def _resolves(words: str) -> bool:
+    """Whether a heading opens the resolution of a gap."""
+    plain = bare(words)
+    return bool(RESOLUTION.match(plain)) or (bool(gaps_in(plain)) and not BESIDE.match(plain))
+
+
+def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -> Iterator[GapSection]:
+    """One section a gap: below a heading that resolves it, or else below one that names it."""
+    opening = [
+        (index, level, words) for index, level, words in headings if level <= DEEPEST and gaps_in(words)
+    ]
+    said = [entry for entry in opening if RESOLUTION.match(bare(entry[2]))]
+    chosen = said or [entry for entry in opening if not BESIDE.match(bare(entry[2]))]
+    starts = {index for index, _, _ in chosen}
+    ends = [index for index, level, _ in headings if level <= SECTION_LEVEL] + [len(lines)]
+    tops = [index for index, level, _ in headings if level == 1 or index in starts] + [len(lines)]
+    seen: set[str] = set()
+    at_end = at_top = 0
+    for index, level, words in chosen:
+        while ends[at_end] <= index and at_end < len(ends) - 1:
+            at_end += 1
+        while tops[at_top] <= index and at_top < len(tops) - 1:
+            at_top += 1
+        # Below a title that names its gap the sections of level 2 are parts of the resolution.
+        end = tops[at_top] if level < SECTION_LEVEL else min(ends[at_end], tops[at_top])
+        below = tuple(lines[index + 1 : end])
+        for gap in gaps_in(words)[:GAPS_IN_HEADING]:
+            if gap not in seen:
+                seen.add(gap)
+                yield GapSection(gap, words, lines[index].number, below)
+
+
+def _leads(lines: Iterable[Line]) -> Iterator[str]:
+    """The words with which headings and bold labels begin."""
+    for line in lines:
+        if heading := line.heading:
+            yield bare(heading[1])
+        elif line.mode is STATED and (lead := BOLD_LEAD.match(line.text)):
+            yield lead["text"]
+
+
+def _confidence(lines: Iterable[Line]) -> str | None:
+    for line in lines:
+        heading = line.heading
+        told = label_of(Line(line.number, heading[1], line.mode)) if heading else label_of(line)
+        if told and told[0] == "confidence":
+            return told[1]
+        if heading and bare(heading[1]).lower().startswith("confidence"):
+            return bare(heading[1])[len("confidence") :].strip(" :")
+    return None
+
+
+def _is_example(line: Line) -> bool:
+    if heading := line.heading:
+        return _names_one_example(heading[1])
+    lead = BOLD_LEAD.match(line.text) if line.mode is STATED else None
+    return bool(lead and _names_one_example(lead["text"]))
+
+
+def _names_one_example(words: str) -> bool:
+    """Whether the words name one example; a heading over all of them names none."""
+    return bool(EXAMPLE.search(words)) and not words.lower().strip(" *:").endswith("examples")
+
+
+def _fenced_blocks(lines: Sequence[Line]) -> int:
+    """How many fenced blocks there are: one begins where the mode changes to fenced."""
+    before = STATED
+    blocks = 0
+    for line in lines:
+        blocks += line.mode is FENCED and before is not FENCED
+        before = line.mode
+    return blocks

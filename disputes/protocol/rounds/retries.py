@@ -1,0 +1,300 @@
+"""Trying again: when, with which words and example, what the log says of it (VAL-6 to VAL-9, EX-8)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.rounds.examples import Earlier, Example, Source, fenced, pick
+from disputes.protocol.rounds.validation import FAILURES, Failure, FailureType, Form, Validation, exhausted
+from disputes.protocol.text.quotes import one_line
+
+LIST_MAX = 50  # ids that a prompt names
+ID_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySettings:
+    """How often to try again, and how long an example may be, in tokens."""
+
+    max_retries: int = 2
+    retry_example_tokens: int = 2000
+    first_example_tokens: int = 1000
+
+
+# --- Whether ----------------------------------------------------------------------------------------------
+
+
+class Action(StrEnum):
+    RUN = "run"  # the first time
+    DONE = "done"
+    RETRY = "retry"
+    BACK_OFF = "back_off"  # the provider failed; the same again later, and nothing is counted
+    FATAL = "fatal"  # it could not be started, or crashed
+    ASK = "ask"  # the retries are used up: a person chooses what now
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What comes after the runs so far; `retries` are the runs that were repeated because of the agent."""
+
+    action: Action
+    retries: int = 0
+    result: Validation | None = None
+
+
+def next_step(results: Sequence[Validation], settings: RetrySettings | None = None) -> Step:
+    """What to do after these runs for one document, oldest first.
+
+    The first run and `max_retries` more (VAL-8). Trouble of the provider never counts (VAL-9). Exhaustion is
+    reported as such with the last failure attached (VAL-7).
+    """
+    if not results:
+        return Step(Action.RUN)
+    last = results[-1]
+    counted = sum(not each.provider for each in results)
+    retries = max(counted - 1, 0)
+    if last.success:
+        return Step(Action.DONE, retries, last)
+    if last.provider:
+        return Step(Action.BACK_OFF, retries, last)
+    if not last.retriable:
+        return Step(Action.FATAL, retries, last)
+    if counted <= (settings or RetrySettings()).max_retries:
+        return Step(Action.RETRY, retries, last)
+    return Step(Action.ASK, retries, exhausted(last))
+
+
+# --- With which words -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What the agent was to deliver."""
+
+    form: Form
+    place: str  # the file's path, or the command that hands in
+    assigned: tuple[str, ...] = ()  # gap ids, the most important first
+    known: tuple[str, ...] = ()  # ids of gaps or findings that exist
+    least_chars: int = 200
+
+
+REQUIRED: dict[Form, tuple[str, ...]] = {
+    Form.PROPOSAL: ("## Gap Resolution: <gap id>", "**Confidence:** HIGH, MEDIUM or LOW", "### Trade-offs"),
+    Form.REVIEW: (
+        "## Review: <gap id>",
+        "### Critical Issues",
+        "### High Priority",
+        "### Medium Priority",
+        "### Low Priority",
+        "or NO_ISSUES_FOUND with what you looked at",
+    ),
+    Form.HAND_IN: ("| Finding | Answer | What was done |", "## DISAGREE: <finding id>, for each you decline"),
+    Form.REJECTION: ("### High Priority", "- **<finding id>**: one sentence", "## Verdict: NEEDS_REVISION"),
+}
+FIRST_HEADING: dict[Form, str] = {
+    Form.PROPOSAL: "## Gap Resolution: {}",
+    Form.REVIEW: "## Review: {}",
+    Form.HAND_IN: "| {} | addressed | one sentence |",
+    Form.REJECTION: "- **{}**: one sentence",
+}
+HANDED_IN = frozenset({Form.HAND_IN, Form.REJECTION})  # by a command, and not as a file at a place
+Words = Callable[[Failure, Due], Iterable[str]]
+
+
+def _ids(ids: Iterable[str]) -> str:
+    """A list of ids; they may be an agent's words, so each stays short and on its line."""
+    some = list(ids)
+    more = f" and {len(some) - LIST_MAX} more" if len(some) > LIST_MAX else ""
+    return ", ".join(one_line(each, ID_MAX) for each in some[:LIST_MAX]) + more
+
+
+def _missing(failure: Failure, due: Due) -> Iterable[str]:
+    if due.form in HANDED_IN:
+        yield f"Your run ended without a hand-in. Hand in with exactly this command: `{due.place}`"
+        yield "The hand-in must be accepted before you stop; printing the text is not enough."
+    else:
+        yield f"There is no document at exactly this path: `{due.place}`"
+        yield "Use your tool for writing files. The file must exist when you are done."
+
+
+def _refused(failure: Failure, due: Due) -> Iterable[str]:
+    yield "Your run handed in, and nothing of it was taken. The last refusal is this list:"
+    yield ""
+    yield from (f"{number}. {one_line(reason)}" for number, reason in enumerate(failure.refs[:LIST_MAX], 1))
+    if (left := len(failure.refs) - LIST_MAX) > 0:
+        yield f"{LIST_MAX + 1}. and {left} more of the kind"
+    yield ""
+    yield f"Mend every item of it, then hand in with exactly this command: `{due.place}`"
+    yield "Read what it prints. The run is done when it says that the work is handed in, and not before."
+
+
+def _empty(failure: Failure, due: Due) -> Iterable[str]:
+    yield "The document was blank. Write content even where you are not sure."
+    yield f"At least {due.least_chars} characters for each gap, with concrete examples."
+    yield "You may state **Confidence:** LOW and say what is missing."
+
+
+def _wrong_format(failure: Failure, due: Due) -> Iterable[str]:
+    yield f"What was wrong: {one_line(failure.message)}."
+    yield "These must stand in the document, each on a line of its own:"
+    yield from (f"- `{heading}`" for heading in REQUIRED[due.form])
+    yield "Match the example."
+
+
+def _no_gaps(failure: Failure, due: Due) -> Iterable[str]:
+    yield f"The document names none of your gaps. Yours are, the most important first: {_ids(due.assigned)}."
+    if due.assigned:
+        yield f"Its first heading is exactly: `{FIRST_HEADING[due.form].format(due.assigned[0])}`"
+
+
+def _unknown(failure: Failure, due: Due) -> Iterable[str]:
+    noun = "findings" if due.form is Form.HAND_IN else "gaps"
+    yield f"These {noun} do not exist: {_ids(failure.refs)}."
+    yield f"These exist: {_ids(due.known) or 'none'}."
+    if due.form is not Form.HAND_IN:
+        yield "New ones go under the heading `### New Gaps Introduced`, and nowhere else first."
+
+
+def _unanswered(failure: Failure, due: Due) -> Iterable[str]:
+    yield f"These findings must be answered and are not: {_ids(failure.refs)}."
+    yield "Give each a table row with addressed, partly or deferred, or a block `## DISAGREE: <finding id>`."
+
+
+def _thin(failure: Failure, due: Due) -> Iterable[str]:
+    yield f"{one_line(failure.message)}. Say more, with values and examples."
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What one failure adds to the prompt, and where its example comes from, the best first."""
+
+    words: Words
+    examples: tuple[Source, ...] = ()
+
+
+C, E, S = Source.CANONICAL, Source.SESSION, Source.TEMPLATE
+ADVICE: dict[FailureType, Advice] = {
+    FailureType.FILE_MISSING: Advice(_missing),
+    FailureType.REFUSED: Advice(_refused, (C, S)),
+    FailureType.EMPTY_OUTPUT: Advice(_empty, (C, E, S)),
+    FailureType.WRONG_FORMAT: Advice(_wrong_format, (C, S)),
+    FailureType.NO_GAPS_ADDRESSED: Advice(_no_gaps, (E, C, S)),
+    FailureType.INCONSISTENT_REFS: Advice(_unknown, (E, S)),
+    FailureType.UNANSWERED_FINDINGS: Advice(_unanswered, (C, S)),
+    FailureType.THIN_CONTENT: Advice(_thin),
+}
+
+
+def notice(result: Validation, due: Due) -> list[str]:
+    """The lines that say what was wrong with the last run, all of it, and what to do about it (VAL-2)."""
+    lines = ["## Your last run was not accepted", ""]
+    for kind in dict.fromkeys(failure.type for failure in result.failures):
+        alike = [failure for failure in result.failures if failure.type is kind]
+        together = Failure(
+            kind,
+            "; ".join(failure.message for failure in alike),
+            refs=tuple(ref for failure in alike for ref in failure.refs),
+        )
+        words = ADVICE[kind].words(together, due) if kind in ADVICE else [one_line(together.message)]
+        lines += [f"### {kind}", "", *words, ""]
+    return lines
+
+
+def example_for(
+    result: Validation, due: Due, earlier: Iterable[Earlier] = (), settings: RetrySettings | None = None
+) -> Example | None:
+    """The example for the first failure of the last run that wants one (EX-1), within its budget (EX-4)."""
+    budget = (settings or RetrySettings()).retry_example_tokens
+    wanting = (ADVICE[each.type].examples for each in result.failures if each.type in ADVICE)
+    sources = next((each for each in wanting if each), ())
+    return pick(due.form, sources, earlier, budget)
+
+
+def first_example(
+    form: Form, earlier: Iterable[Earlier] = (), settings: RetrySettings | None = None
+) -> Example | None:
+    """The example of a first prompt: an earlier document of the project, or ours (EX-1, EX-4)."""
+    budget = (settings or RetrySettings()).first_example_tokens
+    return pick(form, (Source.SESSION, Source.CANONICAL, Source.TEMPLATE), earlier, budget)
+
+
+def example_lines(example: Example) -> str:
+    """The example with the words in front of it, where it comes from among them (EX-6)."""
+    told = f"## An example: {example.origin}\n\nIt shows the form; its ids and its content are not yours."
+    return f"{told}\n\n{fenced(example.text)}"
+
+
+def retry_prompt(original: str, result: Validation, due: Due, example: Example | None) -> str:
+    """The notice, the original prompt, the example, and one closing line that repeats the demand (EX-7)."""
+    parts = ["\n".join(notice(result, due)), original.strip("\n")]
+    if example:
+        parts.append(example_lines(example))
+    parts.append(demand(result, due))
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def demand(result: Validation, due: Due) -> str:
+    """The closing line."""
+    kinds = ", ".join(dict.fromkeys(failure.type for failure in result.failures))
+    return f"Again: mend {kinds}, and deliver a complete document, not only what changed: `{due.place}`"
+
+
+# --- The log ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One run as it was: when it ended (ISO 8601, UTC), in which role, its result, the example it had."""
+
+    at: str
+    role: str
+    result: Validation
+    example: Example | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One line of the log (VAL-6). `attempt` is 0 where the provider failed; the last five are of a retry."""
+
+    at: str
+    role: str
+    attempt: int
+    tier: int | None
+    result: str
+    message: str
+    failure_type: str = ""
+    prompt_change: str = ""
+    example_source: str = ""
+    example_size: int = 0
+    example_truncated: bool = False
+
+
+def log_of(attempts: Iterable[Attempt]) -> tuple[Logged, ...]:
+    """A line for each run; a retry also says which failure it answers and with what (VAL-6)."""
+    lines: list[Logged] = []
+    number, before = 0, None
+    for each in attempts:
+        result, example = each.result, each.example
+        number += not result.provider
+        lines.append(
+            Logged(
+                at=each.at,
+                role=each.role,
+                attempt=0 if result.provider else number,
+                tier=FAILURES[result.failure_type].tier if result.failure_type else None,
+                result=result.failure_type or "OK",
+                message=result.message,
+                failure_type=(before.failure_type or "") if before else "",
+                prompt_change=_change(before) if before else "",
+                example_source=example.source if example else "",
+                example_size=example.size if example else 0,
+                example_truncated=bool(example and example.truncated),
+            )
+        )
+        before = before if result.provider else result
+    return tuple(lines)
+
+
+def _change(before: Validation) -> str:
+    kinds = dict.fromkeys(failure.type for failure in before.failures)
+    return f"notice on {', '.join(kinds)} before the prompt"

@@ -1,0 +1,94 @@
+"""Which gaps a document is about: proposed, assigned or claimed resolved there (SIL-6)."""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from disputes.protocol.rounds.proposals import label_of, read_proposal
+from disputes.protocol.text.documents import STATED, Line, cells, scan
+from disputes.protocol.text.identifiers import GAP, gaps_in
+
+# Labels in the head of a document behind which stands what it works on.
+ASSIGNING = re.compile(
+    r"(?:focus|gaps?(?: (?:addressed|assigned|covered|resolved|affected|id))?|assigned(?: gaps?)?|assignment"
+    r"|scope|addressing|addresses|subject|target|task)"
+)
+HEAD_LINES = 25
+# A cell of a summary that says a gap is done with, or put forward.
+CLAIMED = re.compile(
+    r"(?:now |fully )?(?:resolved|closed|done|complete|completed|accepted|fixed)\.?", re.IGNORECASE
+)
+PUT_FORWARD = re.compile(r"(?:re-?)?(?:proposed|revised|submitted|updated)\.?", re.IGNORECASE)
+CLAIM = re.compile(
+    r"^\s*(?:[-*+]\s+)?[*_]{0,2}Status[*_]{0,2}\s?:[*_]{0,2}\s?[*_]{0,2}(?P<status>[A-Za-z ]{4,20})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The gaps that a document works on, and those of them that it declares resolved."""
+
+    gaps: frozenset[str]
+    resolved: frozenset[str] = frozenset()
+
+    def expects(self, gap: str, candidates: Collection[str] = (), *, answers: bool = False) -> bool:
+        """Whether the document should treat a finding on this gap (SIL-6).
+
+        A finding of unknown gap it should treat if it works on every one of the `candidates` that were
+        reviewed. Where one side names no gap, it goes by whether the document `answers` that review at
+        all; where neither does, all is about the one thing there is.
+        """
+        if self.gaps and (gap or candidates):
+            return gap in self.gaps if gap else set(candidates) <= self.gaps
+        return answers or not (self.gaps or gap or candidates)
+
+
+def subject_of(document: str) -> Subject:
+    """What a document is about. Raises DocumentError only for one that is too large."""
+    proposal = read_proposal(document)
+    new = proposal.announced
+    gaps = {gap for gap in proposal.addressed if gap not in new}
+    gaps |= set(_assigned(proposal.lines))
+    resolved = set()
+    for section in proposal.sections:
+        if any(_claims(line) for line in section.lines[:HEAD_LINES]):
+            resolved.add(section.gap)
+    for line in proposal.lines:
+        if line.mode is not STATED or "|" not in line.text or "GAP-" not in line.text:
+            continue
+        row = cells(line.text)
+        named = GAP.match(row[0].lstrip("*_` ")) if row else None
+        if not named:
+            continue
+        said = [cell.strip("*_` ") for cell in row[1:]]
+        if any(PUT_FORWARD.fullmatch(cell) for cell in said):
+            gaps.add(named[0])
+        if named[0] in gaps and any(CLAIMED.fullmatch(cell) for cell in said):
+            resolved.add(named[0])
+    return Subject(frozenset(gaps), frozenset(resolved))
+
+
+def _assigned(lines: Iterable[Line]) -> Iterable[str]:
+    """The gaps that labels in the head of the document assign: **Focus:** Stalls (GAP-FLOW-002)."""
+    for line in lines:
+        if line.number > HEAD_LINES:
+            break
+        told = label_of(line)
+        if told and ASSIGNING.fullmatch(told[0]):
+            yield from gaps_in(told[1])
+
+
+def _claims(line: Line) -> bool:
+    """Whether a line declares its section's gap resolved: **Status:** RESOLVED."""
+    match = CLAIM.match(line.text) if line.mode is STATED and ":" in line.text else None
+    return bool(match and CLAIMED.fullmatch(match["status"].strip()))
+
+
+def gap_texts(document: str) -> dict[str, str]:
+    """What a document says about each gap that it works on."""
+    return {section.gap: section.text for section in read_proposal(document).sections}
+
+
+def stated_text(document: str) -> str:
+    """What a document states itself, without code and quotes (ID-3)."""
+    return "\n".join(line.text for line in scan(document) if line.mode is STATED)

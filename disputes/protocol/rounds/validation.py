@@ -1,0 +1,328 @@
+"""The gate that a document passes before anybody works on it: first form, then content (VAL-1 to VAL-13).
+
+Spec rounds ask for headings, confidence and gap ids; code tasks ask that a hand-in is there and answers what
+must be answered. Everything wrong with a document is collected (VAL-2).
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from disputes.protocol.responses.response import ReadResponse
+from disputes.protocol.reviews.review import ReadReview, read_review
+from disputes.protocol.reviews.severity import section_severity
+from disputes.protocol.rounds.proposals import Proposal, announced_gaps, bare, mentioned_gaps, read_proposal
+from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
+
+
+class Form(StrEnum):
+    """What kind of document is due."""
+
+    PROPOSAL = "proposal"  # an engineer's, in a spec round
+    REVIEW = "review"  # a reviewer's, in a spec round
+    HAND_IN = "hand_in"  # a coder's response in a code task
+    REJECTION = "rejection"  # a reviewer's review in a code task, where it does not approve
+
+
+class FailureType(StrEnum):
+    FILE_MISSING = "FILE_MISSING"
+    REFUSED = "REFUSED"
+    EMPTY_OUTPUT = "EMPTY_OUTPUT"
+    WRONG_FORMAT = "WRONG_FORMAT"
+    NO_GAPS_ADDRESSED = "NO_GAPS_ADDRESSED"
+    INCONSISTENT_REFS = "INCONSISTENT_REFS"
+    UNANSWERED_FINDINGS = "UNANSWERED_FINDINGS"
+    THIN_CONTENT = "THIN_CONTENT"
+    INCOMPLETE_STRUCTURE = "INCOMPLETE_STRUCTURE"
+    PARSER_ALARM = "PARSER_ALARM"
+    EXECUTION_ERROR = "EXECUTION_ERROR"
+    MAX_RETRIES_EXHAUSTED = "MAX_RETRIES_EXHAUSTED"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a failure does: its tier (0: before the gate), whether it blocks, whether a retry may mend it."""
+
+    tier: int
+    blocks: bool
+    retriable: bool
+
+
+# The order decides which of several failures is named first.
+FAILURES: dict[FailureType, Effect] = {
+    FailureType.EXECUTION_ERROR: Effect(0, blocks=True, retriable=False),
+    FailureType.MAX_RETRIES_EXHAUSTED: Effect(0, blocks=True, retriable=False),
+    FailureType.FILE_MISSING: Effect(1, blocks=True, retriable=True),
+    FailureType.REFUSED: Effect(1, blocks=True, retriable=True),
+    FailureType.EMPTY_OUTPUT: Effect(1, blocks=True, retriable=True),
+    FailureType.WRONG_FORMAT: Effect(1, blocks=True, retriable=True),
+    FailureType.NO_GAPS_ADDRESSED: Effect(2, blocks=True, retriable=True),
+    FailureType.UNANSWERED_FINDINGS: Effect(2, blocks=True, retriable=True),
+    FailureType.INCONSISTENT_REFS: Effect(2, blocks=True, retriable=True),
+    FailureType.THIN_CONTENT: Effect(2, blocks=False, retriable=False),
+    FailureType.INCOMPLETE_STRUCTURE: Effect(2, blocks=False, retriable=False),
+    FailureType.PARSER_ALARM: Effect(2, blocks=False, retriable=False),
+}
+ORDER = {kind: place for place, kind in enumerate(FAILURES)}
+
+NO_ISSUES = re.compile(r"\bNO[_ ]ISSUES[_ ]FOUND\b")
+REVIEW_HEADING = re.compile(r"\breview(?:er|ed|s)?\b|\bassessment\b", re.IGNORECASE)
+# VAL-4: a severity that is stated, and not a word of ordinary prose.
+SEVERITY_WORD = re.compile(r"\b(?:CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR)\b")
+# Words on its line by which it is not: none, settled already, or about something else.
+NOTHING = re.compile(
+    r"\b(?:no|none|not|zero|0|n/?a|nothing|without|confidence|resolved|fixed|addressed|closed)\b",
+    re.IGNORECASE,
+)
+APPROVING = frozenset({"APPROVED", "NO_ISSUES_FOUND"})
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """What the gate asks for."""
+
+    thin_content_chars: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One thing that the gate found; `refs` are the ids, headings or findings it is about."""
+
+    type: FailureType
+    message: str
+    line: int = 0
+    refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What the gate says of one document (VAL-5)."""
+
+    success: bool
+    failure_type: FailureType | None = None
+    retriable: bool = False
+    message: str = ""
+    warnings: tuple[Failure, ...] = ()
+    gaps_addressed: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    provider: bool = False  # the provider failed, not the agent (VAL-9)
+    last: "Validation | None" = None  # the last failure, where the retries are used up (VAL-7)
+
+    def of(self, kind: FailureType) -> Failure | None:
+        """The failure or warning of this type, or None."""
+        return next((each for each in (*self.failures, *self.warnings) if each.type is kind), None)
+
+
+def verdict_of(
+    found: Iterable[Failure], gaps: Sequence[str] = (), *, strict: bool = False, provider: bool = False
+) -> Validation:
+    """All failures and warnings of one document as one result (VAL-2, VAL-5).
+
+    `strict` makes thin content a failure that is tried again; a user asks for that.
+    """
+    ordered = sorted(found, key=lambda failure: (ORDER[failure.type], failure.line))
+    thin = {FailureType.THIN_CONTENT} if strict else set()
+    failures = tuple(each for each in ordered if FAILURES[each.type].blocks or each.type in thin)
+    return Validation(
+        success=not failures,
+        failure_type=failures[0].type if failures else None,
+        retriable=bool(failures) and all(FAILURES[f.type].retriable or f.type in thin for f in failures),
+        message="; ".join(failure.message for failure in failures),
+        warnings=tuple(each for each in ordered if each not in failures),
+        gaps_addressed=tuple(gaps),
+        failures=failures,
+        provider=provider,
+    )
+
+
+def execution_error(message: str, *, provider: bool = False) -> Validation:
+    """A run that could not be started or crashed; `provider`: rate limit, sign-in, quota, network (VAL-9)."""
+    return verdict_of([Failure(FailureType.EXECUTION_ERROR, message)], provider=provider)
+
+
+def exhausted(last: Validation) -> Validation:
+    """The result where the retries are used up, with the last failure attached (VAL-7)."""
+    found = verdict_of(
+        [Failure(FailureType.MAX_RETRIES_EXHAUSTED, f"no retry is left; last: {last.message}")]
+    )
+    return replace(found, last=last, gaps_addressed=last.gaps_addressed)
+
+
+# --- Documents of spec rounds -----------------------------------------------------------------------------
+
+
+def validate_proposal(
+    text: str | None,
+    known: Collection[str],
+    settings: GateSettings | None = None,
+    *,
+    strict: bool = False,
+) -> Validation:
+    """The gate for an engineer's document; None is a file that is not there.
+
+    `known` are the project's gap ids; those that the document itself introduces are added (VAL-1).
+    """
+    if missing := _absent(text):
+        return verdict_of([missing])
+    try:
+        proposal = read_proposal(text or "")
+    except DocumentError as error:
+        return verdict_of([_too_large(error)])
+    found = [
+        *_proposal_form(proposal),
+        *_unknown(proposal.mentioned, known, proposal.announced),
+        *_proposal_content(proposal, (settings or GateSettings()).thin_content_chars),
+    ]
+    return verdict_of(found, _addressed(proposal, known), strict=strict)
+
+
+def validate_review(text: str | None, known: Collection[str]) -> Validation:
+    """The gate for a reviewer's document of a spec round; None is a file that is not there."""
+    if missing := _absent(text):
+        return verdict_of([missing])
+    try:
+        lines, review = scan(text or ""), read_review(text or "")
+    except DocumentError as error:
+        return verdict_of([_too_large(error)])
+    announced, _ = announced_gaps(lines)
+    found = [*_review_form(lines, review), *_unknown(mentioned_gaps(lines), known, announced)]
+    if why := parser_alarm(lines, review):
+        found.append(Failure(FailureType.PARSER_ALARM, why))
+    return verdict_of(found, tuple(gap for gap in mentioned_gaps(lines) if gap in known))
+
+
+def _absent(text: str | None) -> Failure | None:
+    if text is None:
+        return Failure(FailureType.FILE_MISSING, "there is no document at the expected path")
+    return None if text.strip() else Failure(FailureType.EMPTY_OUTPUT, "the document is blank")
+
+
+def _too_large(error: DocumentError) -> Failure:
+    return Failure(FailureType.WRONG_FORMAT, str(error), error.problems[0].line)
+
+
+def _proposal_form(proposal: Proposal) -> Iterator[Failure]:
+    if not proposal.has_resolution:
+        heading = "## Gap Resolution:"
+        yield Failure(FailureType.WRONG_FORMAT, f"no heading `{heading}`", refs=(heading,))
+    if proposal.confidence is None:
+        label = "**Confidence:**"
+        yield Failure(FailureType.WRONG_FORMAT, f"no line `{label}`", refs=(label,))
+
+
+def _proposal_content(proposal: Proposal, least: int) -> Iterator[Failure]:
+    if not proposal.mentioned:
+        yield Failure(FailureType.NO_GAPS_ADDRESSED, "no gap id is mentioned")
+    for section in proposal.sections:
+        size = len(section.text.strip())
+        if size < least:
+            message = f"the section of {section.gap} has {size} characters; {least} are the least"
+            yield Failure(FailureType.THIN_CONTENT, message, section.line, (section.gap,))
+    if not proposal.has_trade_offs:
+        heading = "### Trade-offs"
+        yield Failure(FailureType.INCOMPLETE_STRUCTURE, f"no heading `{heading}`", refs=(heading,))
+
+
+def _unknown(
+    mentioned: dict[str, int], known: Collection[str], announced: Collection[str]
+) -> Iterator[Failure]:
+    bad = {gap: line for gap, line in mentioned.items() if gap not in known and gap not in announced}
+    if bad:
+        message = f"unknown gap ids: {', '.join(bad)}"
+        yield Failure(FailureType.INCONSISTENT_REFS, message, min(bad.values()), tuple(bad))
+
+
+def _addressed(proposal: Proposal, known: Collection[str]) -> tuple[str, ...]:
+    """The gaps with a section; in a document without one those that it mentions."""
+    return proposal.addressed or tuple(
+        gap for gap in proposal.mentioned if gap in known and gap not in proposal.announced
+    )
+
+
+def _review_form(lines: Sequence[Line], review: ReadReview) -> Iterator[Failure]:
+    headings = [heading[1] for line in lines if (heading := line.heading)]
+    if not any(REVIEW_HEADING.search(words) for words in headings):
+        due = "## Review:"
+        yield Failure(FailureType.WRONG_FORMAT, f"no heading `{due}`", refs=(due,))
+    sections = any(section_severity(bare(words)).severity for words in headings)
+    # VAL-3: a stated verdict will do as well. One that asks for changes without a finding is an alarm below.
+    if not (sections or review.findings or review.verdict or says_no_issues(lines)):
+        message = "neither a severity heading nor NO_ISSUES_FOUND"
+        yield Failure(FailureType.WRONG_FORMAT, message, refs=("### High Priority", "NO_ISSUES_FOUND"))
+
+
+def says_no_issues(lines: Iterable[Line]) -> bool:
+    """Whether a review states NO_ISSUES_FOUND (PART-1)."""
+    return any(line.mode is STATED and NO_ISSUES.search(line.text) for line in lines)
+
+
+def parser_alarm(lines: Sequence[Line], review: ReadReview) -> str:
+    """Why a review without a finding looks as if the parser had missed them, or an empty text (VAL-4)."""
+    if review.findings:
+        return ""
+    if review.verdict is not None and review.verdict.value not in APPROVING:
+        return f"the verdict is {review.verdict.value}, and no finding could be read"
+    if line := _line_with_severity(lines):
+        return f"line {line} states a severity, and no finding could be read"
+    if review.verdict is None and not says_no_issues(lines):
+        return "neither a verdict nor a finding could be read"
+    return ""
+
+
+def _line_with_severity(lines: Sequence[Line]) -> int:
+    """The first line that states a severity for something that is there, or 0."""
+    told = [line for line in lines if line.text.strip()]
+    for line, following in zip(told, [*told[1:], None], strict=False):
+        if line.mode is not STATED:
+            continue
+        if heading := line.heading:
+            named = section_severity(bare(heading[1])).severity
+            if named and following and not following.heading and not NOTHING.search(following.text[:200]):
+                return line.number
+        elif SEVERITY_WORD.search(line.text) and not NOTHING.search(line.text):
+            return line.number
+    return 0
+
+
+# --- Hand-ins of code tasks -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason for which a hand-in was not taken; line 0 where it is about no line."""
+
+    reason: str
+    line: int = 0
+
+    @property
+    def text(self) -> str:
+        return f"line {self.line}: {self.reason}" if self.line else self.reason
+
+
+def refused(refusals: Sequence[Refusal]) -> Validation:
+    """The result of a run whose hand-ins were all refused, by what the last refusal said (VAL-11)."""
+    told = refusals or (Refusal("it could not be read"),)
+    return verdict_of(Failure(FailureType.REFUSED, each.text, each.line, refs=(each.text,)) for each in told)
+
+
+def validate_hand_in(
+    response: ReadResponse | None, mandatory: Collection[str], known: Collection[str]
+) -> Validation:
+    """The gate of a code task (VAL-10): a hand-in, an answer to every mandatory finding, known ids.
+
+    `mandatory` and `known` are codes of findings. None is a run that ended without an accepted hand-in.
+    """
+    if response is None:
+        return verdict_of([Failure(FailureType.FILE_MISSING, "the run ended without a hand-in")])
+    named = {answer.code.upper(): answer.line for answer in response.answers}
+    named |= {block.code.upper(): block.line for block in response.disagreements if block.code}
+    ours = {code.upper() for code in known}
+    found: list[Failure] = []
+    if silent := [code for code in mandatory if code.upper() not in named]:
+        message = f"no answer to {', '.join(silent)}"
+        found.append(Failure(FailureType.UNANSWERED_FINDINGS, message, refs=tuple(silent)))
+    if bad := {code: line for code, line in named.items() if code not in ours}:
+        message = f"unknown findings: {', '.join(bad)}"
+        found.append(Failure(FailureType.INCONSISTENT_REFS, message, min(bad.values()), tuple(bad)))
+    return verdict_of(found)

@@ -1,0 +1,141 @@
+"""Was the ruling followed (DEC-13)? Whether code must change says the ruling itself (`expects_change`)."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.text.diffs import Changes
+from disputes.protocol.text.documents import Line, scan
+from disputes.protocol.text.locations import NEAR, Place, paths_in, read_place, same_file, same_section
+
+
+class Followed(StrEnum):
+    """What can be said of a ruling (DEC-13)."""
+
+    WAITING = "waiting"
+    APPLIED = "applied"
+    NOT_HONOURED = "not_honoured"
+    CANNOT_TELL = "cannot_tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What was ruled: whether code must change, where the finding points, and the ruling's words.
+
+    The place is that in the disputed commit.
+    """
+
+    expects_change: bool
+    location: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What has happened since. `changes` lead from the disputed commit to the reviewed one, None if unknown.
+
+    `reviewed`: a review of something handed in after the ruling is there; `raised_again`: it names the
+    finding. `files` are paths that exist in the reviewed commit, as far as the caller knows them.
+    `section_changed` is what `section_changed` says of a finding in a document.
+    """
+
+    reviewed: bool
+    raised_again: bool = False
+    changes: Changes | None = None
+    files: Collection[str] = ()
+    section_changed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compliance:
+    """Whether a ruling was followed, and why we think so.
+
+    `reopens`: a new conflict "not honoured" names the old one. `drops`: the reviewer raised what was settled;
+    the finding is dropped and the reviewer told.
+    """
+
+    state: Followed
+    why: str
+    reopens: bool = False
+    drops: bool = False
+
+
+def judge(order: Order, seen: Seen) -> Compliance:
+    """The state of a ruling after what was seen (DEC-13, DEC-14)."""
+    if not seen.reviewed:
+        return Compliance(Followed.WAITING, "Nothing was handed in and reviewed since.")
+    if not order.expects_change:
+        if seen.raised_again:
+            return Compliance(Followed.APPLIED, "Raised again though settled; it was dropped.", drops=True)
+        return Compliance(Followed.APPLIED, "The reviewer did not raise it again.")
+    if seen.raised_again:
+        return Compliance(Followed.NOT_HONOURED, "The reviewer raises it again.", reopens=True)
+    if _artifact_exists(order, seen):
+        return Compliance(Followed.APPLIED, "What the ruling names is there, and it was not raised again.")
+    changed = place_changed(read_place(order.location), seen.changes)
+    if changed is None:
+        changed = seen.section_changed
+    if changed:
+        return Compliance(Followed.APPLIED, "The place changed, and it was not raised again.")
+    if changed is None:
+        return Compliance(
+            Followed.CANNOT_TELL, "It was not raised again; whether its place changed is unknown."
+        )
+    return Compliance(Followed.NOT_HONOURED, "The place was not touched.", reopens=True)
+
+
+def place_changed(place: Place, changes: Changes | None, near: int = NEAR) -> bool | None:
+    """Whether a place of the old commit changed; None where that cannot be told.
+
+    A file that was changed only elsewhere tells nothing: what was asked may be done there.
+    """
+    if changes is None or not place.path:
+        return None
+    change = changes.of(place.path)
+    if change is None:
+        return None if changes.is_cut else False
+    if change.is_new or change.is_deleted or change.is_binary:
+        return True
+    if not change.edits:
+        return None if changes.is_cut else False  # only renamed
+    if place.first:
+        return change.touched(place.first, place.last or place.first, near) or None
+    return None if place.section else True
+
+
+def _artifact_exists(order: Order, seen: Seen) -> bool:
+    """Whether a file that the ruling names, and that is not where the finding points, came in or is there."""
+    path = read_place(order.location).path
+    named = [each for each in paths_in(order.text) if not same_file(each, path)]
+    for name in named:
+        change = seen.changes.of(name) if seen.changes else None
+        if (change and not change.is_deleted) or any(same_file(name, file) for file in seen.files):
+            return True
+    return False
+
+
+def section_changed(before: str, after: str, location: str) -> bool | None:
+    """Whether the section that a location names differs in more than blanks; None if it is in neither.
+
+    Raises DocumentError for a document that is too large.
+    """
+    words = read_place(location).section
+    old, new = _section(scan(before), words), _section(scan(after), words)
+    if old is None and new is None:
+        return None
+    return old != new
+
+
+def _section(lines: list[Line], words: frozenset[str]) -> list[str] | None:
+    """The words below the first heading with this name, up to the next of its level; None without one."""
+    found: list[str] | None = None
+    level = 0
+    for line in lines:
+        heading = line.heading
+        if heading and found is not None and heading[0] <= level:
+            break
+        if heading and found is None and same_section(read_place(heading[1]).section, words):
+            found, level = [], heading[0]
+        elif found is not None:
+            found += line.text.split()
+    return found

@@ -1,0 +1,277 @@
+"""Reading decisions.md: our own, and the other shapes in which people have recorded decisions (DEC-11)."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.text.documents import STATED, Line, Problem, scan
+from disputes.protocol.text.identifiers import codes_in
+from disputes.protocol.text.quotes import one_line, readable, unquoted
+
+# What a label of an entry is called, in small letters, and the value that it gives.
+LABELS: dict[str, str] = {
+    "conflict type": "conflict_type",
+    "gap affected": "gap",
+    "gaps affected": "gap",
+    "gap": "gap",
+    "task": "gap",
+    "severity": "severity",
+    "reviewer": "reviewer",
+    "reviewer position": "reviewer",
+    "engineer": "coder",
+    "engineer position": "coder",
+    "coder": "coder",
+    "chosen option": "choice",
+    "choice": "choice",
+    "option": "choice",
+    "decision": "text",
+    "behavior": "behavior",
+    "behaviour": "behavior",
+    "rationale": "rationale",
+    "reason": "rationale",
+    "constraints": "constraints",
+    "for engineer": "for_coder",
+    "for gap": "for_gap",
+    "impact": "impact",
+    "conflict": "subject",
+    "issue": "subject",
+    "issues": "subject",
+    "decided by": "by",
+    "made by": "by",
+    "timestamp": "at",
+    "date": "at",
+    "state": "state",
+    "status": "state",
+}
+# Labels that only head a group of others, and end the value before them.
+GROUPS = {"positions", "resolution", "action required", "context", "alternatives considered"}
+LETTERS: dict[str, Option] = {
+    "a": Option.UPHOLD_REVIEWER,
+    "b": Option.UPHOLD_CODER,
+    "c": Option.COMPROMISE,
+    "d": Option.OTHER,
+}
+WORDS: dict[str, Option] = {option.value.replace("_", " "): option for option in Option}
+VALUE_MAX = 20_000
+TITLE_MAX = 1_000
+_LABEL = re.compile(r"^\s*(?:[-*+]\s+)?\*\*(?P<name>[^*:]{2,40}):?\*\*:?(?P<value>.*)$")
+_PLAIN = re.compile(r"^[ \t]*[-*+][ \t]{1,8}(?P<name>[A-Za-z ]{2,40}):(?P<value>.*)$")
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(?P<text>\S.*)$")
+_RULE = re.compile(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
+_LETTER = re.compile(
+    r"^(?:option )?(?P<letter>[a-d])(?=$|[(.:,]| [(–—-])[ .:,–—-]*(?:\([^()]{0,80}\))?", re.IGNORECASE
+)
+_OWN = re.compile(r"\bDEC-(?:[A-Z0-9]{1,12}-){0,3}\d{1,4}\b")
+_TASK = re.compile(r"^Task (?P<ref>[A-Za-z0-9_-]{1,60}-\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One recorded decision. What the file does not say is empty; `option` is None for a free choice.
+
+    `codes` are the findings (or the file's own ids, DEC-…) that it settles: one decision may settle several.
+    """
+
+    line: int
+    codes: tuple[str, ...]
+    title: str
+    option: Option | None
+    text: str
+    rationale: str = ""
+    constraints: str = ""
+    conflict_type: str = ""
+    gap: str = ""
+    severity: str = ""
+    reviewer: str = ""
+    coder: str = ""
+    for_coder: str = ""
+    for_gap: str = ""
+    impact: str = ""
+    by: str = ""
+    at: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDecisions:
+    """A file of decisions as read, and what in it looks like one but says nothing."""
+
+    decisions: tuple[Decided, ...]
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(slots=True)
+class _Section:
+    """What stands below one heading."""
+
+    line: int
+    title: str
+    values: dict[str, list[str]] = field(default_factory=dict)
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+
+
+def read_decisions(document: str) -> ReadDecisions:
+    """The decisions in a file. Raises DocumentError for one that is too large.
+
+    Ids and labels in fences and quotes are examples or somebody's words (ID-3). A section that names a
+    finding but no decision is a warning.
+    """
+    decisions: list[Decided] = []
+    warnings: list[Problem] = []
+    for section in _sections(scan(document)):
+        decided = _decided(section)
+        if decided is not None:
+            decisions.append(decided)
+        elif section.title and _codes(section.title):
+            warnings.append(Problem(section.line, f"{one_line(section.title, 80)}: no decision is stated"))
+        decisions += _from_table(section)
+    return ReadDecisions(tuple(decisions), tuple(warnings))
+
+
+def _sections(lines: Iterable[Line]) -> Iterator[_Section]:
+    section, label = _Section(1, ""), ""
+    for line in lines:
+        heading = _HEADING.match(line.text) if line.mode is STATED else None
+        named = _label(line)
+        if heading and _name(heading["text"]) in LABELS:
+            label = _start(section, LABELS[_name(heading["text"])], "")
+        elif heading and _name(heading["text"]) in GROUPS:
+            label = ""
+        elif heading:
+            yield section
+            section, label = _Section(line.number, _title(heading["text"])), ""
+        elif named:
+            label = _start(section, named[0], named[1]) if named[0] else ""
+        elif line.mode is STATED and _RULE.match(line.text):
+            label = ""
+        elif line.mode is STATED and line.text.lstrip().startswith("|"):
+            section.rows.append((line.number, _cells(line.text)))
+        elif label:
+            section.values[label].append(line.text)
+    yield section
+
+
+def _name(text: str) -> str:
+    return text.strip().strip("*:# ").lower()
+
+
+def _title(text: str) -> str:
+    """A heading's text; the marks that close it, and our escape of such marks, are gone."""
+    text = text[:TITLE_MAX]
+    text = re.sub(r"[ \t]#+$", "", text.rstrip()).rstrip() if not text.rstrip().endswith("\\#") else text
+    return readable(text.replace("\\#", "#"))
+
+
+def _label(line: Line) -> tuple[str, str] | None:
+    """The value that a line begins ("" for the head of a group), and what of it stands there already."""
+    match = _LABEL.match(line.text) if line.mode is STATED else None
+    match = match or (_PLAIN.match(line.text) if line.mode is STATED else None)
+    if match is None:
+        return None
+    name = _name(match["name"])
+    if name in GROUPS:
+        return "", ""
+    return (LABELS[name], match["value"].strip()) if name in LABELS else None
+
+
+def _start(section: _Section, label: str, value: str) -> str:
+    """Begin a value; said twice, the first stands, for what follows may be somebody's words."""
+    if label in section.values:
+        return ""
+    section.values[label] = [value]
+    return label
+
+
+def _value(section: _Section, label: str) -> str:
+    """A value as it was written: what is quoted below its label, else its lines."""
+    lines = section.values.get(label, [])
+    below = [line for line in lines[1:] if line.strip()]
+    if lines and not lines[0] and below and all(line.lstrip().startswith(">") for line in below):
+        first = next(index for index, line in enumerate(lines) if line.strip())
+        return readable(unquoted(lines[first:]).strip("\n"))[:VALUE_MAX]
+    text = "\n".join([*lines[:1], *(line.strip() for line in lines[1:])]).strip()
+    return readable(text)[:VALUE_MAX]
+
+
+def _decided(section: _Section) -> Decided | None:
+    choice, text = _value(section, "choice"), _value(section, "text")
+    behavior = _value(section, "behavior")
+    option, rest = _option(choice)
+    stated = "\n".join(dict.fromkeys(part for part in (text, rest, behavior) if part))
+    if not stated and option is None:
+        return None
+    subject = _value(section, "subject")
+    return Decided(
+        line=section.line,
+        codes=_codes(section.title) or _codes(subject),
+        title=_without_codes(section.title) or _without_codes(subject),
+        option=option,
+        text=stated,
+        **{
+            name: _value(section, name)
+            for name in (
+                "rationale", "constraints", "conflict_type", "gap", "severity", "reviewer", "coder",
+                "for_coder", "for_gap", "impact", "by", "at", "state",
+            )
+        },
+    )  # fmt: skip
+
+
+def _option(choice: str) -> tuple[Option | None, str]:
+    """The option that a choice names, and what it says beside that: `C (Synthesis)`, `Option B: at once`."""
+    words = " ".join(choice.split())
+    if words.lower() in WORDS:
+        return WORDS[words.lower()], ""
+    match = _LETTER.match(words)
+    return (
+        (LETTERS[match["letter"].lower()], words[match.end() :].lstrip(" .:,–—-"))
+        if match
+        else (None, choice)
+    )
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    """The ids that a title begins with: `ISSUE-R1-002 and ISSUE-R1-003: …`, `Task ledger-214: …`."""
+    if task := _TASK.match(text):
+        return (f"Task {task['ref']}",)
+    head = text.partition(": ")[0]
+    return tuple(dict.fromkeys([*codes_in(head[:400]), *_OWN.findall(head[:400])]))
+
+
+def _without_codes(text: str) -> str:
+    head, colon, rest = text.partition(": ")
+    return rest.strip() if colon and _codes(head + colon) else text.strip()
+
+
+def _from_table(section: _Section) -> Iterator[Decided]:
+    """The rows of a table whose first line names Decision and Choice, and mostly Rationale."""
+    columns: dict[str, int] = {}
+    for number, cells in section.rows:
+        names = [_name(cell) for cell in cells]
+        if "decision" in names and "choice" in names:
+            columns = {name: index for index, name in enumerate(names)}
+            continue
+        if not columns or all(set(cell) <= set("-: ") for cell in cells):
+            continue
+        found = {name: cells[index] for name, index in columns.items() if index < len(cells)}
+        subject, choice = found.get("decision", "").strip("* "), found.get("choice", "")
+        if not choice:
+            continue
+        option, rest = _option(choice)
+        yield Decided(
+            line=number,
+            codes=_codes(subject),
+            title=_without_codes(subject),
+            option=option,
+            text=rest or choice,
+            rationale=found.get("rationale", ""),
+            by=found.get("decided by", ""),
+            at=found.get("date", ""),
+        )
+
+
+def _cells(text: str) -> list[str]:
+    """The cells of a row of a table; `\\|` is a bar."""
+    cells = re.split(r"(?<!\\)\|", text.strip().removeprefix("|").removesuffix("|"))
+    return [cell.replace("\\|", "|").strip() for cell in cells]

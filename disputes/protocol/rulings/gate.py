@@ -1,0 +1,47 @@
+"""Where a task goes after a review or a ruling. The only place that knows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tasks.configuration.policy import HOLD, SHIP
+
+
+class Outcome(StrEnum):
+    PASS = "pass"  # noqa: S105  (a verdict, not a password)
+    REVISE = "revise"
+    HOLD = "hold"
+    SHIP = "ship"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One finding of the review that counts; `key` is the finding as first raised."""
+
+    key: int
+    mandatory: bool
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConflict:
+    """One undecided conflict; `finding` is None where the whole task is disputed."""
+
+    finding: int | None
+    effect: str  # hold, ship or log
+
+
+def gate(points: Iterable[Point], conflicts: Iterable[OpenConflict]) -> Outcome:
+    """pass, revise, hold or ship (GATE-1).
+
+    Blockers are the mandatory findings that are neither settled nor in an open conflict which the project
+    lets pass. An open conflict that holds goes before everything; one that is only logged asks for nothing.
+    """
+    open_conflicts = list(conflicts)
+    if any(conflict.effect == HOLD for conflict in open_conflicts):
+        return Outcome.HOLD
+    let_pass = {conflict.finding for conflict in open_conflicts}
+    if any(point.mandatory and not point.settled and point.key not in let_pass for point in points):
+        return Outcome.REVISE
+    ships = any(conflict.effect == SHIP for conflict in open_conflicts)
+    return Outcome.SHIP if ships else Outcome.PASS

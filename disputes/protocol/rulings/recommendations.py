@@ -1,0 +1,91 @@
+"""What a conflict's card says beside the options: what each costs and which is recommended (OPT-4, OPT-5).
+
+And when a low one may settle itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.synthesis import Source, Synthesis, Views
+from disputes.protocol.text.quotes import one_line
+from tasks.states import Severity
+
+REASON_MAX = 300
+PRECEDENTS = 3  # so many rulings in a row make a pattern
+
+
+class JudgeVerdict(StrEnum):
+    """What a judge may answer (ARB-6)."""
+
+    ENFORCE = "enforce"
+    DISMISS = "dismiss"
+    ESCALATE = "escalate"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judge said. Without reasons it advises nobody."""
+
+    verdict: JudgeVerdict
+    reasons: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The option that is recommended, and why, in one sentence for people."""
+
+    option: Option
+    why: str
+
+
+def recommend(
+    severity: str, synthesis: Synthesis | None = None, judged: Judged | None = None
+) -> Recommendation | None:
+    """What is recommended, or None (OPT-4).
+
+    For a critical finding it is A. Whether the coder's rationale answers safety and correctness no rule can
+    read; only a judge's reasons take the recommendation away. Elsewhere nothing is recommended by default,
+    and a synthesis only where it covers both sides.
+    """
+    if judged and judged.verdict is not JudgeVerdict.ESCALATE and judged.reasons.strip():
+        option = Option.UPHOLD_REVIEWER if judged.verdict is JudgeVerdict.ENFORCE else Option.UPHOLD_CODER
+        return Recommendation(option, f"The judge: {one_line(judged.reasons, REASON_MAX)}")
+    if severity == Severity.CRITICAL:
+        if synthesis and synthesis.source is Source.JUDGE and synthesis.covers_both:
+            return Recommendation(Option.COMPROMISE, "The judge found a way that covers both sides.")
+        return Recommendation(Option.UPHOLD_REVIEWER, "The finding is critical.")
+    if synthesis and synthesis.covers_both:
+        return Recommendation(Option.COMPROMISE, "It covers both sides.")
+    return None
+
+
+def trade_off(option: Option, views: Views, impact: str = "", synthesis: Synthesis | None = None) -> str:
+    """What is given up with this option, in one sentence; empty for options that take no side (OPT-5)."""
+    match option:
+        case Option.UPHOLD_REVIEWER:
+            cost = one_line(views.rationale or views.position, REASON_MAX)
+            return f"The cost that the coder names: {cost}" if cost else "The coder named no cost."
+        case Option.UPHOLD_CODER:
+            left = one_line(impact or views.title, REASON_MAX)
+            return f"May leave unaddressed: {left}" if left else "The reviewer's concern stays open."
+        case Option.COMPROMISE:
+            return synthesis.trade_off if synthesis else "Each side gives up a part; somebody must say which."
+        case Option.OTHER:
+            return "Requires additional user input."
+    return ""
+
+
+# --- Low conflicts ----------------------------------------------------------------------------------------
+
+
+def settles_itself(severity: str, precedents: Sequence[str]) -> bool:
+    """Whether a conflict may go to the coder without a human (OPT-6), where `low_auto_resolve` is on.
+
+    Only a low one, and only where the last three rulings that people made on low conflicts of its kind all
+    upheld the coder. `precedents` are their options, oldest first. Who settles it logs it.
+    """
+    last = list(precedents[-PRECEDENTS:])
+    pattern = len(last) == PRECEDENTS and set(last) == {Option.UPHOLD_CODER}
+    return severity == Severity.LOW and pattern

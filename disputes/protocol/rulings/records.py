@@ -1,0 +1,237 @@
+"""dispute.md and decisions.md: what is in dispute and what was decided, in the designs' words.
+
+Values in, Markdown out. Every text of an agent or a person is bounded and either on one line or quoted, so
+that nothing in it becomes a heading, a label or a tag of the record.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from disputes.protocol.rulings.options import Option, letter
+from disputes.protocol.text.quotes import as_heading, inert, one_line, quoted
+
+POSITION_MAX = 8_000
+RULING_MAX = 20_000  # as long as a person may write it
+LINE_MAX = 300
+FILES_MAX = 20
+OPEN, RESOLVED, MINOR = "open", "resolved", "minor"
+AWAITING = "AWAITING HUMAN DECISION"
+NOBODY = "none"
+
+# The word of each option in dispute.md and, in brackets, behind the letter in decisions.md.
+WORDS: dict[Option, tuple[str, str]] = {
+    Option.UPHOLD_REVIEWER: ("REVIEWER", "Reviewer"),
+    Option.UPHOLD_CODER: ("CODER", "Engineer"),
+    Option.COMPROMISE: ("COMPROMISE", "Synthesis"),
+    Option.OTHER: ("CUSTOM", "User specifies"),
+}
+# What the ruling did to the task, by `Decision.action`.
+FOR_GAP: dict[str, str] = {
+    "revise": "{task} goes back to the coder.",
+    "review": "{task} is reviewed, then it may be completed.",
+    "accept": "{task} is completed; its commit may land.",
+    "advance": "{task} goes on to its next stage.",
+    "wait": "{task} stays where it is.",
+    "retry": "{task} is started again.",
+    "defer": "{task} is deferred until somebody resumes it.",
+    "cancel": "{task} is cancelled.",
+    "hold": "{task} is held until the conflict that came of it is ruled.",
+    "apply": "It was carried out at once.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side says. `title` heads it; `who` said it; `rationale` and `alternative` may be empty."""
+
+    title: str
+    who: str
+    position: str
+    rationale: str = ""
+    alternative: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DisputeEntry:
+    """One conflict, as dispute.md lists it. Times are texts: `created` to the minute, `resolved_on` a day."""
+
+    ref: str
+    status: str  # OPEN, RESOLVED or MINOR
+    task_ref: str
+    task: str
+    question: str
+    reason: str
+    severity: str
+    created: str
+    files: tuple[str, ...] = ()
+    sides: tuple[Side, ...] = ()
+    option: str = ""
+    outcome: str = ""  # where no option was ruled: "moot"
+    resolved_on: str = ""
+    ruling: str = ""
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionEntry:
+    """One standing decision, as decisions.md lists it. `at` is ISO 8601 in UTC."""
+
+    round: int
+    code: str  # of the finding, or "Task ledger-214"
+    title: str
+    conflict_type: str
+    task_ref: str
+    task: str
+    severity: str
+    reviewer: str
+    coder: str
+    option: str
+    text: str
+    rationale: str
+    constraints: str
+    for_coder: str
+    action: str
+    by: str
+    at: str
+    state: str = ""
+
+
+# --- dispute.md -------------------------------------------------------------------------------------------
+
+
+def dispute_record(entries: Sequence[DisputeEntry], left_out: int = 0) -> str:
+    """dispute.md: open disputes first, then resolved ones, at last the minor ones, which wait for nobody.
+
+    `left_out` older resolved ones are only counted.
+    """
+    listed = [entry for status in (OPEN, RESOLVED) for entry in entries if entry.status == status]
+    lines = ["# Active Disputes", ""]
+    for entry in listed:
+        lines += [*(_open(entry) if entry.status == OPEN else _resolved(entry)), "", "---", ""]
+    if not listed:
+        lines += ["None.", ""]
+    if left_out:
+        lines += [f"{left_out} older disputes are settled and not listed here.", ""]
+    if minor := [entry for entry in entries if entry.status == MINOR]:
+        lines += ["# Minor Disputes", "", "Logged; nothing waits for them. The coder's version stands.", ""]
+        for entry in minor:
+            lines += [*_resolved(entry), ""]
+    return "\n".join(lines)
+
+
+def _line(label: str, text: str) -> str:
+    return f"**{label}:** {inert(one_line(text, LINE_MAX))}".rstrip()
+
+
+def _open(entry: DisputeEntry) -> list[str]:
+    shown = entry.files[:FILES_MAX]
+    more = len(entry.files) - len(shown)
+    files = ", ".join(one_line(path, LINE_MAX) for path in shown) or NOBODY
+    lines = [
+        f"## Dispute: {entry.ref} (OPEN)",
+        "",
+        _line("Task", f"{entry.task} ({entry.task_ref})"),
+        _line("Question", entry.question),
+        _line("Reason", entry.reason),
+        _line("Severity", entry.severity.upper()),
+        _line("Created", entry.created),
+        f"**Files:** {inert(files)}{f' and {more} more' if more else ''}",
+    ]
+    for side in entry.sides:
+        lines += ["", *_side(side)]
+    return [*lines, "", "### Status", "", AWAITING]
+
+
+def _side(side: Side) -> list[str]:
+    who = f" ({inert(as_heading(one_line(side.who, LINE_MAX)))})" if side.who else ""
+    lines = [f"### {side.title}{who}", "", *(_quote(side.position) or ["Not stated."])]
+    for label, text in (("Rationale", side.rationale), ("Alternative", side.alternative)):
+        if text.strip():
+            lines += ["", f"**{label}:**", "", *_quote(text)]
+    return lines
+
+
+def _quote(text: str, limit: int = POSITION_MAX) -> list[str]:
+    return [inert(line) for line in quoted(text, limit)]
+
+
+def _resolved(entry: DisputeEntry) -> list[str]:
+    word = "LOGGED" if entry.status == MINOR else "RESOLVED"
+    lines = [
+        f"## Dispute: {entry.ref} ({word})",
+        "",
+        _line("Task", f"{entry.task} ({entry.task_ref})"),
+        _line("Question", entry.question),
+    ]
+    if entry.status == MINOR:
+        lines += [_line("Created", entry.created)]
+    else:
+        other = entry.option.replace("_", " ").upper()
+        ruled = WORDS.get(Option(entry.option), (other, ""))[0] if entry.option else ""
+        lines += [_line("Resolution", f"{ruled or entry.outcome.upper()} ({entry.resolved_on})")]
+    lines += _item("Ruling", entry.ruling, bullet="")
+    return [*lines, *_item("Notes", entry.notes, bullet="")]
+
+
+# --- decisions.md -----------------------------------------------------------------------------------------
+
+
+def decisions_record(entries: Iterable[DecisionEntry]) -> str:
+    """decisions.md: the standing decisions, by task and round (DEC-11). `decided.read_decisions` reads it."""
+    lines = ["# Decisions", ""]
+    for (task, number), group in groupby(entries, key=lambda entry: (entry.task_ref, entry.round)):
+        lines += [f"## Round {number} Conflict Resolutions ({task})", ""]
+        for entry in group:
+            lines += [*_decision(entry), ""]
+    return "\n".join(lines if len(lines) > 2 else [*lines, "None.", ""])
+
+
+def _decision(entry: DecisionEntry) -> list[str]:
+    for_gap = FOR_GAP.get(entry.action, "{task} stays where it is.").format(task=entry.task_ref)
+    return [
+        f"### {entry.code}: {inert(as_heading(one_line(entry.title, LINE_MAX)))}",
+        "",
+        _line("Conflict Type", entry.conflict_type),
+        _line("Gap Affected", f"{entry.task_ref} {entry.task}"),
+        _line("Severity", entry.severity.upper()),
+        "",
+        "**Positions:**",
+        f"- Reviewer: {_summary(entry.reviewer)}",
+        f"- Engineer: {_summary(entry.coder)}",
+        "",
+        "**Resolution:**",
+        f"- **Chosen Option:** {chosen(entry.option)}",
+        *_item("Decision", entry.text),
+        *_item("Rationale", entry.rationale),
+        *_item("Constraints", entry.constraints or "None"),
+        "",
+        "**Action Required:**",
+        f"- For Engineer: {_summary(entry.for_coder)}",
+        f"- For Gap: {for_gap}",
+        "",
+        _line("Decided By", entry.by),
+        _line("Timestamp", entry.at),
+        *([_line("State", entry.state)] if entry.state else []),
+    ]
+
+
+def chosen(option: str) -> str:
+    """`C (Synthesis)`; of cards without letters the word of the choice."""
+    known = WORDS.get(Option(option))
+    return f"{letter(option)} ({known[1]})" if known else option.replace("_", " ").capitalize()
+
+
+def _summary(text: str) -> str:
+    return inert(one_line(text, LINE_MAX)) or "not stated"
+
+
+def _item(label: str, text: str, bullet: str = "- ") -> list[str]:
+    """A labelled text: behind its label, or quoted below it where it has several lines."""
+    if not text.strip():
+        return []
+    lines = _quote(text, RULING_MAX)
+    if len(lines) == 1:
+        return [f"{bullet}**{label}:** {inert(one_line(text, RULING_MAX))}"]
+    indent = " " * len(bullet)
+    return [f"{bullet}**{label}:**", "", *(f"{indent}{line}" for line in lines), ""]

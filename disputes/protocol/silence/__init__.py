@@ -1,0 +1,1 @@
+"""Core: suspected silent disagreement: what fires, how strongly, and on what evidence."""

@@ -1,0 +1,65 @@
+"""Turning a finding away without an alternative: the phrases of SIL-5, in the section that responds to it."""
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from disputes.protocol.responses.answers import Answered
+from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.mentions import FULL
+
+# Case and endings make no difference.
+PHRASES = re.compile(
+    r"\breviewer(?:'s|s)?\s+(?:(?:has|have|is|seems\s+to|clearly|simply|completely)\s+){0,2}"
+    r"(?:misunderst\w+|misread\w*|misinterpret\w*)(?:\s+\w+){0,6}"
+    r"|\bnot\s+(?:really\s+)?an?\s+(?:real|actual|genuine|valid)\s+(?:issue|problem|concern|bug|finding)s?"
+    r"|\b(?:reviewer(?:'s|s)?\s+)?suggest\w+\s+would\s+(?:actually\s+)?break(?:\s+\w+){0,6}",
+    re.IGNORECASE,
+)
+ALTERNATIVE = re.compile(
+    r"(?:^|[.;]\s)\s*(?:[-*+]\s+)?(?:\*\*|__)?(?:proposed\s+)?alternatives?(?:\s+\w+){0,2}(?:\s?\([^()]{0,30}\))?(?:\*\*|__)?\s*:",
+    re.IGNORECASE,
+)
+OFFERING = re.compile(r"\balternative|\binstead\b|\bwe\s+propose", re.IGNORECASE)
+BOLD = re.compile(r"(?:\*\*|__)([^*_]{1,200})(?:\*\*|__)")
+MAX_PHRASES = 8  # one section may respond to thousands of findings, and each shows them
+ROW_OR_LINE = 40  # lines that an answer outside a heading's section may go on
+
+
+def response_section(lines: Sequence[Line], answer: Answered) -> list[Line]:
+    """What responds to one finding: the section below its heading, its row, or its paragraph and list."""
+    start = answer.line - 1
+    if not 0 <= start < len(lines):
+        return []
+    first = lines[start]
+    if answer.place == "row":
+        return [first]
+    if heading := first.heading:
+        end = start + 1
+        while end < len(lines) and not ((below := lines[end].heading) and below[0] <= heading[0]):
+            end += 1
+        return list(lines[start:end])
+    taken = [first]
+    for line in lines[start + 1 : start + ROW_OR_LINE]:
+        if line.heading or (line.mode is STATED and FULL.search(line.text)):
+            break
+        taken.append(line)
+    return taken
+
+
+def deflections(section: Sequence[Line]) -> list[str]:
+    """The first deflecting phrases that a section states; none where it offers an alternative (SIL-5)."""
+    stated = [line for line in section if line.mode is STATED]
+    if any(_offers(line) for line in stated):
+        return []
+    found = (" ".join(match[0].split()) for line in stated for match in PHRASES.finditer(line.text))
+    return list(islice(found, MAX_PHRASES))
+
+
+def _offers(line: Line) -> bool:
+    """Whether a line offers another way: by a label, a heading or bold words."""
+    if line.heading:
+        return OFFERING.search(line.heading[1]) is not None
+    if ALTERNATIVE.search(line.text):
+        return True
+    return any(OFFERING.search(bold) for bold in BOLD.findall(line.text))

@@ -1,0 +1,246 @@
+"""Suspected silent disagreement: the heuristics (SIL-1 to SIL-5), their levels, the evidence for a human.
+
+Intent is never inferred. What is found is shown, and a human is asked.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from disputes.protocol.responses.answer_kinds import AnswerKind
+from disputes.protocol.responses.answers import Answered
+from disputes.protocol.responses.response import ReadResponse
+from disputes.protocol.silence.deflection import deflections, response_section
+from disputes.protocol.silence.evidence import Case, evidence, hints
+from disputes.protocol.silence.matching import Haystack, SoftMatch
+from disputes.protocol.silence.substance import Change, Comparison, Substance
+from disputes.protocol.silence.suspicion import (
+    CONFIDENCE,
+    DEFAULTS,
+    LEVELS,
+    STEP_DOWN,
+    Alert,
+    Confidence,
+    Heuristic,
+    Judgement,
+    Level,
+    Measured,
+    SilenceSettings,
+    Suspicion,
+    Watched,
+    round_level,
+)
+from disputes.protocol.text.documents import FENCED, scan
+from disputes.protocol.text.keywords import keywords, overlap
+from tasks.states import Severity
+
+SOFT_MATCHES_MAX = 200  # findings that are looked for without their ids; each costs a walk through the text
+
+
+def judge_silence(
+    findings: Sequence[Watched],
+    response: ReadResponse,
+    document: str,
+    previous: str = "",
+    *,
+    settings: SilenceSettings = DEFAULTS,
+) -> Judgement:
+    """The suspicions that a document raises about the findings it should have treated (SIL-1 to SIL-10).
+
+    `response` is the document as read, `previous` the one that the findings were raised against; without it
+    nothing is said about changes. Raises DocumentError for a document that is too large.
+    """
+    return _Judge(findings, response, document, previous, settings).judge()
+
+
+class _Judge:
+    def __init__(
+        self,
+        findings: Sequence[Watched],
+        response: ReadResponse,
+        document: str,
+        previous: str,
+        settings: SilenceSettings,
+    ) -> None:
+        self.settings = settings
+        self.document = document
+        self.lines = scan(document)
+        self.declined = {block.code for block in response.disagreements}
+        self.previous = previous
+        self._comparisons: dict[str, Comparison] = {}
+        self._haystacks: dict[str, Haystack] = {}
+        self._looked = 0
+        self._by_line: dict[int, list[str]] = {}
+        answers = {answer.code: answer for answer in response.answers}
+        self.cases = [
+            Case(finding, position, answers.get(finding.code) if finding.code else None)
+            for position, finding in enumerate(findings)
+        ]
+        self.answered = sum(case.answer is not None for case in self.cases)
+        named: dict[str, dict[bool, int]] = {}
+        for mention in response.mentions:
+            named.setdefault(mention.code, {}).setdefault(mention.mode is FENCED, mention.line)
+        for case in self.cases:
+            lines = named.get(case.finding.code, {}) if case.finding.code else {}
+            case.mentioned, case.in_code = lines.get(False, 0), lines.get(True, 0)
+
+    def judge(self) -> Judgement:
+        open_ones = [case for case in self.cases if not case.finding.is_settled]
+        waiting = [case for case in open_ones if not case.answer]
+        watched = [c for c in open_ones if c.finding.is_grave and (c.answer or c.finding.is_due)]
+        for case in watched:
+            self._measure(case)
+        for case in self.cases:
+            self._apply(case)
+        suspects = [case for case in self.cases if case.heuristics]
+        levels = self._levels(suspects)
+        flags = tuple(self._suspicion(case, levels[case.position]) for case in suspects)
+        return Judgement(
+            flags=flags,
+            alerts=(*_alerts(flags), *_gone(watched)),
+            answered=tuple(case.position for case in self.cases if case.answer),
+            pending=tuple(case.position for case in waiting if not case.finding.is_due),
+            unanswered=tuple(case.position for case in waiting if case.finding.is_due),
+            measured=tuple(
+                Measured(case.finding.code, case.finding.ordinal, case.change.substance, case.change.overlap)
+                for case in watched
+            ),
+        )
+
+    def _measure(self, case: Case) -> None:
+        """Whether the place of the finding changed, and in its words (SIL-4)."""
+        finding = case.finding
+        if finding.touched is False:
+            case.change = Change(Substance.NO, finding.location, 0.0)
+        elif finding.touched:
+            case.change = Change(Substance.YES, finding.location)
+        elif (finding.reviewed or self.previous).strip() and finding.location.strip():
+            comparison = self._comparison(finding.reviewed or self.previous)
+            case.change = comparison.change(finding.location, finding.impact)
+
+    def _comparison(self, previous: str) -> Comparison:
+        if previous not in self._comparisons:
+            minimum = self.settings.semantic_overlap_minimum
+            self._comparisons[previous] = Comparison(previous, self.document, minimum=minimum)
+        return self._comparisons[previous]
+
+    def _apply(self, case: Case) -> None:
+        """Which heuristics fire."""
+        finding, answer = case.finding, case.answer
+        if finding.is_settled or not (answer or finding.is_due):
+            return
+        rounds = len(set(finding.silent_rounds)) + 1
+        if not finding.is_grave and (answer or rounds < self.settings.pattern_threshold):
+            return
+        if answer is None:
+            case.heuristics.append(Heuristic.NO_REFERENCE)
+            case.match = self._soft_match(finding)
+            if len(finding.rollbacks) >= 2 and len(set(finding.rollbacks)) >= 2:
+                case.heuristics.append(Heuristic.REPEATED_ROLLBACK)
+        if finding.is_claimed_resolved and (answer is None or self._leaves_out(finding)):
+            case.heuristics.append(Heuristic.UNJUSTIFIED_DOWNGRADE)
+        claims = answer is None or answer.kind in {AnswerKind.ADDRESSED, AnswerKind.PARTLY}
+        if claims and case.change.flags and self._may_tell(case.change):
+            case.heuristics.append(Heuristic.NO_CHANGE)
+        if answer and finding.code not in self.declined and case.change.substance is not Substance.YES:
+            case.deflections = self._deflections(answer)
+            if case.deflections:
+                case.heuristics.append(Heuristic.DEFLECTION)
+
+    def _deflections(self, answer: Answered) -> list[str]:
+        """The phrases of a response section; one section may respond to many findings."""
+        if answer.line not in self._by_line:
+            self._by_line[answer.line] = deflections(response_section(self.lines, answer))
+        return self._by_line[answer.line]
+
+    def _may_tell(self, change: Change) -> bool:
+        """An unchanged place needs no words compared; a partial change does."""
+        return change.substance is Substance.NO or self.settings.enable_semantic_check
+
+    def _leaves_out(self, finding: Watched) -> bool:
+        """Whether the solution of the finding's gap leaves out what it is about."""
+        if not self.settings.enable_semantic_check or not finding.solution:
+            return False
+        share = overlap(keywords(f"{finding.title} {finding.impact}"), keywords(finding.solution))
+        return share is not None and share < self.settings.semantic_overlap_minimum
+
+    def _soft_match(self, finding: Watched) -> SoftMatch | None:
+        self._looked += 1
+        if self._looked > SOFT_MATCHES_MAX:
+            return None
+        previous = finding.reviewed or self.previous
+        if previous not in self._haystacks:
+            self._haystacks[previous] = Haystack(self.document, previous)
+        return self._haystacks[previous].match(
+            finding.title, finding.text, finding.location, minimum=self.settings.soft_match_overlap
+        )
+
+    def _levels(self, suspects: Iterable[Case]) -> dict[int, Level]:
+        """The level of each flag (SIL-10)."""
+        counted = [case for case in suspects if _counts(case)]
+        highs = sum(case.finding.severity is Severity.HIGH for case in counted)
+        criticals = sum(case.finding.severity is Severity.CRITICAL for case in counted)
+        return {case.position: self._level(case, highs, criticals) for case in suspects}
+
+    def _level(self, case: Case, highs: int, criticals: int) -> Level:
+        level = Level.LOG
+        if _counts(case):
+            level = round_level(case.finding.severity, highs, criticals, self.settings)
+            if case.mentioned:
+                level = STEP_DOWN.get(level, level)
+        if Heuristic.DEFLECTION in case.heuristics:
+            level = max(level, Level.REVIEW, key=LEVELS.index)
+        unanswered = Heuristic.NO_REFERENCE in case.heuristics
+        if unanswered and len(set(case.finding.silent_rounds)) + 1 >= self.settings.pattern_threshold:
+            level = Level.SYSTEMATIC
+        return level
+
+    def _suspicion(self, case: Case, level: Level) -> Suspicion:
+        finding = case.finding
+        answered = self.answered - bool(case.answer)
+        confidence = max((CONFIDENCE[heuristic] for heuristic in case.heuristics), key=list(Confidence).index)
+        if case.match and case.heuristics == [Heuristic.NO_REFERENCE]:
+            confidence = Confidence.MEDIUM
+        return Suspicion(
+            code=finding.code,
+            ordinal=finding.ordinal,
+            severity=finding.severity,
+            heuristics=tuple(case.heuristics),
+            confidence=confidence,
+            level=level,
+            evidence=tuple(evidence(case, answered, len(self.cases) - 1)),
+            overlap=case.change.overlap,
+            possible_match=case.match is not None,
+            hints=tuple(hints(case, self.cases, answered, len(self.document))),
+        )
+
+
+def _counts(case: Case) -> bool:
+    """Whether a case counts among a round's unanswered findings: not for a weak change or a phrase alone."""
+    if Heuristic.NO_CHANGE in case.heuristics and case.change.substance is Substance.NO:
+        return True
+    return bool({*case.heuristics} - {Heuristic.NO_CHANGE, Heuristic.DEFLECTION})
+
+
+EFFECTS = {
+    Level.SYSTEMATIC: "the same concern was passed over again and again",
+    Level.BLOCK: "the round cannot end without a human's decision",
+    Level.WARN: "a human should look before the next phase",
+    Level.REVIEW: "the response turns the finding away without an alternative",
+}
+
+
+def _alerts(flags: Sequence[Suspicion]) -> Iterable[Alert]:
+    for level in reversed(LEVELS):
+        codes = tuple(flag.code or f"#{flag.ordinal}" for flag in flags if flag.level == level)
+        if codes and level in EFFECTS:
+            yield Alert(level, codes, f"{', '.join(codes)}: {EFFECTS[level]}")
+
+
+def _gone(watched: Iterable[Case]) -> Iterable[Alert]:
+    """Findings whose section is no more there: nothing can be compared (SIL-4)."""
+    codes = tuple(
+        case.finding.code or f"#{case.finding.ordinal}"
+        for case in watched
+        if case.change.substance is Substance.UNKNOWN
+    )
+    if codes:
+        yield Alert(Level.REVIEW, codes, f"{', '.join(codes)}: the section is gone; look for yourself")

@@ -1,0 +1,246 @@
+"""Was anything of substance done? Whether the section of a finding changed, and in its words (SIL-4)."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import accumulate
+
+from disputes.protocol.text.documents import Line, scan
+from disputes.protocol.text.identifiers import GAP, gaps_in
+from disputes.protocol.text.keywords import keywords, overlap, tokens
+
+LINES = re.compile(r"(?:\blines?|\bll?\.?|(?<=[\w)])[:#]L?)\s*(?P<first>\d{1,6})", re.IGNORECASE)
+# Words of a location that say what kind of place it is, not which.
+KINDS = frozenset(
+    [
+        "section",
+        "sections",
+        "line",
+        "lines",
+        "the",
+        "in",
+        "of",
+        "and",
+        "at",
+        "to",
+        "see",
+        "paragraph",
+        "heading",
+    ]
+    + ["table", "step", "under", "part", "document", "proposal", "engineer", "md", "throughout"]
+)
+NUMBERED = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
+PARENTHESES = re.compile(r"\([^()]*\)")
+NUMBER = re.compile(r"(?:section\s+|§\s?)?(\d+(?:\.\d+)+)\b", re.IGNORECASE)
+# What a location lists: `Keybinding Summary table, Tab key`, `Formula and Definitions`.
+PARTS = re.compile(r"[,;/:]|\s[-–—]\s|\s(?:and|vs\.?|versus)\s", re.IGNORECASE)
+QUOTED = re.compile(r"[\"“`]([^\"“”`\n]{8,200})[\"”`]")
+LOCATION_MAX = 400
+MAX_QUOTES = 3
+MAX_CANDIDATES = 60  # sections that share a word with a location
+MAX_OF_ONE_HEADING = 20  # sections of the old version that are compared with the same one of the new
+MAX_WORDS = 12  # words of a location that are looked up
+
+
+class Substance(StrEnum):
+    """What became of a finding's place (SIL-4); NO and PARTIAL make a flag."""
+
+    YES = "yes"
+    PARTIAL = "partial"
+    NO = "no"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The outcome of SIL-4; `overlap` is the share of the impact's keywords in what changed (SIL-13)."""
+
+    substance: Substance
+    section: str = ""
+    overlap: float | None = None
+
+    @property
+    def flags(self) -> bool:
+        return self.substance in {Substance.NO, Substance.PARTIAL}
+
+
+NOT_APPLICABLE = Change(Substance.NOT_APPLICABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    title: str
+    gap: str  # that its heading names, or one above it
+    words: frozenset[str]
+    number: str  # 2.1 of `2.1 Limits`; of one level alone it may be any number
+    start: int  # index of its heading
+    end: int  # index behind its last line, its subsections included
+    parent: int  # -1: none
+
+
+class Outline:
+    """The sections of one document, found by the words of a location."""
+
+    def __init__(self, document: str) -> None:
+        self.lines = scan(document)
+        self.sections = list(_sections(self.lines))
+        bodies = [" ".join(line.text.split()).lower() for line in self.lines]
+        self._text = "\n".join(bodies)
+        self._offsets = list(accumulate((len(body) + 1 for body in bodies), initial=0))
+        self._starts = [section.start for section in self.sections]
+        self._by_word: dict[str, list[int]] = {}
+        self._by_title: dict[tuple[str, str], int] = {}
+        self._by_gap: dict[str, int] = {}
+        for index, section in enumerate(self.sections):
+            title = plain_title(section.title)
+            self._by_title.setdefault((section.gap, title), index)
+            self._by_title.setdefault(("", title), index)
+            self._by_gap.setdefault(section.gap, index)
+            for word in section.words:
+                self._by_word.setdefault(word, []).append(index)
+
+    def find(self, location: str) -> int | None:
+        """The section that a location names: by a heading, its number, a quote, a line, or its gap."""
+        location = location[:LOCATION_MAX]
+        gap = next((gap for gap in gaps_in(location) if gap in self._by_gap), "")
+        for part in (location, *PARTS.split(QUOTED.sub(" ", location))[:MAX_WORDS]):
+            if (found := self._named(part, gap)) is not None:
+                return found
+        for quote in QUOTED.findall(location)[:MAX_QUOTES]:
+            at = self._text.find(" ".join(quote.split()).lower())
+            if at >= 0 and (found := self._at(bisect_right(self._offsets, at) - 1)) is not None:
+                return found
+        match = LINES.search(location)
+        if match and (found := self._at(int(match["first"]) - 1)) is not None:
+            return found
+        return self._by_gap[gap] if gap else None
+
+    def _named(self, part: str, gap: str) -> int | None:
+        """The section whose heading these words name."""
+        words = _words(part)
+        if not words:
+            return None
+        title = self._by_title.get((gap, plain_title(part)))
+        if title is not None:
+            return title
+        best: tuple[int, int, int] | None = None
+        for index in self._sharing(words):
+            section = self.sections[index]
+            if gap and section.gap != gap:
+                continue
+            numbered = bool(section.number) and section.number in words
+            if numbered or section.words <= words or words <= section.words:
+                rank = (len(section.words & words) + 9 * numbered, -len(section.words - words), -index)
+                best = max(best, rank) if best else rank
+        return -best[2] if best else None
+
+    def like(self, section: _Section) -> int | None:
+        """The section with the same heading, below the same gap if there is one."""
+        title = plain_title(section.title)
+        if section.gap and any(self._by_gap):
+            return self._by_title.get((section.gap, title))
+        return self._by_title.get(("", title))
+
+    def body(self, index: int) -> list[str]:
+        """The lines of a section below its heading, blanks of every kind as one, empty ones left out."""
+        section = self.sections[index]
+        bodies = (" ".join(line.text.split()) for line in self.lines[section.start + 1 : section.end])
+        return [text for text in bodies if text]
+
+    def _sharing(self, words: frozenset[str]) -> set[int]:
+        postings = sorted((self._by_word[word] for word in words if word in self._by_word), key=len)
+        found: set[int] = set()
+        for posting in postings[:MAX_WORDS]:
+            if len(found) >= MAX_CANDIDATES:
+                break
+            found.update(posting[:MAX_CANDIDATES])
+        return found
+
+    def _at(self, index: int) -> int | None:
+        """The innermost section around a line."""
+        found = bisect_right(self._starts, index) - 1
+        while found >= 0 and self.sections[found].end <= index:
+            found = self.sections[found].parent
+        return found if found >= 0 else None
+
+
+def plain_title(title: str) -> str:
+    """A heading as it is compared: without case, marks, gap, numbers in front and remarks in parentheses."""
+    words = tokens(GAP.sub(" ", PARENTHESES.sub(" ", title[:300])))
+    while words and words[0].isdigit():
+        words = words[1:]
+    return " ".join(words)
+
+
+def _words(text: str) -> frozenset[str]:
+    bare = PARENTHESES.sub(" ", LINES.sub(" ", GAP.sub(" ", text[:300]).lower()))
+    return frozenset(word for word in NUMBERED.findall(bare) if word not in KINDS)
+
+
+def _sections(lines: Sequence[Line]) -> Iterator[_Section]:
+    headings = [(index, *heading) for index, line in enumerate(lines) if (heading := line.heading)]
+    ends, parents, gaps = [len(lines)] * len(headings), [-1] * len(headings), [""] * len(headings)
+    above: list[int] = []
+    for at, (index, level, title) in enumerate(headings):
+        while above and headings[above[-1]][1] >= level:
+            ends[above.pop()] = index
+        parents[at] = above[-1] if above else -1
+        named = gaps_in(title)
+        gaps[at] = named[0] if named else gaps[parents[at]] if above else ""
+        above.append(at)
+    for (index, _, title), gap, end, parent in zip(headings, gaps, ends, parents, strict=True):
+        number = NUMBER.match(title)
+        yield _Section(title, gap, _words(title), number[1] if number else "", index, end, parent)
+
+
+class Comparison:
+    """Two versions of a document; each section is compared once."""
+
+    def __init__(self, old: str, new: str, *, minimum: float = 0.3) -> None:
+        """`minimum` is the share of an impact's keywords from which on a change treats it."""
+        self._old, self._new = Outline(old), Outline(new)
+        self._minimum = minimum
+        self._changed: dict[tuple[int, int], frozenset[str] | None] = {}
+        self._compared: dict[int, set[int]] = {}
+
+    def change(self, location: str, impact: str) -> Change:
+        """What became of the place that a finding points at (SIL-4)."""
+        before = self._old.find(location) if location.strip() else None
+        if before is None:
+            return NOT_APPLICABLE
+        title = self._old.sections[before].title
+        after = self._new.like(self._old.sections[before])
+        if after is None:
+            return Change(Substance.UNKNOWN, title)
+        if not self._may_compare(before, after):
+            return Change(Substance.UNKNOWN, title)
+        words = self._between(before, after)
+        if words is None:
+            return Change(Substance.NO, title, 0.0)
+        return judged(keywords(impact), words, title, self._minimum)
+
+    def _may_compare(self, before: int, after: int) -> bool:
+        """Whether a section is not yet compared with too many of one heading, which nothing tells apart."""
+        compared = self._compared.setdefault(after, set())
+        compared.add(before)
+        return len(compared) <= MAX_OF_ONE_HEADING
+
+    def _between(self, before: int, after: int) -> frozenset[str] | None:
+        """The keywords of the lines that differ; None where none does."""
+        if (before, after) not in self._changed:
+            old, new = Counter(self._old.body(before)), Counter(self._new.body(after))
+            lines = [*(new - old), *(old - new)]
+            self._changed[before, after] = keywords("\n".join(lines)) if lines else None
+        return self._changed[before, after]
+
+
+def judged(impact: frozenset[str], changed: frozenset[str], section: str, minimum: float = 0.3) -> Change:
+    """The outcome for an impact and what changed, as keywords; none where the impact says nothing."""
+    share = overlap(impact, changed)
+    if share is None:
+        return Change(Substance.NOT_APPLICABLE, section)
+    return Change(Substance.PARTIAL if share < minimum else Substance.YES, section, share)

@@ -1,0 +1,1 @@
+"""Core: what every reader of documents needs: lines, ids, places, words, quotes."""

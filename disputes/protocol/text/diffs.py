@@ -1,0 +1,169 @@
+"""Which lines a unified diff changed. What the lines say is read elsewhere."""
+
+import re
+from dataclasses import dataclass, field
+
+from disputes.protocol.text.locations import same_file
+
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_ESCAPE = re.compile(rb'\\([0-7]{3}|["\\abtnvfr])')
+_CONTROL = dict(zip(b"abtnvfr", b"\a\b\t\n\v\f\r", strict=True))
+CUT = "\\ The rest is not shown: the change is too large.\n"  # the last line of what a host cut
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """`removed` lines from line `old` of the old file became `added` lines from line `new` of the new one."""
+
+    old: int
+    removed: int
+    new: int
+    added: int
+
+
+@dataclass(slots=True)
+class FileChange:
+    """What happened to one file. Without edits it was renamed, or is binary, or only its mode changed."""
+
+    path: str
+    old_path: str = ""
+    is_new: bool = False
+    is_deleted: bool = False
+    is_binary: bool = False
+    edits: list[Edit] = field(default_factory=list)
+
+    def edited(self, old: int, removed: int, new: int, added: int) -> None:
+        """Note an edit that ends before these lines of the old and the new file."""
+        if removed or added:
+            self.edits.append(Edit(old - removed, removed, new - added, added))
+
+    def touches(self, first: int, last: int, near: int = 0) -> bool:
+        """Whether lines of the new file changed, or went away, within `near` lines of these."""
+        return any(_meets(edit.new, edit.added, first, last, near) for edit in self.edits)
+
+    def touched(self, first: int, last: int, near: int = 0) -> bool:
+        """Whether these lines of the old file, or some within `near` of them, were changed."""
+        return any(_meets(edit.old, edit.removed, first, last, near) for edit in self.edits)
+
+
+def _meets(start: int, count: int, first: int, last: int, near: int) -> bool:
+    """Whether lines meet; where none are left the two beside the gap stand for them."""
+    low, high = (start, start + count - 1) if count else (start - 1, start)
+    return low - near <= last and first <= high + near
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The files of a diff by their new paths. If it `is_cut`, a file that is missing may have changed."""
+
+    files: dict[str, FileChange]
+    is_cut: bool = False
+
+    def of(self, path: str) -> FileChange | None:
+        """What happened to a file, by its new or its old path, or None."""
+        if path in self.files:
+            return self.files[path]
+        by_name = (
+            file
+            for file in self.files.values()
+            if same_file(file.path, path) or same_file(file.old_path, path)
+        )
+        return next(by_name, None)
+
+
+def ends_early(text: str) -> bool:
+    """Whether a host cut it. A line of a changed file begins with its sign and can't say so."""
+    return f"\n{text}".endswith(f"\n{CUT}")
+
+
+def read_diff(text: str, *, is_cut: bool = False) -> Changes:
+    """The changes in what `git diff` printed. A malformed or cut end is passed over, and noted as a cut."""
+    reader = _Reader()
+    is_cut |= ends_early(text)
+    lines = (text.removesuffix(CUT) if is_cut else text).split("\n")
+    index = 0
+    while index < len(lines):
+        match = _HUNK.match(lines[index]) if reader.file else None
+        if match and reader.file:
+            index, complete = _hunk(reader.file, match, lines, index + 1)
+            is_cut |= not complete
+        else:
+            reader.header(lines[index])
+            index += 1
+    return Changes({file.path: file for file in reader.files}, is_cut)
+
+
+def _hunk(file: FileChange, match: re.Match[str], lines: list[str], index: int) -> tuple[int, bool]:
+    """Read one hunk: where the lines go on behind it, and whether it is complete."""
+    old, old_left, new, new_left = (int(number) if number else 1 for number in match.groups())
+    # Of a side without lines git names the line before the gap.
+    old, new = old + (not old_left), new + (not new_left)
+    removed = added = 0
+    while (old_left > 0 or new_left > 0) and index < len(lines):
+        sign = lines[index][:1] or " "
+        if sign == "-":
+            old, old_left, removed = old + 1, old_left - 1, removed + 1
+        elif sign == "+":
+            new, new_left, added = new + 1, new_left - 1, added + 1
+        elif sign == " ":
+            file.edited(old, removed, new, added)
+            removed = added = 0
+            old, old_left, new, new_left = old + 1, old_left - 1, new + 1, new_left - 1
+        elif sign != "\\":
+            break
+        index += 1
+    file.edited(old, removed, new, added)
+    return index, old_left <= 0 and new_left <= 0
+
+
+class _Reader:
+    """Follows the lines between the hunks, which say which file comes next."""
+
+    def __init__(self) -> None:
+        self.files: list[FileChange] = []
+        self.file: FileChange | None = None
+
+    def _begin(self, path: str) -> FileChange:
+        self.file = FileChange(path)
+        self.files.append(self.file)
+        return self.file
+
+    def header(self, line: str) -> None:
+        if line.startswith("diff --git "):
+            self._begin(unquoted_path(line[11:].rsplit(" b/", 1)[-1]))
+        elif line.startswith("--- ") and (self.file is None or self.file.edits):
+            self._begin("").old_path = _side(line[4:], "a/")
+        elif self.file is None:
+            return
+        elif line.startswith("--- "):
+            self.file.old_path = _side(line[4:], "a/")
+        elif line.startswith("+++ "):
+            self.file.path = _side(line[4:], "b/") or self.file.old_path
+        elif line.startswith("rename from "):
+            self.file.old_path = unquoted_path(line[12:])
+        elif line.startswith("rename to "):
+            self.file.path = unquoted_path(line[10:])
+        elif line.startswith("new file mode"):
+            self.file.is_new = True
+        elif line.startswith("deleted file mode"):
+            self.file.is_deleted = True
+        elif line.startswith(("Binary files ", "GIT binary patch")):
+            self.file.is_binary = True
+
+
+def _side(words: str, prefix: str) -> str:
+    path = unquoted_path(words)
+    return "" if path == "/dev/null" else path.removeprefix(prefix)
+
+
+def unquoted_path(words: str) -> str:
+    """A path as git prints it: in quotes and with octal bytes where it is not plain ASCII."""
+    words = words.split("\t")[0].removesuffix("\r")
+    if not words.startswith('"'):
+        return words.removesuffix('"')
+
+    def byte(found: re.Match[bytes]) -> bytes:
+        code = found[1]
+        return bytes([int(code, 8) & 255]) if len(code) == 3 else bytes([_CONTROL.get(code[0], code[0])])
+
+    return _ESCAPE.sub(byte, words.strip('"').encode("utf-8", "replace")).decode("utf-8", "replace")

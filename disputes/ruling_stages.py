@@ -1,0 +1,61 @@
+"""Where a ruling is carried out, and at which stages its words are told."""
+
+from collections.abc import Iterable
+
+from django.db.models import Q
+
+from disputes.models import Conflict, Decision
+from tasks.configuration import stages
+from tasks.models import Submission, Task
+
+
+def place_of(task: Task, rulings: Iterable[Decision]) -> dict[str, str]:
+    """What changes on the task so that these rulings are carried out where their points came up.
+
+    The earliest stage goes first; the others are told when the task comes to them. Empty where it stands
+    right already.
+    """
+    config = task.project.config
+    named = [ruling.conflict for ruling in rulings if stages.position(config, ruling.conflict.stage)]
+    if not named:
+        return {}
+    first = min(named, key=lambda conflict: stages.position(config, conflict.stage))
+    if first.stage == task.stage:
+        return {}
+    return _at(first.stage, first.thread.stage if first.thread else "")
+
+
+def objection_overruled(task: Task) -> dict[str, str]:
+    """Where the task goes on if a human has ruled against an objection and nobody was told yet: forward."""
+    told = Decision.objects.standing().unused().filter(
+        conflict__dispute__task=task, conflict__thread__isnull=False, expects_change=False,
+        conflict__followed=Conflict.Followed.WAITING,
+    )  # fmt: skip
+    decision = told.select_related("conflict__thread").order_by("-pk").first()
+    if decision is None or decision.conflict.thread is None:
+        return {}
+    stage = decision.conflict.thread.stage
+    return _at(stage if stages.position(task.project.config, stage) else task.stage, "")
+
+
+def _at(stage: str, home: str) -> dict[str, str]:
+    return {"stage": stage, "home_stage": home, "escalation": ""}
+
+
+def told_at(task: Task) -> Q:
+    """Whose rulings a prompt of the task's stage begins with: its own; both sides hear of an objection."""
+    others = [stage.name for stage in stages.stages_of(task.project.config) if stage.name != task.stage]
+    return ~Q(conflict__stage__in=others) | Q(conflict__thread__isnull=False)
+
+
+def is_followed_at(conflict: Conflict, submission: Submission) -> bool:
+    """Whether the review of this work can say that the ruling was followed.
+
+    That of an objection is carried out when the objecting stage has gone on.
+    """
+    if not conflict.stage or not submission.stage:
+        return True
+    if conflict.thread_id is not None:
+        return submission.stage != conflict.stage
+    stage = stages.position(submission.task.project.config, conflict.stage)
+    return submission.stage == conflict.stage or not stage

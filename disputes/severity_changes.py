@@ -1,0 +1,124 @@
+"""A person changes the severity of a finding: only people may lower it (SEV-3), and finally (SEV-7)."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from disputes import opening
+from disputes.completion import rates
+from disputes.models import NOT_STATED, Conflict, Flag
+from disputes.protocol.rulings.options import Option
+from disputes.rulings.effects import go_on
+from tasks.access import RULE, may
+from tasks.configuration.policy import HOLD
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Finding, Submission, Task
+from tasks.models.event import record
+from tasks.states import MOVES, Severity
+
+REASON_MAX = 2_000
+ON_FINDINGS = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
+
+
+def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) -> Finding:
+    """Give a finding another severity. Where it need not be settled any more its conflict is none (RL-6).
+
+    Raises Refused: no_right, text_missing, unknown_severity, unchanged, decided.
+    """
+    task = finding.task
+    if not may(user, task.project, RULE):
+        raise Refused("no_right", f"You may not rule in {task.project.name}.", status=403)
+    if severity not in set(Severity):
+        names = ", ".join(Severity)
+        raise Refused("unknown_severity", f"{severity} is no severity.", f"Choose {names}.", status=422)
+    if not reason.strip():
+        raise Refused("text_missing", "Say why the severity changes.", "A sentence is enough.", status=422)
+    actor = Actor.person(user)
+    with transaction.atomic():
+        task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
+        finding = Finding.objects.select_related("first", "review").get(pk=finding.pk)
+        if finding.severity == severity:
+            raise Refused("unchanged", f"{finding.code} is {severity} already.", "Choose another one.")
+        if _is_ruled(finding.origin):
+            raise Refused("decided", f"{finding.code} has been ruled on.", "Reopen that ruling instead.")
+        old, was_mandatory = finding.severity, finding.mandatory
+        for one in Finding.objects.filter(Q(pk=finding.origin.pk) | Q(first=finding.origin)):
+            one.first_severity = one.first_severity or one.severity
+            one.severity = severity
+            one.mandatory = task.project.config.is_mandatory(severity) and not one.is_follow_up
+            one.lowered_by, one.lowered_reason = user, reason.strip()[:REASON_MAX]
+            one.save(
+                update_fields=["severity", "mandatory", "first_severity", "lowered_by", "lowered_reason"]
+            )
+        record(
+            task.project, "severity_changed", actor=actor, task=task, note=reason.strip(),
+            data={"finding": finding.code, "from": old, "to": severity},
+        )  # fmt: skip
+        finding.refresh_from_db()
+        if was_mandatory and not finding.mandatory:
+            _drop(finding, task, actor)
+        else:
+            _weigh_anew(finding, task, actor)
+    return finding
+
+
+def _is_ruled(origin: Finding) -> bool:
+    """Whether a ruling on the matter itself stands, and no newer card asks again."""
+    about = Conflict.objects.filter(finding=origin, kind__in=ON_FINDINGS)
+    if about.filter(status=Conflict.Status.OPEN, kind=Conflict.Kind.DISAGREEMENT).exists():
+        return False
+    ruled = about.filter(status=Conflict.Status.DECIDED).exclude(followed=Conflict.Followed.REOPENED)
+    return (
+        ruled.filter(Q(kind=Conflict.Kind.DISAGREEMENT) | Q(decisions__option=Option.WAIVE))
+        .filter(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
+        .exists()
+    )
+
+
+def _open_on(finding: Finding) -> QuerySet[Conflict]:
+    return Conflict.objects.filter(
+        finding=finding.origin, status=Conflict.Status.OPEN, kind__in=ON_FINDINGS
+    ).select_related("dispute__project", "submission")
+
+
+def _drop(finding: Finding, task: Task, actor: Actor) -> None:
+    """It need not be settled: what is open about it is no conflict, the rate is taken anew, work goes on."""
+    dropped = list(_open_on(finding))
+    Conflict.objects.filter(pk__in=[conflict.pk for conflict in dropped]).update(status=Conflict.Status.MOOT)
+    Flag.objects.filter(finding=finding.origin, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
+    alerts = rates.take_anew(task, actor=actor)
+    for dispute in {conflict.dispute for conflict in [*dropped, *alerts]}:
+        dispute.refresh_from_db()
+        opening.refresh(dispute)
+    if dropped or alerts:
+        submission: Submission | None = next((c.submission for c in dropped if c.submission), None)
+        note = f"{finding.code} need not be settled: {finding.severity} now."
+        go_on(task, submission, actor=actor, note=note, not_before=timezone.now())
+
+
+def _weigh_anew(finding: Finding, task: Task, actor: Actor) -> None:
+    """The open cards are as severe as the finding is now, and hold the task where that asks for it."""
+    opened = list(_open_on(finding))
+    for conflict in opened:
+        conflict.severity = finding.severity
+        if conflict.kind == Conflict.Kind.DISAGREEMENT:
+            conflict.effect = opening.effect_of(
+                task.project, severity=finding.severity, reason=conflict.reason,
+                opened_as=conflict.opened_as,
+                heard=NOT_STATED not in {conflict.reviewer_position, conflict.coder_position},
+            )  # fmt: skip
+        conflict.save(update_fields=["severity", "effect"])
+        conflict.dispute.refresh_from_db()
+        opening.refresh(conflict.dispute)
+    if not opened:
+        return
+    note = f"{finding.code} is {finding.severity} now."
+    holds = any(conflict.effect == HOLD for conflict in opening.open_conflicts(task))
+    if holds and task.status in MOVES["hold"].sources:
+        task.hold(actor=actor, note=note)
+    else:
+        go_on(task, opened[0].submission, actor=actor, note=note, not_before=timezone.now())

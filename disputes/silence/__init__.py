@@ -1,0 +1,1 @@
+"""Silent disagreement in rows: looked for, shown, settled."""

@@ -1,0 +1,35 @@
+"""What a submission changed, as far as the host has told."""
+
+from disputes.protocol.text.diffs import Changes, read_diff
+from tasks.models import Submission
+
+CUT_AT = 256 * 1024  # where hosts once cut what changed since the last round, and did not say so
+
+
+def round_before(submission: Submission) -> Submission | None:
+    """The last submission of an earlier round that stands and could be fetched."""
+    return (
+        Submission.objects.standing()
+        .filter(task=submission.task_id, round__lt=submission.round)
+        .exclude(state=Submission.State.LOST)
+        .order_by("-round", "-attempt")
+        .first()
+    )
+
+
+def changes_since_last_round(submission: Submission) -> Changes | None:
+    """What changed since the round before; None where that is not known, or in a first round.
+
+    The same work handed in once more is known to have changed nothing.
+    """
+    text = submission.since_last_round
+    if text:
+        return read_diff(text, is_cut=len(text) >= CUT_AT)
+    before = round_before(submission)
+    return read_diff("") if before and _is_same(before, submission) else None
+
+
+def _is_same(before: Submission, submission: Submission) -> bool:
+    if before.sha and before.sha == submission.sha:
+        return True
+    return bool(submission.diff) and before.diff == submission.diff

@@ -1,0 +1,186 @@
+"""Looking for silent disagreement in what was handed in, once the program knows what it changed."""
+
+from collections.abc import Iterator
+
+from django.db import transaction
+from django.db.models import Q
+
+from disputes import opening
+from disputes.closed_findings import settled_findings
+from disputes.completion import root_causes
+from disputes.intake import newest_of
+from disputes.models import Conflict, Flag
+from disputes.protocol.responses.answer_kinds import AnswerKind
+from disputes.protocol.responses.disagree_blocks import Disagreement
+from disputes.protocol.responses.response import Answered, ReadResponse, read_response
+from disputes.protocol.rulings.compliance import place_changed
+from disputes.protocol.settings import part_of
+from disputes.protocol.silence.heuristics import SilenceSettings, Suspicion, Watched, judge_silence
+from disputes.protocol.text.diffs import Changes
+from disputes.protocol.text.documents import MAX_BYTES
+from disputes.protocol.text.locations import read_place
+from disputes.silence import flags
+from disputes.silence.changes import changes_since_last_round
+from tasks.configuration.policy import HOLD
+from tasks.events import SYSTEM
+from tasks.locking import locked
+from tasks.models import Answer, Finding, Review, Submission, Task
+from tasks.states import MOVES, Severity
+
+ANSWER_MAX = 2_000  # characters of an answer in JSON that are looked at
+UNTAKEN = (Submission.State.LOST, Submission.State.RED)
+
+
+@transaction.atomic
+def look_for_silence(submission: Submission) -> list[Flag]:
+    """Flag the findings that this submission seems to pass over; hold the task where two are critical.
+
+    Returns the new flags; a second call finds none.
+    """
+    task = locked(Task.objects).select_related("project").get(pk=submission.task_id)
+    review = reviewed_before(submission)
+    if review is None or submission.rolled_back_id:
+        return []
+    found = list(suspicions(submission, task, watched_findings(submission, review)))
+    raised = flags.raise_flags(submission, found, actor=SYSTEM)
+    holds = [conflict for conflict in opening.open_conflicts(task) if conflict.effect == HOLD]
+    if raised and holds and task.status in MOVES["hold"].sources:
+        codes = ", ".join(flag.finding.code for flag in raised)
+        task.hold(actor=SYSTEM, note=f"{codes}: nothing was done about it, and nothing said."[:500])
+    return raised
+
+
+def reviewed_before(submission: Submission) -> Review | None:
+    """The review that this submission answers."""
+    before = Review.objects.standing().filter(
+        submission__task=submission.task_id, submission__round__lt=submission.round
+    )
+    return before.order_by("-pk").first()
+
+
+def watched_findings(submission: Submission, review: Review) -> list[Finding]:
+    """What had to be answered: the review's findings that are no follow-ups, and what was answered besides.
+
+    What an earlier submission since that review has answered was judged with it.
+    """
+    since = Submission.objects.standing().filter(
+        task=submission.task_id, round__gt=review.submission.round, round__lt=submission.round
+    )
+    answers = Answer.objects.exclude(kind=Answer.Kind.SILENT)
+    now = set(answers.filter(submission=submission).values_list("finding", flat=True))
+    before = set(
+        answers.filter(submission__in=since.exclude(state__in=UNTAKEN)).values_list("finding", flat=True)
+    )
+    of_turn = Finding.objects.filter(review__in=review.of_its_turn()).select_related("first", "review")
+    points = {finding.origin.pk: finding for finding in of_turn.order_by("-pk")}  # once, whoever raised it
+    findings = sorted(points.values(), key=lambda finding: finding.pk)
+    asked_besides = now - {finding.origin.pk for finding in findings}
+    return [
+        finding
+        for finding in [*findings, *newest_of(submission.task, asked_besides)]
+        if not (finding.is_follow_up or finding.is_withdrawn) and finding.origin.pk not in before - now
+    ]
+
+
+def suspicions(
+    submission: Submission, task: Task, findings: list[Finding]
+) -> Iterator[tuple[Finding, Suspicion]]:
+    """What the heuristics say of each finding that had to be answered."""
+    by_code = {finding.code: finding for finding in findings}
+    changes = changes_since_last_round(submission)
+    ruled = Conflict.objects.filter(dispute__task=task, kind=Conflict.Kind.DISAGREEMENT).filter(
+        Q(status=Conflict.Status.OPEN) | Q(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
+    )
+    settled = {*settled_findings(task), *ruled.values_list("finding", flat=True)}
+    rolled_back = _rolled_back(task, submission.round)
+    watched = [
+        _watched(finding, submission, changes, rolled_back, is_settled=finding.origin.pk in settled)
+        for finding in findings
+    ]
+    settings = part_of(task.project.config, SilenceSettings)
+    response, document = as_read(submission, findings)
+    judgement = judge_silence(watched, response, document, settings=settings)
+    for suspicion in judgement.flags:
+        yield by_code[suspicion.code], suspicion
+
+
+def _rolled_back(task: Task, round_: int) -> tuple[str, ...]:
+    """How each attempt at this round failed that was taken back, oldest first (SIL-2)."""
+    attempts = root_causes.analyse(task, round_).attempts if task.rollbacks.count() > 1 else ()
+    return tuple(
+        ", ".join(sorted({*attempt.marks, *(each.pattern for each in attempt.seen)}))
+        for attempt in attempts
+        if attempt.submission.rolled_back_id
+    )
+
+
+def _watched(
+    finding: Finding,
+    submission: Submission,
+    changes: Changes | None,
+    rolled_back: tuple[str, ...],
+    *,
+    is_settled: bool,
+) -> Watched:
+    return Watched(
+        code=finding.code,
+        ordinal=finding.ordinal,
+        severity=Severity(finding.severity),
+        title=finding.title,
+        location=finding.location,
+        impact=finding.impact,
+        text=finding.text,
+        is_settled=is_settled,
+        rollbacks=rolled_back,
+        silent_rounds=silent_rounds(finding.origin, submission.round),
+        touched=place_changed(read_place(finding.location), changes),
+    )
+
+
+def silent_rounds(origin: Finding, before: int) -> tuple[int, ...]:
+    """The earlier rounds in which the point was passed over, since people last called that a false alarm."""
+    raised = Flag.objects.filter(
+        finding=origin, submission__rolled_back__isnull=True, submission__round__lt=before
+    )
+    rounds, refused = set(), 0
+    for round_, status, heuristics in raised.values_list("submission__round", "status", "heuristics"):
+        if status == Flag.Status.FALSE_POSITIVE:
+            refused = max(refused, round_)
+        elif flags.PASSED_OVER & {*heuristics}:
+            rounds.add(round_)
+    silent = Answer.objects.standing().filter(finding=origin, kind=Answer.Kind.SILENT)
+    silent = silent.filter(submission__round__lt=before).exclude(submission__state__in=UNTAKEN)
+    rounds.update(silent.values_list("submission__round", flat=True))
+    return tuple(sorted(round_ for round_ in rounds if round_ > refused))
+
+
+def as_read(submission: Submission, findings: list[Finding]) -> tuple[ReadResponse, str]:
+    """The answers as they were taken, under the codes of the findings, and the text that holds them.
+
+    Answers that were handed in as JSON stand nowhere in the text; they are written below it.
+    """
+    codes = {finding.origin.pk: finding.code for finding in findings}
+    given = [
+        (codes[answer.finding_id], answer)
+        for answer in submission.answers.exclude(kind=Answer.Kind.SILENT)
+        if answer.finding_id in codes
+    ]
+    lines = submission.response.split("\n")
+    stated = {answer.line: answer.place for answer in read_response(submission.response).answers}
+    apart = [answer for _, answer in given if answer.line not in stated]
+    room = min(ANSWER_MAX, MAX_BYTES // (8 * max(len(apart), 1)))
+    if apart and len(submission.response.encode()) > MAX_BYTES // 2:
+        lines = []
+    answers = []
+    for code, answer in given:
+        line, where = answer.line or 0, stated.get(answer.line or 0, "")
+        if answer.line not in stated:
+            lines += ["", f"- {code}: {' '.join(answer.text[:room].split())}"]
+            line = len(lines)
+        answers.append(Answered(code, AnswerKind(answer.kind), answer.text, line, where))
+    declined = tuple(
+        Disagreement(answer.code, answer.text, "", "", "", answer.line)
+        for answer in answers
+        if answer.kind is AnswerKind.DECLINED
+    )
+    return ReadResponse(tuple(answers), declined, submission.response), "\n".join(lines)

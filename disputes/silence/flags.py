@@ -1,0 +1,170 @@
+"""Hints at silent disagreement: written, shown as cards, and settled by a human (SIL-12)."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.db.models import F
+
+from disputes import opening
+from disputes.models import NOT_STATED, Conflict, Flag, HeuristicScore
+from disputes.protocol.rulings.options import Option, asks
+from disputes.protocol.silence.suspicion import Heuristic
+from tasks.configuration.policy import HOLD, LOG
+from tasks.events import SYSTEM, Actor
+from tasks.models import Finding, Submission
+from tasks.models.event import record
+
+if TYPE_CHECKING:
+    from disputes.protocol.silence.heuristics import Suspicion
+
+# Levels that ask a human; the others are listed and ask nobody.
+EFFECTS = {
+    Flag.Level.WARN: LOG,
+    Flag.Level.REVIEW: LOG,
+    Flag.Level.BLOCK: HOLD,
+    Flag.Level.SYSTEMATIC: HOLD,
+}
+# What says that nothing was done; a phrase alone (SIL-5) says how it was answered.
+PASSED_OVER = {Heuristic.NO_REFERENCE, Heuristic.NO_CHANGE}
+SETTLED_AS = {
+    Option.ASK: Flag.Status.ASKED,
+    Option.ASK_DISAGREE: Flag.Status.ASKED,
+    Option.CONVERT: Flag.Status.CONVERTED,
+    Option.WAIVE: Flag.Status.WAIVED,
+    Option.FALSE_POSITIVE: Flag.Status.FALSE_POSITIVE,
+}
+
+
+@transaction.atomic
+def raise_flags(
+    submission: Submission, found: Iterable[tuple[Finding, "Suspicion"]], *, actor: Actor = SYSTEM
+) -> list[Flag]:
+    """Write a flag for each suspicion, and a card where its level asks a human. Idempotent."""
+    flags = []
+    for finding, suspicion in found:
+        flag, is_new = Flag.objects.get_or_create(
+            finding=finding.origin,
+            submission=submission,
+            defaults={
+                "heuristics": list(suspicion.heuristics),
+                "confidence": suspicion.confidence,
+                "level": suspicion.level,
+                "evidence": [*suspicion.evidence, *suspicion.hints],
+                "overlap": suspicion.overlap,
+            },
+        )
+        if is_new:
+            flags.append(flag)
+            _card(flag, finding, actor)
+    if flags:
+        names = ", ".join(flag.finding.code for flag in flags)
+        record(submission.task.project, "flagged", task=submission.task, actor=actor, note=names)
+    return flags
+
+
+def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
+    """One open card for each finding carries its flags; a new silence names the card before it."""
+    effect = EFFECTS.get(Flag.Level(flag.level))
+    if effect is None:
+        return
+    cards = Conflict.objects.filter(finding=flag.finding, kind=Conflict.Kind.SILENCE)
+    waiting = Conflict.objects.filter(finding=flag.finding, status=Conflict.Status.OPEN)
+    card = waiting.filter(kind=Conflict.Kind.SILENCE).first()
+    if card:
+        _strengthen(card, flag, effect)
+        flag.conflict = card
+    elif not waiting.exists():
+        task = flag.submission.task
+        flag.conflict = opening.open_conflict(
+            task, kind=Conflict.Kind.SILENCE, origin=Conflict.Origin.FLAGGED, opened_as="system",
+            question=finding.title, finding=flag.finding, submission=flag.submission, effect=effect,
+            severity=finding.severity, reviewer_position=finding.suggestion or finding.text or finding.title,
+            reviewer_label=finding.review.by_agent, coder_position=NOT_STATED,
+            coder_label=flag.submission.by_agent, evidence=flag.evidence, actor=actor,
+            previous=cards.order_by("-pk").first(),
+        )  # fmt: skip
+    flag.save(update_fields=["conflict"])
+
+
+def _strengthen(card: Conflict, flag: Flag, effect: str) -> None:
+    """What was found since is on the card too; it holds the task from the first hint on that does."""
+    card.evidence = [*card.evidence, *(line for line in flag.evidence if line not in card.evidence)]
+    card.submission = flag.submission
+    if effect == HOLD:
+        card.effect = HOLD
+    card.save(update_fields=["evidence", "submission", "effect"])
+
+
+def settle(conflict: Conflict, option: str) -> None:
+    """What a ruling on a card makes of its flags; a false alarm counts against its heuristics (SIL-14)."""
+    for flag in conflict.flags.filter(status=Flag.Status.OPEN):
+        _count(flag, refused=option == Option.FALSE_POSITIVE, by=1)
+        flag.status = SETTLED_AS[Option(option)]
+        flag.save(update_fields=["status"])
+
+
+def unsettle(conflict: Conflict, option: str) -> None:
+    """The ruling was taken back: the flags are open again, and the scores as they were."""
+    ruled = (SETTLED_AS[Option(option)], Flag.Status.ANSWERED)  # what was asked may have been answered since
+    for flag in conflict.flags.filter(status__in=ruled):
+        _count(flag, refused=option == Option.FALSE_POSITIVE, by=-1)
+        flag.status = Flag.Status.OPEN
+        flag.save(update_fields=["status"])
+
+
+def _count(flag: Flag, *, refused: bool, by: int) -> None:
+    column = "refused" if refused else "confirmed"
+    for name in flag.heuristics:
+        score, _ = HeuristicScore.objects.get_or_create(project=flag.submission.task.project, heuristic=name)
+        HeuristicScore.objects.filter(pk=score.pk).update(**{column: F(column) + by})
+
+
+def carry_over(old: Conflict, option: str, new: Conflict) -> None:
+    """The ruling on a card is open again on another card: so are its flags."""
+    unsettle(old, option)
+    old.flags.filter(status=Flag.Status.OPEN).update(conflict=new)
+
+
+def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
+    """A silent finding becomes a conflict that a human rules on; the coder's side is not stated (SIL-12).
+
+    Where the point is in dispute already, that conflict is the one.
+    """
+    finding = conflict.finding
+    if finding is None:
+        raise ValueError(f"{conflict.ref} is about no finding.")
+    disputed = Conflict.objects.filter(
+        finding=finding, kind=Conflict.Kind.DISAGREEMENT, status=Conflict.Status.OPEN
+    ).first()
+    return disputed or opening.open_conflict(
+        conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.CONVERTED, opened_as="system",
+        question=conflict.question, finding=finding, submission=conflict.submission,
+        severity=conflict.severity, reviewer_position=conflict.reviewer_position,
+        reviewer_label=conflict.reviewer_label, coder_position=NOT_STATED, coder_label=conflict.coder_label,
+        evidence=conflict.evidence, previous=conflict, actor=actor,
+    )  # fmt: skip
+
+
+def unconvert(conflict: Conflict) -> None:
+    """The conflict that a card was converted into, as long as nobody has ruled on it, is moot."""
+    made = Conflict.objects.filter(previous=conflict, origin=Conflict.Origin.CONVERTED)
+    made.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
+
+
+def answered(submission: Submission, findings: Iterable[int], *, actor: Actor) -> None:
+    """A later submission treats these findings, as first raised: hints about them wait for nobody."""
+    about = {"finding__in": list(findings), "finding__task": submission.task_id}
+    unsettled = Flag.objects.filter(**about, status__in=[Flag.Status.OPEN, Flag.Status.ASKED])
+    unsettled.exclude(submission=submission).update(status=Flag.Status.ANSWERED)
+    for card in Conflict.objects.filter(**about, kind=Conflict.Kind.SILENCE).select_related("dispute"):
+        ruling = card.standing_decision()
+        if card.status == Conflict.Status.OPEN:
+            card.status = Conflict.Status.MOOT
+        elif card.followed == Conflict.Followed.WAITING and ruling and asks(ruling.option):
+            card.followed = Conflict.Followed.APPLIED
+        else:
+            continue
+        card.save(update_fields=["status", "followed"])
+        card.dispute.refresh_from_db()
+        opening.refresh(card.dispute)

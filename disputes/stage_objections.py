@@ -1,0 +1,221 @@
+"""Objections between stages: sending work back, disagreeing, agreeing, a human who ends it (ITM-2 to ITM-4).
+
+"You are wrong" is an objection and is counted here, by thread. "I cannot" is an escalation, with a count and
+a queue of its own. The callers hold the transaction and the lock of the task.
+"""
+
+from disputes import opening
+from disputes.models import Conflict, Decision
+from tasks.configuration import stages
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models import Comment, Task
+from tasks.models.event import record
+from tasks.remarks import objections
+from tasks.remarks.comments import add_comment
+from tasks.remarks.objections import BACK, FORWARD, Objection
+
+ACCEPTED, REJECTED = "accepted", "rejected"
+POSITION_MAX = 60_000
+
+
+# --- What agents do ---------------------------------------------------------------------------------------
+
+
+def send_back(
+    task: Task, body: str, *, target: str, parent: Comment | None, actor: Actor
+) -> tuple[Comment, Conflict | None]:
+    """Object to what an earlier stage made: the task goes there, or to a human after too many rounds.
+
+    Raises Refused: target_missing, no_stage_before, not_an_objection, re-argued, already_open (all 422).
+    """
+    before = stages.previous_stage(task.project.config, task.stage)
+    if before is None:
+        raise Refused(
+            "no_stage_before", f"{task.ref} is at {task.stage}; no stage is before it.",
+            "Put it before a human: `steroids dispute create`.", status=422,
+        )  # fmt: skip
+    known = objections.objections_of(task)
+    objection = _thread_of(parent, known) if parent else _same_target(task, target, known)
+    if objection is not None and objection.stage != task.stage:
+        raise Refused(
+            "not_an_objection", f"Comment {objection.root.pk} is an objection of {objection.stage}.",
+            "Disagree with --disagree, or agree and hand in the fix.", status=422,
+        )  # fmt: skip
+    target = objection.root.target if objection else target.strip()
+    if not target:
+        raise Refused(
+            "target_missing", "What is wrong? An objection names its artifact, test or section.",
+            "Add --target, as in `--target tests/test_ledger.py::test_sum`.", status=422,
+        )  # fmt: skip
+    _refuse_ruled(task, target)
+    made = _say(task, body, BACK, target, objection, actor)
+    if objection is None:
+        objection = Objection(made, [made], [made])
+    _mark(objection.root, Comment.Status.OPEN, "")
+    if conflict := _break_off(task, objection, too_often=_backs(task) >= task.project.config.rejections_max):
+        return made, conflict
+    task.backflow(actor=actor, note=_note(objection.root, body))
+    return made, None
+
+
+def disagree(
+    task: Task, body: str, *, parent: Comment | None, actor: Actor
+) -> tuple[Comment, Conflict | None]:
+    """Reply that the objection is wrong: the task goes forward to where it is from, or to a human.
+
+    Raises Refused: not_sent_back, not_an_objection (422).
+    """
+    known = objections.objections_of(task)
+    objection = _thread_of(parent, known) if parent else _waiting(task, known)
+    if objection is None or not objection.waits_for_answer or objection.stage != task.home_stage:
+        raise Refused(
+            "not_sent_back", f"No objection to {task.stage} waits for an answer on {task.ref}.",
+            "Name the objection with --parent.", status=422,
+        )  # fmt: skip
+    made = _say(task, body, FORWARD, objection.root.target, objection, actor)
+    _mark(objection.root, Comment.Status.OPEN, REJECTED)
+    Comment.objects.filter(pk=made.pk).update(resolution=REJECTED)
+    if conflict := _break_off(task, objection):
+        return made, conflict
+    task.forward(actor=actor, note=_note(objection.root, body))
+    return made, None
+
+
+def agree(task: Task, comment: Comment, *, actor: Actor) -> None:
+    """Mark the objection as accepted; its fix is handed in. Raises Refused: not_sent_back (422)."""
+    objection = _thread_of(comment, objections.objections_of(task))
+    if objection is None or not objection.is_open or objection.stage != task.home_stage:
+        raise Refused(
+            "not_sent_back", f"Comment {comment.pk} is no objection that waits for {task.stage}.",
+            "See the open ones: `steroids tasks show`.", status=422,
+        )  # fmt: skip
+    _resolve(task, objection.root, ACCEPTED, actor)
+
+
+def handed_in(task: Task, *, actor: Actor) -> None:
+    """Whoever hands in has ended the argument: here the objection is accepted, at its own stage dropped."""
+    for objection in objections.objections_of(task):
+        if not objection.is_open:
+            continue
+        if objection.waits_for_answer and objection.stage == task.home_stage:
+            _resolve(task, objection.root, ACCEPTED, actor)
+        elif not objection.waits_for_answer and objection.stage == task.stage:
+            _resolve(task, objection.root, REJECTED, actor)
+
+
+def _say(
+    task: Task, body: str, sends: str, target: str, objection: Objection | None, actor: Actor
+) -> Comment:
+    made = add_comment(
+        task.project, body, actor=actor, task=task, parent=objection.root if objection else None,
+        target=target, stage=task.stage, sends=sends,
+    )  # fmt: skip
+    if objection:
+        objection.moves.append(made)
+        objection.said.append(made)
+    return made
+
+
+def _note(root: Comment, body: str) -> str:
+    return f"{root.target}: {body.strip()}"[:500]
+
+
+def _thread_of(parent: Comment, known: list[Objection]) -> Objection:
+    for objection in known:
+        if parent.pk in {comment.pk for comment in objection.said}:
+            return objection
+    raise Refused(
+        "not_an_objection", f"Comment {parent.pk} has sent nothing back.",
+        "Begin an objection without --parent, with a --target.", status=422,
+    )  # fmt: skip
+
+
+def _same_target(task: Task, target: str, known: list[Objection]) -> Objection | None:
+    """The same place again is the same argument, in whatever words."""
+    plain = " ".join(target.split()).casefold()
+    same = [each for each in known if each.stage == task.stage]
+    return next((each for each in same if " ".join(each.root.target.split()).casefold() == plain), None)
+
+
+def _waiting(task: Task, known: list[Objection]) -> Objection | None:
+    waiting = [each for each in known if each.waits_for_answer and each.stage == task.home_stage]
+    return waiting[0] if len(waiting) == 1 else None
+
+
+def _refuse_ruled(task: Task, target: str) -> None:
+    ruled = Conflict.objects.filter(
+        dispute__task=task, status=Conflict.Status.DECIDED, thread__target__iexact=target
+    ).exclude(followed=Conflict.Followed.REOPENED)
+    if conflict := ruled.order_by("-pk").first():
+        raise Refused(
+            "RE_ARGUED_CONFLICT", f"{target} was decided by a human in {conflict.ref}.",
+            "Carry the ruling out, or put it before a human: `steroids dispute create`.", status=422,
+        )  # fmt: skip
+
+
+def _mark(root: Comment, status: str, resolution: str) -> None:
+    Comment.objects.filter(pk=root.pk).update(status=status, resolution=resolution)
+    root.status, root.resolution = status, resolution
+
+
+def _resolve(task: Task, root: Comment, resolution: str, actor: Actor) -> None:
+    _mark(root, Comment.Status.RESOLVED, resolution)
+    record(
+        task.project, "comment_resolved", actor=actor, task=task, note=root.body[:500],
+        data={"comment": root.pk, "resolution": resolution},
+    )  # fmt: skip
+
+
+def _backs(task: Task) -> int:
+    """How often it was sent back since a human last ruled on that, over whatever."""
+    backs = task.comments.filter(sends=BACK)
+    ruled = Decision.objects.filter(conflict__dispute__task=task, conflict__thread__isnull=False)
+    last = ruled.order_by("-at").values_list("at", flat=True).first()
+    return backs.filter(at__gt=last).count() if last else backs.count()
+
+
+# --- The human --------------------------------------------------------------------------------------------
+
+
+def _break_off(task: Task, objection: Objection, *, too_often: bool = False) -> Conflict | None:
+    """After too many rounds nobody may claim the task until a human has ruled (ITM-3)."""
+    if objection.rounds < task.project.config.dispute_rounds_to_human and not too_often:
+        return None
+    before = stages.previous_stage(task.project.config, objection.stage)
+    root = objection.root
+    objecting, standing = objection.side(BACK), objection.side(FORWARD)
+    task.park(note=f"{objection.flag}: {root.target}"[:500])
+    return opening.open_conflict(
+        task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.PING_PONG, opened_as="system",
+        question=f"{objection.flag}: {root.target}", submission=task.last_submission(),
+        severity=task.severity, thread=root, stage=before.name if before else task.stage,
+        reviewer_position=_position(objecting), reviewer_label=root.by_label,
+        coder_position=_position(standing), coder_label=standing[-1].by_label if standing else "",
+        evidence=[
+            objection.flag, f"Rounds: {objection.rounds}", f"Agents: {', '.join(objection.agents)}",
+            f"{objection.stage} objects to {root.target}, which {before.name if before else 'a stage'} made.",
+        ],
+    )  # fmt: skip
+
+
+def _position(comments: list[Comment]) -> str:
+    """What one side said, word for word; numbered where it is more than one comment."""
+    if len(comments) == 1:
+        return comments[0].body
+    numbered = (f"{number}. {comment.body}" for number, comment in enumerate(comments, 1))
+    return "\n\n".join(numbered)[:POSITION_MAX]
+
+
+def settle(decision: Decision, *, actor: Actor) -> None:
+    """The ruling on an objection ends its thread."""
+    conflict = decision.conflict
+    if conflict.thread is not None and conflict.dispute.task is not None:
+        resolution = ACCEPTED if decision.expects_change else REJECTED
+        _resolve(conflict.dispute.task, conflict.thread, resolution, actor)
+
+
+def unsettle(conflict: Conflict) -> None:
+    """The ruling was taken back: the thread is open again."""
+    if conflict.thread is not None:
+        _mark(conflict.thread, Comment.Status.OPEN, "")

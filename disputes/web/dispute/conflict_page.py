@@ -1,0 +1,359 @@
+"""The page of one dispute: both sides, the code, what may be chosen, and what happened before."""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from django.utils.functional import cached_property
+
+from disputes import precedents, rulings
+from disputes.models import NOT_STATED, Conflict, Decision, Dispute
+from disputes.protocol.rulings.options import Option, choice
+from disputes.web.dispute import rounds
+from disputes.web.dispute.asking import Asking
+from disputes.web.dispute.code import Line, code_at
+from disputes.web.dispute.evidence import EvidenceCard
+from disputes.web.dispute.prefetch import Rows
+from disputes.web.dispute.quote import Passage, named, passage_of
+from disputes.web.dispute.result import Result
+from disputes.web.queue import listing
+from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task
+from tasks.states import Severity
+
+EVENTS, DECISIONS, FILES, COMPARED = 12, 5, 12, 5
+
+STATES = {
+    Conflict.Followed.WAITING: ("Waiting for agents", "No prompt has used it yet."),
+    Conflict.Followed.APPLIED: ("Applied", "The review found it carried out."),
+    Conflict.Followed.NOT_HONOURED: ("Not honoured", "The same point was raised again; it was reopened."),
+    Conflict.Followed.CANNOT_TELL: ("Cannot tell", "Nothing shows whether it was followed."),
+    Conflict.Followed.REOPENED: ("Reopened", "It no longer stands; a newer card asks again."),
+}
+
+
+# Cards about build and tests: their evidence and detail are a result, not what a side says.
+ABOUT_RESULTS = {Conflict.Origin.BASE, Conflict.Origin.VERIFYING}
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """One labelled piece of text, verbatim."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What one side says. Without quotes it has said nothing."""
+
+    letter: str
+    side: str
+    who: str
+    quotes: list[Quote]
+    as_written: str = ""
+    why_silent: str = ""
+
+
+@dataclass
+class Case:
+    """A conflict as its page shows it. `around` holds all conflicts of its task, those of the dispute too."""
+
+    dispute: Dispute
+    conflict: Conflict
+    around: list[Conflict]
+    may_rule: bool
+    conflicts: list[Conflict] = field(init=False)
+    task: Task | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        own = [conflict for conflict in self.around if conflict.dispute_id == self.dispute.pk]
+        self.conflicts = listing.in_order(own)
+        self.task = self.dispute.task
+        self.rows = Rows(self.conflict, self.task)
+
+    @property
+    def number(self) -> int:
+        return [conflict.pk for conflict in self.conflicts].index(self.conflict.pk) + 1
+
+    @property
+    def others(self) -> list[Conflict]:
+        return [conflict for conflict in self.conflicts if conflict.pk != self.conflict.pk]
+
+    @property
+    def previous(self) -> Conflict | None:
+        """The one that this one follows."""
+        return next((each for each in self.around if each.pk == self.conflict.previous_id), None)
+
+    @property
+    def reopened_as(self) -> Conflict | None:
+        """The newest conflict that names this one."""
+        return next((each for each in reversed(self.around) if each.previous_id == self.conflict.pk), None)
+
+    @property
+    def is_open(self) -> bool:
+        return self.conflict.status == Conflict.Status.OPEN
+
+    # --- Both sides ---
+
+    @property
+    def finding(self) -> Finding | None:
+        """The finding as it was raised last before the conflict was opened."""
+        return self.rows.finding
+
+    @property
+    def review(self) -> Review | None:
+        return self.finding.review if self.finding else None
+
+    @cached_property
+    def submission(self) -> Submission | None:
+        """What is disputed, else what was handed in last."""
+        return self.disputed or self.rows.newest
+
+    @property
+    def disputed(self) -> Submission | None:
+        return self.rows.submissions.get(self.conflict.submission_id or 0)
+
+    def cards(self) -> list[Card]:
+        """Both sides; for a card that needs hands what happened and what was handed in last."""
+        if self.conflict.kind == Conflict.Kind.HANDS:
+            return self._hands()
+        if self.conflict.origin in ABOUT_RESULTS:
+            return []
+        if self.conflict.kind == Conflict.Kind.ALERT:
+            quotes = [Quote("", line) for line in self.conflict.evidence]
+            return [Card("", "What happened", self.conflict.get_origin_display(), quotes)]
+        return [self._reviewer(), self._coder()]
+
+    def _reviewer(self) -> Card:
+        conflict, finding, review = self.conflict, self.finding, self.review
+        model, round_ = (review.by_model, f"round {finding.round}") if finding and review else ("", "")
+        who = _joined(conflict.reviewer_label, model, round_)
+        if finding is None:
+            title = f"{conflict.thread.stage} objects" if conflict.thread else "Reviewer"
+            return Card("A", title, who, _quotes(("Position", conflict.reviewer_position)))
+        position = conflict.reviewer_position
+        quotes = _quotes(
+            ("Finding", finding.title),
+            ("Impact", finding.impact),
+            ("Suggestion", finding.suggestion),
+            ("Position", "" if position in {finding.suggestion, finding.title, finding.text} else position),
+        )
+        said = {finding.title, finding.suggestion, ""}
+        return Card("A", "Reviewer", who, quotes, "" if finding.text in said else finding.text)
+
+    def _coder(self) -> Card:
+        conflict, submission = self.conflict, self.disputed
+        model, round_ = (submission.by_model, f"round {submission.round}") if submission else ("", "")
+        quotes = _quotes(
+            ("Position", conflict.coder_position),
+            ("Rationale", conflict.coder_rationale),
+            ("Alternative", conflict.alternative),
+        )
+        is_hint = submission is not None and conflict.kind == Conflict.Kind.SILENCE
+        why = f"The hand-in of round {submission.round} does not answer this finding." if is_hint else ""
+        if conflict.thread:
+            return Card("B", f"{conflict.stage} replies", conflict.coder_label, quotes)
+        return Card("B", "Coder", _joined(conflict.coder_label, model, round_), quotes, why_silent=why)
+
+    def _hands(self) -> list[Card]:
+        conflict, submission = self.conflict, self.submission
+        happened = []
+        if conflict.origin not in ABOUT_RESULTS:
+            quotes = _quotes(("Detail", conflict.coder_position))
+            happened = [Card("", "What happened", conflict.get_origin_display(), quotes)]
+        if submission is None:
+            return happened
+        who = _joined(submission.by_agent, submission.by_model, f"round {submission.round}")
+        state = f"{submission.get_state_display()}, commit {submission.sha[:10]}"
+        quotes = _quotes(("State", state), ("Problem", submission.problem), ("Response", submission.response))
+        return [*happened, Card("", "Last submission", who, quotes)]
+
+    @cached_property
+    def result(self) -> Result | None:
+        """What build and tests said, on a card about them."""
+        conflict = self.conflict
+        if conflict.origin not in ABOUT_RESULTS:
+            return None
+        return Result.of(conflict.evidence, conflict.coder_position)
+
+    # --- The code ---
+
+    @cached_property
+    def code(self) -> list[Line]:
+        """The lines around the place, in the commit that was reviewed."""
+        if self.finding is None or self.review is None:
+            return []
+        return code_at(
+            path=self.finding.path,
+            line=self.finding.line,
+            excerpt=self.finding.excerpt,
+            start=self.finding.excerpt_start,
+            diff=self.review.submission.diff,
+        )
+
+    @cached_property
+    def code_mark(self) -> str:
+        """Names the code shown, so that a form can say that it was opened; empty where there is none."""
+        submission = self.review.submission if self.review else self.submission
+        if submission is None or not (self.code or submission.diff):
+            return ""
+        return sha256(f"{submission.pk} {submission.sha}".encode()).hexdigest()[:16]
+
+    @property
+    def needs_opening(self) -> bool:
+        """Whether the code must be opened before a ruling: CRITICAL takes more than a key."""
+        return self.is_open and self.may_rule and self.needs_rationale and bool(self.code_mark)
+
+    @property
+    def needs_rationale(self) -> bool:
+        return rulings.needs_rationale(self.conflict)
+
+    @property
+    def rules_at_once(self) -> bool:
+        """Whether one key both chooses and rules: LOW, where it can be undone."""
+        kinds = {Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE}
+        return self.conflict.severity == Severity.LOW and self.conflict.kind in kinds
+
+    @cached_property
+    def passage(self) -> Passage | None:
+        """What the specification says there, in the commit that was reviewed; else what the task says."""
+        if self.task is None or not self.task.source:
+            return None
+        finding = self.conflict.finding
+        about = [self.conflict.question, self.conflict.reviewer_position, self.conflict.coder_position]
+        about += [finding.title, finding.impact] if finding else []
+        reviewed = self.review.submission if self.review else self.submission
+        if reviewed and reviewed.specification:
+            return passage_of(named(self.task.source), reviewed.specification, " ".join(about))
+        return passage_of("Task", self.task.body, " ".join(about))
+
+    @cached_property
+    def evidence(self) -> EvidenceCard | None:
+        """What speaks for a silent disagreement, in rows; None where nothing was found."""
+        conflict = self.conflict
+        if conflict.kind == Conflict.Kind.ALERT or self.result or not conflict.evidence:
+            return None
+        flag = conflict.flags.order_by("-pk").first()
+        if flag is None:
+            return EvidenceCard.of(conflict.evidence)
+        return EvidenceCard.of(
+            conflict.evidence, level=flag.level, heuristics=flag.heuristics, overlap=flag.overlap,
+            minimum=self.dispute.project.config.semantic_overlap_minimum,
+        )  # fmt: skip
+
+    @property
+    def files(self) -> list[list[Any]]:
+        """Path, lines added and lines removed of each file that the submission changes."""
+        return self.submission.diff_stat.get("files", []) if self.submission else []
+
+    @property
+    def shown_files(self) -> list[list[Any]]:
+        return self.files[:FILES]
+
+    # --- The findings behind it ---
+
+    severities = SEVERITY_CHOICES
+
+    @cached_property
+    def weighed(self) -> list[Finding]:
+        """The findings whose severity may be changed here: the disputed one, or all that were declined."""
+        if self.conflict.origin != Conflict.Origin.RATE:
+            return [self.finding] if self.finding and self.is_open else []
+        if not self.is_open and not (self.ruling and self.ruling.option == Option.CHECK_REVIEW):
+            return []
+        answered = Answer.objects.filter(submission=self.conflict.submission, kind=Answer.Kind.DECLINED)
+        return [answer.finding for answer in answered.select_related("finding")]
+
+    @property
+    def compared(self) -> list[Finding]:
+        """The task's findings of which a person has to say whether they are earlier ones."""
+        return self.rows.compared[:COMPARED]
+
+    # --- Ruling ---
+
+    @cached_property
+    def options(self) -> list[rulings.OptionView]:
+        if self.disputed is None:
+            return rulings.options_of(self.conflict)
+        self.conflict.submission = self.disputed
+        return rulings.options_of(self.conflict, {self.disputed.pk: self.rows.blockers(self.around)})
+
+    @cached_property
+    def shown_hash(self) -> str:
+        return rulings.shown_hash(self.conflict, self.rows.code_now(), self.finding)
+
+    @cached_property
+    def ruling(self) -> Decision | None:
+        return next(iter(self.conflict.rulings), None)
+
+    @property
+    def ruled_title(self) -> str:
+        """The title of the option that was ruled."""
+        option = self.ruling.option if self.ruling else ""
+        chosen = choice(self.conflict.kind, option, self.conflict.origin)
+        return chosen.title if chosen else option.capitalize()
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """Whether the ruling was followed: the word and what it means."""
+        ruling, followed = self.ruling, self.conflict.followed or Conflict.Followed.WAITING
+        if ruling and ruling.option in {Option.DEFER, Option.CANCEL}:
+            return "Applied", "The task was moved at once."
+        if ruling and ruling.used_at and followed == Conflict.Followed.WAITING:
+            return "Waiting for agents", "A prompt has used it; no review has looked yet."
+        return STATES[Conflict.Followed(followed)]
+
+    @cached_property
+    def taken_back(self) -> bool:
+        """Whether it is over because its round was rolled back."""
+        if self.conflict.status != Conflict.Status.MOOT:
+            return False
+        submission = self.disputed
+        if submission and submission.rolled_back_id:
+            return True
+        return self.conflict.decisions.filter(archived_by__isnull=False).exists()
+
+    @cached_property
+    def asking(self) -> Asking:
+        """What judges and mediators say, and asking them."""
+        return Asking(self.conflict, self.may_rule)
+
+    # --- Before and beside ---
+
+    def strip(self) -> list[rounds.Step]:
+        """What became of the finding, round by round."""
+        finding = self.conflict.finding
+        if finding is None or self.task is None:
+            return []
+        answers = Answer.objects.standing().filter(finding=finding).order_by("pk")
+        kinds = dict(answers.values_list("submission__round", "kind"))
+        last = getattr(self.dispute, "last_round", None) or 0
+        raised = [one.round for one in self.rows.raised if one.rolled_back_id is None]
+        return rounds.strip(max([last, *kinds]), raised, kinds)
+
+    @cached_property
+    def decided_before(self) -> list[Decision]:
+        """Standing rulings in the task's earlier disputes, newest first, but those that are precedents."""
+        shown = {precedent.decision.pk for precedent in self.precedents}
+        earlier = [each for each in self.around if each.dispute_id != self.dispute.pk]
+        ruled = [ruling for each in earlier for ruling in each.rulings if ruling.pk not in shown]
+        return sorted(ruled, key=lambda ruling: -ruling.pk)[:DECISIONS]
+
+    @cached_property
+    def precedents(self) -> list[precedents.Precedent]:
+        """What was ruled on similar conflicts of the project."""
+        return precedents.for_conflict(self.conflict)
+
+    def events(self) -> list[Event]:
+        """What happened to the task, newest first; on a card of a project, to the project as a whole."""
+        about = self.task.events if self.task else self.dispute.project.events.filter(task__isnull=True)
+        return list(about.order_by("-pk")[:EVENTS])
+
+
+def _joined(*words: str) -> str:
+    return " · ".join(word for word in words if word)
+
+
+def _quotes(*pairs: tuple[str, str]) -> list[Quote]:
+    return [Quote(label, text) for label, text in pairs if text.strip() and text.strip() != NOT_STATED]

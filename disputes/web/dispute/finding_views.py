@@ -1,0 +1,84 @@
+"""What a person says about a finding or a middle way, on the page of its dispute."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from disputes import finding_identity, rulings, severity_changes
+from disputes.models import Dispute
+from disputes.protocol.rulings.synthesis import Source
+from disputes.web.dispute.forms import RulingForm, SynthesisForm
+from disputes.web.dispute.ruling_views import first_error
+from disputes.web.dispute.views import case_of, refusal, to_rule, url_of
+from disputes.web.view_helpers import refuses, staff_only
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models import Finding, StaleTask
+from tasks.states import IllegalMove
+
+
+def _finding(request: HttpRequest, dispute: Dispute) -> Finding:
+    """The finding of the dispute's task that the form names."""
+    code = request.POST.get("finding", "")
+    return get_object_or_404(Finding.objects.standing(), task=dispute.task, code=code)
+
+
+@staff_only
+@require_POST
+@refuses
+def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lower or raise a finding. What need not be settled any more is no conflict."""
+    dispute = to_rule(request, pk)
+    conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
+    finding = _finding(request, dispute)
+    severity, reason = request.POST.get("severity", ""), request.POST.get("reason", "")
+    try:
+        severity_changes.change_severity(finding, severity, user=request.user, reason=reason)
+    except (Refused, IllegalMove, StaleTask) as error:
+        typed = {"weighing": finding.code, "severity": severity, "why": reason}
+        return refusal(request, conflict, RulingForm(), error, **typed)
+    messages.success(request, f"{finding.code} is {severity} now.")
+    return redirect(url_of(conflict))
+
+
+@staff_only
+@require_POST
+@refuses
+def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
+    """Say whether a finding is an earlier one, raised again."""
+    dispute = to_rule(request, pk)
+    conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
+    finding = _finding(request, dispute)
+    said = request.POST.get("same", "")
+    try:
+        if said not in {"yes", "no"}:
+            raise Refused("incomplete", "Say whether it is the same.", "Press one of the two.", status=422)
+        finding_identity.confirm_same(finding, user=request.user, same=said == "yes")
+    except (Refused, IllegalMove, StaleTask) as error:
+        return refusal(request, conflict, RulingForm(), error)
+    told = "is that point, raised again" if said == "yes" else "is a point of its own"
+    messages.success(request, f"{finding.code} {told}.")
+    return redirect(url_of(conflict))
+
+
+@staff_only
+@require_POST
+@refuses
+def propose(request: HttpRequest, pk: int) -> HttpResponse:
+    """Hand in a synthesis, which is option C from then on."""
+    dispute = to_rule(request, pk)
+    conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
+    form = SynthesisForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise Refused("incomplete", first_error(form), "What you typed is kept.", status=422)
+        given = form.cleaned_data
+        rulings.propose_synthesis(
+            conflict, given["synthesis"], by=Source.HUMAN, actor=Actor.person(request.user),
+            trade_off=given["trade_off"], covers_both=given["covers_both"],
+        )  # fmt: skip
+    except Refused as error:
+        return refusal(request, conflict, RulingForm(), error, synthesis=form)
+    messages.success(request, f"Option C of {conflict.ref} is yours now.")
+    return redirect(url_of(conflict))

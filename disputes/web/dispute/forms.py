@@ -1,0 +1,91 @@
+"""What a person types on the page of a dispute."""
+
+import time
+from typing import Any
+
+from django import forms
+from django.core import signing
+
+from disputes import rulings
+from disputes.models import Conflict
+from disputes.protocol.rulings import options
+from disputes.protocol.rulings.options import Option
+
+SALT = "disputes.card"
+
+
+def signed_now(conflict: Conflict) -> str:
+    """A mark of when the card was shown, which nobody else can make."""
+    return signing.dumps([conflict.pk, time.time()], salt=SALT)
+
+
+def seconds_since(mark: str, conflict: Conflict) -> float | None:
+    """How long ago this card was shown; None where the mark is none of ours, or of another card."""
+    try:
+        pk, at = signing.loads(mark, salt=SALT)
+    except signing.BadSignature:
+        return None
+    return max(time.time() - at, 0.0) if pk == conflict.pk else None
+
+
+class _Words(forms.CharField):
+    """Lines of text as they were typed, but for the line ends of browsers."""
+
+    def __init__(self, *, rows: int, placeholder: str = "", **kwargs: Any) -> None:
+        look = {"rows": rows, "class": "field", "placeholder": placeholder}
+        kwargs = {"required": False, "max_length": rulings.TEXT_MAX} | kwargs
+        super().__init__(widget=forms.Textarea(attrs=look), **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        return super().to_python(value).replace("\r\n", "\n")
+
+
+class SynthesisForm(forms.Form):
+    """A middle way as a person proposes it. `rulings.propose_synthesis` says whether it is taken."""
+
+    synthesis = _Words(label="What both sides could live with", rows=3)
+    trade_off = _Words(label="What each side gives up", rows=2)
+    covers_both = forms.BooleanField(label="It meets both concerns", required=False)
+
+
+class RulingForm(forms.Form):
+    """A ruling as it was typed. `rulings.decide` says whether it is one."""
+
+    option = forms.CharField(max_length=16, required=False)
+    text = _Words(label="Ruling", rows=3, placeholder="Left empty, the words of the chosen option stand.")
+    rationale = _Words(label="Why", rows=1)
+    constraints = _Words(label="Constraints", rows=2)
+    expects_change = forms.BooleanField(label="The code must change", required=False, initial=True)
+    discard = forms.BooleanField(required=False)  # a button of its own: the finding is dropped
+    shown = forms.CharField(max_length=64, required=False)
+    since = forms.CharField(max_length=200, required=False)
+    opened = forms.CharField(max_length=64, required=False)  # which code was opened (CRITICAL)
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        if not data.get("option") and not data.get("discard"):
+            self.add_error("option", "Choose an option first.")
+        return data
+
+    def chosen(self, conflict: Conflict) -> dict[str, Any]:
+        """Option and words, as `rulings.decide` and `rulings.preview` take them.
+
+        Only own words leave it to the person whether the code must change.
+        """
+        data = self.cleaned_data
+        if data["discard"]:
+            why = data["rationale"].strip()
+            reason = f"{rulings.DISCARDED}: {why}" if why else rulings.DISCARDED
+            return {
+                "option": Option.UPHOLD_CODER.value, "text": "", "rationale": reason, "constraints": "",
+                "expects_change": False,
+            }  # fmt: skip
+        choice = options.choice(conflict.kind, data["option"], conflict.origin)
+        changes = choice.expects_change if choice else True
+        return {
+            "option": data["option"],
+            "text": data["text"],
+            "rationale": data["rationale"],
+            "constraints": data["constraints"],
+            "expects_change": data["expects_change"] if data["option"] == Option.OTHER else changes,
+        }

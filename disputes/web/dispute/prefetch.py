@@ -1,0 +1,139 @@
+"""The rows that a dispute's page looks at: as many queries for a long history as for a short one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.utils.functional import cached_property
+
+from disputes.closed_findings import settled_among
+from disputes.models import Conflict, Decision, Dispute, Opinion, Watch
+from tasks.models import Finding, Review, Submission, Task
+
+
+def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
+    """With task and project, who holds it, whether the person watches it (`is_watched`), and the last round
+    that was reviewed (`last_round`).
+    """
+    reviews = Review.objects.standing().filter(submission__task=OuterRef("task"))
+    return disputes.select_related(
+        "project", "task__project", "task__section", "claimed_by", "assignee", "snoozed_by"
+    ).annotate(
+        last_round=Subquery(reviews.order_by("-submission__round").values("submission__round")[:1]),
+        is_watched=Exists(Watch.objects.filter(dispute=OuterRef("pk"), user=user.pk)),
+    )
+
+
+def conflicts_around(dispute: Dispute) -> list[Conflict]:
+    """All conflicts of the dispute's task, also those of its earlier disputes, oldest first. Three queries.
+
+    Each has its finding, the rulings on it that stand as `rulings`, and its opinions.
+    """
+    standing = Decision.objects.standing().select_related("user", "policy_set_by").order_by("pk")
+    about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
+    conflicts = Conflict.objects.filter(about).select_related("finding").order_by("pk")
+    asked = Opinion.objects.select_related("asked_by").order_by("pk")
+    found = list(
+        conflicts.prefetch_related(
+            Prefetch("decisions", queryset=standing, to_attr="rulings"), Prefetch("opinions", queryset=asked)
+        )
+    )
+    for conflict in found:
+        if conflict.dispute_id == dispute.pk:
+            conflict.dispute = dispute
+    return found
+
+
+@dataclass
+class Rows:
+    """The findings and submissions around one conflict. Two queries."""
+
+    conflict: Conflict
+    task: Task | None
+
+    @cached_property
+    def _findings(self) -> list[Finding]:
+        if self.task is None:
+            return []
+        reviews = Review.objects.filter(submission=self.conflict.submission_id).order_by("-pk")
+        wanted = Q(possibly__isnull=False) | Q(review__in=reviews.values("pk")[:1])
+        wanted |= Q(
+            review__submission=self.conflict.submission_id, review__turn__in=reviews.values("turn")[:1]
+        )
+        if self.conflict.finding_id:
+            wanted |= Q(pk=self.conflict.finding_id) | Q(first=self.conflict.finding_id)
+        findings = self.task.findings.filter(wanted).select_related("review", "possibly", "first")
+        return list(findings.defer("review__text").order_by("pk"))
+
+    @cached_property
+    def raised(self) -> list[Finding]:
+        """The finding each time it was raised, oldest first."""
+        about = self.conflict.finding_id
+        return [each for each in self._findings if about and about in {each.pk, each.first_id}]
+
+    @property
+    def compared(self) -> list[Finding]:
+        """The task's findings of which a person has to say whether they are earlier ones."""
+        asked = [each for each in self._findings if each.possibly_id and not each.is_withdrawn]
+        return [each for each in asked if each.rolled_back_id is None]
+
+    @cached_property
+    def _last_raised(self) -> Finding | None:
+        before = [one for one in self.raised if one.review.at <= self.conflict.opened_at]
+        return next(iter([*reversed(before), *self.raised]), None)
+
+    @cached_property
+    def finding(self) -> Finding | None:
+        """The finding as it was raised last before the conflict was opened, with what was reviewed."""
+        finding = self._last_raised
+        if finding and (reviewed := self.submissions.get(finding.review.submission_id)):
+            finding.review.submission = reviewed
+        return finding
+
+    @cached_property
+    def submissions(self) -> dict[int, Any]:
+        """The disputed one, the reviewed one and the newest of the task, by their keys.
+
+        Each knows the key of its own newest review, and of the `newest` submission.
+        """
+        if self.task is None:
+            return {}
+        newest = self.task.submissions.standing().order_by("-round", "-attempt").values("pk")[:1]
+        wanted = Q(pk=self.conflict.submission_id) | Q(pk__in=newest)
+        if self._last_raised:
+            wanted |= Q(pk=self._last_raised.review.submission_id)
+        reviews = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk")
+        rows = self.task.submissions.filter(wanted).defer("since_last_round")
+        rows = rows.annotate(
+            newest_review=Subquery(reviews.values("pk")[:1]),
+            newest_turn=Subquery(reviews.values("turn")[:1]),
+            newest=Subquery(newest),
+        )
+        return {row.pk: row for row in rows.order_by("pk")}
+
+    @property
+    def newest(self) -> Submission | None:
+        """What was handed in last, of the rounds that stand."""
+        return next((row for row in self.submissions.values() if row.pk == row.newest), None)
+
+    def code_now(self) -> list[Submission]:
+        """What `rulings.shown_hash` looks at: the disputed submission and the newest."""
+        shown = {self.conflict.submission_id, self.newest.pk if self.newest else None}
+        return [row for pk, row in self.submissions.items() if pk in shown]
+
+    def blockers(self, around: Iterable[Conflict]) -> set[int] | None:
+        """`rulings.blockers_of` of the disputed submission, out of the rows that are here anyway."""
+        disputed = self.submissions.get(self.conflict.submission_id or 0)
+        if disputed is None or disputed.state != Submission.State.VERIFIED or disputed.newest_review is None:
+            return None
+        settled = settled_among((each, next(iter(each.rulings), None)) for each in around)
+        last = [each for each in self._findings if _is_of_last_turn(each.review, disputed)]
+        return {each.origin.pk for each in last if each.mandatory} - set(settled)
+
+
+def _is_of_last_turn(review: Review, reviewed: Any) -> bool:
+    """Whether it is the newest review of the submission, or one beside it in the same turn."""
+    if review.pk == reviewed.newest_review:
+        return True
+    return (review.submission_id, review.turn) == (reviewed.pk, reviewed.newest_turn or -1)

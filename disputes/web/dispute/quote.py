@@ -1,0 +1,67 @@
+"""The lines of a specification, or of a task, that a dispute turns on. Pure."""
+
+import re
+from dataclasses import dataclass
+
+from disputes.protocol.text.keywords import keywords
+
+WHOLE_MAX = 400  # characters up to which all of it is shown
+BODY_MAX = 20_000  # that are looked through
+SENTENCES = 2
+
+_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
+_FENCE = re.compile(r" {0,3}(?:```|~~~)")
+_OWN_LINE = re.compile(r"\s*(?:[-*+>]\s|[|#]|\d{1,3}[.)]\s)")  # an item, a quotation, a row, a heading
+_SENTENCE = re.compile(r"\S[^\n]*?(?:[.!?](?=\s|$)|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Who says it, and the words."""
+
+    source: str  # docs/SPEC.md §4.3, or Task
+    text: str
+    is_whole: bool
+
+
+def passage_of(source: str, body: str, about: str) -> Passage | None:
+    """All of a short text, else its sentences that share the most words with what is argued about.
+
+    None where there is no text, or nothing in a long one is about it.
+    """
+    text = _flowing(body)
+    if not text:
+        return None
+    if len(text) <= WHOLE_MAX:
+        return Passage(source, text, is_whole=True)
+    wanted = keywords(about)
+    found = [sentence.strip() for sentence in _SENTENCE.findall(text) if sentence.strip()]
+    shared = [len(keywords(sentence[:WHOLE_MAX]) & wanted) for sentence in found]
+    best = sorted(range(len(found)), key=lambda index: (-shared[index], index))[:SENTENCES]
+    said = [found[index][:WHOLE_MAX] for index in sorted(best) if shared[index] > 1]
+    return Passage(source, " … ".join(said), is_whole=False) if said else None
+
+
+def _flowing(body: str) -> str:
+    """The text without its heading, each paragraph on a line of its own: a sentence may run over several."""
+    lines = body[:BODY_MAX].strip().splitlines()
+    if lines and _HEADING.match(lines[0]):
+        lines = lines[1:]
+    flowing: list[str] = []
+    is_code = goes_on = False
+    for line in lines:
+        if _FENCE.match(line):
+            is_code, goes_on = not is_code, False
+            flowing.append(line)
+        elif is_code or not line.strip() or _OWN_LINE.match(line) or not goes_on:
+            flowing.append(line if is_code else line.strip())
+            goes_on = bool(line.strip()) and not is_code
+        else:
+            flowing[-1] += f" {line.strip()}"
+    return "\n".join(flowing).strip()
+
+
+def named(source: str) -> str:
+    """docs/SPEC.md#4.3 as people read it: docs/SPEC.md §4.3."""
+    path, _, part = source.partition("#")
+    return f"{path} §{part}" if part else path

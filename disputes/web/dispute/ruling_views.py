@@ -1,0 +1,129 @@
+"""Ruling on a conflict, taking a ruling back, and opening it again."""
+
+from django.contrib import messages
+from django.forms import Form
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from disputes import rulings
+from disputes.models import Conflict, Decision
+from disputes.protocol.rulings.options import Option
+from disputes.web.dispute.conflict_page import Case
+from disputes.web.dispute.forms import RulingForm, seconds_since
+from disputes.web.dispute.views import case_of, draft_key, needs_right, opened_key, refusal, to_rule, url_of
+from disputes.web.plain_text import plain
+from disputes.web.queue import listing
+from disputes.web.queue.neighbours import next_after
+from disputes.web.view_helpers import next_url, refuses, staff_only
+from tasks.access import projects_for
+from tasks.errors import Refused
+from tasks.models import StaleTask
+from tasks.states import IllegalMove
+
+
+@staff_only
+@require_POST
+@refuses
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    """Rule on a conflict, then go on with the next. A refusal keeps what was typed."""
+    dispute = to_rule(request, pk)
+    case = case_of(request, dispute, request.POST.get("conflict", ""))
+    conflict, form = case.conflict, RulingForm(request.POST)
+    is_read = form.is_valid()
+    try:
+        rulings.refuse_stale(conflict, request.POST.get("shown", ""))
+        if not is_read:
+            raise Refused("incomplete", first_error(form), "What you typed is kept.", status=422)
+        _needs_care(request, case, form)
+        decision = rulings.decide(
+            conflict, user=request.user, shown=form.cleaned_data["shown"],
+            seconds=seconds_since(form.cleaned_data["since"], conflict), **form.chosen(conflict),
+        )  # fmt: skip
+    except (Refused, IllegalMove, StaleTask) as error:
+        return refusal(request, conflict, form, error)
+    request.session.pop(opened_key(conflict), None)
+    about = plain(dispute.task.title) if dispute.task else dispute.project.name
+    undoable = "You may undo it until a prompt uses it." if dispute.task else "It is carried out."
+    messages.success(
+        request,
+        f"You ruled {listing.word_of(decision)} on {dispute.ref}, {about}. {undoable}",
+        extra_tags=f"ruling-{decision.pk}" if dispute.task else "",
+    )
+    if decision.option == Option.CHECK_REVIEW:  # whose findings are to be weighed on this very page
+        return redirect(url_of(conflict))
+    following = next_after(dispute, request.user)
+    return redirect("dispute", following.pk) if following else redirect("queue")
+
+
+def _needs_care(request: HttpRequest, case: Case, form: RulingForm) -> None:
+    """Friction follows risk: CRITICAL wants the code opened and a reason typed, also to discard.
+
+    Raises Refused: code_unopened, rationale_missing.
+    """
+    if not case.is_open or not case.needs_rationale:
+        return
+    opened = {form.cleaned_data["opened"], request.session.get(opened_key(case.conflict))}
+    if case.needs_opening and case.code_mark not in opened:
+        raise Refused(
+            "code_unopened", "This is CRITICAL, and you have not opened the code.",
+            "Your text is kept. Open the code or the whole diff, then rule.", status=422,
+        )  # fmt: skip
+    if not form.cleaned_data["rationale"].strip():
+        raise Refused(
+            "rationale_missing", "This is CRITICAL: say why.",
+            "A sentence is enough; it stays with the ruling.", status=422,
+        )  # fmt: skip
+
+
+def first_error(form: Form) -> str:
+    return next(str(error) for errors in form.errors.values() for error in errors)
+
+
+def _to_change(request: HttpRequest, pk: int) -> Decision:
+    """A ruling in a project in which the person may rule. Raises Http404, Refused: no_right."""
+    visible = Decision.objects.filter(conflict__dispute__project__in=projects_for(request.user))
+    found = get_object_or_404(visible.select_related("conflict__dispute__task__project"), pk=pk)
+    needs_right(request, found.conflict.dispute.project)
+    return found
+
+
+@staff_only
+@require_POST
+@refuses
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a ruling back, as long as no prompt has used it."""
+    decision = _to_change(request, pk)
+    try:
+        if again := _reopened(decision.conflict):
+            raise Refused("reopened", f"It was reopened as {again.ref}.", "Rule on that one.")
+        conflict = rulings.undo(decision, user=request.user)
+    except (Refused, IllegalMove, StaleTask) as error:
+        return refusal(request, decision.conflict, RulingForm(), error)
+    messages.info(request, f"The ruling {listing.word_of(decision)} on {conflict.dispute.ref} is undone.")
+    return redirect(next_url(request, url_of(conflict)))
+
+
+def _reopened(conflict: Conflict) -> Conflict | None:
+    """The open conflict that names this one."""
+    return conflict.reopened_as.filter(status=Conflict.Status.OPEN).first()
+
+
+@staff_only
+@require_POST
+@refuses
+def reopen(request: HttpRequest, pk: int) -> HttpResponse:
+    """Open a new conflict that names the ruled one. What was typed for the old one comes along."""
+    decision = _to_change(request, pk)
+    form, reason = RulingForm(request.POST), request.POST.get("reason", "")
+    old = decision.conflict
+    if again := _reopened(old):
+        messages.info(request, f"{old.ref} was reopened already: this is {again.ref}.")
+    else:
+        try:
+            again = rulings.reopen(decision, user=request.user, reason=reason)
+        except (Refused, IllegalMove, StaleTask) as error:
+            return refusal(request, old, form, error, reason=reason)
+    if form.is_valid():
+        request.session[draft_key(again)] = {**form.cleaned_data, "shown": "", "since": "", "opened": ""}
+    return redirect(url_of(again))

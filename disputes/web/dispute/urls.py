@@ -1,0 +1,25 @@
+from django.urls import path
+
+from disputes.records import FILES
+from disputes.web.dispute import finding_views, opinion_views, ruling_views, views
+from disputes.web.queue import urls
+from disputes.web.work import downloads
+
+urlpatterns = [
+    *urls.urlpatterns,
+    path("D-<int:pk>/", views.dispute_page, name="dispute"),
+    path("D-<int:pk>/diff/", views.diff_page, name="dispute-diff"),
+    path("D-<int:pk>/preview/", views.preview, name="dispute-preview"),
+    path("D-<int:pk>/decide/", ruling_views.decide, name="dispute-decide"),
+    path("D-<int:pk>/ask/", opinion_views.ask, name="dispute-ask"),
+    path("D-<int:pk>/severity/", finding_views.change_severity, name="dispute-severity"),
+    path("D-<int:pk>/same/", finding_views.confirm_same, name="dispute-same"),
+    path("D-<int:pk>/synthesis/", finding_views.propose, name="dispute-synthesis"),
+    path("decisions/<int:pk>/undo/", ruling_views.undo, name="decision-undo"),
+    path("decisions/<int:pk>/reopen/", ruling_views.reopen, name="decision-reopen"),
+    *(path(f"D-<int:pk>/{f}", downloads.of_dispute, {"file": f}, name=f"dispute-{f}") for f in FILES),
+    *(
+        path(f"records/<slug:slug>/{f}", downloads.of_project, {"file": f}, name=f"project-{f}")
+        for f in FILES
+    ),
+]

@@ -1,0 +1,215 @@
+"""The page of a dispute and the whole diff: reading them, and trying out a ruling before making it."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from disputes import rulings
+from disputes.models import Conflict, Dispute
+from disputes.protocol.rulings.options import NOT_FOR_THE_CODER
+from disputes.web.dispute.code import coloured, parse_diff
+from disputes.web.dispute.conflict_page import Case
+from disputes.web.dispute.forms import RulingForm, SynthesisForm, signed_now
+from disputes.web.dispute.prefetch import conflicts_around, with_people
+from disputes.web.plain_text import plain
+from disputes.web.queue import listing
+from disputes.web.queue.holders import Holders
+from disputes.web.queue.neighbours import neighbours
+from disputes.web.view_helpers import not_allowed, page, staff_only
+from disputes.web.work.comments import Discussion
+from tasks.access import READ, RULE
+from tasks.admin.base import is_superuser, project_ids
+from tasks.errors import Refused
+from tasks.models import Project
+
+DISPUTE_KEYS = [
+    ("ABCD", "Choose; other cards have 1, 2, 3. At severity low this rules at once"),
+    ("E", "Edit the text"),
+    (["Ctrl", "Enter"], "Rule"),
+    ("G", "Ask the judge"),
+    ("P", "Ask for a proposal"),
+    ("V", "Whole diff, and back"),
+    ("N", "Comment"),
+    ("S", "Snooze"),
+    ("M", "Take it yourself"),
+    ("JK", "Next and previous dispute"),
+    ("U", "Undo the last ruling"),
+    ("?", "This list"),
+]
+
+
+# --- Who may see it, and rule on it -----------------------------------------------------------------------
+
+
+def to_see(request: HttpRequest, pk: int) -> Dispute:
+    """A dispute that the person may see. Raises Http404."""
+    disputes = Dispute.objects.filter(pk=pk)
+    if not is_superuser(request):
+        disputes = disputes.filter(project__in=project_ids(request, READ))
+    return get_object_or_404(with_people(disputes, request.user))
+
+
+def may_rule(request: HttpRequest, project: Project) -> bool:
+    """Asked of the memberships that the request has read already."""
+    return is_superuser(request) or project.pk in project_ids(request, RULE)
+
+
+def to_rule(request: HttpRequest, pk: int) -> Dispute:
+    """A dispute that the person may rule on. Raises Http404, Refused: no_right."""
+    dispute = to_see(request, pk)
+    needs_right(request, dispute.project)
+    return dispute
+
+
+def needs_right(request: HttpRequest, project: Project) -> None:
+    """Raises Refused: no_right where the person may not rule in the project."""
+    if not may_rule(request, project):
+        raise Refused(
+            "no_right", f"You may not rule in {project.name}.",
+            "A maintainer can make you a triager.", status=403,
+        )  # fmt: skip
+
+
+def case_of(request: HttpRequest, dispute: Dispute, name: str) -> Case:
+    """The conflict of the dispute with that name (C-9), or the one to show where none is named.
+
+    Raises Http404.
+    """
+    around = conflicts_around(dispute)
+    own = [conflict for conflict in around if conflict.dispute_id == dispute.pk]
+    named = [conflict for conflict in own if conflict.ref == name.upper()]
+    conflict = next(iter(named), None) if name else listing.first_of(own)
+    if conflict is None:
+        raise Http404(f"{dispute.ref} has no such conflict.")
+    return Case(dispute, conflict, around, may_rule(request, dispute.project))
+
+
+def url_of(conflict: Conflict) -> str:
+    return f"{reverse('dispute', args=[conflict.dispute_id])}?conflict={conflict.ref}"
+
+
+# --- The page ---------------------------------------------------------------------------------------------
+
+
+@staff_only
+@require_safe
+def dispute_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A dispute: its first open conflict, or the one that `?conflict=C-9` names.
+
+    `?choose=B` chooses an option, as its key does.
+    """
+    dispute = to_see(request, pk)
+    case = case_of(request, dispute, request.GET.get("conflict", ""))
+    draft = request.session.pop(draft_key(case.conflict), None)
+    return show(request, case, RulingForm(initial=draft))
+
+
+def draft_key(conflict: Conflict) -> str:
+    """Where what was typed waits for the conflict that follows another one."""
+    return f"ruling-{conflict.ref}"
+
+
+def opened_key(conflict: Conflict) -> str:
+    """Where it is kept that the person has opened the code."""
+    return f"opened-{conflict.ref}"
+
+
+def show(
+    request: HttpRequest, case: Case, form: RulingForm, *, refused: Refused | None = None, **typed: Any
+) -> HttpResponse:
+    """The page of a conflict; after a refusal with what was typed, and the refusal's status.
+
+    `typed` is what another form than the ruling's held: reason, finding, severity, synthesis.
+    """
+    dispute, conflict = case.dispute, case.conflict
+    letter = "" if form.is_bound or form.initial else request.GET.get("choose", "").upper()
+    if chosen := next((each for each in case.options if each.letter == letter), None):
+        form.initial = {"option": chosen.option, "text": chosen.text}
+    if case.needs_rationale:
+        form.fields["rationale"].widget.attrs["required"] = True
+    option = form["option"].value() or ""
+    opened = {form["opened"].value(), request.session.get(opened_key(conflict))}
+    context = {
+        "title": f"{dispute.ref} {plain(dispute.question)}",
+        "is_nav_sidebar_enabled": False,
+        "keys": DISPUTE_KEYS,
+        "case": case,
+        "dispute": dispute,
+        "conflict": conflict,
+        "task": dispute.task,
+        "form": form,
+        "since": form["since"].value() or signed_now(conflict),
+        "is_opened": bool(case.code_mark) and case.code_mark in opened,
+        "typed": form.is_bound and bool(option) and not case.is_open,
+        "typed_letter": next((each.letter for each in case.options if each.option == option), ""),
+        "refused": refused,
+        "synthesis": SynthesisForm(),
+        "reason": "",
+        **typed,
+        "here": url_of(conflict),  # where the forms beside the ruling come back to
+        "holders": Holders(dispute, request.user, case.may_rule, dispute.is_watched),
+        "discussion": Discussion(dispute.project, request.user, dispute.task, case.may_rule),
+        "around": neighbours(dispute, request.user),
+    }
+    return page(request, "disputes/dispute.html", context, refused.status if refused else 200)
+
+
+def refusal(
+    request: HttpRequest, conflict: Conflict, form: RulingForm, error: Exception, **typed: Any
+) -> HttpResponse:
+    """Say why nothing was done: on the conflict's page as it is now, or on a page of its own."""
+    if not isinstance(error, Refused):
+        error = Refused("moved_on", str(error), "What you typed is kept. Look at the task, then try again.")
+    if error.status == 403:
+        return not_allowed(request, error)
+    case = case_of(request, to_see(request, conflict.dispute_id), conflict.ref)
+    return show(request, case, form, refused=error, **typed)
+
+
+@staff_only
+@require_safe
+def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The whole diff of what is disputed; `?view=split` shows old and new side by side."""
+    dispute = to_see(request, pk)
+    case = case_of(request, dispute, request.GET.get("conflict", ""))
+    if case.needs_opening:
+        request.session[opened_key(case.conflict)] = case.code_mark
+    diff = parse_diff(case.submission.diff if case.submission else "")
+    context = {
+        "title": f"{dispute.ref} diff",
+        "is_nav_sidebar_enabled": False,
+        "case": case,
+        "dispute": dispute,
+        "diff": coloured(diff),
+        "is_split": request.GET.get("view") == "split",
+    }
+    return page(request, "disputes/diff.html", context)
+
+
+# --- Trying out -------------------------------------------------------------------------------------------
+
+
+@staff_only
+@require_POST
+def preview(request: HttpRequest, pk: int) -> HttpResponse:
+    """The lines with which the next coder prompt would begin."""
+    try:
+        dispute = to_rule(request, pk)
+    except Refused as error:
+        return JsonResponse({"error": error.message}, status=error.status)
+    conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
+    form = RulingForm(request.POST)
+    if not form.is_valid() or form.cleaned_data["option"] not in _offered(conflict):
+        return JsonResponse({"error": "Choose an option first."}, status=422)
+    chosen = form.chosen(conflict)
+    if chosen["option"] in NOT_FOR_THE_CODER:
+        return JsonResponse({"lines": []})
+    chosen["text"] = chosen["text"] or rulings.text_of(conflict, chosen["option"])
+    return JsonResponse({"lines": [plain(line) for line in rulings.preview(conflict, **chosen)]})
+
+
+def _offered(conflict: Conflict) -> set[str]:
+    return {option.option for option in rulings.options_of(conflict)}

@@ -1,0 +1,1 @@
+"""How a team rules, in figures."""

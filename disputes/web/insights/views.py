@@ -1,0 +1,97 @@
+"""The insights: how the team rules, as a page and for download."""
+
+import csv
+from dataclasses import astuple, fields
+from typing import Any
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from disputes import tallies
+from disputes.web.insights import charts, summary
+from disputes.web.view_helpers import staff_only
+from tasks.access import projects_for
+from tasks.models import Project
+
+DAYS = 30
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # with these a spreadsheet begins to calculate
+
+
+def _asked(request: HttpRequest) -> tuple[list[Project], list[Project], int]:
+    """All projects of the person, those asked for, and the days. Raises Http404 for another's project."""
+    own = list(projects_for(request.user).order_by("name", "pk"))
+    slug = request.GET.get("project", "")
+    asked = [project for project in own if project.slug == slug] if slug else own
+    if slug and not asked:
+        raise Http404("There is no such project.")
+    days = request.GET.get("days", "")
+    return own, asked, int(days) if days in map(str, tallies.PERIODS) else DAYS
+
+
+@staff_only
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """All figures with their charts and tables."""
+    own, asked, days = _asked(request)
+    report = summary.report(asked, days)
+    points = report.points
+    first, last = points[0].first, points[-1].last
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "title": "Insights",
+        "report": report,
+        "projects": own,
+        "project": asked[0] if request.GET.get("project") else None,
+        "days": days,
+        "periods": tallies.PERIODS,
+        "is_weekly": tallies.STEPS[days] > 1,
+        "time_chart": charts.lines(
+            [
+                ("90 %", "is-tail", [point.waited.ninety for point in points]),
+                ("median", "is-main", [point.waited.median for point in points]),
+            ],
+            first=f"{first:%-d %b}", last=f"{last:%-d %b}",
+        ),
+        "flow_chart": charts.bars(
+            [
+                ("is-tail", [point.opened for point in points]),
+                ("is-main", [point.waited.n for point in points]),
+            ],
+            first=f"{first:%-d %b}", last=f"{last:%-d %b}",
+        ),
+    }  # fmt: skip
+    return render(request, "disputes/insights.html", context)
+
+
+@staff_only
+@require_safe
+def as_json(request: HttpRequest) -> HttpResponse:
+    """The same figures for programs."""
+    _, asked, days = _asked(request)
+    reply = JsonResponse(summary.as_json(summary.report(asked, days), asked), json_dumps_params={"indent": 2})
+    return _attached(reply, f"insights-{days}-days.json")
+
+
+@staff_only
+@require_safe
+def as_csv(request: HttpRequest) -> HttpResponse:
+    """The same figures for spreadsheets: one a row."""
+    _, asked, days = _asked(request)
+    reply = HttpResponse(content_type="text/csv; charset=utf-8")
+    writer = csv.writer(reply)
+    writer.writerow([each.name for each in fields(summary.Figure)])
+    for figure in summary.listed(summary.report(asked, days)):
+        writer.writerow([harmless(cell) for cell in astuple(figure)])
+    return _attached(reply, f"insights-{days}-days.csv")
+
+
+def harmless(cell: Any) -> Any:
+    """Names come from agents: no spreadsheet shall take one for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+def _attached(reply: HttpResponse, name: str) -> HttpResponse:
+    reply["Content-Disposition"] = f'attachment; filename="{name}"'
+    return reply

@@ -1,0 +1,1 @@
+"""The queue of what waits for a person."""

@@ -1,0 +1,144 @@
+"""What the address of the queue may narrow down."""
+
+from datetime import timedelta
+from typing import Any
+
+import django_filters
+from django.contrib.auth import get_user_model
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.forms import SearchInput, TextInput
+from django.utils import timezone
+
+from disputes import staleness
+from disputes.models import Conflict, Dispute
+from disputes.web.queue.listing import Reach
+from tasks.access import RULE
+from tasks.severities import SeverityFilter
+
+AGES = {
+    "4h": ("4 hours", timedelta(hours=4)),
+    "1d": ("a day", timedelta(days=1)),
+    "3d": ("3 days", timedelta(days=3)),
+    "7d": ("a week", timedelta(days=7)),
+}
+STALE = "stale"
+PEOPLE_MAX = 200
+ME, SOMEBODY, NOBODY = "me", "somebody", "nobody"
+MORE = ("reason", "coder", "reviewer", "model", "age", "holder")  # the filters behind "More"
+
+
+def _words(name: str) -> django_filters.CharFilter:
+    """A name to type; the page suggests those that it shows."""
+    look = TextInput(attrs={"list": f"{name}s", "autocomplete": "off", "placeholder": name.capitalize()})
+    return django_filters.CharFilter(
+        method=f"of_{name}", label=name.capitalize(), max_length=120, widget=look
+    )
+
+
+def _holds(**lookups: Any) -> Exists:
+    """Disputes with such a conflict."""
+    return Exists(Conflict.objects.filter(dispute=OuterRef("pk"), **lookups))
+
+
+class QueueFilter(django_filters.FilterSet):
+    """All filters of the queue. A wrong one is named on the page and filters nothing."""
+
+    q = django_filters.CharFilter(
+        method="search",
+        label="Search",
+        max_length=200,
+        widget=SearchInput(attrs={"placeholder": "Search questions and code"}),
+    )
+    project = django_filters.ChoiceFilter(
+        field_name="project__slug", label="Project", empty_label="Project", choices=()
+    )
+    kind = django_filters.ChoiceFilter(
+        method="of_kind", label="Kind", choices=Conflict.Kind.choices, empty_label="Kind"
+    )
+    severity = SeverityFilter(label="Severity", empty_label="Severity")
+    reason = django_filters.ChoiceFilter(
+        method="of_reason", label="Reason", choices=Conflict.Reason.choices, empty_label="Reason"
+    )
+    coder = _words("coder")
+    reviewer = _words("reviewer")
+    model = _words("model")
+    age = django_filters.ChoiceFilter(
+        method="of_age", label="Older than", empty_label="Older than",
+        choices=[*((value, label) for value, (label, _) in AGES.items()), (STALE, "its project’s limit")],
+    )  # fmt: skip
+    holder = django_filters.ChoiceFilter(
+        method="of_holder", label="Held by", empty_label="Held by", choices=()
+    )
+
+    class Meta:
+        model = Dispute
+        fields = ["q", "project", "kind", "severity", *MORE]
+
+    def __init__(self, *args: Any, reach: Reach, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reach = reach
+        self.filters["project"].extra["choices"] = [(slug, name) for _, slug, name in reach.projects]
+        self.filters["holder"].extra["choices"] = self._holders()
+
+    def _holders(self) -> list[tuple[str, str]]:
+        """Me, somebody, nobody, and everybody who may rule in a project that the person sees."""
+        users = get_user_model().objects.filter(
+            memberships__project__in=self.reach.seen, memberships__role__in=RULE, is_active=True
+        )
+        rows = users.exclude(pk=self.reach.user.pk).distinct()
+        found = rows.values_list("username", "first_name", "last_name")[:PEOPLE_MAX]
+        others = {name: f"{first} {last}".strip() or name for name, first, last in found}
+        people = [(f"@{name}", label) for name, label in sorted(others.items(), key=lambda each: each[1])]
+        return [(ME, "Me"), (SOMEBODY, "Somebody"), (NOBODY, "Nobody"), *people]
+
+    def asked(self) -> dict[str, str]:
+        """What the address asks for, by the filter's name."""
+        return {name: self.data[name] for name in self.filters if self.data.get(name)}
+
+    def search(self, disputes: QuerySet[Dispute], name: str, words: str) -> QuerySet[Dispute]:
+        """In questions, titles, and the findings' codes and paths; or a name: D-7, ledger-214."""
+        found = Conflict.objects.filter(
+            Q(question__icontains=words)
+            | Q(finding__code__icontains=words)
+            | Q(finding__path__icontains=words)
+        )
+        asked = Q(question__icontains=words) | Q(task__title__icontains=words)
+        asked |= Q(pk__in=found.values("dispute"))
+        head, _, number = words.strip().rpartition("-")
+        if number.isdecimal() and len(number) < 18:
+            asked |= Q(pk=number) if head.upper() == "D" else Q(project__slug=head, task__number=number)
+        return disputes.filter(asked)
+
+    def of_kind(self, disputes: QuerySet[Dispute], name: str, kind: str) -> QuerySet[Dispute]:
+        """Disputes that hold a conflict of the kind; open ones, where the dispute is open."""
+        still = Q(status=Dispute.Status.OPEN) & Q(_holds(kind=kind, status=Conflict.Status.OPEN))
+        return disputes.filter(still | (~Q(status=Dispute.Status.OPEN) & Q(_holds(kind=kind))))
+
+    def of_reason(self, disputes: QuerySet[Dispute], name: str, reason: str) -> QuerySet[Dispute]:
+        return disputes.filter(_holds(reason=reason))
+
+    def of_coder(self, disputes: QuerySet[Dispute], name: str, label: str) -> QuerySet[Dispute]:
+        return disputes.filter(_holds(coder_label__iexact=label))
+
+    def of_reviewer(self, disputes: QuerySet[Dispute], name: str, label: str) -> QuerySet[Dispute]:
+        return disputes.filter(_holds(reviewer_label__iexact=label))
+
+    def of_model(self, disputes: QuerySet[Dispute], name: str, model: str) -> QuerySet[Dispute]:
+        """The coder's or the reviewer's."""
+        either = Q(_holds(submission__by_model__iexact=model))
+        return disputes.filter(either | Q(_holds(finding__review__by_model__iexact=model)))
+
+    def of_age(self, disputes: QuerySet[Dispute], name: str, age: str) -> QuerySet[Dispute]:
+        if age == STALE:
+            return disputes.filter(staleness.stale())
+        return disputes.filter(opened_at__lte=timezone.now() - AGES[age][1])
+
+    def of_holder(self, disputes: QuerySet[Dispute], name: str, who: str) -> QuerySet[Dispute]:
+        """Whose turn it is, or who looks at it now."""
+        claimed = Q(claimed_until__gt=timezone.now())
+        if who == NOBODY:
+            return disputes.filter(Q(assignee__isnull=True), Q(claimed_until__isnull=True) | ~claimed)
+        if who == SOMEBODY:
+            return disputes.filter(Q(assignee__isnull=False) | claimed)
+        person = self.reach.user.get_username() if who == ME else who.removeprefix("@")
+        return disputes.filter(Q(assignee__username=person) | (claimed & Q(claimed_by__username=person)))

@@ -1,0 +1,157 @@
+"""Who holds a dispute: whose turn it is, who looks at it just now, who watches, and until when it sleeps."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.functional import cached_property
+
+from disputes import triage
+from disputes.models import Dispute, Watch
+from disputes.models.case import SNOOZE_CONDITIONS
+from disputes.web.plain_text import plain
+from tasks.access import RULE, may
+
+MORNING = 9  # o'clock, where a snooze ends that names a day
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One person in the column "held by"; without a name it is nobody."""
+
+    name: str = ""
+    initials: str = ""
+    is_me: bool = False
+    until: datetime | None = None  # the end of a claim: the person looks at it now
+
+    @classmethod
+    def of(cls, dispute: Dispute, user: Any) -> "Held":
+        """Who looks at it now, else whose turn it is."""
+        if dispute.status != Dispute.Status.OPEN:
+            return cls()
+        if dispute.claimed_by and dispute.claimed_until and dispute.claimed_until > timezone.now():
+            return cls._named(dispute.claimed_by, user, dispute.claimed_until)
+        return cls._named(dispute.assignee, user) if dispute.assignee else cls()
+
+    @classmethod
+    def _named(cls, person: Any, user: Any, until: datetime | None = None) -> "Held":
+        name = plain(triage.name_of(person)).strip() or "?"
+        letters = "".join(word[0] for word in name.split()[:2]).upper()
+        is_me = person.pk == user.pk
+        return cls("You" if is_me else name.split()[0], letters, is_me, until)
+
+    @property
+    def left(self) -> str:
+        """How long the claim still lasts: 4:12."""
+        seconds = int((self.until - timezone.now()).total_seconds()) if self.until else 0
+        return f"{max(seconds, 0) // 60}:{max(seconds, 0) % 60:02}"
+
+    @property
+    def seen_at(self) -> datetime | None:
+        """When the one who looks at it last gave a sign."""
+        return self.until - triage.CLAIM_FOR if self.until else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """One button that says until when to snooze."""
+
+    value: str
+    label: str
+
+
+@dataclass
+class Holders:
+    """All of it for one dispute, with what the person may do about it."""
+
+    dispute: Dispute
+    user: Any
+    has_right: bool | None = None  # None asks the memberships
+    is_watched: bool | None = None  # by the person; None looks it up
+
+    @cached_property
+    def may_rule(self) -> bool:
+        return may(self.user, self.dispute.project, RULE) if self.has_right is None else self.has_right
+
+    @property
+    def is_open(self) -> bool:
+        return self.dispute.status == Dispute.Status.OPEN
+
+    @property
+    def may_act(self) -> bool:
+        """Whether there is something to give away or to put off, and the person may."""
+        return self.is_open and self.may_rule
+
+    @property
+    def held(self) -> Held:
+        return Held.of(self.dispute, self.user)
+
+    @property
+    def is_mine(self) -> bool:
+        return self.dispute.assignee_id == self.user.pk
+
+    @cached_property
+    def people(self) -> list[Any]:
+        """Who may be given it: everybody who may rule there, the person first."""
+        people = triage.people_for([self.dispute.project_id]).get(self.dispute.project_id, [])
+        others = [person for person in people if person.pk != self.user.pk]
+        return [self.user, *others] if self.may_rule else others
+
+    @cached_property
+    def _watching(self) -> list[Any]:
+        watches = Watch.objects.filter(dispute=self.dispute).select_related("user")
+        return [watch.user for watch in watches]
+
+    @property
+    def watchers(self) -> list[str]:
+        return [triage.name_of(person) for person in self._watching]
+
+    @property
+    def watches(self) -> bool:
+        known = self.is_watched
+        return self.user.pk in {person.pk for person in self._watching} if known is None else known
+
+    @property
+    def asleep(self) -> str:
+        """Until when it sleeps, and whose doing that is; empty where it is awake."""
+        dispute = self.dispute
+        if not self.is_open or not triage.is_asleep(dispute):
+            return ""
+        by = f", by {triage.name_of(dispute.snoozed_by)}" if dispute.snoozed_by else ""
+        return f"{triage.snoozed_words(dispute)}{by}"
+
+    @property
+    def endings(self) -> list[Ending]:
+        """What a snooze may end with here."""
+        return endings(self.dispute)
+
+
+def endings(dispute: Dispute | None = None) -> list[Ending]:
+    """The times to choose from, and what else may wake this dispute."""
+    times = [Ending(value, label) for value, (label, _) in _times(timezone.localtime()).items()]
+    if dispute is not None and dispute.task is None:
+        return times
+    waits = dispute is None or bool(dispute.task and dispute.task.waits_for)
+    conditions = [
+        Ending(value, label) for value, label in SNOOZE_CONDITIONS if value != triage.LANDING or waits
+    ]
+    return [*times, *conditions]
+
+
+def _times(now: datetime) -> dict[str, tuple[str, datetime]]:
+    """What the buttons say and mean, in the time zone of the installation."""
+    morning = now.replace(hour=MORNING, minute=0, second=0, microsecond=0)
+    monday = morning + timedelta(days=7 - now.weekday())
+    return {
+        "1h": ("1 hour", now + timedelta(hours=1)),
+        "4h": ("4 hours", now + timedelta(hours=4)),
+        "day": (f"Tomorrow, {MORNING}:00", morning + timedelta(days=1)),
+        "week": (f"Monday, {MORNING}:00", monday),
+    }
+
+
+def ending_of(value: str) -> tuple[datetime | None, str]:
+    """The time or the condition that a button stands for; unknown words are a condition that nobody knows."""
+    times = _times(timezone.localtime())
+    return (times[value][1], "") if value in times else (None, value)

@@ -1,0 +1,249 @@
+"""The queue: its tabs and its rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import Exists, IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.utils import timezone
+
+from disputes import staleness, triage
+from disputes.models import Conflict, Decision, Dispute, Opinion
+from disputes.web.queue.holders import Held
+from tasks.access import READ, RULE, projects_for
+from tasks.models import Membership, Project
+from tasks.states import severity_rank
+
+COUNT_MAX = 99
+LATE = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A part of the queue with a URL of its own."""
+
+    name: str  # of the URL
+    label: str
+    empty: str
+    hint: str
+    column: str  # what stands over the reasons
+
+
+MINE, TEAM, WAITING, SNOOZED, SETTLED = TABS = (
+    Tab(
+        "queue", "Your turn", "Nothing waits for you.",
+        "Where a coder and a reviewer disagree, or an agent needs a hand, it appears here.",
+        "Why it waits, since",
+    ),
+    Tab(
+        "queue-team", "Team", "Nothing waits for anybody.",
+        "All open disputes of your projects stand here, also those that you may only read.",
+        "Why it waits, since",
+    ),
+    Tab(
+        "queue-waiting", "Waiting for agents", "No ruling waits to be carried out.",
+        "A ruled dispute stands here until a review has seen whether it was followed.",
+        "Ruling, since",
+    ),
+    Tab(
+        "queue-snoozed", "Snoozed", "Nothing is snoozed.",
+        "What somebody put off until a time, or until something happens, comes back by itself.",
+        "Until when, open since",
+    ),
+    Tab(
+        "queue-settled", "Settled", "Nothing is settled yet.",
+        "Disputes that were ruled on and followed, or that became moot, newest first.",
+        "Ruling, since",
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The projects that a person sees, and those of them in which they may rule; read once per page."""
+
+    user: Any
+    projects: list[tuple[int, str, str]]  # key, short name, name
+    ruled: frozenset[int]
+
+    @classmethod
+    def of(cls, user: Any) -> "Reach":
+        if user.is_superuser:
+            rows = list(Project.objects.order_by("name").values_list("pk", "slug", "name"))
+            return cls(user, rows, frozenset(pk for pk, _, _ in rows))
+        memberships = Membership.objects.filter(user=user.pk).order_by("project__name")
+        found = list(memberships.values_list("project", "project__slug", "project__name", "role"))
+        return cls(
+            user, [(pk, slug, name) for pk, slug, name, _ in found],
+            frozenset(pk for pk, _, _, role in found if role in RULE),
+        )  # fmt: skip
+
+    @property
+    def seen(self) -> list[int]:
+        return [pk for pk, _, _ in self.projects]
+
+
+def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
+    """Those of the disputes that stand in the tab, in its order."""
+    if tab is WAITING:
+        return disputes.filter(status=Dispute.Status.RULED).in_order()
+    if tab is SETTLED:
+        return disputes.filter(status=Dispute.Status.CLOSED).order_by("-closed_at", "-pk")
+    if tab is SNOOZED:
+        return disputes.open().filter(triage.asleep()).in_order()
+    waiting = disputes.open().filter(triage.awake())
+    if tab is MINE:  # what somebody else was given is theirs; the team's tab shows it
+        waiting = waiting.filter(Q(assignee__isnull=True) | Q(assignee=user.pk))
+    return waiting.in_order()
+
+
+def disputes_in(tab: Tab, user: Any) -> QuerySet[Dispute]:
+    """The disputes of a tab that the person may see, in their order.
+
+    EXISTS and not IN, so that the database walks an index in this order and stops at the end of the page,
+    instead of sorting all that is open.
+    """
+    disputes = Dispute.objects.all()
+    if not user.is_superuser:
+        mine = projects_for(user, RULE if tab is MINE else READ)
+        disputes = disputes.filter(Exists(mine.filter(pk=OuterRef("project"))))
+    return _of_tab(tab, disputes, user)
+
+
+class CountOf(Subquery):
+    """How many rows a query finds; the query says itself where it stops."""
+
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) AS found)"
+    output_field = IntegerField()
+
+
+def counts(reach: Reach) -> dict[str, str]:
+    """How many stand in each tab, at most 99+, so that counting stays cheap: in one query."""
+    numbers = get_user_model().objects.filter(pk=reach.user.pk).values_list(
+        *(
+            CountOf(
+                _of_tab(
+                    tab, Dispute.objects.filter(project__in=reach.ruled if tab is MINE else reach.seen),
+                    reach.user,
+                ).order_by().values("pk")[: COUNT_MAX + 1]
+            )
+            for tab in TABS
+        )
+    )  # fmt: skip
+    return {tab.name: _capped(number or 0) for tab, number in zip(TABS, numbers.get(), strict=True)}
+
+
+def count_of(tab: Tab, user: Any) -> str:
+    """The number of one tab, as `counts` gives it."""
+    disputes = Dispute.objects.all()
+    if not user.is_superuser:
+        disputes = disputes.filter(project__in=projects_for(user, RULE if tab is MINE else READ))
+    return _capped(_of_tab(tab, disputes, user).order_by()[: COUNT_MAX + 1].count())
+
+
+def _capped(number: int) -> str:
+    return f"{COUNT_MAX}+" if number > COUNT_MAX else str(number)
+
+
+# --- Rows -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A dispute as one row: its question, and why it stands here since when."""
+
+    dispute: Dispute
+    conflict: Conflict | None
+    number: int  # the conflict's, among those of the dispute
+    total: int
+    why: str
+    since: datetime
+    held: Held
+    judge: str = ""  # what the judge was asked and said, in a word
+
+    @property
+    def is_late(self) -> bool:
+        return self.dispute.status == Dispute.Status.OPEN and timezone.now() - self.since > LATE
+
+    @property
+    def is_stale(self) -> bool:
+        return self.is_late and staleness.is_stale(self.dispute)
+
+
+def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
+    """The disputes with what a row shows and no more: positions and evidence stay where they are."""
+    rulings = Decision.objects.standing().select_related("user").order_by("pk")
+    rulings = rulings.only(
+        "conflict", "option", "at", "user__first_name", "user__last_name", "user__username"
+    )
+    conflicts = Conflict.objects.order_by("pk").select_related("submission").only(
+        "dispute", "kind", "origin", "severity", "status", "opened_at", "coder_label", "reviewer_label",
+        "submission__by_model",
+    )  # fmt: skip
+    judged = Opinion.objects.filter(conflict=OuterRef("pk"), kind=Opinion.Kind.JUDGE).order_by("-pk")
+    conflicts = conflicts.annotate(
+        judge_state=Subquery(judged.values("state")[:1]), judge_verdict=Subquery(judged.values("verdict")[:1])
+    )
+    conflicts = conflicts.prefetch_related(Prefetch("decisions", queryset=rulings, to_attr="rulings"))
+    return disputes.select_related("project", "task__project", "claimed_by", "assignee").prefetch_related(
+        Prefetch("conflicts", queryset=conflicts)
+    )
+
+
+def in_order(conflicts: Iterable[Conflict]) -> list[Conflict]:
+    """The order inside a dispute: severity, then age."""
+    return sorted(conflicts, key=lambda conflict: (-severity_rank(conflict.severity), conflict.pk))
+
+
+def first_of(conflicts: Iterable[Conflict]) -> Conflict | None:
+    """The conflict to show: the first open one, else the one that was decided last, else any."""
+    ordered = in_order(conflicts)
+    opened = [conflict for conflict in ordered if conflict.status == Conflict.Status.OPEN]
+    decided = [conflict for conflict in ordered if conflict.status == Conflict.Status.DECIDED]
+    decided.sort(key=lambda conflict: max((ruling.pk for ruling in conflict.rulings), default=0))
+    return next(iter([*opened, *reversed(decided), *ordered]), None)
+
+
+def row_of(dispute: Dispute, user: Any) -> Row:
+    conflicts = in_order(dispute.conflicts.all())
+    head = first_of(conflicts)
+    why, since = _why(dispute, head)
+    number = conflicts.index(head) + 1 if head else 0
+    judge = _judge_word(head) if head and head.status == Conflict.Status.OPEN else ""
+    return Row(dispute, head, number, len(conflicts), why, since, Held.of(dispute, user), judge)
+
+
+def _judge_word(conflict: Conflict) -> str:
+    """What the judge was asked and said of it, as its chip has it; empty where there is nothing to say."""
+    match getattr(conflict, "judge_state", None):
+        case Opinion.State.ASKED:
+            return "Judge asked"
+        case Opinion.State.GIVEN:
+            return f"Judge: {conflict.judge_verdict}"  # type: ignore[attr-defined]
+    return ""
+
+
+def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:
+    """Why it stands in its tab, and since when."""
+    if dispute.status == Dispute.Status.OPEN:
+        if triage.is_asleep(dispute):
+            words = triage.snoozed_words(dispute)
+            return f"{words[0].upper()}{words[1:]}", dispute.opened_at
+        return (conflict.get_origin_display() if conflict else ""), dispute.opened_at
+    ruling = next(iter(conflict.rulings), None) if conflict else None
+    since = dispute.closed_at or (ruling.at if ruling else dispute.opened_at)
+    if ruling is None:
+        return dispute.closed_reason.capitalize(), since
+    return f"{word_of(ruling)} by {name_of(ruling)}", since
+
+
+def word_of(ruling: Decision) -> str:
+    """What was ruled, in a word: A, B, C or D; Retry where a card asked for hands."""
+    return ruling.letter if ruling.letter.isalpha() else ruling.option.capitalize()
+
+
+def name_of(ruling: Decision) -> str:
+    """Who ruled."""
+    return triage.name_of(ruling.user) if ruling.user else "policy"

@@ -1,0 +1,179 @@
+"""Claim, assign, watch and snooze: the small acts of the queue and of a dispute's page."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_POST, require_safe
+
+from disputes import triage
+from disputes.models import Dispute
+from disputes.web.queue.holders import Holders, ending_of
+from disputes.web.view_helpers import next_url, not_allowed, page, staff_only
+from tasks.access import RULE, may, projects_for
+from tasks.errors import Refused
+
+
+def _dispute(request: HttpRequest, pk: int) -> Dispute:
+    """A dispute that the person may see."""
+    visible = Dispute.objects.filter(project__in=projects_for(request.user))
+    return get_object_or_404(
+        visible.select_related("project", "task__project", "assignee", "claimed_by", "snoozed_by"), pk=pk
+    )
+
+
+def _no_right(dispute: Dispute) -> Refused:
+    return Refused(
+        "no_right", f"You may not do this in {dispute.project.name}.",
+        "A maintainer can make you a triager.", status=403,
+    )  # fmt: skip
+
+
+@staff_only
+@require_safe
+def holders_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """What can be done with a dispute short of ruling; the queue shows it as a menu of the row."""
+    dispute = _dispute(request, pk)
+    return _holders(request, dispute)
+
+
+def _holders(request: HttpRequest, dispute: Dispute, refused: Refused | None = None) -> HttpResponse:
+    context = {
+        "title": dispute.ref, "dispute": dispute, "holders": Holders(dispute, request.user),
+        "refused": refused, "next": next_url(request, ""), "unfolded": True,
+    }  # fmt: skip
+    if "part" in request.GET:
+        return render(request, "disputes/parts/holders.html", context)
+    return page(request, "disputes/holders.html", context, refused.status if refused else 200)
+
+
+def _done(request: HttpRequest, dispute: Dispute, words: str) -> HttpResponse:
+    messages.info(request, words)
+    return redirect(next_url(request, reverse("dispute", args=[dispute.pk])))
+
+
+def _refusal(request: HttpRequest, dispute: Dispute, error: Refused) -> HttpResponse:
+    return not_allowed(request, error) if error.status == 403 else _holders(request, dispute, error)
+
+
+# --- Claims -----------------------------------------------------------------------------------------------
+
+
+@staff_only
+@require_POST
+def claim(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take the claim or prolong it. Says who has it, and until when."""
+    dispute = _dispute(request, pk)
+    if not may(request.user, dispute.project, RULE):
+        return JsonResponse({"error": "You may not rule here."}, status=403)
+    mine = triage.claim(dispute, request.user)
+    name = triage.name_of(dispute.claimed_by) if dispute.claimed_by else ""
+    until = dispute.claimed_until.isoformat() if dispute.claimed_until else None
+    return JsonResponse({"mine": mine, "by": name, "until": until})
+
+
+@staff_only
+@require_POST
+def release(request: HttpRequest, pk: int) -> HttpResponse:
+    """The person leaves the page."""
+    dispute = _dispute(request, pk)
+    if not may(request.user, dispute.project, RULE):
+        return JsonResponse({"error": "You may not rule here."}, status=403)
+    triage.release(dispute, request.user)
+    return HttpResponse(status=204)
+
+
+# --- Whose turn, who watches, what sleeps -----------------------------------------------------------------
+
+
+@staff_only
+@require_POST
+def assign(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give it to the person with the key `to`; `me` toggles one's own turn, nothing makes it nobody's."""
+    dispute = _dispute(request, pk)
+    if not may(request.user, dispute.project, RULE):
+        return not_allowed(request, _no_right(dispute))
+    try:
+        to = _person(request, dispute)
+        triage.assign(dispute, to, by=request.user)
+    except Refused as error:
+        return _refusal(request, dispute, error)
+    if to is None:
+        return _done(request, dispute, f"{dispute.ref} is nobody's now.")
+    whose = "yours" if to.pk == request.user.pk else f"{triage.name_of(to)}’s"
+    return _done(request, dispute, f"{dispute.ref} is {whose} now.")
+
+
+def _person(request: HttpRequest, dispute: Dispute) -> Any:
+    """Who is meant. Raises Refused: cannot_rule."""
+    asked = request.POST.get("to", "")
+    if asked == "me":
+        return None if dispute.assignee_id == request.user.pk else request.user
+    if not asked:
+        return None
+    people = get_user_model().objects.filter(is_active=True)
+    person = people.filter(pk=asked).first() if asked.isascii() and asked.isdecimal() else None
+    if person is None or not may(person, dispute.project, RULE):
+        raise Refused(
+            "cannot_rule", f"That person may not rule in {dispute.project.name}.", "Choose another.",
+            status=422,
+        )  # fmt: skip
+    return person
+
+
+@staff_only
+@require_POST
+def watch(request: HttpRequest, pk: int) -> HttpResponse:
+    """Begin to watch, or stop: `on` or `off`."""
+    dispute = _dispute(request, pk)
+    if request.POST.get("watch") == "off":
+        triage.unwatch(dispute, request.user)
+        return _done(request, dispute, f"You watch {dispute.ref} no more.")
+    triage.watch(dispute, request.user)
+    return _done(request, dispute, f"You watch {dispute.ref}.")
+
+
+@staff_only
+@require_POST
+def snooze(request: HttpRequest, pk: int) -> HttpResponse:
+    """Put it off: until what `ending` names, or until the time in `until`."""
+    dispute = _dispute(request, pk)
+    if not may(request.user, dispute.project, RULE):
+        return not_allowed(request, _no_right(dispute))
+    try:
+        until, condition = chosen_ending(request)
+        triage.snooze(dispute, by=request.user, until=until, condition=condition)
+    except Refused as error:
+        return _refusal(request, dispute, error)
+    return _done(request, dispute, f"{dispute.ref} sleeps {triage.snoozed_words(dispute)}.")
+
+
+def chosen_ending(request: HttpRequest) -> tuple[Any, str]:
+    """What the form says a snooze ends with. Raises Refused: no_end."""
+    typed = request.POST.get("until", "").strip()
+    ending = request.POST.get("ending", "")
+    if ending and ending != "time":
+        return ending_of(ending)
+    try:
+        moment = parse_datetime(typed)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise Refused("no_end", "That is no time.", "Choose one of the buttons, or a date.", status=422)
+    return (timezone.make_aware(moment) if timezone.is_naive(moment) else moment), ""
+
+
+@staff_only
+@require_POST
+def wake(request: HttpRequest, pk: int) -> HttpResponse:
+    """Back into the queue at once."""
+    dispute = _dispute(request, pk)
+    if not may(request.user, dispute.project, RULE):
+        return not_allowed(request, _no_right(dispute))
+    triage.wake_by(dispute, request.user)
+    return _done(request, dispute, f"{dispute.ref} is awake again.")

@@ -1,0 +1,163 @@
+"""The queue: what waits for a human, and the views of it that a person keeps."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from disputes import triage
+from disputes.models import Decision, Dispute, SavedView
+from disputes.web.queue import listing
+from disputes.web.queue.filters import MORE, QueueFilter
+from disputes.web.view_helpers import next_url, page, staff_only
+
+PER_PAGE, PAGES_MAX = 30, 10_000
+VIEWS_MAX = 50
+KEYS = [
+    ("JK", "Next and previous row"),
+    (["Enter"], "Open"),
+    ("ABCD", "Open with that option chosen; cards with numbers: 1 to 5"),
+    ("N", "Open to write a note"),
+    ("S", "Snooze"),
+    ("M", "Make it mine, or take it off me"),
+    ("X", "Select; with Shift all rows from the last one"),
+    ("U", "Undo the last ruling"),
+    ("/", "Search"),
+    ("?", "This list"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One page of a long list. It knows whether there is a next one, not how many there are."""
+
+    rows: list[Dispute]
+    number: int
+    has_next: bool
+
+    @property
+    def previous(self) -> int:
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        return self.number + 1
+
+
+def slice_of(disputes: QuerySet[Dispute], asked: str | None) -> Slice:
+    """The page that the address asks for; the first one where it asks for nonsense."""
+    wanted = asked if asked and asked.isascii() and asked.isdecimal() else "1"
+    number = min(max(int(wanted[:9]), 1), PAGES_MAX)
+    start = (number - 1) * PER_PAGE
+    rows = list(disputes[start : start + PER_PAGE + 1])
+    return Slice(rows[:PER_PAGE], number, len(rows) > PER_PAGE)
+
+
+@staff_only
+@require_safe
+def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
+    """One tab of the queue."""
+    user, reach = request.user, listing.Reach.of(request.user)
+    disputes = listing.for_rows(listing.disputes_in(tab, user))
+    found = QueueFilter(request.GET, queryset=disputes, request=request, reach=reach)
+    part = slice_of(found.qs, request.GET.get("page"))
+    rows = [listing.row_of(dispute, user) for dispute in part.rows]
+    counts = listing.counts(reach)
+    asked = found.asked()
+    context = {
+        "title": "Queue",
+        "keys": KEYS,
+        "tab": tab,
+        "tabs": [(each, reverse(each.name), counts[each.name]) for each in listing.TABS],
+        "count": counts[listing.MINE.name],
+        "form": found.form,
+        "is_filtered": bool(asked),
+        "has_more": any(name in asked for name in MORE),
+        "views": SavedView.objects.filter(user=user),
+        "duties": _duties(user, reach) if tab is listing.MINE else [],
+        "last": last_ruling(user),
+        "may_rule": bool(reach.ruled),
+        "ruled": reach.ruled,
+        "is_waiting": tab in {listing.MINE, listing.TEAM, listing.SNOOZED},
+        "page": part,
+        "rows": rows,
+        **_suggestions(rows),
+    }
+    if "X-Live" in request.headers:
+        return render(request, "disputes/parts/live.html", context)
+    return page(request, "disputes/queue.html", context)
+
+
+def _duties(user: Any, reach: listing.Reach) -> list[dict[str, Any]]:
+    """Who is on duty today in the projects of the person, one line a person."""
+    lines: dict[int, dict[str, Any]] = {}
+    for duty in triage.duties(reach.seen):
+        line = lines.setdefault(
+            duty.user_id,
+            {
+                "name": "You" if duty.user_id == user.pk else triage.name_of(duty.user),
+                "until": duty.last_day,
+                "projects": [],
+            },
+        )
+        line["projects"].append(duty.project.name)
+    return list(lines.values())
+
+
+def _suggestions(rows: list[listing.Row]) -> dict[str, list[str]]:
+    """The names that the rows of this page bear, to be offered where a filter takes a name."""
+    conflicts = [row.conflict for row in rows if row.conflict]
+    names = {
+        "coders": {conflict.coder_label for conflict in conflicts},
+        "reviewers": {conflict.reviewer_label for conflict in conflicts},
+        "models": {conflict.submission.by_model for conflict in conflicts if conflict.submission},
+    }
+    return {name: sorted(words - {""}) for name, words in names.items()}
+
+
+def last_ruling(user: Any) -> Decision | None:
+    """The newest ruling of the person, where it may still be undone."""
+    mine = Decision.objects.filter(user=user.pk, revoked_at__isnull=True)
+    last = mine.select_related("conflict__dispute", "bulk").order_by("-pk").first()
+    may_be_undone = last and last.may_be_undone and last.conflict.dispute.task_id
+    return last if may_be_undone else None
+
+
+# --- Saved views ------------------------------------------------------------------------------------------
+
+
+@staff_only
+@require_POST
+def save_view(request: HttpRequest) -> HttpResponse:
+    """Keep a tab with its filters under a name; the same name again replaces it."""
+    tab = next((each for each in listing.TABS if each.name == request.POST.get("tab")), listing.MINE)
+    asked = QueryDict(request.POST.get("query", "")[:2000])
+    query = QueryDict(mutable=True)
+    query.update({name: asked[name] for name in QueueFilter.base_filters if asked.get(name)})
+    name, here = request.POST.get("name", "").strip()[:60], f"{reverse(tab.name)}?{query.urlencode()}"
+    kept = SavedView.objects.filter(user=request.user)
+    if not name or len(query.urlencode()) > 1000:
+        messages.error(request, "A view needs a name." if not name else "These filters are too long to keep.")
+    elif not kept.filter(name=name).exists() and kept.count() >= VIEWS_MAX:
+        messages.error(request, f"You keep {VIEWS_MAX} views already; delete one first.")
+    else:
+        SavedView.objects.update_or_create(
+            user=request.user, name=name, defaults={"tab": tab.name, "query": query.urlencode()}
+        )
+        messages.success(request, f"“{name}” is one of your views now.")
+    return redirect(here)
+
+
+@staff_only
+@require_POST
+def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
+    """Forget one of the person's own views."""
+    view = get_object_or_404(SavedView, pk=pk, user=request.user)
+    view.delete()
+    messages.info(request, f"“{view.name}” is deleted.")
+    return redirect(next_url(request, reverse(listing.MINE.name)))

@@ -1,0 +1,115 @@
+"""What every page of the triage room starts from: who comes in, how a page is shown, and where to go next."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib import admin
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from disputes.web.rights import Rights
+from tasks.access import tasks_for
+from tasks.errors import Refused
+from tasks.models import Task
+
+DIGITS_MAX = 9  # of a task's number
+FRAME, NO_FRAME = "unfold/layouts/base.html", "unfold/layouts/unauthenticated.html"
+
+
+def staff_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """The view for whoever is signed in; nothing of it is kept by a browser's cache.
+
+    Whoever is not goes to the admin's sign-in, and from there to a page: where a form was sent, to the one
+    that it stood on. A script is told so with 401, for it would take the sign-in page for its answer.
+    """
+    inside = admin.site.admin_view(view)
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if admin.site.has_permission(request):
+            return inside(request, *args, **kwargs)
+        response = _signed_out(request)
+        add_never_cache_headers(response)
+        return response
+
+    return answer
+
+
+def _signed_out(request: HttpRequest) -> HttpResponse:
+    if not wants_page(request):
+        refused = Refused("signed_out", "You are signed out.", "Reload the page to sign in.", status=401)
+        return JsonResponse(refused.as_json(), status=401)
+    here = request.get_full_path()
+    if request.method == "POST":
+        here = next_url(request, came_from(request) or reverse("admin:index"))
+    return redirect_to_login(here, reverse("admin:login"))
+
+
+def wants_page(request: HttpRequest) -> bool:
+    """Whether a person reads the answer: a browser that goes somewhere says so, a script does not."""
+    return "text/html" in request.headers.get("Accept", "text/html")
+
+
+def came_from(request: HttpRequest) -> str:
+    """The address of ours on which the link or the form stood; empty where the browser does not say."""
+    referer = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()}):
+        return ""
+    parts = urlsplit(referer)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+def page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    """The template inside the admin's frame; where that has no sidebar, nothing is counted for it."""
+    request.has_no_sidebar = context.get("is_nav_sidebar_enabled") is False  # type: ignore[attr-defined]
+    return render(request, template, {**admin.site.each_context(request), **context}, status=status)
+
+
+def not_allowed(request: HttpRequest, refused: Refused) -> HttpResponse:
+    """The page that says why somebody may not do this, and who can change that."""
+    return refusal_page(request, "Not allowed", refused)
+
+
+def refusal_page(request: HttpRequest, title: str, refused: Refused, **context: Any) -> HttpResponse:
+    """The page of a refusal that no other page shows. It has the admin's frame for whoever is signed in."""
+    known = {"title": title, "refused": refused, "layout": FRAME, "rights": None}
+    if not admin.site.has_permission(request):
+        known |= {"layout": NO_FRAME, "is_nav_sidebar_enabled": False}
+    elif refused.status == 403:
+        known["rights"] = Rights(request.user)
+    return page(request, "disputes/refused.html", known | context, refused.status)
+
+
+def next_url(request: HttpRequest, otherwise: str) -> str:
+    """Where the form or the address says to go on: a page of ours, else `otherwise`."""
+    wanted = request.POST.get("next") or request.GET.get("next") or ""
+    is_ours = wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
+    return wanted if is_ours else otherwise
+
+
+def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A view whose Refused, where it is not shown with the form, is a page of its own."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except Refused as error:
+            return refusal_page(request, "Not allowed" if error.status == 403 else "Not done", error)
+
+    return answer
+
+
+def task_of(request: HttpRequest, ref: str) -> Task:
+    """The task of that name (ledger-214), one that the person may see. Raises Http404."""
+    slug, _, number = ref.rpartition("-")
+    if not (number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX):
+        raise Http404(f"{ref} names no task.")
+    tasks = tasks_for(request.user).select_related("project", "section")
+    return get_object_or_404(tasks, project__slug=slug, number=number)

@@ -1,0 +1,1 @@
+"""Pages about a task's rounds and a project's end."""

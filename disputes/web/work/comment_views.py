@@ -1,0 +1,90 @@
+"""Saying something on a task or a project, and settling a thread: for every page that shows them."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from disputes.models import Dispute
+from disputes.opening import live_dispute
+from disputes.web.view_helpers import next_url, refusal_page, refuses, staff_only, task_of
+from tasks.access import RULE, projects_for
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models import Comment, Project, Task
+from tasks.remarks.comments import add_comment, settle
+
+
+@staff_only
+@require_POST
+@refuses
+def on_task(request: HttpRequest, ref: str) -> HttpResponse:
+    """A remark on a task, told beside its dispute where it has one."""
+    task = task_of(request, ref)
+    return _say(request, task.project, task, live_dispute(task))
+
+
+@staff_only
+@require_POST
+@refuses
+def on_project(request: HttpRequest, slug: str) -> HttpResponse:
+    """A remark on what concerns a whole project."""
+    project = get_object_or_404(projects_for(request.user), slug=slug)
+    dispute = Dispute.objects.live().filter(project=project, task__isnull=True).first()
+    return _say(request, project, None, dispute)
+
+
+def _say(request: HttpRequest, project: Project, task: Task | None, dispute: Dispute | None) -> HttpResponse:
+    _needs_right(request, project)
+    body = request.POST.get("body", "").replace("\r\n", "\n").replace("\0", "")
+    beside = dispute.ref if dispute else ""
+    try:
+        parent = _parent(request, project, task)
+        made = add_comment(
+            project, body, actor=Actor.person(request.user), task=task, parent=parent, dispute=beside
+        )
+    except Refused as error:
+        return refusal_page(request, "Not said", error, typed=body, back=_back(request, dispute))
+    return redirect(f"{_back(request, dispute)}#comment-{made.pk}")
+
+
+def _needs_right(request: HttpRequest, project: Project) -> None:
+    if not projects_for(request.user, RULE).filter(pk=project.pk).exists():
+        raise Refused(
+            "no_right", f"You may read in {project.name}, not comment.",
+            "A maintainer can make you a triager.", status=403,
+        )  # fmt: skip
+
+
+def _parent(request: HttpRequest, project: Project, task: Task | None) -> Comment | None:
+    """The comment that is answered, one on the same task. Raises Refused: not_found."""
+    named = request.POST.get("parent", "")
+    if not named:
+        return None
+    number = int(named) if named.isascii() and named.isdigit() and len(named) < 19 else 0
+    found = project.comments.filter(pk=number, task=task).first()
+    if found is None:
+        raise Refused("not_found", "The comment that you answer is gone.", "Say it on its own.", status=404)
+    return found
+
+
+def _back(request: HttpRequest, dispute: Dispute | None) -> str:
+    return next_url(request, reverse("dispute", args=[dispute.pk]) if dispute else reverse("queue"))
+
+
+@staff_only
+@require_POST
+@refuses
+def resolve(request: HttpRequest, pk: int) -> HttpResponse:
+    """Settle a thread, or open it again."""
+    visible = Comment.objects.filter(project__in=projects_for(request.user))
+    comment = get_object_or_404(visible.select_related("project", "task"), pk=pk)
+    _needs_right(request, comment.project)
+    resolved = request.POST.get("resolved") != "no"
+    try:
+        settle(comment, actor=Actor.person(request.user), resolved=resolved)
+    except Refused as error:
+        messages.info(request, error.message)
+    dispute = live_dispute(comment.task) if comment.task else None
+    return redirect(f"{_back(request, dispute)}#comment-{pk}")

@@ -1,0 +1,78 @@
+"""What was said on a task or a project's card, in threads, as its pages show it."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from django.urls import reverse
+
+from tasks.access import RULE, may
+from tasks.models import Comment, Project, Task
+from tasks.remarks.comments import BODY_MAX
+
+COMMENTS_MAX = 200  # the newest that are read
+THREADS_MAX = 30  # the newest that are shown
+
+
+@dataclass
+class Thread:
+    """A remark and what was answered to it, oldest first."""
+
+    first: Comment
+    replies: list[Comment] = field(default_factory=list)
+
+    @property
+    def comments(self) -> list[Comment]:
+        return [self.first, *self.replies]
+
+    @property
+    def is_resolved(self) -> bool:
+        return self.first.status == Comment.Status.RESOLVED
+
+
+@dataclass
+class Discussion:
+    """All that was said on one task; without a task, on the project as a whole. One query."""
+
+    project: Project
+    user: Any
+    task: Task | None = None
+    may_rule: bool | None = None  # None asks the memberships
+    body_max = BODY_MAX
+
+    @cached_property
+    def may_comment(self) -> bool:
+        return may(self.user, self.project, RULE) if self.may_rule is None else self.may_rule
+
+    @cached_property
+    def _comments(self) -> list[Comment]:
+        about = (
+            Comment.objects.filter(task=self.task) if self.task else self.project.comments.filter(task=None)
+        )
+        return list(about.order_by("-pk")[:COMMENTS_MAX])[::-1]
+
+    @cached_property
+    def threads(self) -> list[Thread]:
+        """The oldest first; an answer to an answer stands in the thread of the first."""
+        threads: dict[int, Thread] = {}
+        for comment in self._comments:
+            thread = threads.get(comment.parent_id or 0)
+            if thread:
+                thread.replies.append(comment)
+            else:  # it begins one, or what it answers is too old to be shown
+                thread = Thread(comment)
+            threads[comment.pk] = thread
+        begun = [thread for pk, thread in threads.items() if thread.first.pk == pk]
+        return begun[-THREADS_MAX:]
+
+    @property
+    def count(self) -> str:
+        number = len(self._comments)
+        return f"{number}+" if number == COMMENTS_MAX else str(number)
+
+    @property
+    def url(self) -> str:
+        """Where a remark is posted to."""
+        if self.task:
+            return reverse("task-comment", args=[self.task.ref])
+        return reverse("project-comment", args=[self.project.slug])

@@ -1,0 +1,35 @@
+"""Downloading the records: whoever may read a project may have its dispute.md and decisions.md."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_safe
+
+from disputes.models import Dispute
+from disputes.records import FILES
+from disputes.web.dispute.views import staff_only
+from tasks.access import projects_for
+
+
+@staff_only
+@require_safe
+def of_project(request: HttpRequest, slug: str, file: str) -> HttpResponse:
+    """The record of a whole project."""
+    project = get_object_or_404(projects_for(request.user), slug=slug)
+    return _attached(FILES[file](project), f"{project.slug}-{file}")
+
+
+@staff_only
+@require_safe
+def of_dispute(request: HttpRequest, pk: int, file: str) -> HttpResponse:
+    """What the record says of one dispute."""
+    visible = Dispute.objects.filter(project__in=projects_for(request.user))
+    dispute = get_object_or_404(visible.select_related("project"), pk=pk)
+    return _attached(FILES[file](dispute.project, dispute), f"{dispute.ref}-{file}")
+
+
+def _attached(text: str, name: str) -> HttpResponse:
+    return HttpResponse(
+        text,
+        content_type="text/markdown; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )

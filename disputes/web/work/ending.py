@@ -1,0 +1,171 @@
+"""The page on which a project is ended: what is left, which ends are open, and why the others are not."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.functional import cached_property
+
+from disputes import alerts
+from disputes.completion import exits
+from disputes.models import Conflict
+from disputes.protocol.completion.acknowledgement import DEMANDS, Gate, Left, gate_of, gates_for
+from disputes.protocol.completion.closing import JUDGED, FinalReview, matrix
+from disputes.protocol.completion.convergence import State
+from disputes.protocol.completion.termination import Standing, left_over
+from disputes.protocol.rounds.gaps import GapState
+from tasks.access import MAINTAIN, may
+from tasks.models import Checkpoint, Project
+from tasks.states import Severity
+
+LATEST = 12  # checkpoints
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Something that is left, and the reason that was typed for it."""
+
+    code: str
+    severity: str
+    title: str
+    rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GateView:
+    """One gate: its exact phrase, what was typed, and what is behind it."""
+
+    name: str
+    phrase: str
+    typed: str
+    points: list[Point]
+
+    @property
+    def needs_reasons(self) -> bool:
+        return bool(self.phrase)
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Everything that a person sent, so that a refusal loses nothing of it."""
+
+    kind: str = ""
+    phrases: dict[str, str] = field(default_factory=dict)
+    rationales: dict[str, str] = field(default_factory=dict)
+    confirmed: tuple[str, ...] = ()
+    checked: tuple[str, ...] = ()
+    reason: str = ""
+    confirm: bool = False
+    resume_reason: str = ""
+
+
+@dataclass
+class EndingPage:
+    """A project and its possible ends."""
+
+    project: Project
+    user: Any
+    typed: Typed = field(default_factory=Typed)
+
+    @cached_property
+    def may_end(self) -> bool:
+        return may(self.user, self.project, MAINTAIN)
+
+    @cached_property
+    def standing(self) -> Standing:
+        return exits.standing_of(self.project)
+
+    @cached_property
+    def offers(self) -> list[exits.Offer]:
+        return exits.offers(self.project, self.standing)
+
+    @property
+    def convergence(self) -> str:
+        return state_words(self.standing.convergence)
+
+    @property
+    def severities(self) -> list[str]:
+        return [severity.value for severity in Severity]
+
+    @cached_property
+    def matrix(self) -> list[tuple[str, list[int], int]]:
+        """State, number of tasks of each severity, and their sum; states without a task are left out."""
+        counts = matrix(self.standing.gaps)
+        return [
+            (state_words(state), [row[severity] for severity in Severity], sum(row.values()))
+            for state, row in counts.items()
+            if any(row.values())
+        ]
+
+    @cached_property
+    def conflicts(self) -> list[Conflict]:
+        """The undecided ones, the gravest first."""
+        pks = [int(each.code.removeprefix("C-")) for each in self.standing.conflicts]
+        rows = Conflict.objects.filter(pk__in=pks).select_related("dispute__task__project")
+        return sorted(rows, key=lambda row: (-row.dispute.severity_rank, row.pk))
+
+    @cached_property
+    def gates(self) -> list[GateView]:
+        """What must be acknowledged before an early end, the gravest first."""
+        left = left_over(self.standing)
+        return [
+            self._gate(gate, [each for each in left if gate_of(each.severity) is gate])
+            for gate in gates_for(left)
+        ]
+
+    def _gate(self, gate: Gate, left: Iterable[Left]) -> GateView:
+        points = [
+            Point(each.code, each.severity or "medium", each.title, self.typed.rationales.get(each.code, ""))
+            for each in left
+        ]
+        return GateView(gate.value, DEMANDS[gate].phrase, self.typed.phrases.get(gate, ""), points)
+
+    @property
+    def is_list_confirmed(self) -> bool:
+        return bool(self.typed.confirmed)
+
+    @cached_property
+    def review(self) -> FinalReview:
+        """The final review, with what was confirmed so far."""
+        return exits.final_review(self.project, self.standing, [*self.typed.checked, *_all_judged()])
+
+    @property
+    def blockers(self) -> tuple[str, ...]:
+        """What the program itself finds in the way; the points below are the maintainer's."""
+        return self.review.blockers
+
+    @property
+    def checklist(self) -> list[tuple[str, str, bool]]:
+        """The points that only a person can tell: name, words, whether it was ticked."""
+        return [(check.name, check.value, check.name in self.typed.checked) for check in JUDGED]
+
+    @property
+    def is_at_limit(self) -> bool:
+        return self.standing.rounds >= self.standing.max_rounds
+
+    @cached_property
+    def alert(self) -> Conflict | None:
+        """The card that waits for an answer."""
+        return alerts.open_alerts(self.project).select_related("dispute").first()
+
+    @cached_property
+    def checkpoints(self) -> list[Checkpoint]:
+        return list(self.project.checkpoints.order_by("-number")[:LATEST])
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """How it ended last; empty where it never has."""
+        return self.project.exit_summary
+
+    @property
+    def ended_as(self) -> str:
+        return self.project.get_exit_type_display()
+
+
+def _all_judged() -> list[str]:
+    return [check.name for check in JUDGED]
+
+
+def state_words(state: GapState | State) -> str:
+    """A state as people read it."""
+    return state.value.replace("_", " ").capitalize()

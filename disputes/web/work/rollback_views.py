@@ -1,0 +1,110 @@
+"""The page of a task's rollback, and its three buttons."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from disputes.completion import rollbacks
+from disputes.models import Decision
+from disputes.web.view_helpers import not_allowed, staff_only
+from disputes.web.work.rollback import RollbackPage
+from tasks.access import tasks_for
+from tasks.errors import Refused
+from tasks.models import StaleTask, Task
+from tasks.states import IllegalMove
+
+
+def _task(request: HttpRequest, ref: str) -> Task:
+    """A task that the person may see."""
+    slug, _, number = ref.rpartition("-")
+    tasks = tasks_for(request.user).select_related("project", "section")
+    return get_object_or_404(tasks, project__slug=slug, number=number)
+
+
+def _page(
+    request: HttpRequest, task: Task, typed: dict[str, str] | None = None, refused: Refused | None = None
+) -> HttpResponse:
+    """The page; after a refusal with what was typed, and the refusal's status."""
+    page = RollbackPage(task, request.user, typed or {})
+    if not page.may_rule:
+        refused = Refused(
+            "no_right",
+            f"You may not take rounds back in {task.project.name}.",
+            "Ask a maintainer.",
+            status=403,
+        )
+        return not_allowed(request, refused)
+    context = {
+        "title": f"{task.ref} rounds", "is_nav_sidebar_enabled": False, "page": page, "task": task,
+        "typed": typed or {},
+    }  # fmt: skip
+    return _show(
+        request, "disputes/rollback.html", context | {"refused": refused}, refused.status if refused else 200
+    )
+
+
+def _show(request: HttpRequest, template: str, context: dict[str, Any], status: int) -> HttpResponse:
+    return render(request, template, {**admin.site.each_context(request), **context}, status=status)
+
+
+def _refusal(request: HttpRequest, task: Task, typed: dict[str, str], error: Exception) -> HttpResponse:
+    if not isinstance(error, Refused):
+        error = Refused("moved_on", str(error), "What you typed is kept. Look at the rounds again.")
+    task.refresh_from_db()
+    return _page(request, task, typed, error)
+
+
+@staff_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def rollback(request: HttpRequest, ref: str) -> HttpResponse:
+    """What each round held; sent, the rounds after the chosen one are taken back."""
+    task = _task(request, ref)
+    if request.method != "POST":
+        return _page(request, task)
+    typed = {name: request.POST.get(name, "") for name in ("to_round", "reason", "version")}
+    try:
+        if not typed["to_round"].isdecimal() or len(typed["to_round"]) > 5:
+            raise Refused("incomplete", "Choose what to take back.", "What you typed is kept.", status=422)
+        seen = int(typed["version"]) if typed["version"].isdecimal() else -1
+        made = rollbacks.roll_back(
+            task, int(typed["to_round"]), user=request.user, reason=typed["reason"], version=seen
+        )
+    except (Refused, IllegalMove, StaleTask) as error:
+        return _refusal(request, task, typed, error)
+    messages.success(request, f"{task.ref} begins round {made.to_round + 1} again.")
+    return redirect("task-rollback", ref)
+
+
+@staff_only
+@require_POST
+def reapply(request: HttpRequest, ref: str, pk: int) -> HttpResponse:
+    """Make an archived ruling again, as it was or with other words."""
+    task = _task(request, ref)
+    decision = get_object_or_404(Decision, pk=pk, conflict__dispute__task=task)
+    text = request.POST.get("text", "").replace("\r\n", "\n")[: rollbacks.TEXT_MAX]
+    try:
+        again = rollbacks.reapply(decision, user=request.user, text=text)
+    except (Refused, IllegalMove, StaleTask) as error:
+        return _refusal(request, task, {f"text-{pk}": text}, error)
+    messages.success(
+        request, f"{again.conflict.ref} is ruled {again.letter} again; the next prompt begins with it."
+    )
+    return redirect("task-rollback", ref)
+
+
+@staff_only
+@require_POST
+def revert(request: HttpRequest, ref: str) -> HttpResponse:
+    """Ask for a task that takes back what has landed."""
+    task = _task(request, ref)
+    reason = request.POST.get("reason", "")
+    try:
+        made = rollbacks.make_revert_task(task, user=request.user, reason=reason)
+    except Refused as error:
+        return _refusal(request, task, {"revert_reason": reason}, error)
+    messages.success(request, f"{made.ref} will take it back.")
+    return redirect(reverse("admin:tasks_task_change", args=[made.pk]))

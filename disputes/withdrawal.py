@@ -1,0 +1,129 @@
+"""What nobody has to rule on any more, with the reason: its place is gone, or the finding was taken back.
+
+What is CRITICAL or about security goes on waiting: such a matter always ends with a human.
+"""
+
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.utils import timezone
+
+from disputes import opening
+from disputes.models import Conflict, Flag
+from disputes.protocol.reviews.review import ReadReview
+from disputes.protocol.reviews.statuses import Status
+from disputes.protocol.text.diffs import FileChange
+from disputes.silence.changes import changes_since_last_round, round_before
+from tasks.events import SYSTEM, Actor
+from tasks.models import Finding, Submission, Task
+from tasks.models.event import record
+from tasks.states import Severity
+from tasks.states import Status as TaskStatus
+
+PLACE_GONE, WITHDRAWN = "place gone", "finding withdrawn"
+KINDS = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
+
+
+def open_about(task: Task) -> list[Conflict]:
+    """The task's open conflicts on findings that may end without a ruling."""
+    return list(
+        Conflict.objects.filter(
+            dispute__task=task, status=Conflict.Status.OPEN, kind__in=KINDS, finding__isnull=False
+        )
+        .exclude(severity=Severity.CRITICAL)
+        .exclude(reason=Conflict.Reason.SECURITY)
+        .select_related("finding__review", "dispute__project", "submission")
+    )
+
+
+@transaction.atomic
+def look_for_gone_places(submission: Submission, *, actor: Actor = SYSTEM) -> list[Conflict]:
+    """Close the conflicts whose lines or file this submission takes away. Returns them; idempotent."""
+    changes = changes_since_last_round(submission)
+    if changes is None or not changes.files:
+        return []
+    before = round_before(submission)
+    gone = []
+    for conflict in open_about(submission.task):
+        finding = _newest(conflict)
+        if not finding.path or conflict.submission_id == submission.pk:
+            continue
+        change = changes.of(finding.path)
+        has_lines_of_then = before is not None and finding.review.submission_id == before.pk
+        if (
+            change
+            and _is_gone(finding, change, by_line=has_lines_of_then)
+            and not _is_moved(finding, submission)
+        ):
+            gone.append(conflict)
+    drop(gone, PLACE_GONE, actor=actor)
+    return gone
+
+
+def _newest(conflict: Conflict) -> Finding:
+    again = Finding.objects.standing().filter(first=conflict.finding).select_related("review")
+    return again.order_by("-pk").first() or conflict.finding  # type: ignore[return-value]
+
+
+def _is_gone(finding: Finding, change: FileChange, *, by_line: bool) -> bool:
+    """The file was deleted, or the line cut out with nothing in its stead."""
+    if change.is_deleted or not finding.line or not by_line:
+        return change.is_deleted
+    line = finding.line
+    return any(not edit.added and edit.old <= line < edit.old + edit.removed for edit in change.edits)
+
+
+def _is_moved(finding: Finding, submission: Submission) -> bool:
+    """Whether the line that the finding points to came in at another place."""
+    lines = finding.excerpt.split("\n")
+    at = (finding.line or 0) - (finding.excerpt_start or 1)
+    pointed = lines[at].strip() if finding.excerpt and 0 <= at < len(lines) else ""
+    added = (line[1:].strip() for line in submission.since_last_round.split("\n") if line.startswith("+"))
+    return bool(pointed) and pointed in added
+
+
+@transaction.atomic
+def take_withdrawals(task: Task, read: ReadReview, *, actor: Actor) -> list[Conflict]:
+    """Earlier findings that a review takes back are withdrawn, and open conflicts on them closed."""
+    codes = {prior.code for prior in read.prior if prior.status is Status.WITHDRAWN}
+    named = Finding.objects.standing().filter(task=task, code__in=codes) if codes else Finding.objects.none()
+    return withdraw(named.select_related("first"), task, actor=actor)
+
+
+def withdraw(findings: Iterable[Finding], task: Task, *, actor: Actor) -> list[Conflict]:
+    """Mark points as taken back, each time that they were raised, and close what is open about them."""
+    origins = {finding.origin.pk for finding in findings}
+    about = [conflict for conflict in open_about(task) if conflict.finding_id in origins]
+    held = Conflict.objects.filter(
+        finding__in=origins, status=Conflict.Status.OPEN
+    ).exclude(pk__in=[conflict.pk for conflict in about])  # fmt: skip
+    kept = set(held.values_list("finding", flat=True))
+    free = origins - kept
+    Finding.objects.filter(pk__in=free).update(is_withdrawn=True)
+    Finding.objects.filter(first__in=free).update(is_withdrawn=True)
+    gone = [conflict for conflict in about if conflict.finding_id in free]
+    drop(gone, WITHDRAWN, actor=actor)
+    return gone
+
+
+def drop(conflicts: Iterable[Conflict], reason: str, *, actor: Actor) -> None:
+    """Close open conflicts as moot; their task goes on where nothing else holds it."""
+    from disputes.rulings.effects import go_on
+
+    for conflict in conflicts:
+        still = Conflict.objects.filter(pk=conflict.pk, status=Conflict.Status.OPEN)
+        if not still.update(status=Conflict.Status.MOOT):
+            continue
+        Flag.objects.filter(conflict=conflict, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
+        task = conflict.task
+        record(
+            task.project, "conflict_moot", actor=actor, task=task, note=reason,
+            data={"conflict": conflict.ref, "dispute": conflict.dispute.ref},
+        )  # fmt: skip
+        conflict.dispute.refresh_from_db()
+        opening.refresh(conflict.dispute, moot=reason)
+        task = Task.objects.select_related("project", "section").get(pk=task.pk)
+        if task.status != TaskStatus.DISPUTED:  # where it is reviewed or worked on, that goes on as it would
+            continue
+        note = f"{conflict.ref}: {reason}."
+        go_on(task, conflict.submission, actor=actor, note=note, not_before=timezone.now())

@@ -1,0 +1,1 @@
+"""A project's settings: what there is to set, read from files, changed by one verb."""

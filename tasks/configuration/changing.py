@@ -1,0 +1,70 @@
+"""Changing the settings of a project: one verb for the admin and for files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from tasks.base_state import try_again
+from tasks.configuration.pipeline import begin_at_the_first, refuse_stranding
+from tasks.configuration.policy import ProjectSettings, in_words
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Project
+from tasks.models.event import record
+
+WORDS_MAX = 60
+# Which commands are run and which count: once one of these changes, the target branch is tried anew.
+COMMANDS = frozenset({"prepare_command", "build_command", "test_command", "test_required", "detect_commands"})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One setting, before and after, in words."""
+
+    key: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.old} \u2192 {self.new}"
+
+
+@transaction.atomic
+def configure(
+    project: Project, changes: Mapping[str, Any], *, actor: Actor, is_tried: bool = False
+) -> list[Change]:
+    """Set these keys and leave the others as they are now, whoever changed them meanwhile.
+
+    What changed is an event with the old and the new values. Other commands than before are tried on the
+    target branch, unless `is_tried` says that they were. Raises SettingsError; then nothing is changed:
+    a value is wrong, or tasks stand in a stage that would be gone.
+    """
+    row = locked(Project.objects).get(pk=project.pk)
+    before, _ = ProjectSettings.salvaged(row.settings)
+    after = before.replaced(changes)
+    if before.stages != after.stages:
+        refuse_stranding(row, after)
+        begin_at_the_first(row, after)
+    row.settings = project.settings = after.changed()
+    row.save(update_fields=["settings"])
+    made = differences(before, after)
+    if made:
+        note = "; ".join(map(str, made))
+        data = {"settings": {change.key: [change.old, change.new] for change in made}}
+        record(row, "project_configured", actor=actor, note=note, data=data)
+        if not is_tried and COMMANDS & {change.key for change in made}:
+            try_again(project, actor=actor, why="The commands were changed.")
+    return made
+
+
+def differences(before: ProjectSettings, after: ProjectSettings) -> list[Change]:
+    """The keys in which two settings differ."""
+    old, new = before.to_json(), after.to_json()
+    return [Change(key, _short(key, old[key]), _short(key, new[key])) for key in new if old[key] != new[key]]
+
+
+def _short(key: str, value: Any) -> str:
+    text = " ".join(in_words(key, value).split()) or "blank"
+    return text if len(text) <= WORDS_MAX else f"{text[: WORDS_MAX - 3]}..."

@@ -1,0 +1,429 @@
+"""Core: the settings of one project as one validated value, kept as JSON in the project's row.
+
+The fields below are the schema: key, type, default, range and help stand together here and nowhere else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tasks.configuration.schema import (
+    Choice,
+    Flag,
+    Ladders,
+    Number,
+    PerSeverity,
+    Setting,
+    SettingsError,
+    Text,
+    Whole,
+    Words,
+    setting,
+)
+from tasks.configuration.stages import DEV, Stage, Stages
+from tasks.states import Severity
+
+__all__ = ["SETTINGS", "ProjectSettings", "SettingsError"]
+
+HOLD, SHIP, LOG = "hold", "ship", "log"
+EFFECTS = (HOLD, SHIP, LOG)
+ON_FAILED = ("section", "project", "continue")
+ON_DISPUTE = ("human", "judge", "discard")
+REVIEWERS = ("first", "all", "turn")
+ROLLBACK_MODES = ("interactive", "auto_retry", "strict")
+STALE_ALERTS = ("log", "webhook", "none")
+
+RULES = "Conflicts"
+COMMANDS = "Commands"
+DISAGREEMENT = "Disagreement"
+SILENCE = "Silence"
+ROUNDS = "Convergence"
+GATE = "Hand-ins"
+ROLLBACK = "Rollback"
+TELLING = "Notifications"
+PIPELINE = "Stages"
+AGENTS = "Agents"
+MONEY = "Money"
+GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, TELLING, PIPELINE, AGENTS, MONEY)
+
+_SHARE = Number(0, 1)
+_SECONDS = Number(1, 86_400, "seconds")
+_COUNT = Whole(1, 100)
+_DOLLARS = Number(0.01, 100_000, "US dollars", none="no cap")
+_TOKENS = Whole(1_000, 10**12, none="no cap")
+_SEVERITIES = tuple(severity.value for severity in Severity)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """How a project's work is done; every key has a default that works."""
+
+    # --- Conflicts
+    policy: dict[str, str] = setting(
+        {Severity.CRITICAL: HOLD, Severity.HIGH: HOLD, Severity.MEDIUM: SHIP, Severity.LOW: LOG},
+        PerSeverity(Choice(EFFECTS), "hold, ship or log", fixed=((Severity.CRITICAL, HOLD),)), RULES,
+        "What an open conflict of that severity does: hold the task until the ruling, ship it and ask "
+        "afterwards, or only log the conflict. Critical is always hold.",
+    )  # fmt: skip
+    mandatory: tuple[str, ...] = setting(
+        (Severity.CRITICAL.value, Severity.HIGH.value), Words(_SEVERITIES, "severities"), RULES,
+        "Severities of findings that must be settled before anything lands.", path="review.issues.mandatory",
+    )  # fmt: skip
+    mandatory_opinions: tuple[str, ...] = setting(
+        ("must",), Words(("must", "should"), "tags"), RULES,
+        "Tags of a review's remarks, [MUST] and [SHOULD], that the coder may not drop without an objection, "
+        "whatever severities are mandatory.", path="review.opinions.mandatory",
+    )  # fmt: skip
+    on_dispute: str = setting(
+        "human", Choice(ON_DISPUTE), RULES,
+        "Who settles a conflict unless somebody chooses otherwise: a human, the judge, or nobody, "
+        "because the finding is discarded.", path="review.on_dispute.default",
+    )  # fmt: skip
+    prompt_user: bool = setting(
+        True, Flag(), RULES,
+        "Whether people are asked before the choice of on_dispute is carried out. If not, the program rules "
+        "in the name of who set it; never on a critical conflict.", path="review.on_dispute.prompt_user",
+    )  # fmt: skip
+    judge_escalate_to: str = setting(
+        "human", Choice(("human",)), RULES, "Who rules where the judge is uncertain.",
+        path="review.judge.escalate_to",
+    )  # fmt: skip
+    mediator: bool = setting(
+        False, Flag(), RULES,
+        "Whether a mediator is asked for a proposal where no rule finds a middle way.",
+        path="review.mediator",
+    )  # fmt: skip
+    low_auto_resolve: bool = setting(
+        False, Flag(), RULES,
+        "Settle a low conflict for the coder where people ruled so on the last three that read alike. It is "
+        "a ruling in the name of who set this, and can be undone.",
+    )  # fmt: skip
+    rounds_to_human: int = setting(
+        3, _COUNT, RULES, "A task whose findings repeat over so many rounds goes to a human.",
+    )  # fmt: skip
+    rejections_max: int = setting(
+        15, Whole(1, 10_000), RULES, "After so many rejections the task fails and asks for hands."
+    )
+    on_failed: str = setting(
+        "section", Choice(ON_FAILED), RULES,
+        "What stops when a task fails: its section, the project, or nothing (continue).",
+    )  # fmt: skip
+    undo_seconds: float = setting(
+        10.0, Number(0, 3600, "seconds"), RULES, "A ruling made on a page takes effect after so long."
+    )
+
+    # --- Commands
+    detect_commands: bool = setting(
+        True, Flag(), COMMANDS,
+        "Whether commands are looked for, by trying, where all are empty; if not, nothing is run.",
+    )  # fmt: skip
+    prepare_command: str = setting(
+        "", Text(), COMMANDS,
+        "Shell command that brings what build and tests need, such as pip install -e '.[tests]'.",
+        path="prepare.command",
+    )  # fmt: skip
+    prepare_timeout: float = setting(
+        600.0, _SECONDS, COMMANDS, "Seconds after which preparing counts as failed.", path="prepare.timeout"
+    )
+    build_command: str = setting(
+        "", Text(), COMMANDS, "Shell command that builds. If any command is set, none is looked for.",
+        path="build.command",
+    )  # fmt: skip
+    build_timeout: float = setting(
+        600.0, _SECONDS, COMMANDS, "Seconds after which the build counts as failed.", path="build.timeout"
+    )
+    test_command: str = setting(
+        "", Text(), COMMANDS, "Shell command that tests. If any command is set, none is looked for.",
+        path="test.command",
+    )  # fmt: skip
+    test_timeout: float = setting(
+        600.0, _SECONDS, COMMANDS, "Seconds after which the tests count as failed.", path="test.timeout"
+    )
+    test_required: bool = setting(
+        True, Flag(), COMMANDS,
+        "Whether red tests send the work back. If not, the reviewer and the task's page are told of them; a "
+        "red build still sends it back.", path="test.required",
+    )  # fmt: skip
+    review_after_rebase: bool = setting(
+        False, Flag(), COMMANDS, "Whether work that was rebased before landing is reviewed once more.",
+        kept_for="the landing",
+    )  # fmt: skip
+
+    # --- Disagreement
+    disagree_round_share: float = setting(
+        0.5, _SHARE, DISAGREEMENT,
+        "Warn when more than this share of a round's critical and high findings is disputed.",
+    )  # fmt: skip
+    disagree_min_denominator: int = setting(
+        2, _COUNT, DISAGREEMENT, "That share is only taken of at least so many answered findings.",
+    )  # fmt: skip
+    disagree_absolute: int = setting(
+        5, Whole(0, 1000), DISAGREEMENT, "More disagreements than this in one round must be justified.",
+    )  # fmt: skip
+    disagree_session_share: float = setting(
+        0.4, _SHARE, DISAGREEMENT,
+        "Alert when more than this share is disputed over the rounds of session_window.",
+    )  # fmt: skip
+    session_window: int = setting(
+        3, _COUNT, DISAGREEMENT, "Rounds with critical or high findings for disagree_session_share.",
+    )  # fmt: skip
+    same_finding_minimum: float = setting(
+        0.3, _SHARE, DISAGREEMENT,
+        "Likeness from which a finding at the same place counts as an earlier one raised again.",
+    )  # fmt: skip
+
+    # --- Silence
+    unaddressed_high_threshold: int = setting(
+        2, _COUNT, SILENCE, "From so many unanswered high findings in a round on, people are warned.",
+    )  # fmt: skip
+    unaddressed_critical_threshold: int = setting(
+        1, _COUNT, SILENCE, "From so many unanswered critical findings on, people are warned.",
+    )  # fmt: skip
+    critical_block: int = setting(
+        2, _COUNT, SILENCE, "From so many unanswered critical findings on, the round waits for a human.",
+    )  # fmt: skip
+    pattern_threshold: int = setting(
+        3, _COUNT, SILENCE, "A concern unanswered in so many rounds is systematic, whatever its severity.",
+    )  # fmt: skip
+    enable_semantic_check: bool = setting(
+        True, Flag(), SILENCE, "Whether the words of a finding are looked for in what changed.",
+    )  # fmt: skip
+    semantic_overlap_minimum: float = setting(
+        0.3, _SHARE, SILENCE, "Share of a finding's words that a change must hold to count as an answer.",
+    )  # fmt: skip
+    soft_match_overlap: float = setting(
+        0.5, _SHARE, SILENCE, "Share of its words from which a finding may be answered without its id.",
+    )  # fmt: skip
+    false_positive_penalty: float = setting(
+        0.1, _SHARE, SILENCE, "What a heuristic's weight loses when a human calls its flag wrong.",
+    )  # fmt: skip
+
+    # --- Convergence
+    severity_weights: dict[str, int] = setting(
+        {Severity.CRITICAL: 16, Severity.HIGH: 4, Severity.MEDIUM: 2, Severity.LOW: 1},
+        PerSeverity(Whole(0, 1000), "a whole number"), ROUNDS,
+        "How much a task of that severity weighs. None weighs more than a graver one.",
+    )  # fmt: skip
+    stall_threshold: int | None = setting(
+        None, Whole(1, 100, none="2 below 10 tasks, 3 up to 30, 4 above"), ROUNDS,
+        "Rounds without net progress that make a stall. Left empty, a project of up to 3 tasks is never "
+        "called stalled.",
+    )  # fmt: skip
+    divergence_threshold: int | None = setting(
+        None, Whole(0, 10_000, none="8 below 10 tasks, 12 up to 30, 16 above"), ROUNDS,
+        "Weight by which new work may exceed settled work before people are warned.",
+    )  # fmt: skip
+    critical_override: bool = setting(
+        True, Flag(), ROUNDS, "Whether any new critical task is a warning, whatever the weights say.",
+    )  # fmt: skip
+    max_rounds: int | None = setting(
+        None, Whole(1, 1000, none="six rounds for ten tasks, at least ten"), ROUNDS,
+        "Rounds after which a human chooses to go on or to end.",
+    )  # fmt: skip
+    extend_by: int = setting(5, _COUNT, ROUNDS, "Rounds that are added when somebody chooses to go on.")
+    hard_limit: int = setting(
+        50, Whole(1, 1000), ROUNDS, "Rounds beyond which nobody can extend; max_rounds is not more.",
+    )  # fmt: skip
+    complete_deferred_weight_max: int = setting(
+        4, Whole(0, 10_000), ROUNDS, "Weight of deferred work with which a project still counts as complete.",
+    )  # fmt: skip
+
+    # --- Hand-ins
+    max_retries: int = setting(
+        2, Whole(0, 20), GATE, "Runs that are repeated because of their hand-in, after the first one.",
+    )  # fmt: skip
+    retry_example_tokens: int = setting(
+        2000, Whole(0, 100_000), GATE, "Length of the example in a retry's prompt; 4 characters a token.",
+    )  # fmt: skip
+
+    # --- Rollback
+    rollback_mode: str = setting(
+        "interactive", Choice(ROLLBACK_MODES), ROLLBACK,
+        "Ask every time (interactive), repair the first failure silently (auto_retry), or ask every time "
+        "with an analysis after the first (strict). Only people take rounds back today, so interactive and "
+        "auto_retry do the same.",
+    )  # fmt: skip
+    max_rollbacks_session: int = setting(
+        7, Whole(0, 10), ROLLBACK, "How often rounds of one task may be taken back."
+    )
+    analysis_after: int = setting(
+        2, _COUNT, ROLLBACK, "Failed attempts at one round after which their causes are analysed."
+    )
+    backup_rounds: int = setting(3, Whole(1, 5), ROLLBACK, "How many rounds back the choice reaches.")
+
+    # --- Notifications
+    nudge_hours: int = setting(
+        4, Whole(0, 720), TELLING,
+        "Hours after which who holds a dispute is reminded of it; 0 is never. Time decides nothing.",
+    )  # fmt: skip
+    lead_hours: int = setting(
+        24, Whole(0, 720), TELLING,
+        "Hours after which the people on duty and the leads are told that nobody has ruled; 0 is never.",
+    )  # fmt: skip
+    timeout_days: int = setting(
+        7, Whole(1, 365), TELLING, "A dispute that is open for more days than this is stale.",
+        path="disputes.timeoutDays",
+    )  # fmt: skip
+    alert_on_stale: str = setting(
+        "log", Choice(STALE_ALERTS), TELLING,
+        "What follows when a dispute is stale: an event and a line in the log (log), also a message to its "
+        "holder, the leads and the project's channels (webhook), or nothing (none).",
+        path="disputes.alertOnStale",
+    )  # fmt: skip
+
+    # --- Stages
+    stages: tuple[Stage, ...] = setting(
+        (DEV,), Stages(), PIPELINE,
+        "The stages that each task goes through in this order: a list of names or of mappings with name, "
+        "title, agent_type, ladder, is_reviewed and about. A further entry with enter escalation and a "
+        "reason takes the place of the usual column of specialists for that reason.",
+    )  # fmt: skip
+    dispute_rounds_to_human: int = setting(
+        3, _COUNT, PIPELINE,
+        "Two stages that answer each other so often, and still disagree, make a human decide.",
+    )  # fmt: skip
+
+    # --- Agents
+    model_ladder: dict[str, dict[str, str]] = setting(
+        {}, Ladders(), AGENTS,
+        'For each type of agent the model by the count of failures, such as {"dev-agent": {"0-1": "small", '
+        '"2-3": "large", "4+": "escalate"}}. A word is the model or the tier of an agent, or a model that '
+        "the first agent of the type is told to take.",
+    )  # fmt: skip
+    reviewers: str = setting(
+        "first", Choice(REVIEWERS), AGENTS,
+        "Who reviews a submission: the first reviewer that is free (first), each of them at the same time, "
+        "where the strictest verdict stands (all), or one after the other by rounds (turn).",
+    )  # fmt: skip
+    other_vendor_reviews: bool = setting(
+        False, Flag(), AGENTS,
+        "Whether nobody reviews the work of a model of its own vendor; where only such reviewers are "
+        "there, the task waits and says so.",
+    )  # fmt: skip
+
+    # --- Money
+    run_cost_max: float | None = setting(
+        None, _DOLLARS, MONEY, "What one run may cost. It is stopped there, and a human is asked."
+    )
+    task_cost_max: float | None = setting(
+        None, _DOLLARS, MONEY, "What all runs of a task may cost together. Then a human is asked."
+    )
+    day_cost_max: float | None = setting(
+        None, _DOLLARS, MONEY,
+        "What the project's runs may cost in one day of UTC. Nothing is started until the day is over.",
+    )  # fmt: skip
+    project_cost_max: float | None = setting(
+        None, _DOLLARS, MONEY,
+        "What all runs of the project may cost. Nothing is started until it is raised.",
+    )  # fmt: skip
+    run_tokens_max: int | None = setting(
+        None, _TOKENS, MONEY,
+        "Tokens of one run, for agents whose cost nobody knows. Those from a cache do not count.",
+    )  # fmt: skip
+    task_tokens_max: int | None = setting(None, _TOKENS, MONEY, "Tokens of all runs of a task together.")
+    day_tokens_max: int | None = setting(
+        None, _TOKENS, MONEY, "Tokens of the project's runs in one day of UTC."
+    )
+
+    def __post_init__(self) -> None:
+        for key, entry in SETTINGS.items():
+            object.__setattr__(self, key, entry.kind.check(key, getattr(self, key)))
+        if fault := self.disorder():
+            raise fault
+
+    def disorder(self) -> SettingsError | None:
+        """Two values that are right by themselves and not together."""
+        weights = list(self.severity_weights.values())
+        if weights != sorted(weights, reverse=True):
+            return SettingsError(
+                "severity_weights gives a graver severity no less weight.", "severity_weights"
+            )
+        if self.max_rounds is not None and self.max_rounds > self.hard_limit:
+            return SettingsError(f"max_rounds is at most hard_limit, {self.hard_limit}.", "max_rounds")
+        return None
+
+    @classmethod
+    def from_json(cls, data: Any) -> "ProjectSettings":
+        """The settings in `data` over the defaults. Raises SettingsError naming the key at fault."""
+        if not isinstance(data, dict):
+            raise SettingsError("settings are a JSON object.")
+        if unknown := sorted(str(key) for key in set(data) - set(SETTINGS)):
+            raise SettingsError(f"unknown setting: {', '.join(unknown)}.", unknown[0])
+        return cls(**{key: completed(key, value) for key, value in data.items()})
+
+    @classmethod
+    def salvaged(cls, data: Any) -> "tuple[ProjectSettings, list[SettingsError]]":
+        """What can be used of a row that was edited past every check, and what is wrong with the rest."""
+        good, faults = {}, []
+        for key, value in data.items() if isinstance(data, dict) else ():
+            try:
+                if key not in SETTINGS:
+                    raise SettingsError(f"unknown setting: {key}.", str(key))
+                good[key] = SETTINGS[key].kind.check(key, completed(key, value))
+            except SettingsError as error:
+                faults.append(error)
+        try:
+            return cls(**good), faults
+        except SettingsError as error:
+            return cls(**{key: value for key, value in good.items() if key != error.key}), [*faults, error]
+
+    def replaced(self, changes: Mapping[str, Any]) -> "ProjectSettings":
+        """The settings with these values; severities that a value does not name keep theirs."""
+        told = self.to_json()
+        for key, value in changes.items():
+            is_partial = (
+                key in told and isinstance(SETTINGS[key].kind, PerSeverity) and isinstance(value, Mapping)
+            )
+            told[key] = {**told[key], **value} if is_partial else value
+        return ProjectSettings.from_json(told)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as plain JSON values."""
+        return {key: entry.kind.plain(getattr(self, key)) for key, entry in SETTINGS.items()}
+
+    def changed(self) -> dict[str, Any]:
+        """What differs from the defaults, as plain JSON values: what a project's row keeps."""
+        defaults = DEFAULTS.to_json()
+        return {key: value for key, value in self.to_json().items() if value != defaults[key]}
+
+    def effect(self, severity: str) -> str:
+        """hold, ship or log for a conflict of this severity; an unknown one counts as medium."""
+        return self.policy.get(severity, self.policy[Severity.MEDIUM])
+
+    def is_mandatory(self, severity: str | None, word: str = "") -> bool:
+        """Whether a finding must be settled: by its severity, or by the tag that its reviewer wrote, MUST."""
+        return severity in self.mandatory or word.strip().lower() in self.mandatory_opinions
+
+
+SETTINGS: dict[str, Setting] = {item.name: item.metadata["setting"] for item in fields(ProjectSettings)}
+DEFAULTS = ProjectSettings()
+
+
+def in_words(key: str, value: Any) -> str:
+    """A plain value for people: in help, in tables and in what is recorded of a change."""
+    kind = SETTINGS[key].kind
+    if value is None and isinstance(kind, Whole | Number):
+        return kind.none
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(kind, Stages):
+        return kind.in_words(value)
+    if isinstance(kind, Ladders):
+        return "; ".join(f"{name} {in_words('policy', steps)}" for name, steps in value.items()) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value) or "empty"
+
+
+def default_of(key: str) -> str:
+    """The default in words."""
+    return in_words(key, DEFAULTS.to_json()[key])
+
+
+def completed(key: str, value: Any) -> Any:
+    """A value for each severity may leave severities out; they keep their defaults."""
+    if isinstance(SETTINGS[key].kind, PerSeverity) and isinstance(value, Mapping):
+        return {**getattr(DEFAULTS, key), **value}
+    return value

@@ -1,0 +1,1 @@
+"""What people and agents say beside the work."""

@@ -1,0 +1,1 @@
+"""TODO.md to rows and back."""

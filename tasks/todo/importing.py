@@ -1,0 +1,496 @@
+"""TODO.md to rows and back.
+
+Both directions start from one outline of the project's rows, and rows are compared with a file in the form in
+which the export would write them. So importing an export changes nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import groupby
+
+from django.db import transaction
+from django.db.models import Max
+
+from tasks.dependencies import recount
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Dependency, Project, Section, Task
+from tasks.models.event import record
+from tasks.models.task import RANK_STEP
+from tasks.states import MEANINGS, UNFINISHED, Severity, Status
+from tasks.todo import format
+from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
+
+# What a marker means for a new task: nothing of it ran here, so nothing of it is under way or in dispute.
+STATUS_OF_NEW = {
+    Status.PENDING: Status.PENDING,
+    Status.IN_PROGRESS: Status.PENDING,
+    Status.REVIEW: Status.PENDING,
+    Status.COMPLETED: Status.COMPLETED,
+    Status.DISPUTED: Status.DEFERRED,
+    Status.FAILED: Status.DEFERRED,
+    Status.DEFERRED: Status.DEFERRED,
+    Status.CANCELLED: Status.CANCELLED,
+}
+FIELDS = ("title", "body", "source", "severity", "tags")
+PATH = " / "  # "Server / Tests" names a section whose title alone is not unique
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did. `missing` are the tasks that the file does not hold; they were left alone."""
+
+    created: tuple[Task, ...]
+    updated: tuple[Task, ...]
+    unchanged: tuple[Task, ...]
+    missing: tuple[Task, ...]
+    notes: tuple[str, ...]
+
+
+def import_todo(project: Project, text: str, *, actor: Actor) -> ImportReport:
+    """Bring the project's sections and tasks into the shape of the file, in one transaction.
+
+    A known task keeps its status, whatever the file says. What the file does not hold stays, ranked behind
+    what it holds. Raises TodoError with every problem (of cycles the first), or because there is no task in
+    it; then nothing has changed.
+    """
+    wanted = format.parse(text)
+    with transaction.atomic():
+        locked(Project.objects).get(pk=project.pk)  # two imports would give out the same numbers
+        report = _Import(project, wanted, format.split_lines(text), actor).run()
+        if not wanted.has_tasks:
+            raise TodoError([format.no_task(text)])
+        return report
+
+
+def export_todo(project: Project) -> str:
+    """The project's sections and tasks as a file in which every task is named by its ref."""
+    outline = _Outline(project)
+    names, entries = outline.places_by_name(), outline.entries_by_place()
+    sections = [
+        TodoSection(
+            title=place.title,
+            level=place.level,
+            after=tuple(
+                needed.title if len(names[needed.title]) == 1 else needed.path for needed in place.after
+            ),
+            body=format.as_section_text(place.row.body),
+            tasks=tuple(_as_item(entry) for entry in entries[place]),
+        )
+        for place in outline.places
+    ]
+    return format.render(TodoFile(f"# {format.as_line(project.name)}", tuple(sections)))
+
+
+# --- The outline: the rows, and what a file wants of them ---------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _Place:
+    """A section; `line` is 0 where the file does not hold it."""
+
+    row: Section
+    title: str
+    parent: "_Place | None"
+    after: list["_Place"] = field(default_factory=list)
+    line: int = 0
+    is_new: bool = False
+    changed: list[str] = field(default_factory=list)
+
+    def upwards(self) -> Iterator["_Place"]:
+        """This section and those that it sits in."""
+        place: _Place | None = self
+        while place is not None:
+            yield place
+            place = place.parent
+
+    @property
+    def level(self) -> int:
+        return 1 + sum(1 for _ in self.upwards())
+
+    @property
+    def path(self) -> str:
+        return PATH.join(reversed([place.title for place in self.upwards()]))
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """A task; `line` is 0 where the file does not hold it."""
+
+    row: Task
+    title: str
+    place: _Place
+    depends: list["_Entry"] = field(default_factory=list)
+    line: int = 0
+    is_new: bool = False
+    changed: list[str] = field(default_factory=list)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.row.landed_at is not None or MEANINGS[Status(self.row.status)].finished
+
+
+class _Outline:
+    """The rows of a project in the order of its file: each section with its tasks, then those within it."""
+
+    def __init__(self, project: Project) -> None:
+        self.places: list[_Place] = []
+        self.entries: list[_Entry] = []
+        sections = Section.objects.filter(project=project)
+        children: dict[int | None, list[Section]] = defaultdict(list)
+        for section in sections.order_by("rank", "pk").prefetch_related("depends_on"):
+            children[section.parent_id].append(section)
+        self._add_places(None, children)
+
+        places = {place.row.pk: place for place in self.places}
+        tasks: dict[int, list[Task]] = defaultdict(list)
+        for task in Task.objects.filter(project=project).order_by("rank", "number"):
+            tasks[task.section_id].append(task)
+        for place in self.places:
+            keys = sorted(section.pk for section in place.row.depends_on.all())
+            place.after = [places[key] for key in keys if key in places]
+            for task in tasks[place.row.pk]:
+                task.project, task.section = project, place.row  # known already, so no query later
+                self.entries.append(_Entry(task, format.as_line(task.title), place))
+
+        entries = {entry.row.pk: entry for entry in self.entries}
+        links = Dependency.objects.filter(task__project=project).order_by("on").values_list("task", "on")
+        for pk, on in links:
+            if pk in entries and on in entries:
+                entries[pk].depends.append(entries[on])
+
+    def _add_places(self, parent: _Place | None, children: dict[int | None, list[Section]]) -> None:
+        for section in children[parent.row.pk if parent else None]:
+            section.parent = parent.row if parent else None  # known already, so no query later
+            place = _Place(section, format.as_line(section.title), parent)
+            self.places.append(place)
+            self._add_places(place, children)
+
+    def entries_by_place(self) -> dict[_Place, list[_Entry]]:
+        found: dict[_Place, list[_Entry]] = {place: [] for place in self.places}
+        for entry in self.entries:
+            found[entry.place].append(entry)
+        return found
+
+    def places_by_name(self) -> dict[str, list[_Place]]:
+        """Sections by what a file may call them: their title, or their path from the top."""
+        found: dict[str, list[_Place]] = defaultdict(list)
+        for place in self.places:
+            for name in {place.title, place.path}:
+                found[name].append(place)
+        return found
+
+
+def _as_item(entry: _Entry) -> TodoTask:
+    """The row as the export writes it."""
+    row = entry.row
+    tags = [format.as_line(str(tag)) for tag in row.tags]
+    return TodoTask(
+        title=format.as_line(row.title),
+        status=Status(row.status),
+        ref=row.ref,
+        source=format.as_line(row.source),
+        severity=Severity(row.severity),
+        tags=tuple(tag for tag in tags if tag),
+        depends=tuple(needed.row.ref for needed in entry.depends),
+        body=format.as_text(row.body),
+    )
+
+
+def _preorder(parent: _Place | None, children: dict[_Place | None, list[_Place]]) -> Iterator[_Place]:
+    for place in children[parent]:
+        yield place
+        yield from _preorder(place, children)
+
+
+# --- One import ---------------------------------------------------------------------------------------------
+
+
+class _Import:
+    """Compares file and rows, collecting problems; writes only where there are none."""
+
+    def __init__(self, project: Project, wanted: TodoFile, lines: list[str], actor: Actor) -> None:
+        self.project, self.wanted, self.lines, self.actor = project, wanted, lines, actor
+        self.outline = _Outline(project)
+        self.known_places = list(self.outline.places)
+        self.known_entries = list(self.outline.entries)
+        # What the file holds, in its order.
+        self.places: list[tuple[_Place, TodoSection]] = []
+        self.entries: list[tuple[_Entry, TodoTask]] = []
+        self.problems: list[Problem] = []
+
+    def report(self, number: int, reason: str) -> None:
+        self.problems.append(Problem.at(self.lines, number, reason))
+
+    def run(self) -> ImportReport:
+        self.match_places()
+        self.match_entries()
+        self.resolve_after()
+        self.resolve_depends()
+        self.refuse_cycles()
+        if self.problems:
+            raise TodoError(self.problems)
+        notes = tuple(self.notes())
+        self.put_in_order()
+        self.save_places()
+        self.save_entries()
+        self.save_dependencies()
+        self.record_the_rest()
+        self.recount()
+        return ImportReport(
+            created=tuple(entry.row for entry, _ in self.entries if entry.is_new),
+            updated=tuple(entry.row for entry, _ in self.entries if entry.changed and not entry.is_new),
+            unchanged=tuple(entry.row for entry, _ in self.entries if not entry.changed and not entry.is_new),
+            missing=tuple(entry.row for entry in self.known_entries if not entry.line),
+            notes=notes,
+        )
+
+    # Comparing.
+
+    def match_places(self) -> None:
+        """Find the row of each section by its path, or plan one."""
+        known = {(place.parent, place.title): place for place in self.known_places}
+        for item, above in zip(self.wanted.sections, self.wanted.parents(), strict=True):
+            parent = None if above is None else self.places[above][0]
+            place = known.get((parent, item.title))
+            if place is None:
+                place = _Place(
+                    Section(project=self.project, title=item.title), item.title, parent, is_new=True
+                )
+                self.outline.places.append(place)
+            place.line = item.line
+            # The tasks above the first heading say nothing about the section that they go to.
+            if item.level and format.as_section_text(place.row.body) != item.body:
+                place.row.body = item.body
+                place.changed.append("body")
+            self.places.append((place, item))
+
+    def match_entries(self) -> None:
+        """Find the row of each task, by its ref or else by section and title, or plan one."""
+        by_ref = {entry.row.ref: entry for entry in self.known_entries}
+        by_title: dict[tuple[_Place, str], list[_Entry]] = defaultdict(list)
+        for entry in self.known_entries:
+            by_title[entry.place, entry.title].append(entry)
+        items = [(place, item) for place, section in self.places for item in section.tasks]
+        for _, item in items:
+            if item.ref in by_ref:
+                by_ref[item.ref].line = item.line
+            elif item.ref:
+                self.report(
+                    item.line,
+                    f"{item.ref} is not a task of {self.project.slug}. Without the comment it is a new task.",
+                )
+        for place, item in items:
+            if item.ref:
+                same = [by_ref[item.ref]] if item.ref in by_ref else []
+            else:
+                same = [entry for entry in by_title[place, item.title] if not entry.line]
+            if len(same) > 1:
+                refs = ", ".join(entry.row.ref for entry in same)
+                self.report(item.line, f"{refs} have this title; an identity comment has to say which it is.")
+            entry = self.edited(same[0], place, item) if same else self.planned(place, item)
+            self.entries.append((entry, item))
+
+    def planned(self, place: _Place, item: TodoTask) -> _Entry:
+        """A new task."""
+        status = STATUS_OF_NEW[item.status]
+        row = Task(
+            project=self.project,
+            title=item.title,
+            body=item.body,
+            source=item.source,
+            severity=item.severity or Severity.MEDIUM,
+            tags=list(item.tags),
+            status=status,
+            finished_by="import" if status == Status.COMPLETED else "",
+            origin=Task.Origin.TODO,
+        )
+        entry = _Entry(row, item.title, place, line=item.line, is_new=True)
+        self.outline.entries.append(entry)
+        return entry
+
+    def edited(self, entry: _Entry, place: _Place, item: TodoTask) -> _Entry:
+        """A known task with the values of the file."""
+        old, new = _as_item(entry), replace(item, severity=item.severity or Severity.MEDIUM)
+        for name in FIELDS:
+            value = getattr(new, name)
+            if value != getattr(old, name):
+                setattr(entry.row, name, list(value) if name == "tags" else value)
+                entry.changed.append(name)
+        if entry.place is not place:
+            entry.changed.append("section")
+        entry.title, entry.place, entry.line = item.title, place, item.line
+        return entry
+
+    def resolve_after(self) -> None:
+        names = self.outline.places_by_name()
+        for place, item in self.places:
+            needed = []
+            for name in item.after:
+                same = names.get(name, [])
+                if len(same) == 1:
+                    needed.append(same[0])
+                elif same:
+                    paths = "; ".join(other.path for other in same)
+                    self.report(item.line, f"Several sections are called “{name}”: {paths}.")
+                else:
+                    self.report(item.line, f"There is no section “{name}” to come after.")
+            if item.level and set(needed) != set(place.after):
+                place.after = needed
+                place.changed.append("after")
+
+    def resolve_depends(self) -> None:
+        by_ref = {entry.row.ref: entry for entry in self.known_entries}
+        by_title: dict[str, list[_Entry]] = defaultdict(list)
+        beside: dict[tuple[_Place, str], list[_Entry]] = defaultdict(list)
+        for entry in self.outline.entries:
+            by_title[entry.title].append(entry)
+            beside[entry.place, entry.title].append(entry)
+        for entry, item in self.entries:
+            needed = []
+            for name in item.depends:
+                same = [by_ref[name]] if name in by_ref else beside[entry.place, name] or by_title[name]
+                if len(same) == 1:
+                    needed.append(same[0])
+                elif same:
+                    self.report(item.line, f"Several tasks are called “{name}”; depends needs a ref.")
+                else:
+                    self.report(item.line, f"There is no task “{name}” to depend on.")
+            if set(needed) != set(entry.depends):
+                entry.depends = needed
+                entry.changed.append("depends")
+
+    def refuse_cycles(self) -> None:
+        """Report the first circle of tasks and sections of which none could ever begin.
+
+        A task is done after its dependencies, and after its section begins. A section begins after those that
+        it comes after and after the one around it; it is done after that, after its tasks and after the
+        sections in it. A finished task waits for nothing.
+        """
+        graph: TopologicalSorter[tuple[str, _Place | _Entry]] = TopologicalSorter()
+        for place in self.outline.places:
+            graph.add(("begins", place), *[("done", needed) for needed in place.after])
+            graph.add(("done", place), ("begins", place))
+            if place.parent:
+                graph.add(("begins", place), ("begins", place.parent))
+                graph.add(("done", place.parent), ("done", place))
+        for entry in self.outline.entries:
+            graph.add(("done", entry.place), ("done", entry))
+            if not entry.is_finished:
+                needed = [("done", other) for other in entry.depends]
+                graph.add(("done", entry), ("begins", entry.place), *needed)
+        try:
+            graph.prepare()
+        except CycleError as error:
+            circle = [node for node, _ in groupby(node for _, node in reversed(error.args[1]))]
+            names = [f"“{n.title}”" if isinstance(n, _Entry) else f"section “{n.title}”" for n in circle]
+            line = min((node.line for node in circle if node.line), default=1)
+            if len(circle) == 1:
+                self.report(line, f"This would wait for itself: {names[0]}.")
+            else:
+                self.report(line, f"These would wait for each other for ever: {' → '.join(names)}.")
+
+    def notes(self) -> Iterator[str]:
+        title, _, rest = self.wanted.preamble.partition("\n")
+        if rest or (title and not title.startswith("# ")):
+            yield "The text above the first section or task is not kept."
+        differ = []
+        for entry, item in self.entries:
+            if entry.is_new and MEANINGS[item.status].waits_for_human:
+                marker = MEANINGS[item.status].marker
+                yield f"“{item.title}” is new and marked [{marker}]: it is deferred until it is resumed."
+            elif not entry.is_new and entry.row.status != item.status:
+                differ.append(entry.row.ref)
+        if differ:
+            yield f"The file says another status for {', '.join(differ)}; a known task keeps its own."
+
+    # Writing.
+
+    def put_in_order(self) -> None:
+        """Rank what the file holds as it stands there, and the rest of each section behind it.
+
+        Where that is the order already, the ranks stay.
+        """
+        children: dict[_Place | None, list[_Place]] = defaultdict(list)
+        for place in [*[place for place, _ in self.places], *[p for p in self.known_places if not p.line]]:
+            children[place.parent].append(place)
+        self.outline.places = list(_preorder(None, children))
+        self.outline.entries = [entry for entry, _ in self.entries]
+        self.outline.entries += [entry for entry in self.known_entries if not entry.line]
+        by_place = self.outline.entries_by_place()
+        self.outline.entries = [entry for place in self.outline.places for entry in by_place[place]]
+
+        if self.outline.places != self.known_places:
+            for index, place in enumerate(self.outline.places):
+                place.row.rank = (index + 1) * RANK_STEP
+            Section.objects.bulk_update([place.row for place in self.known_places], ["rank"], batch_size=500)
+        moved = any("section" in entry.changed for entry in self.known_entries)
+        if moved or self.outline.entries != self.known_entries:
+            for index, entry in enumerate(self.outline.entries):
+                entry.row.rank = (index + 1) * RANK_STEP
+            Task.objects.bulk_update([entry.row for entry in self.known_entries], ["rank"], batch_size=500)
+
+    def save_places(self) -> None:
+        for place, _ in self.places:
+            if place.is_new:
+                place.row.parent = place.parent.row if place.parent else None
+                place.row.save()
+            elif "body" in place.changed:
+                place.row.save(update_fields=["body"])
+        for place, _ in self.places:
+            if "after" in place.changed:
+                place.row.depends_on.set([needed.row for needed in place.after])
+
+    def save_entries(self) -> None:
+        number = Task.objects.filter(project=self.project).aggregate(last=Max("number"))["last"] or 0
+        for entry, _ in self.entries:
+            row = entry.row
+            row.section = entry.place.row
+            if entry.is_new:
+                number += 1
+                row.number = number
+                row.save()
+                record(self.project, "created", actor=self.actor, task=row, new=row.status)
+            elif entry.changed:
+                row.save(update_fields=[name for name in entry.changed if name != "depends"])
+                note = f"Changed in TODO.md: {', '.join(entry.changed)}."
+                record(self.project, "edited", actor=self.actor, task=row, note=note)
+
+    def save_dependencies(self) -> None:
+        for entry, _ in self.entries:
+            if "depends" in entry.changed:
+                wanted = {needed.row.pk for needed in entry.depends}
+                links = Dependency.objects.filter(task=entry.row, on__project=self.project)
+                links.exclude(on__in=wanted).delete()
+                missing = wanted - set(links.values_list("on", flat=True))
+                Dependency.objects.bulk_create([Dependency(task=entry.row, on_id=pk) for pk in missing])
+
+    def record_the_rest(self) -> None:
+        """One event for what is no task's own: known sections that changed, known tasks that moved."""
+        notes = [
+            f"Section “{place.title}”: {', '.join(place.changed)}."
+            for place in self.known_places
+            if place.changed
+        ]
+        if [entry for entry in self.outline.entries if not entry.is_new] != self.known_entries:
+            notes.append("The tasks have a new order.")
+        if notes:
+            record(self.project, "edited", actor=self.actor, note=" ".join(notes))
+
+    def recount(self) -> None:
+        """Of every unfinished task that waits for something, before or now; of none where nothing moved."""
+        moves = {"section", "depends"}
+        if not (
+            any(place.is_new or "after" in place.changed for place, _ in self.places)
+            or any(entry.is_new or moves.intersection(entry.changed) for entry, _ in self.entries)
+        ):
+            return
+        waiting = {place for place in self.outline.places if any(p.after for p in place.upwards())}
+        recount(
+            entry.row
+            for entry in self.outline.entries
+            if entry.row.status in UNFINISHED
+            and (entry.row.waits_for or entry.depends or entry.place in waiting)
+        )
