@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from structure import measure, show
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("steroidsweb", "agents", "disputes", "tasks")
 
@@ -590,6 +592,7 @@ def unreached(root: Path = ROOT) -> list[str]:
 
 
 def main() -> None:
+    show(measure())
     found = unreached()
     print(f"unreached definitions: {len(found)}")
     for line in found:

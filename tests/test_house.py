@@ -7,6 +7,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "bench"))
 
 from house import unreached  # noqa: E402
+from structure import measure  # noqa: E402
 
 # What rounds about documents are going to call; nothing calls it until agents can run them.
 FOR_DOCUMENTS = {
@@ -60,3 +61,10 @@ def test_what_nothing_leads_to_is_listed_with_its_line(tmp_path: Path) -> None:
 def test_production_code_reaches_everything() -> None:
     found = [line for line in unreached(ROOT) if line.partition(":")[0] not in FOR_DOCUMENTS]
     assert found == []
+
+
+def test_no_module_stands_in_a_circle_no_arrow_goes_up_and_no_folder_is_crowded() -> None:
+    house = measure()
+    assert house.circles == []
+    assert house.upward == []
+    assert [folder for folder in house.folders if folder[0] > 25] == []
