@@ -146,7 +146,7 @@ def test_a_ruling_stands_before_the_notice(world: World, task: Task, monkeypatch
     submit(client, task, NO_REASON)
     end(run)
     ruling = "## Decided since your last run. Honour it."
-    monkeypatch.setattr(compose.prompt_parts, "rulings_text", lambda *parts: "1. A point: A")
+    monkeypatch.setattr(compose.context, "rulings_text", lambda *parts: "1. A point: A")
     assert told(world, task).startswith(f"{ruling}\n\n1. A point: A\n\n## Your last run was not accepted")
 
 
