@@ -11,7 +11,7 @@ from disputes.protocol.responses.sections import Role, role_of
 from disputes.protocol.text.documents import Mode
 from disputes.protocol.text.mentions import Names
 from tests.cases import for_each
-from tests.disputes.test_documents import growth
+from tests.disputes.test_documents import QUADRATIC, growth
 
 KNOWN = [f"ISSUE-R1-{number:03d}" for number in range(1, 20)] + ["H1", "M2", "CRIT-001", "CONCERN #1"]
 
@@ -394,4 +394,4 @@ LINEAR = {
 
 @for_each("name", LINEAR)
 def test_the_work_grows_with_the_length(name: str) -> None:
-    assert growth(read, LINEAR[name], 400) < 24
+    assert growth(read, LINEAR[name], 400) < QUADRATIC / 2

@@ -32,7 +32,7 @@ from disputes.protocol.rounds.partial import (
 from disputes.protocol.rounds.retries import RetrySettings
 from disputes.protocol.rounds.validation import Form, validate_proposal
 from disputes.protocol.text.documents import MAX_BYTES
-from tests.disputes.test_documents import growth
+from tests.disputes.test_documents import QUADRATIC, growth
 
 KNOWN = {"GAP-AUTH-001", "GAP-AUTH-002", "GAP-QA-001"}
 PROPOSAL = CANONICAL[Form.PROPOSAL]
@@ -182,7 +182,7 @@ def test_detection_takes_time_in_proportion_to_the_text(piece: str) -> None:
     def detect(text: str) -> Delivery:
         return delivery(text, ["GAP-AUTH-001"], KNOWN, validation)
 
-    assert growth(detect, lambda size: piece * (size // len(piece)), 20_000) < 16
+    assert growth(detect, lambda size: piece * (size // len(piece)), 20_000) < QUADRATIC / 2
 
 
 # --- Bounds and choices -----------------------------------------------------------------------------------

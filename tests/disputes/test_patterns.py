@@ -18,7 +18,7 @@ from disputes.protocol.rounds.patterns import (
 from disputes.protocol.rounds.validation import Form
 from disputes.protocol.text.documents import scan
 from tests.cases import for_each
-from tests.disputes.test_documents import growth
+from tests.disputes.test_documents import QUADRATIC, growth
 
 GOOD = CANONICAL[Form.PROPOSAL]
 DUE = Expected(assigned=("GAP-AUTH-001",), known=("GAP-AUTH-001", "GAP-AUTH-002"))
@@ -140,7 +140,7 @@ def test_time_grows_with_the_size_of_the_document(piece: str) -> None:
     def look(text: str) -> object:
         return patterns_in(HEAD + text, DUE)
 
-    assert growth(look, lambda size: piece * (size // len(piece)), 20_000) < 16
+    assert growth(look, lambda size: piece * (size // len(piece)), 20_000) < QUADRATIC / 2
 
 
 # --- Root causes ------------------------------------------------------------------------------------------

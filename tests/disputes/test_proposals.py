@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from disputes.protocol.rounds.proposals import read_proposal
 from disputes.protocol.text.documents import MAX_BYTES, DocumentError
 from tests.cases import for_each
-from tests.disputes.test_documents import growth
+from tests.disputes.test_documents import QUADRATIC, growth
 
 DOCUMENT = """\
 # Engineer Round 003
@@ -266,4 +266,4 @@ def test_any_document_is_read(pieces: list[str]) -> None:
     "piece", ["## Gap Resolution: GAP-AUTH-001\n", "# GAP-AUTH-001 ", "**a ", "- ", "|  ", " ", "Confidence "]
 )
 def test_time_grows_with_the_size_of_the_document(piece: str) -> None:
-    assert growth(read_proposal, lambda size: piece * (size // len(piece)), 20_000) < 16
+    assert growth(read_proposal, lambda size: piece * (size // len(piece)), 20_000) < QUADRATIC / 2

@@ -18,7 +18,7 @@ from disputes.protocol.responses.response import (
 )
 from disputes.protocol.text.documents import MAX_BYTES, DocumentError, Mode, scan
 from tests.cases import for_each
-from tests.disputes.test_documents import growth
+from tests.disputes.test_documents import QUADRATIC, growth
 
 BLOCK = """\
 ## DISAGREE: ISSUE-R1-001
@@ -730,7 +730,7 @@ LINEAR = {
 def test_the_work_grows_with_the_length(name: str) -> None:
     make, size = LINEAR[name]
 
-    assert growth(tried, make, size) < 24
+    assert growth(tried, make, size) < QUADRATIC / 2
 
 
 QUOTED = "## DISAGREE: ISSUE-R1-001\n**Rationale:** b\n**Reviewer Concern:** a"
@@ -745,4 +745,4 @@ QUOTED = "## DISAGREE: ISSUE-R1-001\n**Rationale:** b\n**Reviewer Concern:** a"
     ids=["blanks after a code", "empty lines in a concern"],
 )
 def test_the_work_on_blanks_grows_with_their_number(make: Callable[[int], str], size: int) -> None:
-    assert growth(tried, make, size) < 24
+    assert growth(tried, make, size) < QUADRATIC / 2

@@ -21,7 +21,7 @@ from disputes.protocol.reviews.severity import SEVERITY_WORDS, read_severity
 from disputes.protocol.text.documents import MAX_BYTES, DocumentError, Mode, scan
 from tasks.states import Severity, severity_rank
 from tests.cases import for_each
-from tests.disputes.test_documents import growth
+from tests.disputes.test_documents import QUADRATIC, growth
 
 A, C, N = Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NEEDS_REVISION
 CRITICAL, HIGH, MEDIUM, LOW = Severity
@@ -967,7 +967,7 @@ LINEAR = {
 def test_the_work_grows_with_the_length(name: str) -> None:
     make, size = LINEAR[name]
 
-    assert growth(read_review, make, size) < 24
+    assert growth(read_review, make, size) < QUADRATIC / 2
 
 
 @for_each(
@@ -980,4 +980,7 @@ def test_the_work_grows_with_the_length(name: str) -> None:
     ids=["a long word", "a long location", "dots"],
 )
 def test_the_work_on_a_place_grows_with_its_length(make: Callable[[int], str], size: int) -> None:
-    assert growth(lambda text: [place(f.location) for f in read_review(text).findings], make, size) < 24
+    assert (
+        growth(lambda text: [place(f.location) for f in read_review(text).findings], make, size)
+        < QUADRATIC / 2
+    )

@@ -18,7 +18,7 @@ from disputes.protocol.reviews.severity import (
 )
 from disputes.protocol.settings import part_of
 from tasks.states import Severity
-from tests.disputes.test_documents import growth
+from tests.disputes.test_documents import QUADRATIC, growth
 
 CRITICAL, HIGH, MEDIUM, LOW = Severity
 SEVERITIES = st.sampled_from(list(Severity))
@@ -54,7 +54,7 @@ def test_any_words_are_read_without_an_error(words: str) -> None:
 
 
 def test_a_long_word_takes_time_in_proportion_to_its_length() -> None:
-    assert growth(read_severity, lambda size: "low-" * size + "x ", 2000) < 16
+    assert growth(read_severity, lambda size: "low-" * size + "x ", 2000) < QUADRATIC / 2
 
 
 # --- Weights ----------------------------------------------------------------------------------------------

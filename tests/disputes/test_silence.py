@@ -10,7 +10,7 @@ from disputes.protocol.silence.heuristics import Judgement, SilenceSettings, Sus
 from disputes.protocol.silence.suspicion import round_level
 from tasks.states import Severity
 from tests.cases import for_each
-from tests.disputes.test_documents import growth
+from tests.disputes.test_documents import QUADRATIC, growth
 
 HIGH, CRITICAL, MEDIUM = Severity.HIGH, Severity.CRITICAL, Severity.MEDIUM
 LIMITS = "Limits of uploads are undefined"
@@ -425,7 +425,7 @@ def test_signs_of_forgetting_and_of_avoiding_are_hints(
 def test_the_work_grows_with_the_length(make: Any) -> None:
     findings = [watched(number, location="Limits, words", impact=IMPACT) for number in range(1, 20)]
 
-    assert growth(lambda text: judge(text, *findings, previous=text + "\nx"), make, 300) < 24
+    assert growth(lambda text: judge(text, *findings, previous=text + "\nx"), make, 300) < QUADRATIC / 2
 
 
 def test_the_work_grows_with_the_findings() -> None:
@@ -434,4 +434,4 @@ def test_the_work_grows_with_the_findings() -> None:
         findings = [watched(number, location="Limits", impact=IMPACT) for number in range(1, count + 1)]
         return judge("The limits of uploads.", *findings, previous=OLD)
 
-    assert growth(read, lambda n: "x" * n, 100) < 24
+    assert growth(read, lambda n: "x" * n, 100) < QUADRATIC / 2

@@ -5,7 +5,7 @@ import pytest
 from disputes.protocol.silence.substance import Change, Comparison, Outline, judged
 from disputes.protocol.text.keywords import keywords
 from tests.cases import for_each
-from tests.disputes.test_documents import growth
+from tests.disputes.test_documents import QUADRATIC, growth
 
 IMPACT = "Large uploads exhaust memory and the server crashes"
 SPEC = """\
@@ -179,4 +179,4 @@ def test_the_work_grows_with_the_length(make: object) -> None:
         for location in ("Limits", "line 7", "limits 3", '"words and more"'):
             comparison.change(location, IMPACT)
 
-    assert growth(compare, make, 400) < 24  # type: ignore[arg-type]
+    assert growth(compare, make, 400) < QUADRATIC / 2  # type: ignore[arg-type]
