@@ -1,6 +1,13 @@
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class TasksConfig(AppConfig):
     name = "tasks"
     verbose_name = "Tasks"
+
+    def ready(self) -> None:
+        from tasks.triggers import install_triggers, remove_triggers
+
+        pre_migrate.connect(remove_triggers)
+        post_migrate.connect(install_triggers)

@@ -22,8 +22,8 @@ FILLED = {
     "disputes.hooks.reach_of": "agents.judging",
     "disputes.hooks.sources_above": "steroidsweb.wiring",
 }
-# Django's own ways: its schedules after each migration, and the sidebar's badges in the top room.
-SIGNALS = {"agents/apps.py", "disputes/apps.py"}
+# Django's own ways: triggers and schedules after each migration, and the sidebar's badges in the top room.
+SIGNALS = {"tasks/apps.py", "agents/apps.py", "disputes/apps.py"}
 
 
 def modules() -> list[Path]:

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import connection, models, transaction
 
 from agents.hosts import paths
 from agents.models import Run
 from disputes.completion import endings
 from disputes.models import Decision
-from tasks import append_only
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Event, Landing, Project
+from tasks.triggers import no_deletion
 
 AT_ONCE = 500  # keys of one query
 
@@ -45,7 +45,7 @@ def remove(project: Project, *, actor: Actor) -> str:
         history = history_of(row)
         if not history:
             runs = list(Run.objects.filter(project=row).values_list("pk", flat=True))
-            with append_only.lifted(Event._meta.db_table):
+            with no_deletion(Event._meta.db_table).lifted(connection):
                 _delete_below(row)
             said = f"{row.slug} is deleted, with everything that was tried in it."
         elif row.exit_type:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from disputes.protocol.rulings import options
 from tasks.models import SEVERITY_CHOICES, Finding, Project, Rollback, Submission, Task
 from tasks.states import severity_rank
+from tasks.triggers import Trigger, no_change_of
 
 NOT_STATED = "not stated"
 # What may wake a snoozed dispute, beside a time.
@@ -284,6 +285,17 @@ class Conflict(models.Model):
         return self.decisions.standing().first()
 
 
+# ARB-7
+NO_POLICY_ON_CRITICAL = Trigger(
+    "disputes_decision_policy",
+    "disputes_decision",
+    "INSERT",
+    "no policy rules on a critical conflict",
+    condition="NEW.authority = 'policy' AND EXISTS "
+    "(SELECT 1 FROM disputes_conflict WHERE id = NEW.conflict_id AND severity = 'critical')",
+)
+
+
 class DecisionQuerySet(models.QuerySet["Decision"]):
     def standing(self) -> "DecisionQuerySet":
         """Rulings that hold: neither taken back nor archived with their round (DEC-8)."""
@@ -345,6 +357,17 @@ class Decision(models.Model):
     )  # fmt: skip
 
     objects = DecisionQuerySet.as_manager()
+    triggers = (
+        no_change_of(
+            "disputes_decision",
+            fixed=(
+                "conflict_id", "option", "text", "rationale", "constraints_text", "expects_change",
+                "user_id", "at", "authority", "policy_set_by_id",
+            ),
+            one_way=("used_at", "revoked_at", "archived_by_id"),
+        ),
+        NO_POLICY_ON_CRITICAL,
+    )  # fmt: skip
 
     class Meta:
         ordering = ["-at"]

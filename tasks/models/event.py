@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from tasks import hooks
 from tasks.events import SYSTEM, TOLD, Actor
+from tasks.triggers import no_change, no_deletion
 
 if TYPE_CHECKING:
     from tasks.models.project import Project
@@ -41,6 +42,8 @@ class Event(models.Model):
     note = models.TextField(blank=True)
     data = models.JSONField(default=dict, blank=True)
     at = models.DateTimeField(default=timezone.now)
+
+    triggers = (no_change("tasks_event"), no_deletion("tasks_event"))
 
     class Meta:
         ordering = ["-pk"]

@@ -81,8 +81,10 @@ class Task(models.Model):
         help_text="The specification: docs/SPEC.md#login, read at the base commit.",
     )
     tags = models.JSONField(default=list, blank=True)
-    severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES, default=Severity.MEDIUM)
-    status = models.CharField(max_length=11, choices=STATUS_CHOICES, default=Status.PENDING, editable=False)
+    severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES, default=Severity.MEDIUM.value)
+    status = models.CharField(
+        max_length=11, choices=STATUS_CHOICES, default=Status.PENDING.value, editable=False
+    )
     stage = models.CharField(max_length=40, default="dev", editable=False)
     home_stage = models.CharField(
         max_length=40, blank=True, editable=False,
@@ -120,8 +122,12 @@ class Task(models.Model):
         ordering = ["project", "rank"]
         constraints = [
             models.UniqueConstraint(fields=["project", "number"], name="task_number_once"),
-            models.CheckConstraint(condition=Q(status__in=list(Status)), name="task_status_known"),
-            models.CheckConstraint(condition=Q(severity__in=list(Severity)), name="task_severity_known"),
+            models.CheckConstraint(
+                condition=Q(status__in=list(dict(STATUS_CHOICES))), name="task_status_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(severity__in=list(dict(SEVERITY_CHOICES))), name="task_severity_known"
+            ),
             models.CheckConstraint(
                 condition=Q(landed_at__isnull=True, landed_sha="")
                 | (Q(landed_at__isnull=False) & ~Q(landed_sha="")),

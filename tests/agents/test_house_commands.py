@@ -17,11 +17,11 @@ from agents.hosts import paths
 from agents.models import Agent, Host, Prompt, Run
 from agents.providers.reports import ErrorClass
 from disputes import opening, rulings
-from tasks import append_only
 from tasks.events import SYSTEM
 from tasks.models import Event, Landing, Project, Task, Verification
 from tasks.models.event import record
 from tasks.remarks.comments import add_comment
+from tasks.triggers import no_deletion
 from tests.factories import (
     create_agent,
     create_finding,
@@ -182,8 +182,7 @@ def test_after_it_events_are_append_only_again(tried: Project) -> None:
     manage("remove_project", "ledger", "--yes")
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         Event.objects.filter(pk=event.pk)._raw_delete("default")
-    with connection.cursor() as cursor:  # as the tests have it
-        cursor.execute(append_only._drop(connection.vendor, "tasks_event", "DELETE"))
+    no_deletion("tasks_event").remove(connection)  # as the tests have it
 
 
 def test_a_project_with_a_history_is_kept_as_abandoned(tried: Project, lea: User, home: Path) -> None:

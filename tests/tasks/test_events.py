@@ -6,6 +6,7 @@ from django.db import DatabaseError, connection, transaction
 from tasks.events import SYSTEM
 from tasks.models import Event
 from tasks.models.event import record
+from tasks.triggers import no_deletion
 from tests.factories import create_project
 
 pytestmark = pytest.mark.django_db
@@ -22,11 +23,7 @@ def test_it_refuses_to_change_an_event() -> None:
 def test_it_refuses_to_delete_an_event() -> None:
     event = record(create_project(), "created")
     if connection.vendor == "sqlite":  # see conftest: taken away for the tests that empty every table
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "CREATE TRIGGER tasks_event_no_delete BEFORE DELETE ON tasks_event "
-                "BEGIN SELECT RAISE(ABORT, 'tasks_event is append-only'); END"
-            )
+        no_deletion("tasks_event").install(connection)
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         event.delete()
     assert Event.objects.filter(pk=event.pk).exists()
