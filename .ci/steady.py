@@ -1,9 +1,10 @@
-"""Run the whole suite once, and alone what failed in it: `steady.py COMMAND...`, the command being pytest's.
+"""Run a suite once, and alone the few real walks that failed in it: `steady.py COMMAND...`, pytest's.
 
-A loaded machine makes a few honest tests fail that start processes and wait for them. What fails a second
-time, with the machine to itself, fails the build; what passes then is named as unsteady, with what it said at
-first. Nothing is tried again where tests were skipped that may not be, where the run itself broke off (a
-status other than 1), or where so many failed that it is no accident.
+A loaded machine makes an honest test fail now and then that starts processes or a browser and waits for them.
+What is marked `slow` or `browser` is tried once more with the machine to itself, if there are at most three of
+them. What passes then is written into the ledger `.ci/unsteady.txt`, to be committed: a test that is in the
+ledger already fails the build, until it is mended and its line is taken out. Nothing is tried again where
+tests were skipped that may not be, or where the run itself broke off (a status other than 1).
 """
 
 import json
@@ -11,14 +12,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
-LIMIT = 15  # more failures than these are tried no second time
+LIMIT = 3  # more failures than these are no accident
+MARKED = "slow or browser"
 SLOWEST = 25
 SHOWN = 60  # lines of each failure, the last ones
 FAILED = 1  # pytest's status for "some tests failed", and for nothing else
 CACHE = Path(".pytest_cache/v/cache/lastfailed")
+LEDGER = Path(".ci/unsteady.txt")
 
 
 def say(text: str) -> None:
@@ -41,17 +45,49 @@ def failures(report: Path) -> Iterator[tuple[str, str]]:
                 yield f"{case.get('classname')}::{case.get('name')}", "\n".join(lines[-SHOWN:])
 
 
-def tell(report: Path) -> list[str]:
-    """Print each failure of a report. Their names."""
-    found = list(failures(report))
-    for name, text in found:
+def tell(report: Path) -> None:
+    """Print each failure of a report."""
+    for name, text in failures(report):
         say(f"\n--- {name}\n{text}")
-    return [name for name, _ in found]
 
 
 def last_failed() -> list[str]:
     """What pytest itself remembers as failed."""
     return sorted(json.loads(CACHE.read_text(encoding="utf-8"))) if CACHE.exists() else []
+
+
+def marked(tests: list[str]) -> set[str]:
+    """Those of the tests that start processes or a browser."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", MARKED]
+    done = subprocess.run([*command, *tests], capture_output=True, text=True, check=False)
+    return set(tests) & set(done.stdout.splitlines())
+
+
+def in_ledger() -> set[str]:
+    """The tests that needed a second try before."""
+    lines = LEDGER.read_text(encoding="utf-8").splitlines() if LEDGER.exists() else []
+    return {line.split(" ", 1)[1] for line in lines if line and not line.startswith("#")}
+
+
+def why_not_again(status: int, failed: list[str]) -> str:
+    """Why these failures stand as they are; empty where they are tried again."""
+    if status != FAILED or not failed:
+        return f"pytest ended with {status}"
+    if len(failed) > LIMIT:
+        return f"more than {LIMIT} are no accident"
+    if unmarked := sorted(set(failed) - marked(failed)):
+        return f"not marked {MARKED}: {', '.join(unmarked)}"
+    if again := sorted(set(failed) & in_ledger()):
+        return f"already in {LEDGER}: {', '.join(again)}"
+    return ""
+
+
+def note(tests: list[str]) -> None:
+    """Write what was unsteady into the ledger."""
+    LEDGER.parent.mkdir(exist_ok=True)
+    today = datetime.now(UTC).date().isoformat()
+    with LEDGER.open("a", encoding="utf-8") as ledger:
+        ledger.writelines(f"{today} {test}\n" for test in tests)
 
 
 def main(command: list[str]) -> int:
@@ -62,16 +98,17 @@ def main(command: list[str]) -> int:
         if status == 0:
             return 0
         failed = last_failed()
-        if status != FAILED or not failed or len(failed) > LIMIT:
-            names = tell(first)
-            say(f"\n{len(names)} tests failed (pytest ended with {status}); not tried again.")
+        if reason := why_not_again(status, failed):
+            tell(first)
+            say(f"\n{len(failed)} tests failed; not tried again: {reason}.")
+            say("\n".join(f"    {name}" for name in failed))
             return status
         say(f"\n== {len(failed)} tests failed; once more, alone")
-        alone = ["--last-failed", "--last-failed-no-failures=none"]
-        again = run([sys.executable, "-m", "pytest", *alone], second)
+        again = run([sys.executable, "-m", "pytest", *failed], second)
         if again == 0:
             tell(first)
-            say(f"\n{len(failed)} tests failed under load and passed alone: unsteady")
+            note(failed)
+            say(f"\n{len(failed)} tests failed under load and passed alone: unsteady, now in {LEDGER}")
         else:
             tell(second)
             failed = last_failed()
