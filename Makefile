@@ -1,11 +1,11 @@
-# `make run` starts everything, `make test` runs the whole suite; both share `make setup`.
+# `make run` starts everything, `make test` runs the suite; both share `make setup`.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # What runs the suite for us, if anything.
 TRY :=
 
-.PHONY: run start test test-agents test-repositories setup setup-dev axe lint check clean
+.PHONY: run start test test-slow test-postgres test-agents test-repositories setup setup-dev axe lint check clean
 
 run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
@@ -14,8 +14,20 @@ run: setup
 start: setup
 	@$(BIN)/python manage.py start
 
+# Bytecode is kept whatever the environment says: hundreds of processes begin with it.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(TRY) $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
+
 test: setup-dev
-	$(TRY) $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not slow and not browser"
+
+# Whole installations with real processes, and pages in a real browser.
+test-slow: setup-dev
+	$(PYTEST) --dist loadfile --no-loadscope-reorder -m "slow or browser"
+
+# Whatever uses the database, once more on PostgreSQL.
+test-postgres: setup-dev
+	@test -n "$$TEST_POSTGRES_URL" || { echo "TEST_POSTGRES_URL names no PostgreSQL server."; exit 1; }
+	DATABASE_URL="$$TEST_POSTGRES_URL" $(PYTEST) --database-only -m "not browser"
 
 # The real agent commands, from the package registry, against a model that only pretends. Not part of `test`:
 # they are large. Whoever is not root takes their own network with a user namespace, where that is allowed.

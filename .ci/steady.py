@@ -1,10 +1,10 @@
 """Run a suite once, and alone the few real walks that failed in it: `steady.py COMMAND...`, pytest's.
 
-A loaded machine makes an honest test fail now and then that starts processes or a browser and waits for them.
-What is marked `slow` or `browser` is tried once more with the machine to itself, if there are at most three of
-them. What passes then is written into the ledger `.ci/unsteady.txt`, to be committed: a test that is in the
-ledger already fails the build, until it is mended and its line is taken out. Nothing is tried again where
-tests were skipped that may not be, or where the run itself broke off (a status other than 1).
+A loaded machine makes an honest test fail now and then that starts processes or a browser and waits for
+them. What is marked `slow` or `browser` is tried once more with the machine to itself, if there are at most
+three of them. What passes then is written into the ledger `.ci/unsteady.txt`, to be committed: a test that is
+in the ledger already fails the build, until it is mended and its line is taken out. Nothing is tried again
+where tests were skipped that may not be, or where the run itself broke off (a status other than 1).
 """
 
 import json

@@ -28,7 +28,6 @@ SKIPPED = 9  # the exit status where tests were skipped that may not be; none of
 # Files that take long, with their seconds of one core: they begin first, or a worker is left alone with one.
 SLOW = {
     "tests/end_to_end/test_demo.py": 90,
-    "tests/test_postgres.py": 60,
     "tests/steroidsweb/test_admin.py": 50,
     "tests/end_to_end/test_zoo.py": 60,
     "tests/end_to_end/test_kills.py": 45,
@@ -50,12 +49,28 @@ SLOW = {
 BROWSER = 12  # of each file of them
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--database-only", action="store_true", help="only tests that use the test database")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("database_only"):
+        without = [item for item in items if not uses_database(item)]
+        config.hook.pytest_deselected(items=without)
+        items[:] = [item for item in items if uses_database(item)]
+
     def weight(item: pytest.Item) -> int:
         path = item.nodeid.partition("::")[0]
         return SLOW.get(path, BROWSER if path.startswith("tests/browser/") else 0)
 
     items.sort(key=weight, reverse=True)
+
+
+def uses_database(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    return (
+        item.get_closest_marker("django_db") is not None or "db" in fixtures or "transactional_db" in fixtures
+    )
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

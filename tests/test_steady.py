@@ -1,4 +1,4 @@
-"""The build tries once more, alone, the few real walks that failed in the suite, and keeps a ledger of them."""
+"""The build tries a few real walks once more, alone, and keeps a ledger of them."""
 
 import os
 import subprocess

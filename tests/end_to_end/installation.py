@@ -35,7 +35,6 @@ class Installation:
             "SECRET_KEY": SECRET,
             **ENVIRONMENT,
             "STEROIDS_RUN_RATE": "10000/min",
-            "PYTHONDONTWRITEBYTECODE": "1",
             "LOG_LEVEL": "WARNING",
         }
 
