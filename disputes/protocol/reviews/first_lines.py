@@ -60,6 +60,7 @@ FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
 FIRST = frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+ID_FIRST = NATIVE_FIRST | CAPITALS | COMMENT_FIRST
 LIST_FIRST = frozenset("-*+0123456789")
 BULLETS = frozenset("-*+")
 ITEM_FIRST = frozenset("*_[`~")
@@ -84,11 +85,7 @@ BOLD_FIELDS = {
 
 
 class Start(NamedTuple):
-    """A line that may begin a finding; whether it does depends on where it stands.
-
-    Every third line is one, and Python takes twice as long to call it by the names of its fields. So they
-    are given by their places: first what carries the words, then the words, then the id.
-    """
+    """A line that may begin a finding; whether it does depends on where it stands."""
 
     # What carries its words
     shape: Shape
@@ -117,6 +114,11 @@ class Start(NamedTuple):
     bracket: bool = False
 
     @property
+    def all_codes(self) -> tuple[str, ...]:
+        """The codes that it names, or the id of the reviewer's making."""
+        return self.codes or ((self.native.upper(),) if self.native else ())
+
+    @property
     def whole(self) -> bool:
         """Whether the bold words are all of the line."""
         return self.bold and not self.rest
@@ -129,19 +131,6 @@ class Start(NamedTuple):
         return EMPTY.match(f"{self.title[:80]} {self.rest[:80]}") is not None
 
 
-class _Carrier(NamedTuple):
-    """What carries the words of a line: the first fields of its Start."""
-
-    shape: Shape
-    indent: int = 0
-    level: int = 0
-    numbered: bool = False
-    numbering: str = ""
-    bold: bool = False
-    tick: str = ""
-    struck: bool = False
-
-
 def read_start(line: Line) -> Start | None:
     """What a line is as the first line of a finding (FND-1, ARB-1); None where it cannot be one."""
     text = line.text
@@ -150,35 +139,50 @@ def read_start(line: Line) -> Start | None:
     if first not in FIRST and first < FIRST_SIGN:
         return None
     if first == "#":
-        if not (match := HEADING.match(text)):
-            return None
-        marks, content = match.groups()
-        return _content(content.strip().rstrip("#").rstrip(), Shape.HEADING, level=len(marks))
+        return _heading(text)
     indent = len(text) - len(stripped)
     if indent and "\t" in text[:indent]:
         indent = len(text[:indent].expandtabs(SMALL_INDENT))
     is_bold = stripped[:2] in BOLD_MARKS
     if first in LIST_FIRST and not is_bold and (marker := ITEM.match(stripped)):
-        content = stripped[marker.end() :].strip()
-        numbered = first not in BULLETS
-        sign = content[:1]
-        if sign in COMMENT_FIRST and (match := COMMENT.match(content)):
-            return _comment(match, content, indent)
-        if sign == "*" and (start := _bold_field(content, Shape.ITEM, indent, numbered)):
-            return start
-        if sign in ITEM_FIRST or sign >= FIRST_SIGN or _leads_with_id(content):
-            return _content(content, Shape.ITEM, indent, numbered=numbered)
-        return _plain_item(content, indent, numbered)
-    if first in COMMENT_FIRST and (match := COMMENT.match(stripped)):
-        return _comment(match, stripped)
-    if first in NATIVE_FIRST or first in CAPITALS or first in COMMENT_FIRST:
-        if not _leads_with_id(stripped):
+        return _item(stripped[marker.end() :].strip(), indent, numbered=first not in BULLETS)
+    return _paragraph(stripped, indent, is_bold=is_bold)
+
+
+# --- What carries the words -------------------------------------------------------------------------------
+
+
+def _heading(text: str) -> Start | None:
+    if not (match := HEADING.match(text)):
+        return None
+    marks, content = match.groups()
+    return _content(content.strip().rstrip("#").rstrip(), Start(Shape.HEADING, level=len(marks)))
+
+
+def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
+    first = text[:1]
+    if first in COMMENT_FIRST and (match := COMMENT.match(text)):
+        return _comment(match, text, indent)
+    carrier = Start(Shape.ITEM, indent=indent, numbered=numbered)
+    if first == "*" and (start := _bold_field(text, carrier)):
+        return start
+    if first in ITEM_FIRST or first >= FIRST_SIGN or _leads_with_id(text):
+        return _content(text, carrier)
+    return _plain_item(text, carrier)
+
+
+def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
+    first = text[:1]
+    if first in COMMENT_FIRST and (match := COMMENT.match(text)):
+        return _comment(match, text)
+    if first in ID_FIRST:
+        if not _leads_with_id(text):
             return None
     elif first not in "[~" and not is_bold and first < FIRST_SIGN:
         return None
-    if is_bold and (start := _bold_field(stripped, Shape.BOLD, indent, numbered=False)):
+    if is_bold and (start := _bold_field(text, Start(Shape.BOLD, indent=indent))):
         return start
-    return _content(stripped.rstrip(), Shape.PLAIN, indent)
+    return _content(text.rstrip(), Start(Shape.PLAIN, indent=indent))
 
 
 def _leads_with_id(text: str) -> bool:
@@ -191,23 +195,18 @@ def _leads_with_id(text: str) -> bool:
     return bool(own) and text[len(own) :].lstrip("*_`").startswith(AFTER_NATIVE)
 
 
-def _plain_item(text: str, indent: int, numbered: bool) -> Start:
-    """A list item without an id, a tag or anything in bold: most of them, so it comes first."""
+def _plain_item(text: str, carrier: Start) -> Start:
+    """A list item without an id, a tag or anything in bold: most of them."""
     closed = text.endswith(":")
-    if not numbered and (field := field_label(text)):
-        return Start(
-            Shape.ITEM, indent, 0, False, "", False, "", False, text[:MAX_READ], (), False, "", closed, field
-        )
+    if not carrier.numbered and (field := field_label(text)):
+        return carrier._replace(title=text[:MAX_READ], closed=closed, field=field)
     words: list[str] = []
     title, trailing = take_end(text[:MAX_READ], words)
-    title = take_prefix(title, words)
-    return Start(
-        Shape.ITEM, indent, 0, numbered, "", False, "", False,
-        title.strip(" *"), tuple(words), trailing, "", closed,
-    )  # fmt: skip
+    title = take_prefix(title, words).strip(" *")
+    return carrier._replace(title=title, words=tuple(words), trailing=trailing, closed=closed)
 
 
-def _bold_field(text: str, shape: Shape, indent: int, numbered: bool) -> Start | None:
+def _bold_field(text: str, carrier: Start) -> Start | None:
     """A line that only begins a part of a finding, with its label in bold; None for all others."""
     if not (match := BOLD_FIELD.match(text)):
         return None
@@ -215,34 +214,51 @@ def _bold_field(text: str, shape: Shape, indent: int, numbered: bool) -> Start |
     if not (field := BOLD_FIELDS.get(label.lower())):
         return None
     rest = text[match.end() :].lstrip("*").strip()
-    return Start(shape, indent, 0, numbered, "", True, "", False, label, (), False, rest, True, field)
+    return carrier._replace(bold=True, title=label, rest=rest, closed=True, field=field)
 
 
-def _content(
-    text: str, shape: Shape, indent: int = 0, level: int = 0, *, numbered: bool = False
-) -> Start | None:
+def _content(text: str, carrier: Start) -> Start | None:
     """What a line says behind list marker or heading marks."""
-    numbering, bold, rest = "", False, ""
-    if tick := CHECKBOXES.get(text[:3], ""):
+    tick = CHECKBOXES.get(text[:3], "")
+    if tick:
         text = text[3:].lstrip()
-    if text[:1] >= FIRST_SIGN:
-        text, sign = _without_signs(text)
-        tick = tick or sign
-    if struck := text[:2] == "~~":
+    text, sign = _without_signs(text)
+    struck = text[:2] == "~~"
+    if struck:
         text = text.replace("~~", "")
-    if level and (match := NUMBERING.match(text)):
-        numbering, text = match[0].strip(), text[match.end() :]
+    numbering = ""
+    if carrier.level:
+        numbering, text = _without_numbering(text)
+    carrier = carrier._replace(tick=tick or sign, struck=struck, numbering=numbering)
     if lead := bold_lead(text):
-        bold, text, rest = True, lead[0].strip(), lead[1].strip()
-        if text[:1] in COMMENT_FIRST and (match := COMMENT.match(f"{text.rstrip(':')}: ")):
-            return _comment(match, f"{match[0]}{rest.lstrip(': ')}", indent)
-        if text[:1] >= FIRST_SIGN:
-            text, sign = _without_signs(text)
-            tick = tick or sign
-        if not numbering and (match := NUMBERING.match(text)):
-            numbering, text = match[0].strip(), text[match.end() :]
-        shape = Shape.BOLD if shape is Shape.PLAIN else shape
-    carrier = _Carrier(shape, indent, level, numbered, numbering, bold, tick, struck)
+        return _bold(lead[0].strip(), lead[1].strip(), carrier)
+    return _notation(carrier, text, "")
+
+
+def _bold(text: str, rest: str, carrier: Start) -> Start | None:
+    """What a line says that begins with these bold words."""
+    if text[:1] in COMMENT_FIRST and (match := COMMENT.match(f"{text.rstrip(':')}: ")):
+        return _comment(match, f"{match[0]}{rest.lstrip(': ')}", carrier.indent)
+    text, sign = _without_signs(text)
+    numbering = carrier.numbering
+    if not numbering:
+        numbering, text = _without_numbering(text)
+    shape = Shape.BOLD if carrier.shape is Shape.PLAIN else carrier.shape
+    carrier = carrier._replace(shape=shape, bold=True, tick=carrier.tick or sign, numbering=numbering)
+    return _notation(carrier, text, rest)
+
+
+def _without_numbering(text: str) -> tuple[str, str]:
+    """The number before a title, and the text without it."""
+    match = NUMBERING.match(text)
+    return (match[0].strip(), text[match.end() :]) if match else ("", text)
+
+
+# --- How the words name the finding: a new notation belongs here ------------------------------------------
+
+
+def _notation(carrier: Start, text: str, rest: str) -> Start | None:
+    """What the words say, by the first notation that they are written in; `rest` stands behind bold ones."""
     bracket = text[:1] in ("[", "`")
     # In italics, too: *N-1*
     inner = text.lstrip("[`") if bracket else text.lstrip("*_")
@@ -250,26 +266,26 @@ def _content(
         return start
     if bracket and (match := TAG.match(text)):
         return _tagged(carrier, match, text, rest)
-    return _anonymous(carrier, text.strip(), rest) if shape is not Shape.PLAIN else None
+    return _anonymous(carrier, text.strip(), rest) if carrier.shape is not Shape.PLAIN else None
 
 
-def _led_by_id(carrier: _Carrier, text: str, rest: str, *, bracket: bool) -> Start | None:
+def _led_by_id(carrier: Start, text: str, rest: str, *, bracket: bool) -> Start | None:
     """A line whose words begin with an id; None where that is none after all."""
     if text[:6] == "ISSUE-" and (match := CODES.match(text)):
-        return _coded(carrier, text[match.end() :], rest, codes=_codes(match["codes"]), bracket=bracket)
+        carrier = carrier._replace(codes=_codes(match["codes"]))
+        return _coded(carrier, text[match.end() :], rest, bracket=bracket)
     if native := native_code(text):
-        behind = text[len(native) :].rstrip("*")
+        after = text[len(native) :]
+        behind = after.rstrip("*")
         if not behind or behind.startswith(AFTER_NATIVE) or (bracket and behind[0] in "]`"):
-            return _coded(carrier, text[len(native) :], rest, native=native, bracket=bracket)
+            return _coded(carrier._replace(native=native), after, rest, bracket=bracket)
     if native := own_code(text):
         after = text[len(native) :]
         behind = after.lstrip("*_`")
-        if (
-            (carrier.bold and not behind)
-            or behind.startswith(AFTER_NATIVE)
-            or (bracket and after[:1] in "]`")
-        ):
-            return _coded(carrier, after.lstrip("_"), rest, native=native, bracket=bracket, own=True)
+        ended = (carrier.bold and not behind) or (bracket and after[:1] in "]`")
+        if ended or behind.startswith(AFTER_NATIVE):
+            own = carrier._replace(native=native, own=True)
+            return _coded(own, after.lstrip("_"), rest, bracket=bracket)
     return None
 
 
@@ -282,6 +298,8 @@ def _codes(text: str) -> tuple[str, ...]:
 
 def _without_signs(text: str) -> tuple[str, str]:
     """A text without the signs before it (🔴, ⚠️, ✅), and the tick or cross among them."""
+    if text[:1] < FIRST_SIGN:
+        return text, ""
     found = ""
     for place, letter in enumerate(text):
         if letter in TICKS:
@@ -293,37 +311,34 @@ def _without_signs(text: str) -> tuple[str, str]:
     return "", found
 
 
-def _coded(
-    carrier: _Carrier,
-    after: str,
-    rest: str,
-    *,
-    codes: tuple[str, ...] = (),
-    native: str = "",
-    bracket: bool,
-    own: bool = False,
-) -> Start:
+def _coded(carrier: Start, after: str, rest: str, *, bracket: bool) -> Start:
     """A line that begins with an id; `after` follows it, inside the bold words if there are any."""
     words: list[str] = []
     notes: list[str] = []
     after = take_groups(after.lstrip("]`*"), words, notes)
     after = take_bars(after, words)
     closed = bool(carrier.bold or bracket or words or not after) or after[:1] in ":-–—"
-    closed = closed or (own and after.lstrip()[:1] in "-–—")
+    closed = closed or (carrier.own and after.lstrip()[:1] in "-–—")
     title = after.lstrip(SEPARATORS).rstrip(" *")
     if not title:
         title, rest = take_groups(rest, words, notes).lstrip(SEPARATORS), ""
     title, trailing = take_end(title[:MAX_READ], words)
     if title.startswith("**") and title.endswith("**"):
         title = title.strip("* ")
-    title = take_prefix(title, words)
-    return Start(
-        *carrier, title.strip(), tuple(words), trailing, rest, closed, "", False, "",
-        bool(codes or native), codes, native, own, " ".join(notes), bracket,
-    )  # fmt: skip
+    title = take_prefix(title, words).strip()
+    return carrier._replace(
+        coded=True,
+        bracket=bracket,
+        title=title,
+        words=tuple(words),
+        trailing=trailing,
+        rest=rest,
+        closed=closed,
+        note=" ".join(notes),
+    )
 
 
-def _tagged(carrier: _Carrier, tag: re.Match[str], head: str, rest: str) -> Start | None:
+def _tagged(carrier: Start, tag: re.Match[str], head: str, rest: str) -> Start | None:
     """A line that begins with a tag (ARB-1)."""
     word = tag["word"]
     if not word.isupper() and carrier.shape in (Shape.PLAIN, Shape.BOLD):
@@ -334,45 +349,52 @@ def _tagged(carrier: _Carrier, tag: re.Match[str], head: str, rest: str) -> Star
         codes = _codes(match["codes"])
         title = title.lstrip("*`[")[match.end() :].lstrip(SEPARATORS)
     shape = Shape.TAG if carrier.shape is not Shape.HEADING else carrier.shape
-    return Start(
-        *carrier._replace(shape=shape), title[:MAX_READ], (word,), tag=word, coded=bool(codes), codes=codes
+    return carrier._replace(
+        shape=shape, title=title[:MAX_READ], words=(word,), tag=word, coded=bool(codes), codes=codes
     )
 
 
 def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     """A comment on code that begins with a word for what it is."""
     word = {"blocking": "high", "non-blocking": "low"}.get(match["word"] or "", "nit")
-    return Start(Shape.TAG, indent, title=text[match.end() :][:MAX_READ], words=(word,), tag=word)
+    return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=(word,), tag=word)
 
 
-def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
+def _anonymous(carrier: Start, head: str, rest: str) -> Start:
     """A line without an id, in bold or a heading."""
-    words: list[str] = []
-    closed = head.endswith(":") or rest.startswith(":")
-    field, labelled = "", False
+    carrier = carrier._replace(closed=head.endswith(":") or rest.startswith(":"))
     if carrier.bold:
         head = head.rstrip(": *")
         plain = head.lower()
         if (level := LEVELS.get(plain)) and LINE_OF_FILE.search(rest[:MAX_READ]):
-            return Start(*carrier, rest[:MAX_READ], words=(level,), closed=closed)
-        labelled = bool(rest) and plain in ISSUE_LABELS
-        if not labelled and (closed or not rest):
-            field = field_name(head)
-        if field and carrier.shape is not Shape.HEADING:
-            return Start(*carrier, head, (), False, rest, closed, field)
-    title = (rest.lstrip(" :") if labelled else head)[:MAX_READ]
-    rest = "" if labelled else rest
-    title, trailing = take_end(title, words)
-    if not labelled:
-        before = title
-        title = take_prefix(title, words)
-        if title != before or not rest:
-            pass
-        elif len(title) < 40 and severities_of(title) and not OBSERVING & set(title.lower().split()):
-            words.append(title)  # **Minor:** text
+            return carrier._replace(title=rest[:MAX_READ], words=(level,))
+        if rest and plain in ISSUE_LABELS:
+            return _labelled(carrier, rest)
+        if (carrier.closed or not rest) and (field := field_name(head)):
+            carrier = carrier._replace(field=field)
+            if carrier.shape is not Shape.HEADING:
+                return carrier._replace(title=head, rest=rest)
+    return _titled(carrier, head, rest)
+
+
+def _labelled(carrier: Start, rest: str) -> Start:
+    """A line with its title behind a label: **Issue:** text"""
+    words: list[str] = []
+    title, trailing = take_end(rest.lstrip(" :")[:MAX_READ], words)
+    return carrier._replace(title=title.strip(" *"), words=tuple(words), trailing=trailing, labelled=True)
+
+
+def _titled(carrier: Start, head: str, rest: str) -> Start:
+    """A line that begins with its title, in bold or a heading, or with a severity: **Minor:** text"""
+    words: list[str] = []
+    before, trailing = take_end(head[:MAX_READ], words)
+    title = take_prefix(before, words)
+    if title == before and rest:
+        if len(title) < 40 and severities_of(title) and not OBSERVING & set(title.lower().split()):
+            words.append(title)
             title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
         else:
             rest = take_groups(rest, words, []).strip()
             if rest and not trailing:
                 rest, trailing = take_end(rest[:MAX_READ], words)
-    return Start(*carrier, title.strip(" *"), tuple(words), trailing, rest, closed, field, labelled)
+    return carrier._replace(title=title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest)

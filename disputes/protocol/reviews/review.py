@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from disputes.protocol.reviews.blocks import Block, find_blocks
+from disputes.protocol.reviews.blocks import Block, Blocks, find_blocks
 from disputes.protocol.reviews.fields import place
 from disputes.protocol.reviews.findings import Found, is_minor, read_block
 from disputes.protocol.reviews.first_lines import EMPTY
@@ -56,9 +56,8 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
 
 def _from_markdown(text: str) -> ReadReview:
     layout = lay_out(scan(text))
-    blocks, findings, passed_over = _found(layout, lenient=False)
-    if not findings and (passed_over or layout.tables):  # then what else only repeats is all there is
-        blocks, findings, _ = _found(layout, lenient=True)
+    read, findings = find_findings(layout)
+    blocks = read.blocks
     stated = stated_verdicts(layout, _inside(layout, blocks))
     prior = tuple(prior_statuses(layout, frozenset(found.code for found in findings)))
     derived = _derived(layout, stated, findings, prior)
@@ -74,8 +73,17 @@ def _from_markdown(text: str) -> ReadReview:
     )
 
 
-def _found(layout: Layout, *, lenient: bool) -> tuple[list[Block], list[Found], bool]:
-    blocks, passed_over = find_blocks(layout, lenient=lenient)
+def find_findings(layout: Layout) -> tuple[Blocks, list[Found]]:
+    """The blocks and the findings of a review; where it has no others, those of sections that only repeat."""
+    blocks, findings = _found(layout, lenient=False)
+    if findings or not (blocks.passed_over or layout.tables):
+        return blocks, findings
+    return _found(layout, lenient=True)
+
+
+def _found(layout: Layout, *, lenient: bool) -> tuple[Blocks, list[Found]]:
+    read = find_blocks(layout, lenient=lenient)
+    blocks = read.blocks
     listed = listed_severities(layout)
     findings: list[Found] = []
     for block in blocks:
@@ -84,7 +92,7 @@ def _found(layout: Layout, *, lenient: bool) -> tuple[list[Block], list[Found], 
     if rows := list(find_rows(layout, blocks, raised, lenient=lenient)):
         ordered = sorted([*findings, *rows], key=_line)
         findings = [replace(found, ordinal=number) for number, found in enumerate(ordered, start=1)]
-    return blocks, findings, passed_over
+    return read, findings
 
 
 def _line(found: Found) -> int:
