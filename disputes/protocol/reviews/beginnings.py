@@ -447,5 +447,7 @@ def rules_for(start: Start, *, is_heading: bool) -> tuple[LineRule, ...]:
 
 def deciding_rule(candidate: Candidate, *, is_heading: bool) -> LineRule:
     """The first rule that applies to a line."""
-    rules = rules_for(candidate.start, is_heading=is_heading)
-    return next(rule for rule in rules if rule.applies(candidate))
+    for rule in rules_for(candidate.start, is_heading=is_heading):
+        if rule.applies(candidate):
+            return rule
+    raise AssertionError("The last rule of every table applies.")

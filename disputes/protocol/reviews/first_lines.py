@@ -1,9 +1,9 @@
 """The first line of a finding, in every shape (FND-1): what it is, and what it says of itself."""
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import NamedTuple
 
 from disputes.protocol.reviews.fields import FIELDS, LINE_OF_FILE, field_label, field_name
 from disputes.protocol.reviews.headings import NUMBERING, OBSERVING, severities_of
@@ -84,8 +84,12 @@ BOLD_FIELDS = {
 }
 
 
-class Start(NamedTuple):
-    """A line that may begin a finding; whether it does depends on where it stands."""
+@dataclass(slots=True)
+class Start:
+    """A line that may begin a finding; whether it does depends on where it stands.
+
+    The readers below fill it in step by step; nothing changes it afterwards.
+    """
 
     # What carries its words
     shape: Shape
@@ -163,12 +167,12 @@ def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
     first = text[:1]
     if first in COMMENT_FIRST and (match := COMMENT.match(text)):
         return _comment(match, text, indent)
-    carrier = Start(Shape.ITEM, indent=indent, numbered=numbered)
-    if first == "*" and (start := _bold_field(text, carrier)):
-        return start
+    start = Start(Shape.ITEM, indent=indent, numbered=numbered)
+    if first == "*" and (field := _bold_field(text, start)):
+        return field
     if first in ITEM_FIRST or first >= FIRST_SIGN or _leads_with_id(text):
-        return _content(text, carrier)
-    return _plain_item(text, carrier)
+        return _content(text, start)
+    return _plain_item(text, start)
 
 
 def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
@@ -195,57 +199,59 @@ def _leads_with_id(text: str) -> bool:
     return bool(own) and text[len(own) :].lstrip("*_`").startswith(AFTER_NATIVE)
 
 
-def _plain_item(text: str, carrier: Start) -> Start:
+def _plain_item(text: str, start: Start) -> Start:
     """A list item without an id, a tag or anything in bold: most of them."""
-    closed = text.endswith(":")
-    if not carrier.numbered and (field := field_label(text)):
-        return carrier._replace(title=text[:MAX_READ], closed=closed, field=field)
+    start.closed = text.endswith(":")
+    if not start.numbered and (field := field_label(text)):
+        start.title, start.field = text[:MAX_READ], field
+        return start
     words: list[str] = []
-    title, trailing = take_end(text[:MAX_READ], words)
-    title = take_prefix(title, words).strip(" *")
-    return carrier._replace(title=title, words=tuple(words), trailing=trailing, closed=closed)
+    title, start.trailing = take_end(text[:MAX_READ], words)
+    start.title = take_prefix(title, words).strip(" *")
+    start.words = tuple(words)
+    return start
 
 
-def _bold_field(text: str, carrier: Start) -> Start | None:
+def _bold_field(text: str, start: Start) -> Start | None:
     """A line that only begins a part of a finding, with its label in bold; None for all others."""
     if not (match := BOLD_FIELD.match(text)):
         return None
     label = match["label"]
     if not (field := BOLD_FIELDS.get(label.lower())):
         return None
-    rest = text[match.end() :].lstrip("*").strip()
-    return carrier._replace(bold=True, title=label, rest=rest, closed=True, field=field)
+    start.bold = start.closed = True
+    start.title, start.field = label, field
+    start.rest = text[match.end() :].lstrip("*").strip()
+    return start
 
 
-def _content(text: str, carrier: Start) -> Start | None:
+def _content(text: str, start: Start) -> Start | None:
     """What a line says behind list marker or heading marks."""
-    tick = CHECKBOXES.get(text[:3], "")
-    if tick:
+    if tick := CHECKBOXES.get(text[:3], ""):
         text = text[3:].lstrip()
     text, sign = _without_signs(text)
-    struck = text[:2] == "~~"
-    if struck:
-        text = text.replace("~~", "")
-    numbering = ""
-    if carrier.level:
-        numbering, text = _without_numbering(text)
-    carrier = carrier._replace(tick=tick or sign, struck=struck, numbering=numbering)
+    start.tick = tick or sign
+    if text[:2] == "~~":
+        start.struck, text = True, text.replace("~~", "")
+    if start.level:
+        start.numbering, text = _without_numbering(text)
     if lead := bold_lead(text):
-        return _bold(lead[0].strip(), lead[1].strip(), carrier)
-    return _notation(carrier, text, "")
+        return _bold(lead[0].strip(), lead[1].strip(), start)
+    return _notation(start, text, "")
 
 
-def _bold(text: str, rest: str, carrier: Start) -> Start | None:
+def _bold(text: str, rest: str, start: Start) -> Start | None:
     """What a line says that begins with these bold words."""
     if text[:1] in COMMENT_FIRST and (match := COMMENT.match(f"{text.rstrip(':')}: ")):
-        return _comment(match, f"{match[0]}{rest.lstrip(': ')}", carrier.indent)
+        return _comment(match, f"{match[0]}{rest.lstrip(': ')}", start.indent)
+    start.bold = True
+    if start.shape is Shape.PLAIN:
+        start.shape = Shape.BOLD
     text, sign = _without_signs(text)
-    numbering = carrier.numbering
-    if not numbering:
-        numbering, text = _without_numbering(text)
-    shape = Shape.BOLD if carrier.shape is Shape.PLAIN else carrier.shape
-    carrier = carrier._replace(shape=shape, bold=True, tick=carrier.tick or sign, numbering=numbering)
-    return _notation(carrier, text, rest)
+    start.tick = start.tick or sign
+    if not start.numbering:
+        start.numbering, text = _without_numbering(text)
+    return _notation(start, text, rest)
 
 
 def _without_numbering(text: str) -> tuple[str, str]:
@@ -257,35 +263,37 @@ def _without_numbering(text: str) -> tuple[str, str]:
 # --- How the words name the finding: a new notation belongs here ------------------------------------------
 
 
-def _notation(carrier: Start, text: str, rest: str) -> Start | None:
+def _notation(start: Start, text: str, rest: str) -> Start | None:
     """What the words say, by the first notation that they are written in; `rest` stands behind bold ones."""
     bracket = text[:1] in ("[", "`")
     # In italics, too: *N-1*
     inner = text.lstrip("[`") if bracket else text.lstrip("*_")
-    if LIKE_AN_ID.match(inner) and (start := _led_by_id(carrier, inner, rest, bracket=bracket)):
-        return start
+    if LIKE_AN_ID.match(inner) and (after := _take_id(start, inner, bracket=bracket)) is not None:
+        start.bracket = bracket
+        return _coded(start, after, rest)
     if bracket and (match := TAG.match(text)):
-        return _tagged(carrier, match, text, rest)
-    return _anonymous(carrier, text.strip(), rest) if carrier.shape is not Shape.PLAIN else None
+        return _tagged(start, match, text, rest)
+    return _anonymous(start, text.strip(), rest) if start.shape is not Shape.PLAIN else None
 
 
-def _led_by_id(carrier: Start, text: str, rest: str, *, bracket: bool) -> Start | None:
-    """A line whose words begin with an id; None where that is none after all."""
+def _take_id(start: Start, text: str, *, bracket: bool) -> str | None:
+    """What follows the id with which the words begin; None where they begin with none after all."""
     if text[:6] == "ISSUE-" and (match := CODES.match(text)):
-        carrier = carrier._replace(codes=_codes(match["codes"]))
-        return _coded(carrier, text[match.end() :], rest, bracket=bracket)
+        start.codes = _codes(match["codes"])
+        return text[match.end() :]
     if native := native_code(text):
         after = text[len(native) :]
         behind = after.rstrip("*")
         if not behind or behind.startswith(AFTER_NATIVE) or (bracket and behind[0] in "]`"):
-            return _coded(carrier._replace(native=native), after, rest, bracket=bracket)
+            start.native = native
+            return after
     if native := own_code(text):
         after = text[len(native) :]
         behind = after.lstrip("*_`")
-        ended = (carrier.bold and not behind) or (bracket and after[:1] in "]`")
+        ended = (start.bold and not behind) or (bracket and after[:1] in "]`")
         if ended or behind.startswith(AFTER_NATIVE):
-            own = carrier._replace(native=native, own=True)
-            return _coded(own, after.lstrip("_"), rest, bracket=bracket)
+            start.native, start.own = native, True
+            return after.lstrip("_")
     return None
 
 
@@ -311,47 +319,39 @@ def _without_signs(text: str) -> tuple[str, str]:
     return "", found
 
 
-def _coded(carrier: Start, after: str, rest: str, *, bracket: bool) -> Start:
+def _coded(start: Start, after: str, rest: str) -> Start:
     """A line that begins with an id; `after` follows it, inside the bold words if there are any."""
     words: list[str] = []
     notes: list[str] = []
     after = take_groups(after.lstrip("]`*"), words, notes)
     after = take_bars(after, words)
-    closed = bool(carrier.bold or bracket or words or not after) or after[:1] in ":-–—"
-    closed = closed or (carrier.own and after.lstrip()[:1] in "-–—")
+    closed = bool(start.bold or start.bracket or words or not after) or after[:1] in ":-–—"
+    start.closed = closed or (start.own and after.lstrip()[:1] in "-–—")
     title = after.lstrip(SEPARATORS).rstrip(" *")
     if not title:
         title, rest = take_groups(rest, words, notes).lstrip(SEPARATORS), ""
-    title, trailing = take_end(title[:MAX_READ], words)
+    title, start.trailing = take_end(title[:MAX_READ], words)
     if title.startswith("**") and title.endswith("**"):
         title = title.strip("* ")
-    title = take_prefix(title, words).strip()
-    return carrier._replace(
-        coded=True,
-        bracket=bracket,
-        title=title,
-        words=tuple(words),
-        trailing=trailing,
-        rest=rest,
-        closed=closed,
-        note=" ".join(notes),
-    )
+    start.coded, start.title, start.rest = True, take_prefix(title, words).strip(), rest
+    start.words, start.note = tuple(words), " ".join(notes)
+    return start
 
 
-def _tagged(carrier: Start, tag: re.Match[str], head: str, rest: str) -> Start | None:
+def _tagged(start: Start, tag: re.Match[str], head: str, rest: str) -> Start | None:
     """A line that begins with a tag (ARB-1)."""
     word = tag["word"]
-    if not word.isupper() and carrier.shape in (Shape.PLAIN, Shape.BOLD):
+    if not word.isupper() and start.shape in (Shape.PLAIN, Shape.BOLD):
         return None
     title = f"{head[tag.end() :]} {rest}".strip().lstrip(":*").strip().strip("*").strip()
-    codes: tuple[str, ...] = ()
     if match := CODES.match(title.lstrip("*`[")):
-        codes = _codes(match["codes"])
+        start.codes = _codes(match["codes"])
         title = title.lstrip("*`[")[match.end() :].lstrip(SEPARATORS)
-    shape = Shape.TAG if carrier.shape is not Shape.HEADING else carrier.shape
-    return carrier._replace(
-        shape=shape, title=title[:MAX_READ], words=(word,), tag=word, coded=bool(codes), codes=codes
-    )
+    if start.shape is not Shape.HEADING:
+        start.shape = Shape.TAG
+    start.tag, start.words, start.title = word, (word,), title[:MAX_READ]
+    start.coded = bool(start.codes)
+    return start
 
 
 def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
@@ -360,34 +360,37 @@ def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=(word,), tag=word)
 
 
-def _anonymous(carrier: Start, head: str, rest: str) -> Start:
+def _anonymous(start: Start, head: str, rest: str) -> Start:
     """A line without an id, in bold or a heading."""
-    carrier = carrier._replace(closed=head.endswith(":") or rest.startswith(":"))
-    if carrier.bold:
+    start.closed = head.endswith(":") or rest.startswith(":")
+    if start.bold:
         head = head.rstrip(": *")
         plain = head.lower()
         if (level := LEVELS.get(plain)) and LINE_OF_FILE.search(rest[:MAX_READ]):
-            return carrier._replace(title=rest[:MAX_READ], words=(level,))
+            start.title, start.words = rest[:MAX_READ], (level,)
+            return start
         if rest and plain in ISSUE_LABELS:
-            return _labelled(carrier, rest)
-        if (carrier.closed or not rest) and (field := field_name(head)):
-            carrier = carrier._replace(field=field)
-            if carrier.shape is not Shape.HEADING:
-                return carrier._replace(title=head, rest=rest)
-    return _titled(carrier, head, rest)
+            return _labelled(start, rest)
+        if start.closed or not rest:
+            start.field = field_name(head)
+        if start.field and start.shape is not Shape.HEADING:
+            start.title, start.rest = head, rest
+            return start
+    return _titled(start, head, rest)
 
 
-def _labelled(carrier: Start, rest: str) -> Start:
+def _labelled(start: Start, rest: str) -> Start:
     """A line with its title behind a label: **Issue:** text"""
     words: list[str] = []
-    title, trailing = take_end(rest.lstrip(" :")[:MAX_READ], words)
-    return carrier._replace(title=title.strip(" *"), words=tuple(words), trailing=trailing, labelled=True)
+    title, start.trailing = take_end(rest.lstrip(" :")[:MAX_READ], words)
+    start.title, start.words, start.labelled = title.strip(" *"), tuple(words), True
+    return start
 
 
-def _titled(carrier: Start, head: str, rest: str) -> Start:
+def _titled(start: Start, head: str, rest: str) -> Start:
     """A line that begins with its title, in bold or a heading, or with a severity: **Minor:** text"""
     words: list[str] = []
-    before, trailing = take_end(head[:MAX_READ], words)
+    before, start.trailing = take_end(head[:MAX_READ], words)
     title = take_prefix(before, words)
     if title == before and rest:
         if len(title) < 40 and severities_of(title) and not OBSERVING & set(title.lower().split()):
@@ -395,6 +398,7 @@ def _titled(carrier: Start, head: str, rest: str) -> Start:
             title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
         else:
             rest = take_groups(rest, words, []).strip()
-            if rest and not trailing:
-                rest, trailing = take_end(rest[:MAX_READ], words)
-    return carrier._replace(title=title.strip(" *"), words=tuple(words), trailing=trailing, rest=rest)
+            if rest and not start.trailing:
+                rest, start.trailing = take_end(rest[:MAX_READ], words)
+    start.title, start.words, start.rest = title.strip(" *"), tuple(words), rest
+    return start
