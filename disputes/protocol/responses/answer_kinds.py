@@ -158,11 +158,20 @@ def stated_kind(text: str) -> AnswerKind | None:
         return None
     if phrase := _phrase(plain, words[0]):
         return phrase[0]
-    if words[0] in DENIALS:
-        denies = words == ["no"] or words[1:2] == ["yet"] or any(word in ANSWER_WORDS for word in words[1:2])
-        if words[1:2] and words[1] in AGREEING:
-            return AnswerKind.DECLINED  # "Not accepted", "We do not agree"
-        return AnswerKind.DISCARDED if denies else None
+    return _denied(words) if words[0] in DENIALS else _kind_of_word(plain, words)
+
+
+def _denied(words: list[str]) -> AnswerKind | None:
+    """What a denial says: "Not fixed", "Not yet", "No"."""
+    second = words[1] if len(words) > 1 else ""
+    if second in AGREEING:
+        return AnswerKind.DECLINED  # "Not accepted", "We do not agree"
+    denies = words == ["no"] or second == "yet" or second in ANSWER_WORDS
+    return AnswerKind.DISCARDED if denies else None
+
+
+def _kind_of_word(plain: str, words: list[str]) -> AnswerKind | None:
+    """What the first word of a text says, if what follows it leaves it that meaning."""
     first = words[0]
     found = ANSWER_WORDS.get(first)
     if found is None:

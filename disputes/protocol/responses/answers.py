@@ -46,6 +46,9 @@ class Mention:
     mode: Mode
 
 
+_Worth = tuple[bool, bool, bool]
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
     """What one line answers: a kind, None where the line does not say it."""
@@ -55,6 +58,13 @@ class _Read:
     kind: AnswerKind | None
     text: str
 
+    @property
+    def worth(self) -> _Worth:
+        """What it says more than others: its kind, in a place of its own, about this finding alone."""
+        own = self.place not in IN_SENTENCES
+        says = self.kind is not None and (own or self.kind is not AnswerKind.ADDRESSED)
+        return (says, own, len(self.span.codes) == 1)
+
 
 def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], list[Mention]]:
     """The answer to each finding, and every way in which one is named.
@@ -63,7 +73,7 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
     then a place of its own before a sentence, then this finding alone before a list of them. Headings of
     DISAGREE blocks are left to `read_blocks`.
     """
-    found: dict[str, tuple[tuple[bool, bool, bool], Answered]] = {}
+    found: dict[str, tuple[_Worth, Answered]] = {}
     mentions: dict[tuple[str, Mode], Mention] = {}
     outline = Outline()
     for index, line in enumerate(lines):
@@ -80,12 +90,10 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
             continue
         for read in _answers_of(lines, index, spans, place, names):
             kind = read.kind or place.kind or AnswerKind.ADDRESSED
-            own = read.place not in IN_SENTENCES
-            says = read.kind is not None and (own or read.kind is not AnswerKind.ADDRESSED)
-            worth = (says, own, len(read.span.codes) == 1)
             for code in read.span.codes:
-                if code not in found or worth > found[code][0]:
-                    found[code] = (worth, Answered(code, kind, read.text[:MAX_TEXT], line.number, read.place))
+                if code not in found or read.worth > found[code][0]:
+                    answer = Answered(code, kind, read.text[:MAX_TEXT], line.number, read.place)
+                    found[code] = (read.worth, answer)
     return {code: answer for code, (_, answer) in found.items()}, list(mentions.values())
 
 
@@ -127,33 +135,33 @@ def _in_row(text: str, place: Place, names: Names) -> Iterator[_Read]:
     column, spans = next(
         ((at, spans) for at, cell in enumerate(cells) if (spans := names.spans(cell))), (0, [])
     )
-    if not spans:
+    if not spans or not _tells(cells, column, place, spans[0]):
         return
-    cell, span = cells[column], spans[0]
-    is_first = not cell[: span.start].strip(leading_ids.MARKS)
-    others = [other.strip(" *`") for at, other in enumerate(cells) if at != column]
-    told = [
-        other.strip(" *`")
-        for at, other in enumerate(cells)
-        if at != column and (at > column or not column) and not place.is_describing(at)
-    ]
-    rest = cell[spans[-1].end :].strip(" *`")
-    alone = next((other for other in [*others, rest] if is_answer(other)), "")
-    if not alone and (place.describes or any(is_open(other) for other in others)):
-        return
-    if not is_first and (span.weak or not place.head):
-        return
-    if column and not _tells(cells, column, place, is_first, cell[: span.start]):
+    plain = [cell.strip(" *`") for cell in cells]
+    others = plain[:column] + plain[column + 1 :]
+    told = [cell for at, cell in enumerate(plain) if at > column and not place.is_describing(at)]
+    rest = cells[column][spans[-1].end :].strip(" *`")
+    alone = next(filter(is_answer, [*others, rest]), "")
+    if not alone and (place.describes or any(map(is_open, others))):
         return
     # The cell that holds nothing but an answer, wherever it is, or else how the second one begins.
     kind = stated_kind(alone or "".join(told[:1])) or stated_kind(rest.lstrip(" (:-–—"))
-    words = " ".join(other for other in told if other and not (other == alone and not _told(other)))
+    words = " ".join(filter(None, [_told(other) if other == alone else other for other in told]))
     for each in spans:
         yield _Read(each, "row", kind, words if told else rest.lstrip(" :-–—*").strip())
 
 
-def _tells(cells: tuple[str, ...], column: int, place: Place, is_first: bool, before: str) -> bool:
-    """Whether another cell than the first answers: in a history of revisions, or a table of what was done."""
+def _tells(cells: tuple[str, ...], column: int, place: Place, span: Span) -> bool:
+    """Whether the cell that names a finding answers it.
+
+    One that is not the first does so in a history of revisions, or in a table of what was done.
+    """
+    before = cells[column][: span.start]
+    is_first = not before.strip(leading_ids.MARKS)
+    if not is_first and (span.weak or not place.head):
+        return False
+    if not column:
+        return True
     if not place.tells:
         return False
     if REVISION.fullmatch(cells[0]) or leading_ids.CLAIM_BEFORE.search(before):

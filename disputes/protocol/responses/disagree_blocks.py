@@ -199,23 +199,9 @@ def section_kind(lines: list[Line], index: int) -> AnswerKind | None:
 
 
 def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
-    """The block without its code: its parts, up to the next heading of its level or the next block."""
-    parts: dict[str, list[Line]] = {}
-    body: list[Line] = []
-    current = ""
-    for index in range(start.index + 1, len(lines)):
-        line = lines[index]
-        below = line.heading if "#" in line.text[:4] else None
-        if index in starts or (below and (not start.level or below[0] <= start.level)):
-            break
-        body.append(line)
-        label = LABEL.match(line.text) if line.mode is STATED and ":" in line.text else None
-        name = LABELS.get(label["label"].strip().lower().replace("’", "'")) if label else None
-        if label and name:
-            current = name
-            parts.setdefault(current, []).append(Line(line.number, label["text"], line.mode))
-        elif current:
-            parts[current].append(line)
+    """The block without its code."""
+    body = _body(lines, start, starts)
+    parts = _parts(body)
     texts = {name: joined(_without_rule(block)).strip() for name, block in parts.items()}
     concern = re.sub(r"^[ \t]*> ?", "", texts.get("concern", ""), flags=re.MULTILINE).strip()
     position = _without_word(texts.get("position", ""))
@@ -233,6 +219,32 @@ def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
         request=texts.get("request", ""),
         problems=tuple(problems if position else [*problems, MISSING_POSITION]),
     )
+
+
+def _body(lines: list[Line], start: _Start, starts: set[int]) -> list[Line]:
+    """The lines of a block, up to the next heading of its level or the next block."""
+    end = start.index + 1
+    while end < len(lines) and end not in starts:
+        below = lines[end].heading if "#" in lines[end].text[:4] else None
+        if below and (not start.level or below[0] <= start.level):
+            break
+        end += 1
+    return lines[start.index + 1 : end]
+
+
+def _parts(body: list[Line]) -> dict[str, list[Line]]:
+    """The labelled parts of a block, each with the lines that follow its label."""
+    parts: dict[str, list[Line]] = {}
+    current = ""
+    for line in body:
+        label = LABEL.match(line.text) if line.mode is STATED and ":" in line.text else None
+        name = LABELS.get(label["label"].strip().lower().replace("’", "'")) if label else None
+        if label and name:
+            current = name
+            parts.setdefault(current, []).append(Line(line.number, label["text"], line.mode))
+        elif current:
+            parts[current].append(line)
+    return parts
 
 
 def _without_word(position: str) -> str:

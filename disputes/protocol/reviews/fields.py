@@ -77,7 +77,7 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
     for line in body:
         text = line.text
         if line.mode is STATED:
-            if "#" in text[:4] and (title := line.heading) and (name := field_name(title[1])):
+            if name := _heading_field(line):
                 current = name
                 fields.setdefault(name, [])
                 continue
@@ -98,6 +98,12 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
         if not text.strip():
             header = ()
     return fields
+
+
+def _heading_field(line: Line) -> str:
+    """The part of a finding that a heading opens; empty for every other line."""
+    heading = line.heading if "#" in line.text[:4] else None
+    return field_name(heading[1]) if heading else ""
 
 
 def _take_row(fields: dict[str, list[str]], header: tuple[str, ...], row: tuple[str, ...]) -> tuple[str, ...]:

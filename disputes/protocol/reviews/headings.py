@@ -169,6 +169,10 @@ class Section(NamedTuple):
         """Whether its heading gives a verdict, below which a reviewer may well list what is wrong."""
         return self.own is Purpose.CLOSING and VERDICT_FIRST.search(self.title.lower()) is not None
 
+    def overrules(self, purpose: Purpose) -> bool:
+        """Whether a heading of that purpose below this one means what this one says."""
+        return purpose in OVERRULES.get(self.purpose, ()) and not self.states_verdict
+
 
 TOP = Section(-1, 0, "", Purpose.OTHER, Purpose.OTHER)
 # Under these a heading of that kind means what they say.
@@ -270,12 +274,10 @@ def _section(index: int, level: int, title: str, parent: Section) -> Section:
     elif words.startswith("review"):
         own = Purpose.OTHER  # "Review: GAP-AB-001 (Gap Lifecycle)" names its subject
     purpose = own
-    if own is Purpose.OTHER:
+    if own is Purpose.OTHER or (
+        (severity is None or parent.purpose in (Purpose.PRIOR, Purpose.HISTORY)) and parent.overrules(own)
+    ):
         purpose = parent.purpose
-    elif severity is None or parent.purpose in (Purpose.PRIOR, Purpose.HISTORY):
-        overruled = own in OVERRULES.get(parent.purpose, ())
-        if overruled and not parent.states_verdict:
-            purpose = parent.purpose
     inherits = own is Purpose.OTHER or (own is Purpose.ISSUES and severity is None)
     return Section(
         index, level, title, purpose, own,

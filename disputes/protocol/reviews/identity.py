@@ -75,16 +75,13 @@ class _Subject:
         place = read_place(other.location)
         score = self._score(other)
         same = same_place(self.place, place)
-        if self.code and self.code == other.code.upper() and is_canonical(self.code):
-            return Match(index, score, sure=True, by_code=True)
         if self.code and self.code in {other.code.upper(), other.raw_code.upper()}:
-            if score >= minimum or (same and self._same_file(place)):
+            repeated = self.code == other.code.upper() and is_canonical(self.code)
+            if repeated or score >= minimum or (same and self._same_file(place)):
                 return Match(index, score, sure=True, by_code=True)
             if score > 0 and same is not False:
                 return Match(index, score, sure=False, by_code=True)
-        if score < minimum or same is False:
-            return None
-        if same is None and score < SURE:
+        if same is False or score < (minimum if same else max(minimum, SURE)):
             return None
         sure = score >= SURE and (bool(same) or self._same_file(place))
         return Match(index, score, sure)

@@ -100,25 +100,45 @@ def take_bars(text: str, words: list[str]) -> str:
 
 def take_end(title: str, words: list[str]) -> tuple[str, bool]:
     """A title without the severity at its end, and whether there was one."""
-    if "everity" in title or "riority" in title:
-        parts = INLINE.split(title, maxsplit=1)
-        if len(parts) == 2 and severity_in(parts[1]):
-            words.append(parts[1].strip(" *_"))
-            return parts[0].rstrip(" -–—"), True
+    end = _labelled_end(title) or _bracketed_end(title) or _dashed_end(title)
+    if end is None:
+        return title, False
+    before, word = end
+    words.append(word)
+    return before, True
+
+
+def _labelled_end(title: str) -> tuple[str, str] | None:
+    """A title and the severity with a label at its end: Retry never stops, severity: high"""
+    if "everity" not in title and "riority" not in title:
+        return None
+    parts = INLINE.split(title, maxsplit=1)
+    if len(parts) < 2 or not severity_in(parts[1]):
+        return None
+    return parts[0].rstrip(" -–—"), parts[1].strip(" *_")
+
+
+def _bracketed_end(title: str) -> tuple[str, str] | None:
+    """The same for one in parentheses or brackets: Retry never stops (high)"""
+    if title[-1:] not in (")", "]", "*", "`", "."):
+        return None
+    plain = title.rstrip(" *`.")
+    for opening, closing in GROUPS.items():
+        start = plain.rfind(opening, max(len(plain) - MAX_END, 0)) if plain.endswith(closing) else -1
+        if start >= 0 and severity_in(plain[start + 1 : -1]):
+            return plain[:start].rstrip(" *:-–—"), plain[start + 1 : -1]
+    return None
+
+
+def _dashed_end(title: str) -> tuple[str, str] | None:
+    """The same for one behind a dash: Retry never stops - HIGH"""
     end = title[-MAX_END:]
-    if title[-1:] in (")", "]", "*", "`", "."):
-        plain = title.rstrip(" *`.")
-        for opening, closing in GROUPS.items():
-            start = plain.rfind(opening, max(len(plain) - MAX_END, 0)) if plain.endswith(closing) else -1
-            if start >= 0 and severity_in(plain[start + 1 : -1]):
-                words.append(plain[start + 1 : -1])
-                return plain[:start].rstrip(" *:-–—"), True
-    if " - " in end or "–" in end or "—" in end or " -- " in end:
-        for dash in DASHES:
-            before, found, after = title.rpartition(dash)
-            stressed = after[:1] in "*_`"  # a word in small letters needs it: - **critical**
-            after = after.strip(" *_`.")
-            if found and (stressed or after[:1].isupper()) and len(after) <= 24 and severity_in(after):
-                words.append(after)
-                return before.rstrip(" *"), True
-    return title, False
+    if not any(dash in end for dash in (" - ", " -- ", "–", "—")):
+        return None
+    for dash in DASHES:
+        before, found, after = title.rpartition(dash)
+        stressed = after[:1] in "*_`"  # a word in small letters needs it: - **critical**
+        after = after.strip(" *_`.")
+        if found and (stressed or after[:1].isupper()) and len(after) <= 24 and severity_in(after):
+            return before.rstrip(" *"), after
+    return None

@@ -124,16 +124,19 @@ def _derived(
         for found in findings
         if found.severity in GRAVE and not found.withdrawn
     }
-    derived = []
-    for each in stated:
-        if each.verdict in PLAIN_APPROVALS and (
-            open_still
-            or (grave and (len(scopes) == 1 or "" in grave or each.scope in grave))
-            or (demands and (len(scopes) == 1 or _demanded(layout, each, demands)))
-        ):
-            each = replace(each, verdict=Verdict.APPROVED_WITH_CONDITIONS)
-        derived.append(each)
-    return derived
+    is_only = len(scopes) == 1
+
+    def contradicted(each: StatedVerdict) -> bool:
+        if open_still or (grave and (is_only or "" in grave or each.scope in grave)):
+            return True
+        return bool(demands) and (is_only or _demanded(layout, each, demands))
+
+    return [
+        replace(each, verdict=Verdict.APPROVED_WITH_CONDITIONS)
+        if each.verdict in PLAIN_APPROVALS and contradicted(each)
+        else each
+        for each in stated
+    ]
 
 
 def _demanded(layout: Layout, stated: StatedVerdict, demands: list[int]) -> bool:
@@ -196,31 +199,30 @@ def _from_structure(data: Mapping[str, Any]) -> ReadReview:
     entries = data.get("findings", [])
     if not isinstance(entries, list):
         raise DocumentError("malformed_review", [Problem(0, "findings must be a list")])
-    findings: list[Found] = []
-    for number, entry in enumerate(entries, start=1):
-        if not isinstance(entry, dict) or not str(entry.get("title") or "").strip():
-            problems.append(Problem(number, f"finding {number} needs a title"))
-            continue
-        severity = read_severity(str(entry.get("severity", "")))
-        if severity is None:
-            problems.append(
-                Problem(number, f"finding {number} needs a severity: critical, high, medium or low")
-            )
-            continue
-        findings.append(
-            Found(
-                title=str(entry["title"]).strip()[:500],
-                severity=severity,
-                raw_severity=str(entry["severity"])[:40],
-                code=str(entry.get("code") or "").upper()[:24],
-                location=str(entry.get("location") or ""),
-                impact=str(entry.get("impact") or ""),
-                suggestion=str(entry.get("suggestion") or ""),
-                text=str(entry.get("text") or ""),
-                ordinal=len(findings) + 1,
-                format="structure",
-            )
-        )
+    read = [_from_entry(number, entry) for number, entry in enumerate(entries, start=1)]
+    problems += [each for each in read if isinstance(each, Problem)]
     if problems:
         raise DocumentError("malformed_review", problems)
+    findings = [each for each in read if isinstance(each, Found)]
     return ReadReview(verdict, str(data.get("verdict") or ""), tuple(findings), str(data.get("text") or ""))
+
+
+def _from_entry(number: int, entry: Any) -> Found | Problem:
+    """One finding of the structured form, or what is wrong with it."""
+    if not isinstance(entry, dict) or not str(entry.get("title") or "").strip():
+        return Problem(number, f"finding {number} needs a title")
+    severity = read_severity(str(entry.get("severity", "")))
+    if severity is None:
+        return Problem(number, f"finding {number} needs a severity: critical, high, medium or low")
+    return Found(
+        title=str(entry["title"]).strip()[:500],
+        severity=severity,
+        raw_severity=str(entry["severity"])[:40],
+        code=str(entry.get("code") or "").upper()[:24],
+        location=str(entry.get("location") or ""),
+        impact=str(entry.get("impact") or ""),
+        suggestion=str(entry.get("suggestion") or ""),
+        text=str(entry.get("text") or ""),
+        ordinal=number,
+        format="structure",
+    )

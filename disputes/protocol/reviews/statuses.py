@@ -192,23 +192,30 @@ def _row_status(table: Table, row: tuple[str, ...], column: int | None, section:
 
 def _in_lines(layout: Layout) -> Iterator[PriorStatus]:
     for index in layout.named:
-        start, line, section = layout.starts[index], layout.lines[index], layout.where[index]
-        prior = section.purpose is Purpose.PRIOR
-        if start is None or section.purpose is Purpose.HISTORY:
+        start, line = layout.starts[index], layout.lines[index]
+        if start is None or layout.where[index].purpose is Purpose.HISTORY:
             continue
         if start.coded:
-            status = status_in(start)
-            if status is None and (prior or start.shape is Shape.HEADING):
-                status = status_below(layout, index) if start.shape is not Shape.ITEM else None
-                if status is None and start.tick:
-                    status = Status.RESOLVED if start.tick == "x" else Status.UNRESOLVED
-            if status is not None:
-                for code in start.codes or (start.native.upper(),):
-                    yield PriorStatus(code, status, line.number, line.text.strip()[:500])
+            status, codes, text = _status_of_coded(layout, index, start), start.all_codes, line.text
         elif start.tick and start.bold and (item := list_item(line.text)):
             # - [x] **ADDRESSES ISSUE-R1-008**: … and - [ ] **PARTIAL**: ISSUE-R1-028 …
-            status = status_of(start.title)
-            codes = codes_in(start.title) or codes_in(start.rest[:80])
-            if status is not None:
-                for code in codes:
-                    yield PriorStatus(code, status, line.number, item.text.strip()[:500])
+            status, text = status_of(start.title), item.text
+            codes = tuple(codes_in(start.title) or codes_in(start.rest[:80]))
+        else:
+            continue
+        if status is not None:
+            for code in codes:
+                yield PriorStatus(code, status, line.number, text.strip()[:500])
+
+
+def _status_of_coded(layout: Layout, index: int, start: Start) -> Status | None:
+    """What a line with an id says became of it; among earlier findings what stands below it, or its tick."""
+    status = status_in(start)
+    is_prior = layout.where[index].purpose is Purpose.PRIOR
+    if status is not None or not (is_prior or start.shape is Shape.HEADING):
+        return status
+    if start.shape is not Shape.ITEM and (below := status_below(layout, index)) is not None:
+        return below
+    if start.tick:
+        return Status.RESOLVED if start.tick == "x" else Status.UNRESOLVED
+    return None

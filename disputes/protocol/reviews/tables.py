@@ -77,10 +77,23 @@ def listed_severities(layout: Layout) -> dict[str, Severity]:
 def find_rows(
     layout: Layout, blocks: list[Block], raised: Collection[str], *, lenient: bool
 ) -> Iterator[Found]:
-    """The rows that are findings: of a table of issues in no block, whose section has no other findings."""
+    """The rows that are findings, of tables of issues."""
+    told: list[frozenset[str]] | None = None
+    for table, section in _tables_of_issues(layout, blocks, lenient=lenient):
+        if told is None:
+            told = [keywords(block.start.title) for block in blocks[:MAX_COMPARED]]
+        for row in table.rows:
+            found = _row(layout, table, row, section)
+            if found and not any(code in raised for code in _row_codes(row)) and not _told(found, told):
+                yield found
+
+
+def _tables_of_issues(
+    layout: Layout, blocks: list[Block], *, lenient: bool
+) -> Iterator[tuple[Table, Section]]:
+    """The tables that list issues, in no block, whose section has no other findings."""
     busy = {id(section) for block in blocks for section in _line_of(block.section)}
     inside = [range(block.begin, block.end) for block in blocks]
-    told: list[frozenset[str]] | None = None
     position = 0
     for table in layout.tables:
         while position < len(inside) and inside[position].stop <= table.start:
@@ -90,14 +103,8 @@ def find_rows(
         section = layout.where[table.start]
         if section.purpose in NOT_LISTING or not _lists(table, section, alone=lenient):
             continue
-        if id(section) in busy and section.parent is not None:
-            continue
-        if told is None:
-            told = [keywords(block.start.title) for block in blocks[:MAX_COMPARED]]
-        for row in table.rows:
-            found = _row(layout, table, row, section)
-            if found and not any(code in raised for code in _row_codes(row)) and not _told(found, told):
-                yield found
+        if id(section) not in busy or section.parent is None:
+            yield table, section
 
 
 def _row_codes(row: Row) -> list[str]:

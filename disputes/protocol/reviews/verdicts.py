@@ -154,15 +154,11 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
             label, words = match
             awaited = label if not words.strip(" \t:*#_") else ""
             verdict = _read(label, words, layout, index, inside[index])
-        elif text.isupper() and _no_issues_alone(text):
-            words, verdict, awaited = text, Verdict.NO_ISSUES_FOUND, ""
-        elif not awaited and "GAP-" in text and (of_gap := _of_gap(layout, index)):
-            words, verdict = of_gap
-        elif text.isupper() and (alone := _in_capitals(layout, index, ends)):
-            words, verdict, awaited = text, alone, ""
+        elif unlabelled := _unlabelled(layout, index, ends, is_awaited=bool(awaited)):
+            (words, verdict), awaited = unlabelled, ""
         elif awaited and text.strip():
-            words = text if line.heading is None else ""
-            verdict = _read(awaited, words, layout, index, inside=False) if words else None
+            words = text
+            verdict = None if line.heading else _read(awaited, words, layout, index, inside=False)
             item = list_item(text)
             # Below a heading each gap may have a line of its own.
             awaited = awaited if item and verdict is not None and gaps_in(text) else ""
@@ -170,6 +166,20 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
             continue
         if verdict is not None:
             yield index, words, verdict
+
+
+def _unlabelled(
+    layout: Layout, index: int, ends: tuple[int, int], *, is_awaited: bool
+) -> tuple[str, Verdict] | None:
+    """The words and the verdict of a line in capitals, or of one about a gap, which need no label."""
+    text = layout.lines[index].text
+    if text.isupper() and _no_issues_alone(text):
+        return text, Verdict.NO_ISSUES_FOUND
+    if not is_awaited and "GAP-" in text and (of_gap := _of_gap(layout, index)):
+        return of_gap
+    if text.isupper() and (alone := _in_capitals(layout, index, ends)):
+        return text, alone
+    return None
 
 
 def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> Verdict | None:

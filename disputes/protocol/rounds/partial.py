@@ -93,14 +93,16 @@ def delivery(
     addressed = tuple(gap for gap in validation.gaps_addressed if gap in assigned and gap not in stopped)
     missing = tuple(gap for gap in assigned if gap not in addressed and gap not in stopped)
     uncertain = next(_matches(proposal.lines, UNCERTAIN), (0, ""))[1]
-    if blocked and not addressed:
-        cause: Cause | None = Cause.EXPLICIT_BLOCK
-    elif uncertain and not addressed:
-        cause = Cause.DOMAIN_GAP
-    elif any(FAILURES[failure.type].tier < 2 for failure in validation.failures):
-        cause = Cause.OUTPUT_FAILURE
-    else:
-        cause = None if addressed or not assigned else Cause.UNCLEAR_ASSIGNMENT
+    malformed = any(FAILURES[failure.type].tier < 2 for failure in validation.failures)
+    # The first that holds.
+    causes: list[tuple[Cause | None, object]] = [
+        (Cause.EXPLICIT_BLOCK, blocked and not addressed),
+        (Cause.DOMAIN_GAP, uncertain and not addressed),
+        (Cause.OUTPUT_FAILURE, malformed),
+        (Cause.UNCLEAR_ASSIGNMENT, assigned and not addressed),
+        (None, True),
+    ]
+    cause = next(cause for cause, holds in causes if holds)
     return Delivery(addressed, missing, blocked, uncertain, cause, warnings)
 
 

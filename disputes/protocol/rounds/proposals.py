@@ -1,6 +1,7 @@
 """Reading an engineer's document of a spec round: its sections by gap, and what it says besides (VAL-12)."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -146,19 +147,19 @@ def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -
     ends = [index for index, level, _ in headings if level <= SECTION_LEVEL] + [len(lines)]
     tops = [index for index, level, _ in headings if level == 1 or index in starts] + [len(lines)]
     seen: set[str] = set()
-    at_end = at_top = 0
     for index, level, words in chosen:
-        while ends[at_end] <= index and at_end < len(ends) - 1:
-            at_end += 1
-        while tops[at_top] <= index and at_top < len(tops) - 1:
-            at_top += 1
         # Below a title that names its gap the sections of level 2 are parts of the resolution.
-        end = tops[at_top] if level < SECTION_LEVEL else min(ends[at_end], tops[at_top])
+        end = _next(tops, index) if level < SECTION_LEVEL else min(_next(ends, index), _next(tops, index))
         below = tuple(lines[index + 1 : end])
         for gap in gaps_in(words)[:GAPS_IN_HEADING]:
             if gap not in seen:
                 seen.add(gap)
                 yield GapSection(gap, words, lines[index].number, below)
+
+
+def _next(places: list[int], index: int) -> int:
+    """The first of these places behind a line; the last one is the end of the document."""
+    return places[bisect_right(places, index)]
 
 
 def _leads(lines: Iterable[Line]) -> Iterator[str]:

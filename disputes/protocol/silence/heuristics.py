@@ -124,26 +124,32 @@ class _Judge:
 
     def _apply(self, case: Case) -> None:
         """Which heuristics fire."""
+        if not self._is_judged(case):
+            return
+        finding, answer = case.finding, case.answer
+        if answer is None:
+            case.match = self._soft_match(finding)
+        elif finding.code not in self.declined and case.change.substance is not Substance.YES:
+            case.deflections = self._deflections(answer)
+        silent = answer is None
+        claims = answer is None or answer.kind in {AnswerKind.ADDRESSED, AnswerKind.PARTLY}
+        fires = {
+            Heuristic.NO_REFERENCE: silent,
+            Heuristic.REPEATED_ROLLBACK: silent and len(set(finding.rollbacks)) >= 2,
+            Heuristic.UNJUSTIFIED_DOWNGRADE: finding.is_claimed_resolved
+            and (silent or self._leaves_out(finding)),
+            Heuristic.NO_CHANGE: claims and case.change.flags and self._may_tell(case.change),
+            Heuristic.DEFLECTION: bool(case.deflections),
+        }
+        case.heuristics += [heuristic for heuristic, does in fires.items() if does]
+
+    def _is_judged(self, case: Case) -> bool:
+        """Whether the finding is open and due, and grave or passed over again and again."""
         finding, answer = case.finding, case.answer
         if finding.is_settled or not (answer or finding.is_due):
-            return
+            return False
         rounds = len(set(finding.silent_rounds)) + 1
-        if not finding.is_grave and (answer or rounds < self.settings.pattern_threshold):
-            return
-        if answer is None:
-            case.heuristics.append(Heuristic.NO_REFERENCE)
-            case.match = self._soft_match(finding)
-            if len(finding.rollbacks) >= 2 and len(set(finding.rollbacks)) >= 2:
-                case.heuristics.append(Heuristic.REPEATED_ROLLBACK)
-        if finding.is_claimed_resolved and (answer is None or self._leaves_out(finding)):
-            case.heuristics.append(Heuristic.UNJUSTIFIED_DOWNGRADE)
-        claims = answer is None or answer.kind in {AnswerKind.ADDRESSED, AnswerKind.PARTLY}
-        if claims and case.change.flags and self._may_tell(case.change):
-            case.heuristics.append(Heuristic.NO_CHANGE)
-        if answer and finding.code not in self.declined and case.change.substance is not Substance.YES:
-            case.deflections = self._deflections(answer)
-            if case.deflections:
-                case.heuristics.append(Heuristic.DEFLECTION)
+        return finding.is_grave or (not answer and rounds >= self.settings.pattern_threshold)
 
     def _deflections(self, answer: Answered) -> list[str]:
         """The phrases of a response section; one section may respond to many findings."""

@@ -105,6 +105,14 @@ class _Fence(NamedTuple):
     mark: str
     info: str
 
+    def closes(self, opened: "_Fence") -> bool:
+        """Whether these marks end the fence that others opened."""
+        return (
+            self.mark.startswith(opened.mark)
+            and not self.info.strip()
+            and self.column < opened.column + SMALL_INDENT
+        )
+
 
 def scan(text: str) -> list[Line]:
     """The lines of a document. Raises DocumentError for one that is too large.
@@ -142,11 +150,7 @@ def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
             modes[index] = FENCED
             if opened is None:
                 opened, opened_at = mark, index
-            elif (
-                mark.mark.startswith(opened.mark)
-                and not mark.info.strip()
-                and mark.column < opened.column + SMALL_INDENT
-            ):
+            elif mark.closes(opened):
                 opened = None
         elif opened is not None:
             modes[index] = FENCED
