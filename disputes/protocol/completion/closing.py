@@ -137,7 +137,7 @@ TRIGGERS: dict[Ask, str] = {
 }
 
 
-class Kind(StrEnum):
+class LimitationKind(StrEnum):
     """Why something is a known limitation."""
 
     DEFERRED = "deferred"
@@ -151,7 +151,7 @@ class Limitation:
 
     code: str
     severity: Severity
-    kind: Kind
+    kind: LimitationKind
     title: str = ""
     reason: str = ""
     by: str = ""
@@ -214,16 +214,16 @@ def _limitations(result: Result, standing: Standing) -> Iterable[Limitation]:
         severity, deferred = counts_as(gap.severity), gap.state is GapState.USER_DEFERRED
         if gap.code in acknowledged:
             reason = typed.rationales.get(gap.code, "").strip() or gap.reason
-            kind = Kind.DEFERRED if deferred else Kind.ACKNOWLEDGED
+            kind = LimitationKind.DEFERRED if deferred else LimitationKind.ACKNOWLEDGED
             yield Limitation(gap.code, severity, kind, gap.title, reason, typed.by, typed.at)
         elif deferred:
-            yield Limitation(gap.code, severity, Kind.DEFERRED, gap.title, gap.reason)
+            yield Limitation(gap.code, severity, LimitationKind.DEFERRED, gap.title, gap.reason)
     for each in standing.conflicts:
         known = each.code in acknowledged
         yield Limitation(
             each.code,
             counts_as(each.severity),
-            Kind.CONFLICT,
+            LimitationKind.CONFLICT,
             each.title,
             typed.rationales.get(each.code, "").strip(),
             typed.by if known else "",

@@ -11,8 +11,8 @@ from enum import StrEnum
 from disputes.protocol.completion.acknowledgement import (
     Acknowledgement,
     Gate,
-    Left,
-    Refusal,
+    Leftover,
+    Obstacle,
     gates_for,
     refusals,
 )
@@ -109,9 +109,9 @@ class Result:
     exit: Exit | None = None
     why: str = ""
     conflicts: tuple[Unresolved, ...] = ()
-    left: tuple[Left, ...] = ()
+    left: tuple[Leftover, ...] = ()
     gates: tuple[Gate, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[Obstacle, ...] = ()
     may_extend: bool = False
 
 
@@ -144,14 +144,14 @@ def is_complete(gaps: Iterable[Gap], settings: TerminationSettings | None = None
     )
 
 
-def left_over(standing: Standing) -> tuple[Left, ...]:
+def left_over(standing: Standing) -> tuple[Leftover, ...]:
     """What an early end leaves behind: gaps outside closed and terminal states, and high conflicts.
 
     A deferred gap counts as left. Conflicts below high block nothing; they become known limitations.
     """
-    gaps = [Left(gap.code, gap.severity, gap.title) for gap in standing.gaps if gap.state not in SETTLED]
+    gaps = [Leftover(gap.code, gap.severity, gap.title) for gap in standing.gaps if gap.state not in SETTLED]
     grave = [each for each in standing.conflicts if is_grave(each.severity)]
-    return tuple(gaps + [Left(each.code, each.severity, each.title) for each in grave])
+    return tuple(gaps + [Leftover(each.code, each.severity, each.title) for each in grave])
 
 
 # --- The procedure ----------------------------------------------------------------------------------------

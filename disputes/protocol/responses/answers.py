@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, AnswerKind, is_answer, is_open, stated_kind
 from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, is_heading, section_kind
-from disputes.protocol.responses.sections import Outline, Place, Role, is_row, row_cells
+from disputes.protocol.responses.sections import LineContext, Role, SectionTracker, is_row, row_cells
 from disputes.protocol.reviews import leading_ids
 from disputes.protocol.text.documents import STATED, Line, Mode
 from disputes.protocol.text.mentions import FULL, Names, Span
@@ -75,7 +75,7 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
     """
     found: dict[str, tuple[_Worth, Answered]] = {}
     mentions: dict[tuple[str, Mode], Mention] = {}
-    outline = Outline()
+    outline = SectionTracker()
     for index, line in enumerate(lines):
         outline.follow(line)
         spans = names.spans(line.text)
@@ -98,7 +98,7 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
 
 
 def _answers_of(
-    lines: list[Line], index: int, spans: list[Span], place: Place, names: Names
+    lines: list[Line], index: int, spans: list[Span], place: LineContext, names: Names
 ) -> Iterator[_Read]:
     """What this line answers; a section that repeats or lists what is open answers only where it says so."""
     line = lines[index]
@@ -129,7 +129,7 @@ def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> It
         yield _Read(span, "heading", below or kind, _told(rest) if rest else _paragraph(lines, index))
 
 
-def _in_row(text: str, place: Place, names: Names) -> Iterator[_Read]:
+def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
     """A row of a table: in its first cell, or in another one where the table tells what was done."""
     cells = row_cells(text)
     column, spans = next(
@@ -151,7 +151,7 @@ def _in_row(text: str, place: Place, names: Names) -> Iterator[_Read]:
         yield _Read(each, "row", kind, words if told else rest.lstrip(" :-–—*").strip())
 
 
-def _tells(cells: tuple[str, ...], column: int, place: Place, span: Span) -> bool:
+def _tells(cells: tuple[str, ...], column: int, place: LineContext, span: Span) -> bool:
     """Whether the cell that names a finding answers it.
 
     One that is not the first does so in a history of revisions, or in a table of what was done.
@@ -172,7 +172,7 @@ def _tells(cells: tuple[str, ...], column: int, place: Place, span: Span) -> boo
     )
 
 
-def _in_line(lines: list[Line], index: int, spans: list[Span], place: Place) -> Iterator[_Read]:
+def _in_line(lines: list[Line], index: int, spans: list[Span], place: LineContext) -> Iterator[_Read]:
     """A line of a list or of a text: it begins with the finding, ticks it off, or claims that it is done."""
     text = lines[index].text
     marker = MARKER.match(text)
@@ -230,7 +230,7 @@ class _Entry:
             said = kind or stated_kind(behind) or _kind_below(self.lines, self.index)
             yield _Read(span, "lead-in", said, behind)
 
-    def said(self, span: Span, place: Place, carried: AnswerKind | None) -> Iterator[_Read]:
+    def said(self, span: Span, place: LineContext, carried: AnswerKind | None) -> Iterator[_Read]:
         """The finding is named inside the line; a claim of the one before it may be `carried` on to it."""
         words = self.text[self.start : self.start + MAX_TEXT].strip()
         if self.ticked and not span.weak:

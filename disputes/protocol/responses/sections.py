@@ -101,7 +101,7 @@ def is_row(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LineContext:
     """Where a line stands: under which headings, and in which table."""
 
     role: Role = Role.PLAIN
@@ -132,7 +132,7 @@ OF_A_LIST = "-*+ \t|0123456789"  # how a line of a list or a table begins; an em
 BOLD = frozenset({"**", "__"})
 
 
-class Outline:
+class SectionTracker:
     """Follows a document line by line and knows where it stands."""
 
     def __init__(self) -> None:
@@ -165,10 +165,10 @@ class Outline:
             self._headings.pop()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LineContext:
         """Where the line stands; the nearest heading that says what it is for counts."""
         for _, words in reversed(self._headings):
             role, kind = role_of(words[:200])
             if role is not Role.PLAIN:
-                return Place(role, kind, self._head)
-        return Place(head=self._head)
+                return LineContext(role, kind, self._head)
+        return LineContext(head=self._head)

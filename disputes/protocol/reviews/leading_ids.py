@@ -3,7 +3,7 @@
 import re
 
 from disputes.protocol.responses.answer_kinds import AnswerKind, stated_kind
-from disputes.protocol.responses.sections import Place, Role, role_of
+from disputes.protocol.responses.sections import LineContext, Role, role_of
 from disputes.protocol.text.mentions import Span
 
 MARKS = " \t*_`[(\"'“#~"
@@ -69,7 +69,7 @@ def led(text: str, start: int, span: Span) -> int:
     return match.end() if match else 0
 
 
-def led_late(text: str, start: int, span: Span, place: Place) -> int:
+def led_late(text: str, start: int, span: Span, place: LineContext) -> int:
     """The same for an id with a title behind it: `- ISSUE-R1-001 retry prompt: fixed`."""
     if span.weak or text[start : span.start].strip(MARKS):
         return 0

@@ -179,7 +179,7 @@ SKELETONS: dict[Form, str] = {
 }
 
 
-class Source(StrEnum):
+class ExampleSource(StrEnum):
     """Where an example comes from (EX-1)."""
 
     CANONICAL = "canonical"
@@ -203,7 +203,7 @@ class Earlier:
 class Example:
     """An example as it goes into a prompt; `size` is in tokens, after the cut."""
 
-    source: Source
+    source: ExampleSource
     origin: str  # EX-6: said to the agent
     text: str
     truncated: bool = False
@@ -221,7 +221,7 @@ def tokens(text: str) -> int:
 
 def pick(
     form: Form,
-    sources: Sequence[Source],
+    sources: Sequence[ExampleSource],
     earlier: Iterable[Earlier],
     budget: int,
     canonical: Mapping[Form, str] = CANONICAL,
@@ -229,17 +229,17 @@ def pick(
     """The example from the first source that has one (EX-1, EX-2), cut to `budget` tokens; else None."""
     candidates = [each for each in earlier if each.form is form and each.valid and not each.rolled_back]
     for source in sources:
-        if source is Source.SESSION and candidates:
+        if source is ExampleSource.SESSION and candidates:
             newest = max(candidates, key=lambda each: each.number)
             return _cut_to(source, f"round {newest.round} of this project", newest.text, budget)
-        if source is Source.CANONICAL and form in canonical:
+        if source is ExampleSource.CANONICAL and form in canonical:
             return _cut_to(source, "the program's own example", canonical[form], budget)
-        if source is Source.TEMPLATE:
+        if source is ExampleSource.TEMPLATE:
             return _cut_to(source, "the bare form", SKELETONS[form], budget)
     return None
 
 
-def _cut_to(source: Source, origin: str, text: str, budget: int) -> Example | None:
+def _cut_to(source: ExampleSource, origin: str, text: str, budget: int) -> Example | None:
     if budget <= 0:
         return None
     cut = truncated(text, budget)

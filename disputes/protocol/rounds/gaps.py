@@ -272,7 +272,7 @@ COUNTS_AS_RESOLVED = frozenset({GapState.ACCEPTED, GapState.RESOLVED, GapState.W
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GapChange:
     """One gap changed its state in a round; `source` is None where it was created."""
 
     gap: str
@@ -296,7 +296,7 @@ class RoundCount:
         return len(self.resolved_now) - len(self.new_now)
 
 
-def count_round(changes: Sequence[Change]) -> RoundCount:
+def count_round(changes: Sequence[GapChange]) -> RoundCount:
     """The gaps that one round resolved and created, each once.
 
     A gap that was accepted earlier is not resolved a second time (CNT-1). One that was created and closed in

@@ -146,7 +146,7 @@ class Escalation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class EscalationOption:
     """One of the choices of a person: its words, and how many more runs it gives."""
 
     title: str
@@ -155,12 +155,12 @@ class Offer:
 
 
 # What a person may choose once the bound is reached, in this order.
-ESCALATIONS: dict[Escalation, Offer] = {
-    Escalation.SKIP: Offer("Go on without this role in this round"),
-    Escalation.REASSIGN: Offer("Assign other gaps"),
-    Escalation.CONTEXT: Offer("Give context and run once more", runs=1, needs_text=True),
-    Escalation.NARROW: Offer("Narrow it to the single simplest gap and run once more", runs=1),
-    Escalation.PAUSE: Offer("Pause"),
+ESCALATIONS: dict[Escalation, EscalationOption] = {
+    Escalation.SKIP: EscalationOption("Go on without this role in this round"),
+    Escalation.REASSIGN: EscalationOption("Assign other gaps"),
+    Escalation.CONTEXT: EscalationOption("Give context and run once more", runs=1, needs_text=True),
+    Escalation.NARROW: EscalationOption("Narrow it to the single simplest gap and run once more", runs=1),
+    Escalation.PAUSE: EscalationOption("Pause"),
 }
 
 # --- The reviewer finds nothing ---------------------------------------------------------------------------
@@ -286,7 +286,7 @@ class Situation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PartialOutcome:
     """What a round with missing parts means."""
 
     action: str
@@ -295,17 +295,19 @@ class Outcome:
 
 
 # PART-4
-OUTCOMES: dict[Situation, Outcome] = {
-    Situation.AS_PLANNED: Outcome("Go on."),
-    Situation.ENGINEER_PARTLY: Outcome("Review what there is. The rest stays open, with the reason."),
-    Situation.ENGINEER_FAILED: Outcome(
+OUTCOMES: dict[Situation, PartialOutcome] = {
+    Situation.AS_PLANNED: PartialOutcome("Go on."),
+    Situation.ENGINEER_PARTLY: PartialOutcome("Review what there is. The rest stays open, with the reason."),
+    Situation.ENGINEER_FAILED: PartialOutcome(
         "The round is marked SKIP for the engineer. The reviewer may review earlier proposals."
     ),
-    Situation.REVIEWER_PARTLY: Outcome("Go on with the gaps that were reviewed. The others stay proposed."),
-    Situation.REVIEWER_FAILED: Outcome("The proposals are marked as not reviewed.", may_accept=False),
-    Situation.FINISHED: Outcome("No gap is open: check whether to end."),
-    Situation.WAITS_FOR_HUMANS: Outcome("Every open gap is blocked: show all blockers at once."),
-    Situation.PROCESS_FAILURE: Outcome(
+    Situation.REVIEWER_PARTLY: PartialOutcome(
+        "Go on with the gaps that were reviewed. The others stay proposed."
+    ),
+    Situation.REVIEWER_FAILED: PartialOutcome("The proposals are marked as not reviewed.", may_accept=False),
+    Situation.FINISHED: PartialOutcome("No gap is open: check whether to end."),
+    Situation.WAITS_FOR_HUMANS: PartialOutcome("Every open gap is blocked: show all blockers at once."),
+    Situation.PROCESS_FAILURE: PartialOutcome(
         "Nobody delivered anything, and there is work.",
         (
             "again with fresh context",

@@ -147,7 +147,7 @@ def quantile(buckets: Mapping[int, int], share: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class CountedRuling:
     """One ruling of a person, as far as the figures go. Names may be empty where nobody knows them."""
 
     kind: str
@@ -164,7 +164,7 @@ class Ruling:
     reviewer_model: str = ""
 
 
-def of_ruling(ruling: Ruling) -> list[Counted]:
+def of_ruling(ruling: CountedRuling) -> list[Counted]:
     """What a ruling counts for."""
     counted = [
         (Measure.WAITED.value, joined(ruling.severity, bucket_of(ruling.waited))),

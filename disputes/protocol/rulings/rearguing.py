@@ -22,7 +22,7 @@ _SENTENCE = re.compile(r"[.!?;](?:\s|$)|\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingDecision:
     """One decision that holds, as the next hand-ins are held against it.
 
     `codes` are all names that the finding has had over the rounds.
@@ -36,7 +36,7 @@ class Standing:
 
 
 def reargued(
-    disagreements: Iterable[Disagreement], answers: Iterable[Answered], decisions: Iterable[Standing]
+    disagreements: Iterable[Disagreement], answers: Iterable[Answered], decisions: Iterable[StandingDecision]
 ) -> tuple[Problem, ...]:
     """Every finding that a response argues though it is decided: RE_ARGUED_CONFLICT (DEC-2, DEC-3).
 
@@ -62,7 +62,7 @@ def reargued(
     )
 
 
-def repeated_positions(document: str, decisions: Iterable[Standing]) -> tuple[Problem, ...]:
+def repeated_positions(document: str, decisions: Iterable[StandingDecision]) -> tuple[Problem, ...]:
     """Where a response proposes again what a ruling has set aside: a warning, nothing more (DEC-4).
 
     Only for rulings other than B, and only what stands outside fences and quotes. Words that the ruling
@@ -86,7 +86,7 @@ def repeated_positions(document: str, decisions: Iterable[Standing]) -> tuple[Pr
     return tuple(found)
 
 
-def _proposals(decision: Standing) -> list[frozenset[str]]:
+def _proposals(decision: StandingDecision) -> list[frozenset[str]]:
     """What each sentence of the coder's position says that the ruling does not."""
     ruled = keywords(decision.text)
     sentences = _SENTENCE.split(decision.coder_position)[:SENTENCES_MAX]

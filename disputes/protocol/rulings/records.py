@@ -42,7 +42,7 @@ FOR_GAP: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Statement:
     """What one side says. `title` heads it; `who` said it; `rationale` and `alternative` may be empty."""
 
     title: str
@@ -65,7 +65,7 @@ class DisputeEntry:
     severity: str
     created: str
     files: tuple[str, ...] = ()
-    sides: tuple[Side, ...] = ()
+    sides: tuple[Statement, ...] = ()
     option: str = ""
     outcome: str = ""  # where no option was ruled: "moot"
     resolved_on: str = ""
@@ -143,7 +143,7 @@ def _open(entry: DisputeEntry) -> list[str]:
     return [*lines, "", "### Status", "", AWAITING]
 
 
-def _side(side: Side) -> list[str]:
+def _side(side: Statement) -> list[str]:
     who = f" ({inert(as_heading(one_line(side.who, LINE_MAX)))})" if side.who else ""
     lines = [f"### {side.title}{who}", "", *(_quote(side.position) or ["Not stated."])]
     for label, text in (("Rationale", side.rationale), ("Alternative", side.alternative)):

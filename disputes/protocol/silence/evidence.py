@@ -13,7 +13,7 @@ QUOTE_MAX = 300
 
 
 @dataclass(slots=True)
-class Case:
+class Suspect:
     """One finding under judgement."""
 
     finding: Watched
@@ -27,7 +27,7 @@ class Case:
     match: SoftMatch | None = None
 
 
-def evidence(case: Case, answered: int, others: int) -> Iterable[str]:
+def evidence(case: Suspect, answered: int, others: int) -> Iterable[str]:
     """What the card shows (SIL-11), a line each. So many of the other findings of its review are answered."""
     finding = case.finding
     name = finding.code or f"#{finding.ordinal}"
@@ -49,7 +49,7 @@ def evidence(case: Case, answered: int, others: int) -> Iterable[str]:
     yield from (f'phrase: "{phrase}"' for phrase in case.deflections)
 
 
-def _where_named(case: Case) -> str:
+def _where_named(case: Suspect) -> str:
     if case.answer:
         return f"answered in line {case.answer.line} as {case.answer.kind}"
     if case.mentioned:
@@ -71,7 +71,7 @@ def _what_changed(change: Change) -> Iterable[str]:
         yield f"{change.overlap:.0%} of its impact's words are in what changed in {section}"
 
 
-def hints(case: Case, cases: Sequence[Case], answered: int, size: int) -> Iterable[str]:
+def hints(case: Suspect, cases: Sequence[Suspect], answered: int, size: int) -> Iterable[str]:
     """Signs of forgetting and of avoiding (SIL-11)."""
     if case.answer:
         return

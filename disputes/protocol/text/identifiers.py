@@ -58,7 +58,7 @@ LIST_WORDS = frozenset({",", "and", ", and", "&", "/", "+"})
 MAX_BETWEEN = 16
 
 
-class Mention(NamedTuple):
+class CodeMention(NamedTuple):
     """An id in a text, in its full form, and where it begins; both ends of a range have a place."""
 
     code: str
@@ -75,7 +75,7 @@ def codes_in(text: str) -> list[str]:
     return [mention.code for mention in code_mentions(text)]
 
 
-def code_mentions(text: str) -> Iterator[Mention]:
+def code_mentions(text: str) -> Iterator[CodeMention]:
     """The canonical codes in a text with their places; those between the ends of a range have its start."""
     if "R" not in text and "r" not in text:
         return
@@ -94,8 +94,8 @@ def code_mentions(text: str) -> Iterator[Mention]:
             digits, own = match["number"], f"ISSUE-R{match['round']}{(match['version'] or '').upper()}"
         if ranges and own == prefix and 0 < int(digits) - number <= MAX_RANGE:
             for each in range(number + 1, int(digits)):
-                yield Mention(f"{own}-{each:0{len(digits)}d}", match.start())
-        yield Mention(f"{own}-{digits}", match.start())
+                yield CodeMention(f"{own}-{each:0{len(digits)}d}", match.start())
+        yield CodeMention(f"{own}-{digits}", match.start())
         last, prefix, number, end = match, own, int(digits), match.end()
 
 
