@@ -36,7 +36,7 @@ DEMANDS: dict[Gate, Demand] = {
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A gap or a conflict that is left over; a severity nobody stated counts as medium (SEV-9)."""
+    """A gap or a conflict that is left over; an unstated severity counts as medium (SEV-9)."""
 
     code: str
     severity: Severity | None
@@ -45,7 +45,7 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """What a person typed: the phrase of each gate, a rationale by code, the codes of the list confirmed."""
+    """What a person typed: the phrase for each gate, a rationale by code, the codes that were confirmed."""
 
     phrases: Mapping[Gate, str] = field(default_factory=dict)
     rationales: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def gate_of(severity: str | None) -> Gate:
 
 
 def gates_for(left: Iterable[Leftover]) -> tuple[Gate, ...]:
-    """The gates that stand before an end with these things left over, the gravest first."""
+    """The gates to pass before ending with these things left over, the gravest first."""
     needed = {gate_of(each.severity) for each in left}
     return tuple(gate for gate in Gate if gate in needed)
 

@@ -100,7 +100,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class RollbackAnswer:
-    """Whether it may happen, whether a person is asked first, and with what."""
+    """Whether it may happen, and whether a person is asked first and what."""
 
     allowed: bool
     ask: bool

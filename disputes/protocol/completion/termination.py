@@ -1,4 +1,4 @@
-"""When work may end, and as what: the types, the limits, and the one procedure that decides (END-1 to END-7).
+"""When work may end and how: the types, the limits, and the one procedure that decides (END-1 to END-7).
 
 The program only offers an end. Nothing but `decide` says which one is open, and each of its answers is one
 step: go on, ask a person something, or end.
@@ -23,7 +23,7 @@ from tasks.states import Severity
 
 
 class Exit(StrEnum):
-    """As what work ended. MAX_ROUNDS is a choice on the way and never the type that is recorded."""
+    """How work ended. MAX_ROUNDS is a choice on the way and never the recorded type."""
 
     COMPLETE = "complete"
     GOOD_ENOUGH = "good_enough"
@@ -88,7 +88,7 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Everything that decides whether work may end. `ready` is what the final review said; None: not held."""
+    """All that decides whether work may end. `ready` is the final review's result; None if not held."""
 
     gaps: Sequence[Gap]
     conflicts: Sequence[Unresolved] = ()
@@ -119,7 +119,7 @@ class Result:
 
 
 def max_rounds(initial_gaps: int, settings: TerminationSettings | None = None) -> int:
-    """The limit of rounds for a project that began with so many gaps: six for ten, at least 10."""
+    """The limit of rounds for a project that began with `initial_gaps`: six for ten of them, at least 10."""
     chosen = settings or TerminationSettings()
     limit = chosen.max_rounds or max(10, (3 * initial_gaps + 4) // 5)
     return min(limit, chosen.hard_limit)
@@ -182,7 +182,7 @@ def decide(standing: Standing, settings: TerminationSettings | None = None) -> R
 
 
 def _way_out(standing: Standing) -> Ask:
-    """The request that leads to the gates as things stand: at the limit, in a warning, or else (END-7)."""
+    """The request that leads to the gates in the current situation (END-7)."""
     if standing.rounds >= standing.max_rounds:
         return Ask.ACCEPT
     return Ask.FORCE_COMPLETE if standing.convergence is State.DIVERGENCE_WARNING else Ask.STOP

@@ -1,4 +1,4 @@
-"""Which findings a response answers, and where: in which places, and in which words (ANS-1, ANS-4)."""
+"""Which findings a response answers, where, and in which words (ANS-1, ANS-4)."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from disputes.protocol.text.mentions import FULL, Names, Span
 MAX_TEXT = 4000
 IN_SENTENCES = frozenset({"claim", "list"})
 MARKER = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?P<box>\[[xX ✓✔]\]\s*)?")
-# A first cell that only counts: a version or a date of a history, a number or a severity of a list.
+# A first cell that is only a version or date of a history, or a number or severity of a list.
 REVISION = re.compile(
     r"[*_`]{0,3}(?:(?:v|ver|version|rev|round|r|draft)\.?\s?\d[\d.]*|\d{4}-\d\d-\d\d.*|\d+\.\d[\d.]*)"
     r"[*_`]{0,3}(?:\s*\([^()]*\))?",
@@ -39,7 +39,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A finding named where that is no answer: in a sentence, a quote, or code (ANS-2)."""
+    """A finding named in a sentence, a quote or code, which is not an answer (ANS-2)."""
 
     code: str
     line: int
@@ -51,7 +51,7 @@ _Worth = tuple[bool, bool, bool]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What one line answers: a kind, None where the line does not say it."""
+    """What one line answers; the kind is None if the line does not say it."""
 
     span: Span
     place: str
@@ -60,14 +60,14 @@ class _Read:
 
     @property
     def worth(self) -> _Worth:
-        """What it says more than others: its kind, in a place of its own, about this finding alone."""
+        """How much it says: its kind, in a place of its own, about this finding alone."""
         own = self.place not in IN_SENTENCES
         says = self.kind is not None and (own or self.kind is not AnswerKind.ADDRESSED)
         return (says, own, len(self.span.codes) == 1)
 
 
 def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], list[Mention]]:
-    """The answer to each finding, and every way in which one is named.
+    """The answer to each finding, and all mentions of findings.
 
     The first answer counts. Only one that says more goes before an earlier one: what became of the finding,
     then a place of its own before a sentence, then this finding alone before a list of them. Headings of
@@ -144,7 +144,7 @@ def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
     alone = next(filter(is_answer, [*others, rest]), "")
     if not alone and (place.describes or any(map(is_open, others))):
         return
-    # The cell that holds nothing but an answer, wherever it is, or else how the second one begins.
+    # A cell that holds only an answer, wherever it is, or else the beginning of the second cell.
     kind = stated_kind(alone or "".join(told[:1])) or stated_kind(rest.lstrip(" (:-–—"))
     words = " ".join(filter(None, [_told(other) if other == alone else other for other in told]))
     for each in spans:
@@ -173,7 +173,7 @@ def _tells(cells: tuple[str, ...], column: int, place: LineContext, span: Span) 
 
 
 def _in_line(lines: list[Line], index: int, spans: list[Span], place: LineContext) -> Iterator[_Read]:
-    """A line of a list or of a text: it begins with the finding, ticks it off, or claims that it is done."""
+    """A list item or line of text that begins with the finding, ticks it off, or claims that it is done."""
     text = lines[index].text
     marker = MARKER.match(text)
     start, box = (marker.end(), (marker["box"] or "").strip()) if marker else (0, "")
@@ -195,7 +195,7 @@ def _in_line(lines: list[Line], index: int, spans: list[Span], place: LineContex
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A line whose text begins at `start`; its box is ticked, waits to be, or is not there."""
+    """A line whose text begins at `start`; its box is ticked, waiting to be ticked, or missing."""
 
     lines: list[Line]
     index: int
@@ -208,7 +208,7 @@ class _Entry:
         return self.lines[self.index].text
 
     def alone(self, span: Span) -> int:
-        """Where the id ends that is all there is, if a tick or what stands below it tells of it; else 0."""
+        """The end of an id that is the whole line, if a tick or the lines below answer it; else 0."""
         if self.text[self.start : span.start].strip(leading_ids.MARKS) or self.text[span.end :].strip(
             leading_ids.MARKS
         ):
@@ -216,7 +216,7 @@ class _Entry:
         return span.end if self.ticked or _kind_below(self.lines, self.index) else 0
 
     def led(self, span: Span, end: int) -> Iterator[_Read]:
-        """The line begins with the finding; behind `end` stands what is said of it."""
+        """The line begins with the finding; after `end` it says what became of it."""
         rest = self.text[end:].strip(" *_`")
         kind = stated_kind(rest) or _kind_below(self.lines, self.index)
         if kind or not (self.waiting or is_open(rest)):
@@ -224,14 +224,14 @@ class _Entry:
             yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, words)
 
     def labelled(self, spans: list[Span], kind: AnswerKind | None) -> Iterator[_Read]:
-        """The line begins with a label behind which the findings stand."""
+        """The line begins with a label that the findings follow."""
         for span in spans:
             behind = self.text[span.end : span.end + MAX_TEXT].strip(" *_`():,-–—")
             said = kind or stated_kind(behind) or _kind_below(self.lines, self.index)
             yield _Read(span, "lead-in", said, behind)
 
     def said(self, span: Span, place: LineContext, carried: AnswerKind | None) -> Iterator[_Read]:
-        """The finding is named inside the line; a claim of the one before it may be `carried` on to it."""
+        """The finding is named inside the line; the claim about the one before may be `carried` over."""
         words = self.text[self.start : self.start + MAX_TEXT].strip()
         if self.ticked and not span.weak:
             yield _Read(span, "checkbox", AnswerKind.ADDRESSED, words)
@@ -257,7 +257,7 @@ def _kind_below(lines: list[Line], index: int) -> AnswerKind | None:
 
 
 def _told(rest: str) -> str:
-    """The words of an answer; nothing where they only name its kind."""
+    """The words of an answer; empty if they only name its kind."""
     return "" if rest.lower() in ANSWER_WORDS else rest
 
 

@@ -80,7 +80,7 @@ class _Start:
     index: int
     codes: tuple[str, ...]
     level: int
-    rest: str = ""  # what stands behind the id on the line
+    rest: str = ""  # the rest of the line after the id
 
 
 def is_heading(line: Line, names: Names) -> bool:
@@ -151,7 +151,7 @@ def _starts(lines: list[Line], names: Names) -> Iterator[_Start]:
 
 
 def _foreign(text: str, names: Names) -> tuple[str, ...]:
-    """An id that is none of the known findings; nothing where it is not known what there is."""
+    """An id that is not among the known findings; empty if those are not known."""
     match = FOREIGN.match(text) if names.known is not None else None
     return (match["code"],) if match else ()
 
@@ -264,7 +264,7 @@ def _paragraph(body: list[Line]) -> str:
 
 
 def _judged(block: Disagreement, names: Names, decided: Collection[str]) -> Disagreement:
-    """The block with the problems that its finding makes."""
+    """The block with the problems that come from its finding."""
     problems: list[str] = []
     if not block.code or not names.knows(block.code):
         problems.append(INVALID_REF)
@@ -286,7 +286,7 @@ def _faults(block: Disagreement) -> Iterator[Problem]:
 
 
 def _without_rule(block: list[Line]) -> list[Line]:
-    """The lines without the rules and blank lines at their end, which only part them from what follows."""
+    """The lines without the blank lines and horizontal rules at their end."""
     end = len(block)
     while end and (
         not block[end - 1].text.strip()

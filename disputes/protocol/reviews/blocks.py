@@ -26,9 +26,9 @@ class Block:
 
 
 class Blocks(NamedTuple):
-    """The blocks of all findings, and why each line that was looked at begins one or none.
+    """The blocks of all findings, and why each candidate line begins one or not.
 
-    `passed_over`: some findings were, because their sections only name again what is raised elsewhere.
+    `passed_over`: some findings were, because their sections only repeat what is raised elsewhere.
     """
 
     blocks: list[Block]
@@ -37,7 +37,7 @@ class Blocks(NamedTuple):
 
 
 def find_blocks(layout: Layout, *, lenient: bool = False) -> Blocks:
-    """The blocks of all findings; with `lenient` also those of sections that else only repeat."""
+    """The blocks of all findings; with `lenient` also those in sections that normally only repeat."""
     walk = _Walk(layout, lenient=lenient)
     blocks = _without_repeats(layout, walk.run(), walk.reasons)
     return Blocks(blocks, walk.reasons, walk.passed_over)
@@ -145,7 +145,7 @@ class _Walk:
     # --- What begins a finding ---
 
     def _purpose(self) -> Purpose:
-        """What the lines here are for, as their section says, or the label above them."""
+        """The purpose of the lines here, by their section or the label above them."""
         purpose = self.section.purpose
         if purpose in SILENT or self.group is None:
             return purpose
@@ -177,7 +177,7 @@ class _Walk:
 
 
 def _without_repeats(layout: Layout, blocks: list[Block], reasons: dict[int, str]) -> list[Block]:
-    """The blocks without lines that only name again, elsewhere, a finding that has a block of its own."""
+    """The blocks without those that only mention a finding which has a fuller block elsewhere."""
     full: dict[str, Block] = {}
     for block in blocks:
         if _is_full(layout, block):

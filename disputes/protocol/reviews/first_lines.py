@@ -1,4 +1,4 @@
-"""The first line of a finding, in every shape (FND-1): what it is, and what it says of itself."""
+"""The first line of a finding in every notation (FND-1): what carries it, and what it says."""
 
 import re
 from dataclasses import dataclass
@@ -43,18 +43,18 @@ TAG = re.compile(
     r"\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR|NITS?|Must|Should|Critical|High"
     r"|Medium|Low|Major|Moderate|Minor|Nit)\](?!\()"
 )
-# "issue (blocking): …", "nitpick: …": comments on code that say by a word what they are.
+# "issue (blocking): …", "nitpick: …": comments on code that begin with a word for their kind.
 COMMENT = re.compile(
     r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)[^()]{0,40}\)|(?P<nit>nit(?:pick)?)"
     r"(?:\s?\([^()]{0,40}\))?):\s+"
 )
-# What a linter calls its results, where a place stands behind it.
+# What a linter calls its results, when a place follows.
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (")
 SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
-# What a reviewer ticks or crosses; ticked ones praise.
+# The signs of a reviewer; a tick is praise.
 TICKS, CROSSES = "✅✓✔☑", "❌✗✘☒"
 FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
@@ -77,7 +77,7 @@ EMPTY = re.compile(
 MAX_CODES = 100
 
 
-# A part of a finding as most are written, which says nothing else, whatever stands behind it: **Impact:** …
+# The usual way to begin a part of a finding, whatever text follows: **Impact:** …
 BOLD_FIELD = re.compile(r"\*\*(?P<label>[A-Za-z ]+):\*\*")
 BOLD_FIELDS = {
     label: name for label, name in FIELDS.items() if label not in ISSUE_LABELS and label not in LEVELS
@@ -95,17 +95,17 @@ class Start:
     shape: Shape
     indent: int = 0
     level: int = 0  # of a heading
-    numbered: bool = False  # by its list marker
-    numbering: str = ""  # inside its heading or bold words
+    numbered: bool = False  # its list marker is a number
+    numbering: str = ""  # the number inside its heading or bold words
     bold: bool = False
     tick: str = ""  # "x" or " "
     struck: bool = False
     # What it says
     title: str = ""
-    words: tuple[str, ...] = ()  # its severities, as written beside it
-    trailing: bool = False  # one of them stands at its end
-    rest: str = ""  # what stands behind the bold words
-    closed: bool = False  # bold words or an id with a colon or the like behind them
+    words: tuple[str, ...] = ()  # its severities, as written
+    trailing: bool = False  # one of them is at the end of the line
+    rest: str = ""  # the text after the bold words
+    closed: bool = False  # a colon or the like follows the bold words or the id
     field: str = ""  # the part of a finding that the line begins instead
     labelled: bool = False  # **Issue:** text
     tag: str = ""
@@ -114,7 +114,7 @@ class Start:
     codes: tuple[str, ...] = ()
     native: str = ""
     own: bool = False  # the native id is of the reviewer's making, and may be none: SEC-01, F1
-    note: str = ""  # what stands in parentheses behind the id: NEW
+    note: str = ""  # the parentheses after the id: NEW
     bracket: bool = False
 
     @property
@@ -136,7 +136,7 @@ class Start:
 
 
 def read_start(line: Line) -> Start | None:
-    """What a line is as the first line of a finding (FND-1, ARB-1); None where it cannot be one."""
+    """The line as the first line of a finding (FND-1, ARB-1); None if it cannot be one."""
     text = line.text
     stripped = text.lstrip(" \t")
     first = stripped[:1]
@@ -190,7 +190,7 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
 
 
 def _leads_with_id(text: str) -> bool:
-    """Whether a text begins with an id; behind one of the reviewer's making stands a mark that ends it."""
+    """Whether a text begins with an id; one of the reviewer's own making must be followed by a mark."""
     if not LIKE_AN_ID.match(text):
         return False
     if text.startswith("ISSUE-") or native_code(text):
@@ -226,7 +226,7 @@ def _bold_field(text: str, start: Start) -> Start | None:
 
 
 def _content(text: str, start: Start) -> Start | None:
-    """What a line says behind list marker or heading marks."""
+    """What a line says after its list marker or heading marks."""
     if tick := CHECKBOXES.get(text[:3], ""):
         text = text[3:].lstrip()
     text, sign = _without_signs(text)
@@ -264,7 +264,7 @@ def _without_numbering(text: str) -> tuple[str, str]:
 
 
 def _notation(start: Start, text: str, rest: str) -> Start | None:
-    """What the words say, by the first notation that they are written in; `rest` stands behind bold ones."""
+    """What the words say, by the first notation that fits; `rest` is the text after bold words."""
     bracket = text[:1] in ("[", "`")
     # In italics, too: *N-1*
     inner = text.lstrip("[`") if bracket else text.lstrip("*_")
@@ -277,7 +277,7 @@ def _notation(start: Start, text: str, rest: str) -> Start | None:
 
 
 def _take_id(start: Start, text: str, *, bracket: bool) -> str | None:
-    """What follows the id with which the words begin; None where they begin with none after all."""
+    """What follows the id at the beginning of the words; None if there is no id after all."""
     if text[:6] == "ISSUE-" and (match := CODES.match(text)):
         start.codes = _codes(match["codes"])
         return text[match.end() :]
@@ -298,7 +298,7 @@ def _take_id(start: Start, text: str, *, bracket: bool) -> str | None:
 
 
 def _codes(text: str) -> tuple[str, ...]:
-    """The codes that a line names at its beginning; more than a hundred are no list that anybody wrote."""
+    """The codes at the beginning of a line; nobody writes a list of more than a hundred."""
     if ONE_CODE.fullmatch(text):
         return (text,)
     return tuple(mention.code for mention in islice(code_mentions(text), MAX_CODES))
@@ -380,7 +380,7 @@ def _anonymous(start: Start, head: str, rest: str) -> Start:
 
 
 def _labelled(start: Start, rest: str) -> Start:
-    """A line with its title behind a label: **Issue:** text"""
+    """A line with its title after a label: **Issue:** text"""
     words: list[str] = []
     title, start.trailing = take_end(rest.lstrip(" :")[:MAX_READ], words)
     start.title, start.words, start.labelled = title.strip(" *"), tuple(words), True

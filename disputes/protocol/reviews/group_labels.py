@@ -13,7 +13,7 @@ from tasks.states import Severity
 MAX_LABEL = 60
 MAX_INDENT = 3
 MAX_WORDS = 3  # of a bold line that stands for a heading
-# In a note without headings: what the sentence asks for stands in the list below it.
+# In a note without headings: the list below the sentence says what it asks for.
 ASKING = re.compile(
     r"\b(?:before (?:i|we) (?:can )?(?:approve|merge|sign|accept)|(?:like|want|need|have) to see"
     r"|please (?:fix|change|address|correct))\b",
@@ -24,7 +24,7 @@ MAX_OPENING = 160  # letters of a sentence that a list follows
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A label that gives what stands below it a severity or a purpose: **MAJOR (must fix):**"""
+    """A label that gives the list below it a severity or a purpose: **MAJOR (must fix):**"""
 
     index: int
     purpose: Purpose | None
@@ -32,11 +32,11 @@ class Group:
     raw: str
     indent: int
     ambiguous: bool = False
-    demands: bool = False  # it is a sentence that asks for what the list below it says
+    demands: bool = False  # it is a sentence, and the list below it says what it demands
 
 
 def label_of_list(index: int, text: str, *, is_note: bool) -> Group | None:
-    """What a line in plain words that ends with a colon says about the list below it."""
+    """What a plain line that ends with a colon says about the list below it."""
     if len(text) > MAX_OPENING:
         return None
     if len(text) <= MAX_LABEL:
@@ -53,9 +53,9 @@ def label_of_list(index: int, text: str, *, is_note: bool) -> Group | None:
 
 
 def bold_label(layout: Layout, index: int, first: Start | None, above: Group | None) -> Group | None:
-    """What a bold line says about what stands below it; None where it is a finding or a part of one.
+    """What a bold line says about the list below it; None if it is a finding or a part of one.
 
-    `first` is the first line of the finding that is open, `above` the label in whose list the line stands.
+    `first` is the first line of the open finding, `above` the label whose list the line is in.
     """
     start = layout.starts[index]
     if start is None or start.coded or start.rest or start.indent > MAX_INDENT:
@@ -78,9 +78,9 @@ def bold_label(layout: Layout, index: int, first: Start | None, above: Group | N
 
 
 def _purpose_of_label(label: str, start: Start, above: Group | None) -> Purpose:
-    """What is listed below a label with a colon, or below one without that stands for a heading.
+    """What is listed below a label that ends with a colon or takes the place of a heading.
 
-    Such are **Praise** among **Blocking** and **Minor**, and what comes behind it.
+    For example **Praise** between **Blocking** and **Minor**, and the labels after it.
     """
     purpose = purpose_of(label)
     if label.endswith(":"):
@@ -100,7 +100,7 @@ def _names_section(label: str, start: Start, purpose: Purpose, first: Start | No
 
 
 def _stands_outside(layout: Layout, index: int, first: Start | None) -> bool:
-    """Whether a bold line is no part of the finding that is open."""
+    """Whether a bold line is outside the open finding."""
     if first is None:
         return True
     start = layout.starts[index]

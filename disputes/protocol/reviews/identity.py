@@ -14,7 +14,7 @@ TEXT_MAX = 4_000  # characters of a finding that are compared
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """One finding, as far as its identity needs it.
+    """One finding, with what decides whether it is the same as another.
 
     `code` is what the review prints, or for an earlier finding the one this program allotted; `raw_code` what
     the earlier review printed. `text` is what the finding says besides its title.
@@ -63,7 +63,7 @@ def same_finding(new: Raised, earlier: Iterable[Raised], *, minimum: float = MIN
 
 
 class _Subject:
-    """The new finding, read once for all it is compared with."""
+    """The new finding, read once for all comparisons."""
 
     def __init__(self, finding: Raised) -> None:
         self.code = finding.code.upper()

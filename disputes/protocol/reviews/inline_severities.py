@@ -1,4 +1,4 @@
-"""The severities beside a finding's title: before and behind it, in parentheses, between bars (FND-1)."""
+"""The severities beside a finding's title: before or after it, in parentheses, between bars (FND-1)."""
 
 import re
 
@@ -13,7 +13,7 @@ PREFIX = re.compile(
     r"(?: (?:priority|severity|risk|issue|concern))?)(?:\s*:|\s+[-–—])\s+",
     re.IGNORECASE,
 )
-# Some of it is in all words for severities.
+# Every word for a severity contains one of these.
 SEVERE = re.compile(
     r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could)",
     re.IGNORECASE,
@@ -22,7 +22,7 @@ PRIORITIES = {
     "P0": Severity.CRITICAL, "P1": Severity.HIGH, "P2": Severity.MEDIUM,
     "P3": Severity.LOW, "P4": Severity.LOW,
 }  # fmt: skip
-# Right behind an id: ISSUE-R1-001 [H]
+# Right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
 PREFIX_FIRST = frozenset("cChHmMlLnN")
 INLINE = re.compile(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
@@ -86,7 +86,7 @@ def take_groups(text: str, words: list[str], notes: list[str]) -> str:
 
 
 def take_bars(text: str, words: list[str]) -> str:
-    """A text without the severities among the parts that bars or dots divide: | High | text."""
+    """A text without the severities among its parts, divided by bars or dots: | High | text."""
     if "|" not in text and "·" not in text:
         return text
     first = BAR.split(text[:MAX_READ], maxsplit=1)[0].strip(" *")
@@ -131,7 +131,7 @@ def _bracketed_end(title: str) -> tuple[str, str] | None:
 
 
 def _dashed_end(title: str) -> tuple[str, str] | None:
-    """The same for one behind a dash: Retry never stops - HIGH"""
+    """The same for one after a dash: Retry never stops - HIGH"""
     end = title[-MAX_END:]
     if not any(dash in end for dash in (" - ", " -- ", "–", "—")):
         return None

@@ -9,7 +9,7 @@ from disputes.protocol.text.mentions import Span
 MARKS = " \t*_`[(\"'“#~"
 # The same without a copy of the text, which a line may need for each of thousands of ids.
 ONLY_MARKS = re.compile(rf"[{re.escape(MARKS)}]*")
-# Behind an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
+# After an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
 LED = re.compile(
     r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}(?::|-{1,2}>?|–|—|→|=>)"
 )
@@ -21,13 +21,13 @@ RESPONDING = re.compile(
     r"(?:the\s+)?(?:issue\s+|finding\s+)?\W*",
     re.IGNORECASE,
 )
-# Labels behind which stand the findings that a passage answers.
+# Labels that are followed by the findings that a passage answers.
 NAMING_LABELS = re.compile(
     r"(?:reviewer )?(?:issues?|findings?|concerns?|comments?)(?: ids?)?"
     r"|(?:revisions?|changes?|fixes|fixed|resolves|resolved|address(?:es|ed|ing)|closes|responds to"
     r"|(?:in )?response to|re|regarding)(?: (?:the )?(?:issues?|findings?))?"
 )
-# Right before an id, or right behind it: the words that claim something was done about it.
+# Right before an id, or right after it: words that claim something was done about it.
 CLAIM_BEFORE = re.compile(
     r"(?:\b(?:address(?:es|ed|ing)?|fix(?:es|ed|ing)?|resolv(?:es|ed|ing)|clos(?:es|ed|ing)|implements"
     r"|respon(?:se|ds|ding) to|repl(?:y|ies) to|answers|as (?:requested|suggested|proposed|asked)"
@@ -62,7 +62,7 @@ UNRELATED = re.compile(
 
 
 def led(text: str, start: int, span: Span) -> int:
-    """Where the words behind an id begin that leads the text from `start` on; 0 where none does."""
+    """Where the words after the id begin, if the id leads the text from `start` on; 0 if it does not."""
     if text[start : span.start].strip(MARKS):
         return 0
     match = LED.match(text, span.end)
@@ -70,7 +70,7 @@ def led(text: str, start: int, span: Span) -> int:
 
 
 def led_late(text: str, start: int, span: Span, place: LineContext) -> int:
-    """The same for an id with a title behind it: `- ISSUE-R1-001 retry prompt: fixed`."""
+    """The same for an id that a title follows: `- ISSUE-R1-001 retry prompt: fixed`."""
     if span.weak or text[start : span.start].strip(MARKS):
         return 0
     if text.startswith("**", span.end) or text.startswith("__", span.end):
@@ -84,7 +84,7 @@ def led_late(text: str, start: int, span: Span, place: LineContext) -> int:
 
 
 def in_bold(text: str, start: int, span: Span) -> int:
-    """Where the words begin behind a bold run that opens the text and names the finding."""
+    """Where the words begin after bold text that opens the line and names the finding."""
     match = BOLD.match(text, start)
     if not match or not match.start("text") <= span.start < match.end("text"):
         return 0
@@ -133,7 +133,7 @@ def claimed(text: str, start: int, span: Span) -> AnswerKind | None:
 
 
 def closes(text: str, start: int, span: Span) -> bool:
-    """Whether an entry of a list of changes names the finding in parentheses: `- Added limits (<id>)`.
+    """Whether an entry in a list of changes names the finding in parentheses: `- Added limits (<id>)`.
 
     Where it only quotes something, it says nothing of its own.
     """

@@ -31,7 +31,7 @@ PLAIN_APPROVALS = (Verdict.APPROVED, Verdict.NO_ISSUES_FOUND)
 
 @dataclass(frozen=True, slots=True)
 class ReadReview:
-    """A review as read; the text itself is kept beside it.
+    """A review as read, with its text.
 
     `verdict` is the worst of `verdicts`, None where none can be read, which is never an approval. `prior` is
     what the reviewer says about earlier findings, `warnings` what a person should look at.
@@ -47,7 +47,7 @@ class ReadReview:
 
 
 def read_review(document: str | Mapping[str, Any]) -> ReadReview:
-    """A review out of Markdown or of its structured form (VER-5).
+    """Read a review, from Markdown or from its structured form (VER-5).
 
     Raises DocumentError for a document that is too large, and for a malformed structure.
     """
@@ -74,7 +74,7 @@ def _from_markdown(text: str) -> ReadReview:
 
 
 def find_findings(layout: Layout) -> tuple[Blocks, list[Found]]:
-    """The blocks and the findings of a review; where it has no others, those of sections that only repeat."""
+    """The blocks and findings of a review; sections that only repeat count if there are no others."""
     blocks, findings = _found(layout, lenient=False)
     if findings or not (blocks.passed_over or layout.tables):
         return blocks, findings
@@ -100,7 +100,7 @@ def _line(found: Found) -> int:
 
 
 def _inside(layout: Layout, blocks: list[Block]) -> list[bool]:
-    """Of each line, whether it belongs to a finding."""
+    """For each line, whether it belongs to a finding."""
     inside = [False] * len(layout.lines)
     for block in blocks:
         inside[block.begin : block.end] = [True] * (block.end - block.begin)
@@ -113,7 +113,7 @@ def _inside(layout: Layout, blocks: list[Block]) -> list[bool]:
 def _derived(
     layout: Layout, stated: list[StatedVerdict], findings: list[Found], prior: tuple[PriorStatus, ...]
 ) -> list[StatedVerdict]:
-    """The verdicts; a plain approval is one with conditions where a grave finding or a demand stands."""
+    """The verdicts; a plain approval becomes conditional if a grave finding or a demand contradicts it."""
     open_still = any(status.status is Status.UNRESOLVED and not is_minor(status.code) for status in prior)
     approves = any(each.verdict in PLAIN_APPROVALS for each in stated)
     demands = _demands(layout) if approves else []
@@ -140,13 +140,13 @@ def _derived(
 
 
 def _demanded(layout: Layout, stated: StatedVerdict, demands: list[int]) -> bool:
-    """Whether something is demanded below a verdict, in its section."""
+    """Whether the section of a verdict demands something below it."""
     place = bisect_right(demands, stated.index)
     return place < len(demands) and layout.where[demands[place]] is layout.where[stated.index]
 
 
 def _demands(layout: Layout) -> list[int]:
-    """The lines that open a list, not empty, of what must change."""
+    """The lines that open a non-empty list of what must change."""
     found = []
     for index, line in enumerate(layout.lines):
         text = line.text.strip()

@@ -32,7 +32,7 @@ IMPACT_COLUMNS = frozenset(["impact", "risk", "why it matters"])
 SUGGESTION_COLUMNS = frozenset(
     ["suggestion", "suggested fix", "recommendation", "fix", "resolution", "required change", "what to do"]
 )
-# A table with one of these judges or counts; it lists nothing.
+# A table with one of these columns judges or counts; it does not list findings.
 OTHER_COLUMNS = frozenset(
     [
         "valid?",
@@ -52,7 +52,7 @@ NOT_LISTING = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS, Purpose.REQUIRED
 
 
 def listed_severities(layout: Layout) -> dict[str, Severity]:
-    """What tables with a column for it state as the severity of a code; the first one counts."""
+    """The severity of each code in tables that have a column for it; the first one counts."""
     found: dict[str, Severity] = {}
     for table in layout.tables:
         if layout.where[table.start].purpose in SILENT:
@@ -112,7 +112,7 @@ def _row_codes(row: Row) -> list[str]:
 
 
 def _told(found: Found, told: list[frozenset[str]]) -> bool:
-    """Whether a row only sums up a finding that is told elsewhere."""
+    """Whether a row only sums up a finding described elsewhere."""
     words = keywords(found.title)
     return any(likeness(words, other) >= ALIKE for other in told)
 
@@ -145,7 +145,7 @@ def _severity_column(table: Table) -> int | None:
 
 
 def _widest_column(table: Table) -> int | None:
-    """The column with the most words among those that the head does not explain."""
+    """The column with the most text among those the header does not explain."""
     told = SEVERITY_COLUMNS | ID_COLUMNS | LOCATION_COLUMNS | SUGGESTION_COLUMNS | {"status", "state"}
     severe = _severity_column(table)
     widths = [

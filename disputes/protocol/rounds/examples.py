@@ -260,7 +260,7 @@ TITLE = 0
 
 
 def truncated(text: str, budget: int) -> str:
-    """The text within `budget` tokens: its sections in the order of their worth, then a hard cut with a note.
+    """The text within `budget` tokens: the most important sections, then a hard cut with a note.
 
     What is kept stays in the document's order (EX-5). Raises DocumentError for a text too large to read.
     """
@@ -274,7 +274,7 @@ def truncated(text: str, budget: int) -> str:
 
 
 def _kept(sections: Sequence[tuple[int, str]], room: int) -> str:
-    """As many of the sections as fit, the least worth left out; the first that does not fit is cut hard."""
+    """As many sections as fit, the most important first; the first that does not fit is cut off."""
     kept: dict[int, str] = {}
     for index in sorted(range(len(sections)), key=lambda place: (sections[place][0], place)):
         section = sections[index][1]
@@ -286,7 +286,7 @@ def _kept(sections: Sequence[tuple[int, str]], room: int) -> str:
 
 
 def _sections(lines: Sequence[Line]) -> list[tuple[int, str]]:
-    """Worth and text of each section; what stands before the first heading goes with the title."""
+    """Rank and text of each section; what comes before the first heading goes with the title."""
     found: list[tuple[int, list[Line]]] = [(TITLE, [])]
     for line in lines:
         if heading := line.heading:
@@ -300,7 +300,7 @@ def _worth(heading: str) -> int:
 
 
 def fenced(text: str) -> str:
-    """The text between fences that nothing in it can close."""
+    """The text in a fence that nothing in the text can close."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}markdown\n{text.rstrip()}\n{fence}"

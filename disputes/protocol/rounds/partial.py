@@ -1,4 +1,4 @@
-"""Rounds in which somebody delivered nothing or a part: what it means and what to do (PART-1 to PART-4)."""
+"""Rounds in which a side delivered nothing or only a part: what that means (PART-1 to PART-4)."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -107,14 +107,14 @@ def delivery(
 
 
 def _matches(lines: Iterable[Line], pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Line and text behind a keyword, where it is stated (ID-3)."""
+    """The line and text after a keyword that is stated, not quoted (ID-3)."""
     for line in lines:
         if line.mode is STATED and (match := pattern.search(line.text)):
             yield line.number, one_line(match["text"].strip(" *_`"), TEXT_MAX)
 
 
 def declared(lines: Iterable[Line], known: Collection[str]) -> tuple[tuple[Declared, ...], tuple[str, ...]]:
-    """The gaps declared blocked; a line that names none that is known is only a warning (PART-2)."""
+    """The gaps declared blocked; a line that names no known gap is only a warning (PART-2)."""
     found: dict[str, Declared] = {}
     warnings: list[str] = []
     for number, text in _matches(lines, BLOCKED):
@@ -133,7 +133,7 @@ def runs_before_asking(cause: Cause, settings: RetrySettings | None = None) -> i
 
 
 def may_run_again(cause: Cause, runs: int, settings: RetrySettings | None = None) -> bool:
-    """Whether after so many runs of the agent (VAL-9) another one follows before a person is asked."""
+    """Whether the agent runs once more, after this number of its runs (VAL-9), before a person is asked."""
     return runs < runs_before_asking(cause, settings)
 
 

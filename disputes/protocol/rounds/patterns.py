@@ -1,4 +1,4 @@
-"""How a document failed, what that adds to the next prompt, what several failures share (RB-9, RB-6)."""
+"""How a document failed, what that adds to the next prompt, and what failures have in common (RB-9, RB-6)."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -206,7 +206,7 @@ CAUSES: tuple[tuple[RootCause, str, Callable[[Sequence[Failed]], bool]], ...] = 
 
 
 def root_cause(attempts: Sequence[Failed]) -> tuple[RootCause, str] | None:
-    """The likely cause behind at least two failures, and its evidence; None where they show none."""
+    """The likely common cause of at least two failures, and its evidence; None if there is none."""
     if len(attempts) < 2:
         return None
     return next(((cause, evidence) for cause, evidence, fits in CAUSES if fits(attempts)), None)

@@ -73,7 +73,7 @@ class Proposal:
 
 
 def read_proposal(text: str) -> Proposal:
-    """A proposal out of Markdown, tolerantly (VAL-3). Raises DocumentError only for one that is too large."""
+    """Read a proposal from Markdown, tolerantly (VAL-3). Raises DocumentError only if it is too large."""
     lines = scan(text)
     headings = [(index, *heading) for index, line in enumerate(lines) if (heading := line.heading)]
     announced, has_new_gaps = announced_gaps(lines)
@@ -90,7 +90,7 @@ def read_proposal(text: str) -> Proposal:
 
 
 def bare(words: str) -> str:
-    """A heading without its number and marks in front."""
+    """A heading without its leading number and marks."""
     return NUMBERING.sub("", words, count=1)
 
 
@@ -137,7 +137,7 @@ def _resolves(words: str) -> bool:
 
 
 def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -> Iterator[GapSection]:
-    """One section a gap: below a heading that resolves it, or else below one that names it."""
+    """One section for each gap: below a heading that resolves it, or else below one that names it."""
     opening = [
         (index, level, words) for index, level, words in headings if level <= DEEPEST and gaps_in(words)
     ]
@@ -158,12 +158,12 @@ def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -
 
 
 def _next(places: list[int], index: int) -> int:
-    """The first of these places behind a line; the last one is the end of the document."""
+    """The first of these places after a line; the last one is the end of the document."""
     return places[bisect_right(places, index)]
 
 
 def _leads(lines: Iterable[Line]) -> Iterator[str]:
-    """The words with which headings and bold labels begin."""
+    """The words at the beginning of headings and bold labels."""
     for line in lines:
         if heading := line.heading:
             yield bare(heading[1])

@@ -1,4 +1,4 @@
-"""Trying again: when, with which words and example, what the log says of it (VAL-6 to VAL-9, EX-8)."""
+"""Retries: when, with which words and example, and what the log says (VAL-6 to VAL-9, EX-8)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from disputes.protocol.rounds.proposals import label_of, read_proposal
 from disputes.protocol.text.documents import STATED, Line, cells, scan
 from disputes.protocol.text.identifiers import GAP, gaps_in
 
-# Labels in the head of a document behind which stands what it works on.
+# Labels at the top of a document that are followed by what it works on.
 ASSIGNING = re.compile(
     r"(?:focus|gaps?(?: (?:addressed|assigned|covered|resolved|affected|id))?|assigned(?: gaps?)?|assignment"
     r"|scope|addressing|addresses|subject|target|task)"

@@ -50,7 +50,7 @@ def read_verdict(text: str) -> JudgeVerdict:
 
 
 def _of_line(line: str) -> JudgeVerdict | None:
-    """The verdict that this line is; None where it is something else."""
+    """The verdict that this line states; None if it is something else."""
     bare = _ITEM.sub("", line.strip(), count=1).lstrip("*_` \t")
     label = _LABEL.match(bare)
     found = _ANSWER.fullmatch(bare[label.end() if label else 0 :].rstrip())

@@ -14,7 +14,7 @@ from disputes.protocol.text.documents import STATED, Line, Problem, scan
 from disputes.protocol.text.keywords import keywords, overlap
 
 RE_ARGUED_CONFLICT = "RE_ARGUED_CONFLICT"
-# DEC-4: so many words of a sentence, and this share of them in one paragraph, make it the same proposal.
+# DEC-4: this many words of a sentence, and this share of them in one paragraph, make it the same proposal.
 PROPOSAL_WORDS = 4
 PROPOSAL_SHARE = 0.8
 SENTENCES_MAX = 20
@@ -38,7 +38,7 @@ class StandingDecision:
 def reargued(
     disagreements: Iterable[Disagreement], answers: Iterable[Answered], decisions: Iterable[StandingDecision]
 ) -> tuple[Problem, ...]:
-    """Every finding that a response argues though it is decided: RE_ARGUED_CONFLICT (DEC-2, DEC-3).
+    """Every finding that a response argues although it is decided: RE_ARGUED_CONFLICT (DEC-2, DEC-3).
 
     A DISAGREE block argues whatever was ruled; an answer "declined" only where code must change, for else it
     may just report the ruling. The reader of responses has passed over fences and quotes (DEC-6). One

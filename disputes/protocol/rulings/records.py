@@ -12,14 +12,14 @@ from disputes.protocol.rulings.options import Option, letter
 from disputes.protocol.text.quotes import as_heading, inert, one_line, quoted
 
 POSITION_MAX = 8_000
-RULING_MAX = 20_000  # as long as a person may write it
+RULING_MAX = 20_000  # as long as a person's text may be
 LINE_MAX = 300
 FILES_MAX = 20
 OPEN, RESOLVED, MINOR = "open", "resolved", "minor"
 AWAITING = "AWAITING HUMAN DECISION"
 NOBODY = "none"
 
-# The word of each option in dispute.md and, in brackets, behind the letter in decisions.md.
+# The word for each option in dispute.md and, in brackets after the letter, in decisions.md.
 WORDS: dict[Option, tuple[str, str]] = {
     Option.UPHOLD_REVIEWER: ("REVIEWER", "Reviewer"),
     Option.UPHOLD_CODER: ("CODER", "Engineer"),
@@ -101,7 +101,7 @@ class DecisionEntry:
 
 
 def dispute_record(entries: Sequence[DisputeEntry], left_out: int = 0) -> str:
-    """dispute.md: open disputes first, then resolved ones, at last the minor ones, which wait for nobody.
+    """dispute.md: open disputes first, then resolved ones, and last the minor ones, which wait for nobody.
 
     `left_out` older resolved ones are only counted.
     """
@@ -227,7 +227,7 @@ def _summary(text: str) -> str:
 
 
 def _item(label: str, text: str, bullet: str = "- ") -> list[str]:
-    """A labelled text: behind its label, or quoted below it where it has several lines."""
+    """A labelled text: after its label, or quoted below it if it has several lines."""
     if not text.strip():
         return []
     lines = _quote(text, RULING_MAX)

@@ -28,7 +28,7 @@ class Suspect:
 
 
 def evidence(case: Suspect, answered: int, others: int) -> Iterable[str]:
-    """What the card shows (SIL-11), a line each. So many of the other findings of its review are answered."""
+    """What the card shows (SIL-11), a line each; `answered` of the `others` in its review are answered."""
     finding = case.finding
     name = finding.code or f"#{finding.ordinal}"
     yield f'{name} ({finding.severity or "no severity"}): "{_short(finding.title or finding.text)}"'

@@ -242,7 +242,7 @@ def _alerts(flags: Sequence[Suspicion]) -> Iterable[Alert]:
 
 
 def _gone(watched: Iterable[Suspect]) -> Iterable[Alert]:
-    """Findings whose section is no more there: nothing can be compared (SIL-4)."""
+    """Findings whose section is gone, so that nothing can be compared (SIL-4)."""
     codes = tuple(
         case.finding.code or f"#{case.finding.ordinal}"
         for case in watched

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 # ID-1: an id that may be stored as it is.
-# Digits are 0 to 9: those of other scripts look like them, or like nothing.
+# Digits are 0 to 9: those of other scripts look like them, or like no digit at all.
 CANONICAL = re.compile(r"ISSUE-R[0-9]{1,2}-(?!000)[0-9]{3}")
 CODE = r"ISSUE-R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
 SHORT_CODE = r"(?:ISSUE-)?R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
-# Behind a code more of them, each of which may be short: ISSUE-R1-001 through R1-003, R1-007.
+# More codes after the first, each of which may be short: ISSUE-R1-001 through R1-003, R1-007.
 JOINED_BY = r"(?:\s*,\s*(?:and\s+)?|\s*[–—]\s*|\s+(?:and|through|thru|to|-|&)\s+)"
 MORE_CODES = rf"(?:[*`\]]*{JOINED_BY}[*`\[]*{SHORT_CODE})*"
 GAP = re.compile(r"(?<![\w-])GAP-[A-Z]{2,10}-[0-9]{3}[a-z]?(?!\w)")
@@ -100,7 +100,7 @@ def code_mentions(text: str) -> Iterator[CodeMention]:
 
 
 def native_code(text: str) -> str:
-    """The native id with which a text begins, as printed; empty where it begins with none (ID-4)."""
+    """The native id at the beginning of a text, as printed; empty if there is none (ID-4)."""
     if text[:1] not in NATIVE_FIRST or not LIKE_AN_ID.match(text):
         return ""
     match = NATIVE.match(text) or NATIVE_TITLE.match(text)
@@ -108,7 +108,7 @@ def native_code(text: str) -> str:
 
 
 def own_code(text: str) -> str:
-    """The id of a reviewer's own making with which a text begins; empty where it begins with none (ID-4)."""
+    """The id of a reviewer's own making at the beginning of a text; empty if there is none (ID-4)."""
     match = OWN.match(text)
     return match[0] if match else ""
 
@@ -120,5 +120,5 @@ def first_gap(text: str) -> str:
 
 
 def gaps_in(text: str) -> list[str]:
-    """The gap ids in a text, each once, in their order."""
+    """The gap ids in a text, each once, in order."""
     return list(dict.fromkeys(GAP.findall(text))) if "GAP-" in text else []
