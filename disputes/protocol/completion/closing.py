@@ -18,7 +18,7 @@ from tasks.states import Severity
 class Check(StrEnum):
     CRITICAL_SETTLED = "all critical gaps are settled"
     HIGH_SETTLED = "all high gaps are settled"
-    NOTHING_NEW = "nothing critical or high was found anew"
+    NOTHING_NEW = "nothing critical or high was newly found"
     ALL_ADDRESSED = "every finding is addressed"
     NO_CYCLE = "no gap waits for itself"
     NO_CONFLICTING_DEFINITIONS = "no two definitions conflict"

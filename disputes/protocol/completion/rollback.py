@@ -52,7 +52,7 @@ TITLES: dict[RollbackOption, str] = {
     RollbackOption.HUMAN_REVIEW: "A person looks at it",
     RollbackOption.ACCEPT: "Accept it, with the acknowledgements of an early end",
     RollbackOption.ABANDON: "Abandon",
-    RollbackOption.REFRESH_PROMPTS: "Write the prompts anew",
+    RollbackOption.REFRESH_PROMPTS: "Rewrite the prompts",
     RollbackOption.REVERT_TASK: "Make a task that reverts what has landed",
 }
 PLAIN = (RollbackOption.ROLL_BACK, RollbackOption.KEEP)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from disputes.protocol.responses import leading_ids
 from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, AnswerKind, is_answer, is_open, stated_kind
 from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, is_heading, section_kind
 from disputes.protocol.responses.sections import LineContext, Role, SectionTracker, is_row, row_cells
-from disputes.protocol.reviews import leading_ids
 from disputes.protocol.text.documents import STATED, Line, Mode
 from disputes.protocol.text.mentions import FULL, Names, Span
 
@@ -117,7 +117,7 @@ def _answers_of(
 def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> Iterator[_Read]:
     """A heading that names a finding: `### Response to <id>`, `#### Limits (Addressing <id>)`."""
     for span in names.spans(heading):
-        led = leading_ids.led(heading, 0, span)
+        led = leading_ids.after_leading_id(heading, 0, span)
         numbers = not heading[: span.start].strip(leading_ids.MARKS) and heading.startswith(". ", span.end)
         if span.weak and not (led or numbers or leading_ids.CLAIM_BEFORE.search(heading[: span.start])):
             continue
@@ -179,16 +179,20 @@ def _in_line(lines: list[Line], index: int, spans: list[Span], place: LineContex
     start, box = (marker.end(), (marker["box"] or "").strip()) if marker else (0, "")
     line = _Entry(lines, index, start, ticked=bool(box) and box != "[ ]", waiting=box == "[ ]")
     first = spans[0]
-    end = leading_ids.led(text, start, first) or leading_ids.led_late(text, start, first, place)
-    if end or (end := leading_ids.in_bold(text, start, first) or line.alone(first)):
-        yield from line.led(first, end)
-    elif label := leading_ids.labelled(text, start, first):
-        yield from line.labelled(spans if label[1] else spans[:1], label[1])
+    if end := (
+        leading_ids.after_leading_id(text, start, first)
+        or leading_ids.after_titled_id(text, start, first, place)
+        or leading_ids.after_bold_id(text, start, first)
+        or line.end_if_alone(first)
+    ):
+        yield from line.read_leading(first, end)
+    elif label := leading_ids.label_before(text, start, first):
+        yield from line.read_labelled(spans if label[1] else spans[:1], label[1])
     else:
         before: tuple[int, AnswerKind | None] = (0, None)
         for span in spans:
             carried = before[1] if leading_ids.JOINED.fullmatch(text, before[0], span.start) else None
-            for read in line.said(span, place, carried):
+            for read in line.read_inside(span, place, carried):
                 yield read
                 before = (span.end, read.kind if read.place == "claim" else None)
 
@@ -207,7 +211,7 @@ class _Entry:
     def text(self) -> str:
         return self.lines[self.index].text
 
-    def alone(self, span: Span) -> int:
+    def end_if_alone(self, span: Span) -> int:
         """The end of an id that is the whole line, if a tick or the lines below answer it; else 0."""
         if self.text[self.start : span.start].strip(leading_ids.MARKS) or self.text[span.end :].strip(
             leading_ids.MARKS
@@ -215,7 +219,7 @@ class _Entry:
             return 0
         return span.end if self.ticked or _kind_below(self.lines, self.index) else 0
 
-    def led(self, span: Span, end: int) -> Iterator[_Read]:
+    def read_leading(self, span: Span, end: int) -> Iterator[_Read]:
         """The line begins with the finding; after `end` it says what became of it."""
         rest = self.text[end:].strip(" *_`")
         kind = stated_kind(rest) or _kind_below(self.lines, self.index)
@@ -223,19 +227,19 @@ class _Entry:
             words = _told(rest) if rest else _paragraph(self.lines, self.index)
             yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, words)
 
-    def labelled(self, spans: list[Span], kind: AnswerKind | None) -> Iterator[_Read]:
+    def read_labelled(self, spans: list[Span], kind: AnswerKind | None) -> Iterator[_Read]:
         """The line begins with a label that the findings follow."""
         for span in spans:
             behind = self.text[span.end : span.end + MAX_TEXT].strip(" *_`():,-–—")
             said = kind or stated_kind(behind) or _kind_below(self.lines, self.index)
             yield _Read(span, "lead-in", said, behind)
 
-    def said(self, span: Span, place: LineContext, carried: AnswerKind | None) -> Iterator[_Read]:
+    def read_inside(self, span: Span, place: LineContext, carried: AnswerKind | None) -> Iterator[_Read]:
         """The finding is named inside the line; the claim about the one before may be `carried` over."""
         words = self.text[self.start : self.start + MAX_TEXT].strip()
         if self.ticked and not span.weak:
             yield _Read(span, "checkbox", AnswerKind.ADDRESSED, words)
-        elif (kind := carried or leading_ids.claimed(self.text, self.start, span)) and not self.waiting:
+        elif (kind := carried or leading_ids.claimed_kind(self.text, self.start, span)) and not self.waiting:
             yield _Read(span, "claim", kind, words)
         elif self.start and place.role is Role.RESPONSE and leading_ids.closes(self.text, self.start, span):
             yield _Read(span, "list", None, words)

@@ -10,7 +10,7 @@ MARKS = " \t*_`[(\"'“#~"
 # The same without a copy of the text, which a line may need for each of thousands of ids.
 ONLY_MARKS = re.compile(rf"[{re.escape(MARKS)}]*")
 # After an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
-LED = re.compile(
+AFTER_ID = re.compile(
     r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}(?::|-{1,2}>?|–|—|→|=>)"
 )
 BOLD = re.compile(r"(?P<mark>\*\*|__)(?P<text>.{1,300}?)(?P=mark)")
@@ -49,7 +49,7 @@ UNDONE = re.compile(
     r"(?:\s+\w+){0,1}\s*$",
     re.IGNORECASE,
 )
-LATE = re.compile(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
+AFTER_TITLE = re.compile(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
 # What may stand between two findings of one claim: resolves <id> (limits) and <id>.
 JOINED = re.compile(
     r"[*_`\])]{0,4}\s{0,2}(?:\([^()]{0,80}\))?\s{0,2}(?:,\s?(?:and\s)?|and\s|&\s?|\+\s?)\s?[*_`\[(]{0,4}"
@@ -61,21 +61,21 @@ UNRELATED = re.compile(
 )
 
 
-def led(text: str, start: int, span: Span) -> int:
+def after_leading_id(text: str, start: int, span: Span) -> int:
     """Where the words after the id begin, if the id leads the text from `start` on; 0 if it does not."""
     if text[start : span.start].strip(MARKS):
         return 0
-    match = LED.match(text, span.end)
+    match = AFTER_ID.match(text, span.end)
     return match.end() if match else 0
 
 
-def led_late(text: str, start: int, span: Span, place: LineContext) -> int:
+def after_titled_id(text: str, start: int, span: Span, place: LineContext) -> int:
     """The same for an id that a title follows: `- ISSUE-R1-001 retry prompt: fixed`."""
     if span.weak or text[start : span.start].strip(MARKS):
         return 0
     if text.startswith("**", span.end) or text.startswith("__", span.end):
         return span.end + 2
-    late = LATE.match(text, span.end)
+    late = AFTER_TITLE.match(text, span.end)
     if late and stated_kind(text[late.end() :]):
         return late.end()
     if start and place.role is Role.RESPONSE:
@@ -83,7 +83,7 @@ def led_late(text: str, start: int, span: Span, place: LineContext) -> int:
     return 0
 
 
-def in_bold(text: str, start: int, span: Span) -> int:
+def after_bold_id(text: str, start: int, span: Span) -> int:
     """Where the words begin after bold text that opens the line and names the finding."""
     match = BOLD.match(text, start)
     if not match or not match.start("text") <= span.start < match.end("text"):
@@ -94,7 +94,7 @@ def in_bold(text: str, start: int, span: Span) -> int:
     return match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip(" :-–—"))
 
 
-def labelled(text: str, start: int, span: Span) -> tuple[str, AnswerKind | None] | None:
+def label_before(text: str, start: int, span: Span) -> tuple[str, AnswerKind | None] | None:
     """The label before the id and the answer it gives: `Issue: <id>`, `Deferred: <id>`."""
     match = LABEL.match(text, start)
     if not match or match.end() > span.start:
@@ -113,7 +113,7 @@ def labelled(text: str, start: int, span: Span) -> tuple[str, AnswerKind | None]
     return label, kind or AnswerKind.ADDRESSED
 
 
-def claimed(text: str, start: int, span: Span) -> AnswerKind | None:
+def claimed_kind(text: str, start: int, span: Span) -> AnswerKind | None:
     """What a sentence claims about a finding: `Fixes <id>`, `(<id> fix)`, `<id> was deferred`."""
     before = text[max(start, span.start - 80) : span.start]
     if match := CLAIM_BEFORE.search(before):
@@ -122,7 +122,7 @@ def claimed(text: str, start: int, span: Span) -> AnswerKind | None:
             return AnswerKind.ADDRESSED
     leads = ONLY_MARKS.fullmatch(text, start, span.start) is not None
     if match := RESPONDING.fullmatch(text, start, span.start):
-        led = LED.match(text, span.end)
+        led = AFTER_ID.match(text, span.end)
         if led or (match["sure"] and text[span.end :].lstrip("*_`)] ")[:1] == ","):
             return stated_kind(text[led.end() if led else span.end :]) or AnswerKind.ADDRESSED
     if CLAIM_AFTER.match(text, span.end) and not UNDONE.search(before):
