@@ -81,7 +81,7 @@ class Candidate:
             self.open is not None
             and (self.open.bold or self.open.shape is Shape.HEADING)
             and self.start.shape is Shape.ITEM
-            and not (self.start.bold or self.start.coded)
+            and not self.start.bold
         )
 
     @property
@@ -278,21 +278,17 @@ IN_SECTION_WITHOUT_FINDINGS = (
     none("the section praises", lambda c: c.purpose is Purpose.PRAISE),
     none("the section looks at gaps that the coder opened", lambda c: c.purpose is Purpose.GAPS),
 )
-ANY_LINE = (
-    none("it is a labelled part of a finding", lambda c: c.start.field),
-    none("an item in plain words belongs to the finding above it", lambda c: c.is_plain_item_below),
-    none("it is indented too far", lambda c: c.is_too_deep),
-)
+TOO_DEEP = none("it is indented too far", lambda c: c.is_too_deep)
 LOOKS_LIKE_ID = "what looks like an id is none: "
 
 TAGGED = (
-    *ANY_LINE,
+    TOO_DEEP,
     none("it says what became of an earlier finding", lambda c: c.is_status),
     NOTHING,
     begins("a tag such as [HIGH] or nit: begins a finding"),
 )
 CODED = (
-    *ANY_LINE,
+    TOO_DEEP,
     none(
         f"{LOOKS_LIKE_ID}the section holds no findings",
         lambda c: c.start.own and c.purpose in WITHOUT_FINDINGS,
@@ -329,7 +325,9 @@ CODED = (
     begins("a line with an id begins a finding"),
 )
 ANONYMOUS = (
-    *ANY_LINE,
+    none("it is a labelled part of a finding", lambda c: c.start.field),
+    none("an item in plain words belongs to the finding above it", lambda c: c.is_plain_item_below),
+    TOO_DEEP,
     TICKED,
     *IN_SECTION_WITHOUT_FINDINGS,
     none("the section sums up", lambda c: c.purpose is Purpose.CLOSING),
