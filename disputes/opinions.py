@@ -20,7 +20,7 @@ from django.utils import timezone
 from disputes import hooks, precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
 from disputes.protocol.rulings import arbitration
-from disputes.protocol.rulings.arbitration import Step, Subject
+from disputes.protocol.rulings.arbitration import DisputeFacts, FirstStep
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.recommendations import PRECEDENTS, settles_itself
 from disputes.protocol.rulings.synthesis import Source
@@ -69,10 +69,10 @@ class Said:
     vendor: str = ""
 
 
-def subject_of(conflict: Conflict) -> Subject:
+def subject_of(conflict: Conflict) -> DisputeFacts:
     """The conflict as the project's policy looks at it."""
     sides = {conflict.reviewer_position.strip(), conflict.coder_position.strip()}
-    return Subject(
+    return DisputeFacts(
         conflict.kind, conflict.severity, conflict.opened_as, conflict.reason,
         is_heard=not sides & {"", NOT_STATED},
     )  # fmt: skip
@@ -289,16 +289,16 @@ def apply_policy(project: Project) -> int:
         fresh = fresh.exclude(Exists(_asked(Opinion.Kind.JUDGE)))
     elif policy.set_by is None:
         return done  # nobody is known in whose name anything could be discarded
-    steps: dict[Step, list[Conflict]] = {step: [] for step in Step}
+    steps: dict[FirstStep, list[Conflict]] = {step: [] for step in FirstStep}
     for conflict in _opened_since(fresh, policy.since):
         step = arbitration.first_step(
             policy.on_dispute, prompt_user=policy.prompt_user, subject=subject_of(conflict)
         )
         steps[step].append(conflict)
     why = f"{rulings.DISCARDED}: the project's policy."
-    for conflict in steps[Step.DISCARD]:
+    for conflict in steps[FirstStep.DISCARD]:
         done += _rule(conflict, Option.UPHOLD_CODER, policy.set_by, why=why, by="Steroids")
-    return done + _ask_each(steps[Step.ASK], Opinion.Kind.JUDGE)
+    return done + _ask_each(steps[FirstStep.ASK], Opinion.Kind.JUDGE)
 
 
 def _opened_since(conflicts: QuerySet[Conflict], since: datetime | None) -> QuerySet[Conflict]:
@@ -351,7 +351,7 @@ def _settle_low(project: Project) -> int:
         by_people.sort(key=lambda decision: decision.pk)
         step = arbitration.first_step("discard", prompt_user=False, subject=subject_of(conflict))
         options = [decision.option for decision in by_people]
-        if step is Step.DISCARD and settles_itself(conflict.severity, options):
+        if step is FirstStep.DISCARD and settles_itself(conflict.severity, options):
             names = ", ".join(decision.conflict.ref for decision in by_people[-PRECEDENTS:])
             why = f"Low, and people ruled for the coder on {names}, which read alike."
             done += _rule(conflict, Option.UPHOLD_CODER, person, why=why, by="Steroids")

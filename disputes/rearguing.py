@@ -5,7 +5,12 @@ from collections.abc import Iterable
 from disputes.models import NOT_STATED, Conflict
 from disputes.protocol.responses.response import ReadResponse
 from disputes.protocol.rulings.options import Option
-from disputes.protocol.rulings.rearguing import RE_ARGUED_CONFLICT, Standing, reargued, repeated_positions
+from disputes.protocol.rulings.rearguing import (
+    RE_ARGUED_CONFLICT,
+    StandingDecision,
+    reargued,
+    repeated_positions,
+)
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
@@ -44,7 +49,7 @@ def note_repeated(
         )  # fmt: skip
 
 
-def standing(task: Task, known: dict[str, Finding], settled: Iterable[Conflict]) -> list[Standing]:
+def standing(task: Task, known: dict[str, Finding], settled: Iterable[Conflict]) -> list[StandingDecision]:
     """What is decided about the task's findings, each under all the codes that it has had."""
     codes: dict[int, set[str]] = {}
     for code, finding in known.items():
@@ -58,11 +63,11 @@ def standing(task: Task, known: dict[str, Finding], settled: Iterable[Conflict])
     return [_standing(conflict, codes) for conflict in {*decided, *settled}]
 
 
-def _standing(conflict: Conflict, codes: dict[int, set[str]]) -> Standing:
+def _standing(conflict: Conflict, codes: dict[int, set[str]]) -> StandingDecision:
     """A ruling, a waiver, or what was only logged, which leaves it to the coder."""
     decision = next((each for each in conflict.decisions.all() if each.stands), None)
     position = conflict.coder_position
-    return Standing(
+    return StandingDecision(
         codes=frozenset(codes.get(conflict.finding_id or 0, ())),
         option=Option(decision.option) if decision else Option.UPHOLD_CODER,
         text=decision.text if decision else "",

@@ -20,7 +20,7 @@ from disputes.protocol.rulings.records import (
     RESOLVED,
     DecisionEntry,
     DisputeEntry,
-    Side,
+    Statement,
     decisions_record,
     dispute_record,
 )
@@ -142,18 +142,18 @@ def _minor_notes(conflict: Conflict) -> str:
     return "\n\n".join(filter(None, said)) if conflict.status == Conflict.Status.LOGGED else ""
 
 
-def _sides(conflict: Conflict) -> Iterable[Side]:
+def _sides(conflict: Conflict) -> Iterable[Statement]:
     if conflict.kind != Conflict.Kind.DISAGREEMENT:
         told = [heard(conflict.coder_position), *map(str, conflict.evidence)]
-        yield Side("What Happened", "", "\n".join(filter(None, told)) or conflict.question)
+        yield Statement("What Happened", "", "\n".join(filter(None, told)) or conflict.question)
         if heard(conflict.reviewer_position):
-            yield Side("Reviewer Position", conflict.reviewer_label, conflict.reviewer_position)
+            yield Statement("Reviewer Position", conflict.reviewer_label, conflict.reviewer_position)
         return
-    yield Side(
+    yield Statement(
         "Coder Position", conflict.coder_label, heard(conflict.coder_position),
         conflict.coder_rationale, conflict.alternative,
     )  # fmt: skip
-    yield Side("Reviewer Position", conflict.reviewer_label, heard(conflict.reviewer_position))
+    yield Statement("Reviewer Position", conflict.reviewer_label, heard(conflict.reviewer_position))
 
 
 # --- decisions.md -----------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def ruled(within: Within) -> Iterator[Row]:
         project, at, opened_at, option, seconds, user, kind, severity, category, followed, coder, reviewer,
         coder_model, reviewer_model,
     ) in columns:  # fmt: skip
-        ruling = figures.Ruling(
+        ruling = figures.CountedRuling(
             kind=kind, option=option, severity=severity, category=category,
             waited=(at - opened_at).total_seconds(), seconds=seconds, ruler=str(user), followed=followed,
             coder=coder, reviewer=reviewer, coder_model=coder_model or "",

@@ -116,4 +116,4 @@ def exhausted(task: Task, runs: Iterable[Run]) -> Validation | None:
     """
     results = [result_of(run) for run in runs if run.outcome == Run.Outcome.NOT_TAKEN]
     step = retries.next_step(results, retry_settings(task))
-    return step.result if step.action is retries.Action.ASK else None
+    return step.result if step.action is retries.RetryAction.ASK else None

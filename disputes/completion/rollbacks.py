@@ -61,7 +61,7 @@ def times_taken_back(task: Task, round_: int) -> int:
     return task.rollbacks.filter(to_round__lt=round_, from_round__gte=round_).count()
 
 
-def judge(task: Task, to_round: int) -> rollback.Answer:
+def judge(task: Task, to_round: int) -> rollback.RollbackAnswer:
     """Whether the rounds after `to_round` may be taken back, and whether their failures are analysed first.
 
     Raises ValueError where there are none.
@@ -101,7 +101,7 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
         )  # fmt: skip
     answer = judge(task, to_round)
     if not answer.allowed:
-        landed = rollback.Option.REVERT_TASK in answer.options
+        landed = rollback.RollbackOption.REVERT_TASK in answer.options
         what = "; ".join(rollback.TITLES[option].lower() for option in answer.options)
         raise Refused(
             "landed" if landed else "budget_spent", f"{task.ref}: {answer.why}", f"What is left: {what}."

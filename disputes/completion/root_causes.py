@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from functools import reduce
 
 from disputes.completion import rollbacks
-from disputes.protocol.completion.rollback import Mode
+from disputes.protocol.completion.rollback import RollbackMode
 from disputes.protocol.rounds.patterns import (
+    DetectedPattern,
     Expected,
     Failed,
     Pattern,
     RootCause,
-    Seen,
     patterns_in,
     root_cause,
 )
@@ -34,7 +34,7 @@ class Attempt:
 
     submission: Submission
     marks: frozenset[str]  # the findings that stopped it, or that it was red or lost
-    seen: tuple[Seen, ...]
+    seen: tuple[DetectedPattern, ...]
 
     @property
     def failed(self) -> Failed:
@@ -69,7 +69,7 @@ def of(task: Task) -> Analysis | None:
         return None
     config = task.project.config
     found = analyse(task, task.round)
-    needed = 1 if config.rollback_mode == Mode.STRICT else config.analysis_after
+    needed = 1 if config.rollback_mode == RollbackMode.STRICT else config.analysis_after
     return found if len(found.attempts) >= needed else None
 
 
@@ -85,7 +85,7 @@ def _attempt(submission: Submission) -> Attempt:
     return Attempt(submission, frozenset(marks), _patterns(submission.response))
 
 
-def _patterns(response: str) -> tuple[Seen, ...]:
+def _patterns(response: str) -> tuple[DetectedPattern, ...]:
     if SPEC_HEADING not in response:
         return ()
     try:

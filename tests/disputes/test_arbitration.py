@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.rulings.arbitration import (
-    Step,
-    Subject,
+    DisputeFacts,
+    FirstStep,
     first_step,
     may_be_discarded,
     may_be_ruled,
@@ -19,7 +19,7 @@ from disputes.protocol.rulings.recommendations import JudgeVerdict
 from tests.cases import for_each
 
 ENFORCE, DISMISS, ESCALATE = JudgeVerdict
-DECLINED = Subject("disagreement", "high", "coder", "other", is_heard=True)
+DECLINED = DisputeFacts("disagreement", "high", "coder", "other", is_heard=True)
 
 
 # --- Reading --------------------------------------------------------------------------------------------
@@ -141,20 +141,20 @@ def test_a_verdict_speaks_for_a_side_or_for_asking_a_human() -> None:
 
 @for_each("on_dispute", ["human", "judge", "discard"])
 def test_where_people_are_asked_first_the_program_does_nothing(on_dispute: str) -> None:
-    assert first_step(on_dispute, prompt_user=True, subject=DECLINED) is Step.WAIT
+    assert first_step(on_dispute, prompt_user=True, subject=DECLINED) is FirstStep.WAIT
 
 
 def test_without_asking_people_the_projects_choice_is_carried_out() -> None:
-    assert first_step("human", prompt_user=False, subject=DECLINED) is Step.WAIT
-    assert first_step("judge", prompt_user=False, subject=DECLINED) is Step.ASK
-    assert first_step("discard", prompt_user=False, subject=DECLINED) is Step.DISCARD
+    assert first_step("human", prompt_user=False, subject=DECLINED) is FirstStep.WAIT
+    assert first_step("judge", prompt_user=False, subject=DECLINED) is FirstStep.ASK
+    assert first_step("discard", prompt_user=False, subject=DECLINED) is FirstStep.DISCARD
 
 
 def test_a_critical_dispute_goes_to_the_judge_and_then_to_a_human() -> None:
     critical = replace(DECLINED, severity="critical")
-    assert first_step("judge", prompt_user=False, subject=critical) is Step.ASK
+    assert first_step("judge", prompt_user=False, subject=critical) is FirstStep.ASK
     assert not may_be_ruled(critical)
-    assert first_step("discard", prompt_user=False, subject=critical) is Step.WAIT
+    assert first_step("discard", prompt_user=False, subject=critical) is FirstStep.WAIT
 
 
 @for_each(
@@ -171,7 +171,7 @@ def test_nothing_that_somebody_must_see_is_discarded(change: dict[str, object]) 
 @for_each("change", [{"kind": "silence"}, {"kind": "alert"}, {"opened_as": "human"}])
 def test_what_is_no_dispute_of_agents_is_not_put_before_the_judge(change: dict[str, object]) -> None:
     subject = replace(DECLINED, **change)  # type: ignore[arg-type]
-    assert first_step("judge", prompt_user=False, subject=subject) is Step.WAIT
+    assert first_step("judge", prompt_user=False, subject=subject) is FirstStep.WAIT
 
 
 def test_an_unheard_side_is_not_ruled_on_by_policy() -> None:

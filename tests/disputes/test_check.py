@@ -305,6 +305,89 @@ def test_the_command_explains_without_json(review: str) -> None:
     assert run("--review", review).startswith("Verdict\n  NEEDS_REVISION\n")
 
 
+EXPLAINED = """\
+# Review of the retry job
+heading of a section of no special kind: it is the title of the document
+## Strengths
+heading of a section of praise: one word is no title
+- **Clear names**: they say what they hold
+the section praises
+## High Severity
+heading of a section that lists issues, high: it gives a severity to what stands below it
+- **ISSUE-R1-001**: The claim is not atomic
+begins ISSUE-R1-001 (high): a line with an id begins a finding
+- **Location:** src/jobs.py:12
+part of ISSUE-R1-001 (high): it is a labelled part of a finding
+It should compare and set.
+part of ISSUE-R1-001 (high)
+- The lease never ends
+part of ISSUE-R1-001 (high): an item in plain words belongs to the finding above it
+## Issues
+heading of a section that lists issues: one word is no title
+- Nobody renews the lease
+begins #2 (no severity): every item below a severity, or below a heading that says Issues, begins a finding
+## Questions
+heading of a section that goes through criteria: one word is no title
+- What happens at night?
+without an id or a severity it counts only in a list of issues
+## ISSUE-R1-003: No index
+begins ISSUE-R1-003 (low): a heading with an id begins a finding
+**Severity:** Low
+part of ISSUE-R1-003 (low): it is a labelled part of a finding
+## Tables
+heading of a section of no special kind: one word is no title
+| Issue | Severity |
+text outside of the findings
+|---|---|
+text outside of the findings
+| The log holds a token | critical |
+begins #4 (critical): a row of a table of issues
+```
+code, a quote or a comment counts for nothing
+- **ISSUE-R1-009**: an example
+code, a quote or a comment counts for nothing
+```
+code, a quote or a comment counts for nothing
+## Required Changes
+heading of a section that says what must change: it names a part of the review
+- ISSUE-R1-001 must go
+the section only names again what is raised elsewhere in the review
+ISSUE-R0-001: RESOLVED
+it says what became of an earlier finding; says that ISSUE-R0-001 is resolved
+## Verdict: NEEDS_REVISION
+heading of a section that sums up: it names a part of the review; states the verdict NEEDS_REVISION
+"""
+
+
+def test_the_command_says_by_which_rule_it_took_each_line(tmp_path: Path) -> None:
+    lines = EXPLAINED.splitlines()
+    path = tmp_path / "review.md"
+    path.write_text("\n".join(lines[::2]).replace("- **Location", "  - **Location"))
+
+    printed = run("--explain", str(path), str(path)).splitlines()
+
+    told = [line.lstrip(" 0123456789") for line in printed]
+    assert told == [str(path), *lines, "", str(path), *lines, ""]
+
+
+def test_an_explanation_is_short_and_holds_no_control_characters(tmp_path: Path) -> None:
+    path = tmp_path / "review.md"
+    path.write_text("- a\x1b[31m" + "long " * 100 + "\n" + "- item\n" * 3000)
+
+    printed = run("--explain", str(path)).splitlines()
+
+    assert "\x1b" not in "".join(printed)
+    assert max(map(len, printed)) < 200
+    assert len(printed) < 4100
+    assert "... and 1001 more lines" in printed[-2]
+
+
+@for_each("more", [("--json",), ("--response", "a.md"), ("--review", "a.md")])
+def test_an_explanation_is_of_reviews_alone(review: str, more: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError, match="--explain|not allowed"):
+        run("--explain", review, *more)
+
+
 def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
     path = tmp_path / "review.md"
     path.write_bytes(b"\xef\xbb\xbf## Verdict: APPROVED\n\n\xff\xfe")

@@ -12,8 +12,8 @@ from disputes.protocol.completion.closing import (
     JUDGED,
     Check,
     Held,
-    Kind,
     Limitation,
+    LimitationKind,
     Readiness,
     Treated,
     cycle_in,
@@ -176,9 +176,11 @@ def test_the_known_limitations_say_why_and_who() -> None:
     who = {"by": "Vera", "at": "2026-01-12T10:00:00Z"}
 
     assert summary.limitations == (
-        Limitation("GAP-QA-001", HIGH, Kind.ACKNOWLEDGED, "No limit", "Nobody has 10,000 rows.", **who),
-        Limitation("GAP-QA-002", LOW, Kind.DEFERRED, "A typo", "Next version.", **who),
-        Limitation("ISSUE-R2-001", LOW, Kind.CONFLICT, "A name"),
+        Limitation(
+            "GAP-QA-001", HIGH, LimitationKind.ACKNOWLEDGED, "No limit", "Nobody has 10,000 rows.", **who
+        ),
+        Limitation("GAP-QA-002", LOW, LimitationKind.DEFERRED, "A typo", "Next version.", **who),
+        Limitation("ISSUE-R2-001", LOW, LimitationKind.CONFLICT, "A name"),
     )
 
 
@@ -186,7 +188,11 @@ def test_what_was_parked_within_the_limits_is_a_limitation_too() -> None:
     standing = Standing([GAPS[1]], ready=True)
     (limitation,) = summarise(decide(standing), standing, SPENT, ROUNDS).limitations
 
-    assert (limitation.kind, limitation.reason, limitation.by) == (Kind.DEFERRED, "Next version.", "")
+    assert (limitation.kind, limitation.reason, limitation.by) == (
+        LimitationKind.DEFERRED,
+        "Next version.",
+        "",
+    )
 
 
 def test_a_complete_project_ended_by_itself_whatever_was_asked() -> None:

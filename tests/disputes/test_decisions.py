@@ -4,7 +4,12 @@ import pytest
 
 from disputes.protocol.responses.response import read_response
 from disputes.protocol.rulings.options import Option
-from disputes.protocol.rulings.rearguing import RE_ARGUED_CONFLICT, Standing, reargued, repeated_positions
+from disputes.protocol.rulings.rearguing import (
+    RE_ARGUED_CONFLICT,
+    StandingDecision,
+    reargued,
+    repeated_positions,
+)
 from tests.own_time import linear_time
 
 A, B, C, D = Option.UPHOLD_REVIEWER, Option.UPHOLD_CODER, Option.COMPROMISE, Option.OTHER
@@ -12,9 +17,9 @@ CODE = "ISSUE-R5-003"
 POSITION = "Keep instant retries for file operations. Delays only slow the workflow down."
 
 
-def standing(option: Option = A, **fields: object) -> Standing:
+def standing(option: Option = A, **fields: object) -> StandingDecision:
     changes = {"expects_change": option is not B}
-    return Standing(**{"codes": frozenset({CODE}), "option": option, **changes, **fields})  # type: ignore[arg-type]
+    return StandingDecision(**{"codes": frozenset({CODE}), "option": option, **changes, **fields})  # type: ignore[arg-type]
 
 
 def block(code: str = CODE) -> str:
@@ -24,7 +29,7 @@ def block(code: str = CODE) -> str:
     )
 
 
-def argued(document: str, *decisions: Standing) -> list[tuple[int, str]]:
+def argued(document: str, *decisions: StandingDecision) -> list[tuple[int, str]]:
     read = read_response(document)
     problems = reargued(read.disagreements, read.answers, decisions)
     return [(problem.line, problem.reason.split()[0]) for problem in problems]

@@ -11,7 +11,7 @@ from disputes.protocol.rounds.examples import (
     CHARS_PER_TOKEN,
     SKELETONS,
     Earlier,
-    Source,
+    ExampleSource,
     fenced,
     pick,
     tokens,
@@ -22,7 +22,7 @@ from disputes.protocol.text.documents import Mode, scan
 from tests.cases import for_each
 from tests.disputes.test_documents import QUADRATIC, growth
 
-EVERYWHERE = [Source.SESSION, Source.CANONICAL, Source.TEMPLATE]
+EVERYWHERE = [ExampleSource.SESSION, ExampleSource.CANONICAL, ExampleSource.TEMPLATE]
 
 # --- Ours -------------------------------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ def test_the_newest_earlier_document_is_taken() -> None:
 
     assert chosen is not None
     assert (chosen.source, chosen.text, chosen.origin) == (
-        Source.SESSION, "third", "round 3 of this project"
+        ExampleSource.SESSION, "third", "round 3 of this project"
     )  # fmt: skip
 
 
@@ -95,16 +95,16 @@ def test_what_failed_was_rolled_back_or_is_of_another_role_is_no_candidate(candi
     chosen = pick(Form.PROPOSAL, EVERYWHERE, [candidate], 2000)
 
     assert chosen is not None
-    assert chosen.source is Source.CANONICAL
+    assert chosen.source is ExampleSource.CANONICAL
 
 
 def test_the_first_source_that_has_one_gives_it() -> None:
     # EX-1
-    order = [Source.CANONICAL, Source.SESSION]
+    order = [ExampleSource.CANONICAL, ExampleSource.SESSION]
     chosen = pick(Form.PROPOSAL, order, [earlier(1)], 2000)
 
     assert chosen is not None
-    assert chosen.source is Source.CANONICAL
+    assert chosen.source is ExampleSource.CANONICAL
 
 
 def test_the_skeleton_is_always_there() -> None:
@@ -112,17 +112,17 @@ def test_the_skeleton_is_always_there() -> None:
     chosen = pick(Form.PROPOSAL, EVERYWHERE, [], 2000, canonical={})
 
     assert chosen is not None
-    assert (chosen.source, chosen.text) == (Source.TEMPLATE, SKELETONS[Form.PROPOSAL])
+    assert (chosen.source, chosen.text) == (ExampleSource.TEMPLATE, SKELETONS[Form.PROPOSAL])
 
 
-@for_each(("sources", "budget"), [([], 2000), ([Source.SESSION], 2000), (EVERYWHERE, 0)])
-def test_without_a_source_or_a_budget_there_is_no_example(sources: list[Source], budget: int) -> None:
+@for_each(("sources", "budget"), [([], 2000), ([ExampleSource.SESSION], 2000), (EVERYWHERE, 0)])
+def test_without_a_source_or_a_budget_there_is_no_example(sources: list[ExampleSource], budget: int) -> None:
     assert pick(Form.PROPOSAL, sources, [], budget) is None
 
 
-@for_each("source", [Source.CANONICAL, Source.TEMPLATE])
+@for_each("source", [ExampleSource.CANONICAL, ExampleSource.TEMPLATE])
 @for_each("form", Form)
-def test_an_example_says_where_it_is_from(form: Form, source: Source) -> None:
+def test_an_example_says_where_it_is_from(form: Form, source: ExampleSource) -> None:
     # EX-6
     chosen = pick(form, [source], [], 2000)
 

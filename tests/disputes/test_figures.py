@@ -8,8 +8,8 @@ import pytest
 
 from disputes.protocol.rulings.figures import (
     FEW,
+    CountedRuling,
     Measure,
-    Ruling,
     Share,
     all_buckets,
     bounds_of,
@@ -124,7 +124,7 @@ def test_quantiles_never_fall_as_the_share_grows() -> None:
 
 # --- What rows count for ----------------------------------------------------------------------------------
 
-RULING = Ruling(
+RULING = CountedRuling(
     kind="disagreement", option="uphold_reviewer", severity="high", category="security_concern", waited=120,
     seconds=3.0, ruler="4", followed="applied", coder="coder-1", reviewer="reviewer-2",
     coder_model="small-1", reviewer_model="large-3",

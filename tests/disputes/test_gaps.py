@@ -20,11 +20,11 @@ from disputes.protocol.rounds.gaps import (
     WORKING,
     Actor,
     Blocker,
-    Change,
     Class,
     Confirmation,
     CountSettings,
     Facts,
+    GapChange,
     GapState,
     IllegalMove,
     RoundCount,
@@ -255,12 +255,12 @@ def test_nothing_is_open_only_where_everything_is_settled(states: list[GapState]
     assert (open_count(states) == 0) is all(state in SETTLED for state in states)
 
 
-def created(gap: str, parent: str = "", severity: Severity | None = MEDIUM) -> Change:
-    return Change(gap, None, G.OPEN, severity, parent)
+def created(gap: str, parent: str = "", severity: Severity | None = MEDIUM) -> GapChange:
+    return GapChange(gap, None, G.OPEN, severity, parent)
 
 
-def went(gap: str, source: GapState, target: GapState, severity: Severity | None = MEDIUM) -> Change:
-    return Change(gap, source, target, severity)
+def went(gap: str, source: GapState, target: GapState, severity: Severity | None = MEDIUM) -> GapChange:
+    return GapChange(gap, source, target, severity)
 
 
 @pytest.mark.parametrize("target", [G.ACCEPTED, G.RESOLVED, G.WONT_FIX])
@@ -300,7 +300,7 @@ def test_created_and_closed_in_one_round_counts_in_both_sums() -> None:
 
 
 @given(st.lists(st.builds(went, st.sampled_from("abc"), STATE, STATE)))
-def test_no_gap_is_resolved_twice_in_a_round(changes: list[Change]) -> None:
+def test_no_gap_is_resolved_twice_in_a_round(changes: list[GapChange]) -> None:
     assert count_round(changes).net <= len({change.gap for change in changes})
 
 

@@ -19,7 +19,7 @@ from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.records import (
     DecisionEntry,
     DisputeEntry,
-    Side,
+    Statement,
     decisions_record,
     dispute_record,
 )
@@ -42,8 +42,8 @@ def dispute(**kwargs: Any) -> DisputeEntry:
         "question": "Which way?", "reason": "Architecture disagreement", "severity": "high",
         "created": "2024-01-15 14:30 UTC", "files": ("src/auth/jwt.ts", "src/auth/middleware.ts"),
         "sides": (
-            Side("Coder Position", "claude-sonnet-4", "JWT tokens are stateless.", "The spec says so."),
-            Side("Reviewer Position", "claude-opus-4", "Session cookies are safer."),
+            Statement("Coder Position", "claude-sonnet-4", "JWT tokens are stateless.", "The spec says so."),
+            Statement("Reviewer Position", "claude-opus-4", "Session cookies are safer."),
         ),
         "resolved_on": "2024-01-16",
     }  # fmt: skip
@@ -182,7 +182,7 @@ def test_the_record_says_how_many_settled_ones_it_leaves_out() -> None:
 
 def test_a_side_that_said_nothing_is_named_as_such() -> None:
     assert "### Coder Position\n\nNot stated.\n" in dispute_record(
-        [dispute(sides=(Side("Coder Position", "", " "),))]
+        [dispute(sides=(Statement("Coder Position", "", " "),))]
     )
 
 
@@ -198,7 +198,7 @@ def test_no_file_is_none() -> None:
 
 def test_hostile_text_cannot_leave_its_place() -> None:
     """Only our headings are headings, only our labels are labels, and no HTML is left."""
-    sides = (Side("Coder Position", HOSTILE, HOSTILE, HOSTILE, HOSTILE),)
+    sides = (Statement("Coder Position", HOSTILE, HOSTILE, HOSTILE, HOSTILE),)
     text = dispute_record([dispute(sides=sides, task=HOSTILE, question=HOSTILE, files=(HOSTILE,))])
     assert [title for _, title in headings(text)][:2] == ["Active Disputes", "Dispute: D-7, C-9 (OPEN)"]
     assert [title.split()[0] for _, title in headings(text)] == ["Active", "Dispute:", "Coder", "Status"]
@@ -213,7 +213,7 @@ def test_hostile_notes_cannot_end_a_resolved_entry() -> None:
 
 
 def test_a_position_is_bounded() -> None:
-    text = dispute_record([dispute(sides=(Side("Coder Position", "", "x" * 200_000),))])
+    text = dispute_record([dispute(sides=(Statement("Coder Position", "", "x" * 200_000),))])
     assert len(text) < records.POSITION_MAX + 1_000
     assert "more characters]" in text
 

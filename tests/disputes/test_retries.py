@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.rounds.examples import CANONICAL, Earlier, Example, Source, fenced
+from disputes.protocol.rounds.examples import CANONICAL, Earlier, Example, ExampleSource, fenced
 from disputes.protocol.rounds.partial import ESCALATIONS
 from disputes.protocol.rounds.retries import (
     ADVICE,
-    Action,
     Attempt,
     Due,
+    RetryAction,
     RetrySettings,
     demand,
     example_for,
@@ -53,7 +53,7 @@ RESULTS = st.sampled_from([OK, WRONG, failed(T.EMPTY_OUTPUT), QUOTA, CRASH])
 def test_vector_37_two_runs_of_the_wrong_form_and_a_third_that_passes() -> None:
     step = next_step([WRONG, WRONG, OK])
 
-    assert (step.action, step.retries) == (Action.DONE, 2)
+    assert (step.action, step.retries) == (RetryAction.DONE, 2)
     assert len(log_of([Attempt("", "engineer", each) for each in (WRONG, WRONG, OK)])) == 3
 
 
@@ -61,7 +61,7 @@ def test_vector_38_three_runs_of_the_wrong_form_use_the_retries_up() -> None:
     # VAL-7
     step = next_step([WRONG, WRONG, WRONG])
 
-    assert step.action is Action.ASK
+    assert step.action is RetryAction.ASK
     assert step.result is not None
     assert (step.result.failure_type, step.result.last) == (T.MAX_RETRIES_EXHAUSTED, WRONG)
     assert len(ESCALATIONS) == 5
@@ -71,26 +71,26 @@ def test_vector_39_a_provider_that_says_429_counts_as_no_retry() -> None:
     # VAL-9
     step = next_step([QUOTA, OK])
 
-    assert (step.action, step.retries) == (Action.DONE, 0)
+    assert (step.action, step.retries) == (RetryAction.DONE, 0)
 
 
 @pytest.mark.parametrize(
     ("results", "action", "retries"),
     [
-        ([], Action.RUN, 0),
-        ([OK], Action.DONE, 0),
-        ([WRONG], Action.RETRY, 0),
-        ([WRONG, WRONG], Action.RETRY, 1),
-        ([QUOTA], Action.BACK_OFF, 0),
-        ([QUOTA] * 9, Action.BACK_OFF, 0),
-        ([WRONG, QUOTA], Action.BACK_OFF, 0),
-        ([WRONG, QUOTA, WRONG], Action.RETRY, 1),
-        ([WRONG, QUOTA, WRONG, QUOTA, WRONG], Action.ASK, 2),
-        ([CRASH], Action.FATAL, 0),
-        ([WRONG, CRASH], Action.FATAL, 1),
+        ([], RetryAction.RUN, 0),
+        ([OK], RetryAction.DONE, 0),
+        ([WRONG], RetryAction.RETRY, 0),
+        ([WRONG, WRONG], RetryAction.RETRY, 1),
+        ([QUOTA], RetryAction.BACK_OFF, 0),
+        ([QUOTA] * 9, RetryAction.BACK_OFF, 0),
+        ([WRONG, QUOTA], RetryAction.BACK_OFF, 0),
+        ([WRONG, QUOTA, WRONG], RetryAction.RETRY, 1),
+        ([WRONG, QUOTA, WRONG, QUOTA, WRONG], RetryAction.ASK, 2),
+        ([CRASH], RetryAction.FATAL, 0),
+        ([WRONG, CRASH], RetryAction.FATAL, 1),
     ],
 )
-def test_what_comes_after_some_runs(results: list[Validation], action: Action, retries: int) -> None:
+def test_what_comes_after_some_runs(results: list[Validation], action: RetryAction, retries: int) -> None:
     step = next_step(results)
 
     assert (step.action, step.retries) == (action, retries)
@@ -101,8 +101,8 @@ def test_a_first_run_and_so_many_more(most: int) -> None:
     # VAL-8
     settings = RetrySettings(max_retries=most)
 
-    assert next_step([WRONG] * most, settings).action is (Action.RETRY if most else Action.RUN)
-    assert next_step([WRONG] * (most + 1), settings).action is Action.ASK
+    assert next_step([WRONG] * most, settings).action is (RetryAction.RETRY if most else RetryAction.RUN)
+    assert next_step([WRONG] * (most + 1), settings).action is RetryAction.ASK
 
 
 @given(st.lists(RESULTS), st.integers(0, 6))
@@ -115,14 +115,14 @@ def test_trouble_of_the_provider_changes_no_count(results: list[Validation], pla
 
 @given(st.lists(RESULTS, min_size=1))
 def test_only_a_document_that_passed_is_done(results: list[Validation]) -> None:
-    assert (next_step(results).action is Action.DONE) is results[-1].success
+    assert (next_step(results).action is RetryAction.DONE) is results[-1].success
 
 
 @given(st.lists(RESULTS))
 def test_after_an_exhaustion_nothing_is_tried_again(results: list[Validation]) -> None:
     # a bound, whatever comes
-    if next_step(results).action is Action.ASK:
-        assert next_step([*results, WRONG]).action is Action.ASK
+    if next_step(results).action is RetryAction.ASK:
+        assert next_step([*results, WRONG]).action is RetryAction.ASK
 
 
 # --- With which words -------------------------------------------------------------------------------------
@@ -225,16 +225,16 @@ SESSION = Earlier(Form.PROPOSAL, "## Gap Resolution: GAP-AUTH-001\n\nText.\n", 1
     ("kind", "with_session", "without"),
     [
         (T.FILE_MISSING, None, None),
-        (T.EMPTY_OUTPUT, Source.CANONICAL, Source.CANONICAL),
-        (T.WRONG_FORMAT, Source.CANONICAL, Source.CANONICAL),
-        (T.NO_GAPS_ADDRESSED, Source.SESSION, Source.CANONICAL),
-        (T.INCONSISTENT_REFS, Source.SESSION, Source.TEMPLATE),
-        (T.UNANSWERED_FINDINGS, Source.CANONICAL, Source.CANONICAL),
+        (T.EMPTY_OUTPUT, ExampleSource.CANONICAL, ExampleSource.CANONICAL),
+        (T.WRONG_FORMAT, ExampleSource.CANONICAL, ExampleSource.CANONICAL),
+        (T.NO_GAPS_ADDRESSED, ExampleSource.SESSION, ExampleSource.CANONICAL),
+        (T.INCONSISTENT_REFS, ExampleSource.SESSION, ExampleSource.TEMPLATE),
+        (T.UNANSWERED_FINDINGS, ExampleSource.CANONICAL, ExampleSource.CANONICAL),
         (T.THIN_CONTENT, None, None),
     ],
 )
 def test_a_failure_brings_this_example(
-    kind: FailureType, with_session: Source | None, without: Source | None
+    kind: FailureType, with_session: ExampleSource | None, without: ExampleSource | None
 ) -> None:
     # EX-1
     result = verdict_of([Failure(kind, "")], strict=True)
@@ -249,7 +249,7 @@ def test_of_several_failures_the_first_that_wants_an_example_gets_it() -> None:
     chosen = example_for(result, DUE, [SESSION])
 
     assert chosen is not None
-    assert chosen.source is Source.CANONICAL
+    assert chosen.source is ExampleSource.CANONICAL
 
 
 def test_a_retry_may_show_twice_as_much_as_a_first_prompt() -> None:
@@ -269,12 +269,12 @@ def test_the_first_prompt_shows_an_earlier_document_or_ours() -> None:
 
     assert ours is not None
     assert theirs is not None
-    assert (ours.source, theirs.source) == (Source.CANONICAL, Source.SESSION)
+    assert (ours.source, theirs.source) == (ExampleSource.CANONICAL, ExampleSource.SESSION)
 
 
 # --- The whole prompt -------------------------------------------------------------------------------------
 
-EXAMPLE = Example(Source.CANONICAL, "the program's own example", CANONICAL[Form.PROPOSAL])
+EXAMPLE = Example(ExampleSource.CANONICAL, "the program's own example", CANONICAL[Form.PROPOSAL])
 
 
 def test_the_notice_stands_first_then_the_prompt_the_example_and_the_demand() -> None:
@@ -294,7 +294,7 @@ def test_the_notice_stands_first_then_the_prompt_the_example_and_the_demand() ->
 
 
 def test_the_example_stands_in_a_fence_of_its_own() -> None:
-    prompt = retry_prompt("x", WRONG, DUE, Example(Source.SESSION, "round 2", "```\n## Ruled\n```"))
+    prompt = retry_prompt("x", WRONG, DUE, Example(ExampleSource.SESSION, "round 2", "```\n## Ruled\n```"))
 
     assert fenced("```\n## Ruled\n```") in prompt
     assert "````markdown" in prompt

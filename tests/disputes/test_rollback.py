@@ -13,8 +13,8 @@ from disputes.protocol.completion.rollback import (
     PLAIN,
     SPENT,
     TITLES,
-    Mode,
-    Option,
+    RollbackMode,
+    RollbackOption,
     RollbackSettings,
     Trigger,
     Wanted,
@@ -24,11 +24,11 @@ from disputes.protocol.completion.rollback import (
     reapplied,
 )
 from disputes.protocol.rounds.gaps import GapState
-from disputes.protocol.rounds.patterns import Pattern, Seen
+from disputes.protocol.rounds.patterns import DetectedPattern, Pattern
 from tests.cases import for_each
 
 G = GapState
-INTERACTIVE, AUTO_RETRY, STRICT = (RollbackSettings(rollback_mode=mode) for mode in Mode)
+INTERACTIVE, AUTO_RETRY, STRICT = (RollbackSettings(rollback_mode=mode) for mode in RollbackMode)
 FAILED = Wanted(round=4, current=4, trigger=Trigger.VALIDATION_EXHAUSTED)
 WANTED = st.builds(
     Wanted,
@@ -41,7 +41,7 @@ WANTED = st.builds(
 )
 SETTINGS = st.builds(
     RollbackSettings,
-    rollback_mode=st.sampled_from(list(Mode)),
+    rollback_mode=st.sampled_from(list(RollbackMode)),
     max_rollbacks_session=st.integers(0, 10),
     analysis_after=st.integers(1, 4),
     backup_rounds=st.integers(1, 5),
@@ -159,7 +159,7 @@ def test_nothing_happens_silently_but_a_first_repair_or_a_persons_wish(
     answer = may_roll_back(wanted, settings)
 
     if not answer.ask:
-        first_repair = settings.rollback_mode == Mode.AUTO_RETRY and wanted.of_round == 0
+        first_repair = settings.rollback_mode == RollbackMode.AUTO_RETRY and wanted.of_round == 0
         assert answer.allowed
         assert wanted.trigger is Trigger.USER or first_repair
 
@@ -172,7 +172,7 @@ def test_what_has_landed_or_exceeds_the_budget_is_never_rolled_back(
 
     assert answer.allowed is (not wanted.landed and wanted.of_session < settings.max_rollbacks_session)
     assert answer.why
-    assert answer.allowed or Option.ROLL_BACK not in answer.options
+    assert answer.allowed or RollbackOption.ROLL_BACK not in answer.options
 
 
 @given(WANTED, SETTINGS)
@@ -184,14 +184,16 @@ def test_one_more_rollback_never_asks_less(wanted: Wanted, settings: RollbackSet
 
 
 def test_every_option_has_its_words() -> None:
-    assert set(TITLES) == set(Option)
-    assert {*PLAIN, *ANALYSED, *SPENT, *LANDED} == set(Option)
+    assert set(TITLES) == set(RollbackOption)
+    assert {*PLAIN, *ANALYSED, *SPENT, *LANDED} == set(RollbackOption)
 
 
 # --- What it takes back -----------------------------------------------------------------------------------
 
 
-SEEN = Seen(Pattern.SCOPE_DRIFT, "not assigned: GAP-QA-009", "Your gaps are GAP-QA-001, no others.")
+SEEN = DetectedPattern(
+    Pattern.SCOPE_DRIFT, "not assigned: GAP-QA-009", "Your gaps are GAP-QA-001, no others."
+)
 
 
 def test_an_adjustment_is_said_once() -> None:

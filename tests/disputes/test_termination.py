@@ -11,7 +11,7 @@ from disputes.protocol.completion.acknowledgement import (
     DEMANDS,
     Acknowledgement,
     Gate,
-    Left,
+    Leftover,
     gate_of,
     gates_for,
     refusals,
@@ -119,7 +119,7 @@ def test_the_phrases_are_these_letter_by_letter() -> None:
     ],
 )
 def test_vector_14_a_phrase_is_trimmed_and_compared_with_its_capitals(typed: str, passes: bool) -> None:
-    left = [Left("GAP-QA-001", HIGH)]
+    left = [Leftover("GAP-QA-001", HIGH)]
     acknowledgement = Acknowledgement({Gate.HIGH: typed}, {"GAP-QA-001": "Nobody uses it."})
 
     assert (refusals(left, acknowledgement) == ()) is passes
@@ -140,7 +140,7 @@ def test_a_severity_has_its_gate(severity: Severity | None, gate: Gate) -> None:
 
 
 def test_a_rationale_is_asked_for_each_grave_gap() -> None:
-    left = [Left("GAP-QA-001", HIGH), Left("GAP-QA-002", HIGH)]
+    left = [Leftover("GAP-QA-001", HIGH), Leftover("GAP-QA-002", HIGH)]
     typed = Acknowledgement({Gate.HIGH: HIGH_WORDS}, {"GAP-QA-001": "Nobody uses it.", "GAP-QA-002": " "})
     (refusal,) = refusals(left, typed)
 
@@ -149,7 +149,7 @@ def test_a_rationale_is_asked_for_each_grave_gap() -> None:
 
 def test_both_phrases_are_asked_where_both_are_left() -> None:
     # T6: both if both
-    left = [Left("GAP-QA-001", HIGH), Left("GAP-QA-002", CRITICAL)]
+    left = [Leftover("GAP-QA-001", HIGH), Leftover("GAP-QA-002", CRITICAL)]
     typed = Acknowledgement({Gate.HIGH: HIGH_WORDS}, {"GAP-QA-001": "x", "GAP-QA-002": "x"})
 
     assert gates_for(left) == (Gate.CRITICAL, Gate.HIGH)
@@ -157,7 +157,7 @@ def test_both_phrases_are_asked_where_both_are_left() -> None:
 
 
 def test_a_list_that_has_grown_since_it_was_shown_is_confirmed_again() -> None:
-    left = [Left("GAP-QA-001", MEDIUM), Left("GAP-QA-002", None)]
+    left = [Leftover("GAP-QA-001", MEDIUM), Leftover("GAP-QA-002", None)]
     (refusal,) = refusals(left, Acknowledgement(confirmed=frozenset({"GAP-QA-001"})))
 
     assert (refusal.gate, refusal.codes) == (Gate.LIMITATIONS, ("GAP-QA-002",))
@@ -169,12 +169,12 @@ def test_where_nothing_is_left_nothing_is_asked() -> None:
 
 
 LEFT = st.lists(
-    st.builds(Left, st.sampled_from(["a", "b", "c", "d"]), st.sampled_from([*Severity, None])), max_size=6
+    st.builds(Leftover, st.sampled_from(["a", "b", "c", "d"]), st.sampled_from([*Severity, None])), max_size=6
 )
 
 
-@given(LEFT, st.builds(Left, st.sampled_from(["e", "f"]), st.sampled_from([*Severity, None])))
-def test_one_more_thing_left_never_opens_a_gate(left: list[Left], more: Left) -> None:
+@given(LEFT, st.builds(Leftover, st.sampled_from(["e", "f"]), st.sampled_from([*Severity, None])))
+def test_one_more_thing_left_never_opens_a_gate(left: list[Leftover], more: Leftover) -> None:
     typed = Acknowledgement({Gate.HIGH: HIGH_WORDS}, {"a": "x", "e": "x"}, frozenset({"b", "f"}))
 
     assert len(refusals([*left, more], typed)) >= len(refusals(left, typed))

@@ -1,11 +1,17 @@
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from disputes.protocol.reviews.explanation import explain_lines
 from disputes.protocol.rounds.check import as_json, check_round, explain
 from disputes.protocol.text.documents import MAX_BYTES, DocumentError
+from disputes.protocol.text.quotes import one_line
+
+MAX_EXPLAINED = 2_000  # lines of one review
+MAX_SHOWN = 100  # characters of a line
 
 
 class Command(BaseCommand):
@@ -16,7 +22,14 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--review", metavar="FILE", required=True, help="The reviewer's document.")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--review", metavar="FILE", help="The reviewer's document.")
+        what.add_argument(
+            "--explain",
+            metavar="FILE",
+            nargs="+",
+            help="Reviews of which to print each line with the rule by which it begins a finding or none.",
+        )
         parser.add_argument("--response", metavar="FILE", help="The engineer's next document.")
         parser.add_argument(
             "--before",
@@ -26,6 +39,12 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print the round as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["explain"]:
+            if options["response"] or options["before"] or options["json"]:
+                raise CommandError("--explain reads reviews only: leave out --response, --before and --json.")
+            for name in options["explain"]:
+                self.stdout.writelines(f"{line}\n" for line in explained(name))
+            return
         review = read_document(options["review"])
         response = read_document(options["response"]) if options["response"] else None
         before = read_document(options["before"]) if options["before"] else ""
@@ -37,6 +56,21 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(as_json(checked), indent=2, ensure_ascii=False))
         else:
             self.stdout.write("\n".join(explain(checked)).rstrip())
+
+
+def explained(name: str) -> Iterator[str]:
+    """Each line of a review, and below it what the line was taken for. Raises CommandError."""
+    try:
+        lines = list(explain_lines(read_document(name)))
+    except DocumentError as error:
+        raise CommandError(f"{name} cannot be read: {error}.") from error
+    yield name
+    for line in lines[:MAX_EXPLAINED]:
+        yield f"{line.number:>6}  {one_line(line.text, MAX_SHOWN)}"
+        yield f"            {one_line(line.taken_for)}"
+    if len(lines) > MAX_EXPLAINED:
+        yield f"        ... and {len(lines) - MAX_EXPLAINED} more lines"
+    yield ""
 
 
 def read_document(name: str) -> str:

@@ -1,1 +1,1 @@
-"""Core: whether the work comes to an end, as what, and what is taken back."""
+"""Core: whether the work may end and how, and what a rollback takes back."""

@@ -35,8 +35,8 @@ DEMANDS: dict[Gate, Demand] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """A gap or a conflict that is left over; a severity nobody stated counts as medium (SEV-9)."""
+class Leftover:
+    """A gap or a conflict that is left over; an unstated severity counts as medium (SEV-9)."""
 
     code: str
     severity: Severity | None
@@ -45,7 +45,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """What a person typed: the phrase of each gate, a rationale by code, the codes of the list confirmed."""
+    """What a person typed: the phrase for each gate, a rationale by code, the codes that were confirmed."""
 
     phrases: Mapping[Gate, str] = field(default_factory=dict)
     rationales: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Obstacle:
     """Why a gate does not open, and which codes it is about."""
 
     gate: Gate
@@ -70,27 +70,27 @@ def gate_of(severity: str | None) -> Gate:
     return next(gate for gate, demand in DEMANDS.items() if counted in demand.severities)
 
 
-def gates_for(left: Iterable[Left]) -> tuple[Gate, ...]:
-    """The gates that stand before an end with these things left over, the gravest first."""
+def gates_for(left: Iterable[Leftover]) -> tuple[Gate, ...]:
+    """The gates to pass before ending with these things left over, the gravest first."""
     needed = {gate_of(each.severity) for each in left}
     return tuple(gate for gate in Gate if gate in needed)
 
 
-def refusals(left: Sequence[Left], typed: Acknowledgement) -> tuple[Refusal, ...]:
+def refusals(left: Sequence[Leftover], typed: Acknowledgement) -> tuple[Obstacle, ...]:
     """What is still missing from an acknowledgement; empty where every gate is passed.
 
     A phrase is compared letter by letter, blanks around it set aside.
     """
-    found: list[Refusal] = []
+    found: list[Obstacle] = []
     for gate in gates_for(left):
         demand = DEMANDS[gate]
         codes = tuple(each.code for each in left if gate_of(each.severity) is gate)
         if demand.phrase and typed.phrases.get(gate, "").strip() != demand.phrase:
-            found.append(Refusal(gate, f"type exactly: {demand.phrase}", codes))
+            found.append(Obstacle(gate, f"type exactly: {demand.phrase}", codes))
         if silent := _without_rationale(codes, typed) if demand.rationales else ():
-            found.append(Refusal(gate, "a rationale is needed for each", silent))
+            found.append(Obstacle(gate, "a rationale is needed for each", silent))
         if unseen := () if demand.phrase else _without(codes, typed.confirmed):
-            found.append(Refusal(gate, "confirm the list of what is left", unseen))
+            found.append(Obstacle(gate, "confirm the list of what is left", unseen))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Caps of money and tokens: their names, how an amount is written, and what a human's answer adds to one."""
+"""Caps on money and tokens: their names, how amounts are written, and what a human's answer adds."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ def amount(cap: Cap, value: Decimal) -> str:
 
 
 def amount_of(text: str, cap: Cap) -> Decimal | None:
-    """The amount that the text begins with: 5, $5.50, 200,000, 200k; None where it does not."""
+    """The amount at the beginning of a text: 5, $5.50, 200,000, 200k; None if there is none."""
     found = AMOUNT.match(text.strip())
     if not found:
         return None

@@ -18,7 +18,7 @@ from tasks.states import Severity
 class Check(StrEnum):
     CRITICAL_SETTLED = "all critical gaps are settled"
     HIGH_SETTLED = "all high gaps are settled"
-    NOTHING_NEW = "nothing critical or high was found anew"
+    NOTHING_NEW = "nothing critical or high was newly found"
     ALL_ADDRESSED = "every finding is addressed"
     NO_CYCLE = "no gap waits for itself"
     NO_CONFLICTING_DEFINITIONS = "no two definitions conflict"
@@ -47,7 +47,7 @@ class Readiness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the final review goes by. `judged` are the reviewer's own answers; one that is missing is a no."""
+    """What the final review is based on. `judged` are the reviewer's own answers; a missing one means no."""
 
     gaps: Sequence[Gap]
     findings: Mapping[str, Treated]
@@ -100,7 +100,7 @@ def _failures(held: Held) -> Iterable[tuple[Check, str]]:
 
 
 def cycle_in(blocked_by: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-    """A chain of gaps in which each waits for the next and the last is the first; empty where none is."""
+    """A cycle of gaps, each waiting for the next; empty if there is none."""
     try:
         TopologicalSorter(blocked_by).prepare()
     except CycleError as error:
@@ -124,7 +124,7 @@ class Durations:
 
 
 def durations(started: float, completed: float, rounds: Iterable[tuple[float, float]]) -> Durations:
-    """Durations (TIME-2) from seconds since one and the same moment; a round is its start and its end."""
+    """Durations (TIME-2) from times in seconds; a round is its start and its end."""
     return Durations(completed - started, sum(end - begin for begin, end in rounds))
 
 
@@ -137,7 +137,7 @@ TRIGGERS: dict[Ask, str] = {
 }
 
 
-class Kind(StrEnum):
+class LimitationKind(StrEnum):
     """Why something is a known limitation."""
 
     DEFERRED = "deferred"
@@ -151,7 +151,7 @@ class Limitation:
 
     code: str
     severity: Severity
-    kind: Kind
+    kind: LimitationKind
     title: str = ""
     reason: str = ""
     by: str = ""
@@ -199,7 +199,7 @@ def summarise(
 
 
 def matrix(gaps: Iterable[Gap]) -> dict[GapState, dict[Severity, int]]:
-    """How many gaps of each severity are in each state; a severity nobody stated counts as medium (SEV-9)."""
+    """The number of gaps of each severity in each state; an unstated severity counts as medium (SEV-9)."""
     counts = {state: dict.fromkeys(Severity, 0) for state in GapState}
     for gap in gaps:
         counts[gap.state][counts_as(gap.severity)] += 1
@@ -214,16 +214,16 @@ def _limitations(result: Result, standing: Standing) -> Iterable[Limitation]:
         severity, deferred = counts_as(gap.severity), gap.state is GapState.USER_DEFERRED
         if gap.code in acknowledged:
             reason = typed.rationales.get(gap.code, "").strip() or gap.reason
-            kind = Kind.DEFERRED if deferred else Kind.ACKNOWLEDGED
+            kind = LimitationKind.DEFERRED if deferred else LimitationKind.ACKNOWLEDGED
             yield Limitation(gap.code, severity, kind, gap.title, reason, typed.by, typed.at)
         elif deferred:
-            yield Limitation(gap.code, severity, Kind.DEFERRED, gap.title, gap.reason)
+            yield Limitation(gap.code, severity, LimitationKind.DEFERRED, gap.title, gap.reason)
     for each in standing.conflicts:
         known = each.code in acknowledged
         yield Limitation(
             each.code,
             counts_as(each.severity),
-            Kind.CONFLICT,
+            LimitationKind.CONFLICT,
             each.title,
             typed.rationales.get(each.code, "").strip(),
             typed.by if known else "",

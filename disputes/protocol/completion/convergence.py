@@ -1,4 +1,4 @@
-"""Whether the work comes to an end: what was settled against what came up (CONV-1 to CONV-4)."""
+"""Whether the work converges: what was settled, compared with what came up (CONV-1 to CONV-4)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The thresholds that suit a project that began with so many gaps; `up_to` None is any number."""
+    """The thresholds for projects that began with at most `up_to` gaps; None means any number."""
 
     up_to: int | None
     stall_threshold: int
@@ -40,7 +40,7 @@ class ConvergenceSettings:
 
 
 def preset(initial_gaps: int) -> Preset:
-    """The thresholds for a project that begins with so many gaps (CONV-5)."""
+    """The thresholds for a project that begins with this number of gaps (CONV-5)."""
     return next(each for each in PRESETS if each.up_to is None or initial_gaps <= each.up_to)
 
 

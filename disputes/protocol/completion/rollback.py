@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.rounds.patterns import Seen
+from disputes.protocol.rounds.patterns import DetectedPattern
 
 
-class Mode(StrEnum):
+class RollbackMode(StrEnum):
     INTERACTIVE = "interactive"
     AUTO_RETRY = "auto_retry"
     STRICT = "strict"
@@ -24,7 +24,7 @@ class Trigger(StrEnum):
     DIVERGENCE = "divergence"
 
 
-class Option(StrEnum):
+class RollbackOption(StrEnum):
     """What a person may choose."""
 
     ROLL_BACK = "roll_back"
@@ -41,31 +41,42 @@ class Option(StrEnum):
     REVERT_TASK = "revert_task"
 
 
-TITLES: dict[Option, str] = {
-    Option.ROLL_BACK: "Roll the round back",
-    Option.KEEP: "Keep the round",
-    Option.SPLIT_GAP: "Split the gap",
-    Option.ADD_CONTEXT: "Add context",
-    Option.REASSIGN: "Reassign",
-    Option.FORCE_BEST: "Take the best output there is",
-    Option.PAUSE: "Pause",
-    Option.HUMAN_REVIEW: "A person looks at it",
-    Option.ACCEPT: "Accept it, with the acknowledgements of an early end",
-    Option.ABANDON: "Abandon",
-    Option.REFRESH_PROMPTS: "Write the prompts anew",
-    Option.REVERT_TASK: "Make a task that reverts what has landed",
+TITLES: dict[RollbackOption, str] = {
+    RollbackOption.ROLL_BACK: "Roll the round back",
+    RollbackOption.KEEP: "Keep the round",
+    RollbackOption.SPLIT_GAP: "Split the gap",
+    RollbackOption.ADD_CONTEXT: "Add context",
+    RollbackOption.REASSIGN: "Reassign",
+    RollbackOption.FORCE_BEST: "Take the best output there is",
+    RollbackOption.PAUSE: "Pause",
+    RollbackOption.HUMAN_REVIEW: "A person looks at it",
+    RollbackOption.ACCEPT: "Accept it, with the acknowledgements of an early end",
+    RollbackOption.ABANDON: "Abandon",
+    RollbackOption.REFRESH_PROMPTS: "Rewrite the prompts",
+    RollbackOption.REVERT_TASK: "Make a task that reverts what has landed",
 }
-PLAIN = (Option.ROLL_BACK, Option.KEEP)
-ANALYSED = (Option.SPLIT_GAP, Option.ADD_CONTEXT, Option.REASSIGN, Option.FORCE_BEST, Option.PAUSE)  # RB-6
-SPENT = (Option.HUMAN_REVIEW, Option.ACCEPT, Option.ABANDON, Option.REFRESH_PROMPTS)  # RB-5
-LANDED = (Option.REVERT_TASK,)
+PLAIN = (RollbackOption.ROLL_BACK, RollbackOption.KEEP)
+ANALYSED = (
+    RollbackOption.SPLIT_GAP,
+    RollbackOption.ADD_CONTEXT,
+    RollbackOption.REASSIGN,
+    RollbackOption.FORCE_BEST,
+    RollbackOption.PAUSE,
+)  # RB-6
+SPENT = (
+    RollbackOption.HUMAN_REVIEW,
+    RollbackOption.ACCEPT,
+    RollbackOption.ABANDON,
+    RollbackOption.REFRESH_PROMPTS,
+)  # RB-5
+LANDED = (RollbackOption.REVERT_TASK,)
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackSettings:
     """How often, and who is asked."""
 
-    rollback_mode: str = Mode.INTERACTIVE
+    rollback_mode: str = RollbackMode.INTERACTIVE
     max_rollbacks_session: int = 7
     analysis_after: int = 2
     backup_rounds: int = 3
@@ -88,18 +99,18 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Whether it may happen, whether a person is asked first, and with what."""
+class RollbackAnswer:
+    """Whether it may happen, and whether a person is asked first and what."""
 
     allowed: bool
     ask: bool
     analyse: bool = False
-    options: tuple[Option, ...] = ()
+    options: tuple[RollbackOption, ...] = ()
     why: str = ""
     deep: bool = False  # further back than is offered by default (RB-4)
 
 
-def may_roll_back(wanted: Wanted, settings: RollbackSettings | None = None) -> Answer:
+def may_roll_back(wanted: Wanted, settings: RollbackSettings | None = None) -> RollbackAnswer:
     """Whether a round may be rolled back, and who is asked (RB-4, RB-5, RB-7).
 
     A person's own wish is not asked about again. Raises ValueError for a round that does not exist.
@@ -109,15 +120,15 @@ def may_roll_back(wanted: Wanted, settings: RollbackSettings | None = None) -> A
         raise ValueError(f"There is no round {wanted.round}; the last one is {wanted.current}.")
     if wanted.landed:
         why = "Something of it has landed; a task that reverts it can be made."
-        return Answer(allowed=False, ask=True, options=LANDED, why=why)
+        return RollbackAnswer(allowed=False, ask=True, options=LANDED, why=why)
     if wanted.of_session >= chosen.max_rollbacks_session:
         why = f"All {chosen.max_rollbacks_session} rollbacks are used up."
-        return Answer(allowed=False, ask=True, options=SPENT, why=why)
+        return RollbackAnswer(allowed=False, ask=True, options=SPENT, why=why)
     attempt = wanted.of_round + 1
-    mode = Mode(chosen.rollback_mode.lower())
-    analyse = attempt >= (1 if mode is Mode.STRICT else chosen.analysis_after)
-    silent = wanted.trigger is Trigger.USER or (mode is Mode.AUTO_RETRY and attempt == 1)
-    return Answer(
+    mode = RollbackMode(chosen.rollback_mode.lower())
+    analyse = attempt >= (1 if mode is RollbackMode.STRICT else chosen.analysis_after)
+    silent = wanted.trigger is Trigger.USER or (mode is RollbackMode.AUTO_RETRY and attempt == 1)
+    return RollbackAnswer(
         allowed=True,
         ask=not silent,
         analyse=analyse,
@@ -133,7 +144,7 @@ def offered(current: int, settings: RollbackSettings | None = None) -> tuple[int
     return tuple(range(current, max(current - depth, 0), -1))
 
 
-def adjustments(seen: Sequence[Seen]) -> list[str]:
+def adjustments(seen: Sequence[DetectedPattern]) -> list[str]:
     """What the next prompt says about the patterns of the failed round, each once."""
     return list(dict.fromkeys(each.adjustment for each in seen))
 

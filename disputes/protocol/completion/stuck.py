@@ -1,4 +1,4 @@
-"""Why does a task not come to an end? The classes, and when a human must look (STK-1 to STK-7)."""
+"""Why does a task not finish? The classes, and when a human must look (STK-1 to STK-7)."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -11,9 +11,9 @@ from disputes.protocol.text.keywords import keywords, likeness
 from disputes.protocol.text.locations import read_place
 from tasks.states import Severity
 
-SILENT = "silent"  # the answer of a coder that gave none
+SILENT = "silent"  # in place of an answer where the coder gave none
 TEXT_MAX = 4_000
-BESIDE = 3  # lines around a change that still belong to it, as many as a diff shows
+BESIDE = 3  # context lines that still belong to a change, as in a diff
 
 
 class Stuck(StrEnum):
@@ -36,7 +36,7 @@ class Step(StrEnum):
 
 
 class Whose(StrEnum):
-    """Whose turn it is."""
+    """Whose turn it is next."""
 
     CODER = "The coder's turn."
     HUMAN = "A human's turn: rule."
@@ -148,7 +148,7 @@ def _silence(turns: Sequence[Turn], asked: bool) -> Diagnosis | None:
 
 
 def returns_to(contents: Sequence[tuple[int, str]]) -> tuple[int, int, int] | None:
-    """The rounds A, B, A: the last content was there before, and another one in between (STK-3).
+    """The rounds A, B, A: the last content was there before, with another one in between (STK-3).
 
     `contents` are rounds with a hash of the place, oldest first. None where it did not come back.
     """

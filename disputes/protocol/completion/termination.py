@@ -1,4 +1,4 @@
-"""When work may end, and as what: the types, the limits, and the one procedure that decides (END-1 to END-7).
+"""When work may end and how: the types, the limits, and the one procedure that decides (END-1 to END-7).
 
 The program only offers an end. Nothing but `decide` says which one is open, and each of its answers is one
 step: go on, ask a person something, or end.
@@ -11,8 +11,8 @@ from enum import StrEnum
 from disputes.protocol.completion.acknowledgement import (
     Acknowledgement,
     Gate,
-    Left,
-    Refusal,
+    Leftover,
+    Obstacle,
     gates_for,
     refusals,
 )
@@ -23,7 +23,7 @@ from tasks.states import Severity
 
 
 class Exit(StrEnum):
-    """As what work ended. MAX_ROUNDS is a choice on the way and never the type that is recorded."""
+    """How work ended. MAX_ROUNDS is a choice on the way and never the recorded type."""
 
     COMPLETE = "complete"
     GOOD_ENOUGH = "good_enough"
@@ -88,7 +88,7 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Everything that decides whether work may end. `ready` is what the final review said; None: not held."""
+    """All that decides whether work may end. `ready` is the final review's result; None if not held."""
 
     gaps: Sequence[Gap]
     conflicts: Sequence[Unresolved] = ()
@@ -109,9 +109,9 @@ class Result:
     exit: Exit | None = None
     why: str = ""
     conflicts: tuple[Unresolved, ...] = ()
-    left: tuple[Left, ...] = ()
+    left: tuple[Leftover, ...] = ()
     gates: tuple[Gate, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[Obstacle, ...] = ()
     may_extend: bool = False
 
 
@@ -119,7 +119,7 @@ class Result:
 
 
 def max_rounds(initial_gaps: int, settings: TerminationSettings | None = None) -> int:
-    """The limit of rounds for a project that began with so many gaps: six for ten, at least 10."""
+    """The limit of rounds for a project that began with `initial_gaps`: six for ten of them, at least 10."""
     chosen = settings or TerminationSettings()
     limit = chosen.max_rounds or max(10, (3 * initial_gaps + 4) // 5)
     return min(limit, chosen.hard_limit)
@@ -144,14 +144,14 @@ def is_complete(gaps: Iterable[Gap], settings: TerminationSettings | None = None
     )
 
 
-def left_over(standing: Standing) -> tuple[Left, ...]:
+def left_over(standing: Standing) -> tuple[Leftover, ...]:
     """What an early end leaves behind: gaps outside closed and terminal states, and high conflicts.
 
     A deferred gap counts as left. Conflicts below high block nothing; they become known limitations.
     """
-    gaps = [Left(gap.code, gap.severity, gap.title) for gap in standing.gaps if gap.state not in SETTLED]
+    gaps = [Leftover(gap.code, gap.severity, gap.title) for gap in standing.gaps if gap.state not in SETTLED]
     grave = [each for each in standing.conflicts if is_grave(each.severity)]
-    return tuple(gaps + [Left(each.code, each.severity, each.title) for each in grave])
+    return tuple(gaps + [Leftover(each.code, each.severity, each.title) for each in grave])
 
 
 # --- The procedure ----------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def decide(standing: Standing, settings: TerminationSettings | None = None) -> R
 
 
 def _way_out(standing: Standing) -> Ask:
-    """The request that leads to the gates as things stand: at the limit, in a warning, or else (END-7)."""
+    """The request that leads to the gates in the current situation (END-7)."""
     if standing.rounds >= standing.max_rounds:
         return Ask.ACCEPT
     return Ask.FORCE_COMPLETE if standing.convergence is State.DIVERGENCE_WARNING else Ask.STOP

@@ -1,4 +1,4 @@
-"""What an answer says: the words and phrases with which a coder says what became of a finding (ANS-4)."""
+"""The words and phrases by which a coder says what became of a finding (ANS-4)."""
 
 import re
 from enum import StrEnum
@@ -41,7 +41,7 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
 HAND_IN_KINDS = (
     AnswerKind.ADDRESSED, AnswerKind.DECLINED, AnswerKind.DISCARDED, AnswerKind.DEFERRED, AnswerKind.PARTLY,
 )  # fmt: skip
-# Several words at the beginning of a text, behind fillers. The first one that fits counts.
+# Phrases at the beginning of a text, after fillers. The first one that fits counts.
 PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
     (re.compile(rf"(?:{pattern})\b"), kind)
     for pattern, kind in [
@@ -76,7 +76,7 @@ FILLERS = frozenset(
 )  # fmt: skip
 DENIALS = frozenset({"not", "never", "cannot", "no", "un"})
 AGREEING = frozenset({"accept", "accepted", "agree", "agreed"})
-# What may follow an answer that is one word, so that "Later calls raise" and "Dropped the column" are none.
+# What may follow an answer of one word, so that "Later calls raise" and "Dropped the column" are not answers.
 AFTER = re.compile(
     r"\s*(?:$|[.,;:!?()/|*_\[\]–—&+→]|-+(?:\s|>)|(?:to|in|until|till|by|because|as|since|for|with|per|via|and"
     r"|but|on|at|from|after|before|here|now|already|today|again|this|that|so|we)\b)"
@@ -111,12 +111,12 @@ def _plain(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words with which a text begins, but for fillers."""
+    """The words at the beginning of a text, without fillers."""
     return [word for word in WORD.findall(_plain(text)[:MAX_ANSWER]) if word not in FILLERS]
 
 
 def _phrase(plain: str, word: str) -> tuple[AnswerKind, bool] | None:
-    """The kind of the phrase with which a text begins at this word, and whether nothing else follows."""
+    """The kind of the phrase that begins at this word, and whether nothing follows it."""
     start = re.search(rf"\b{re.escape(word)}\b", plain)
     text = " ".join(plain[start.start() :].translate(MARKS).split()) if start else ""
     for pattern, kind in PHRASES:
@@ -126,7 +126,7 @@ def _phrase(plain: str, word: str) -> tuple[AnswerKind, bool] | None:
 
 
 def is_answer(cell: str) -> bool:
-    """Whether a cell holds an answer and nothing else."""
+    """Whether a cell holds only an answer."""
     if len(cell) > MAX_ANSWER:
         return False
     stripped = cell.strip(" *`_")
@@ -147,7 +147,7 @@ def is_open(text: str) -> bool:
 
 
 def stated_kind(text: str) -> AnswerKind | None:
-    """What a text says at its beginning became of the finding; None where it does not begin with that."""
+    """What became of the finding, by the beginning of a text; None if it does not begin with that."""
     plain = _plain(text)
     if not plain:
         return None
@@ -158,11 +158,20 @@ def stated_kind(text: str) -> AnswerKind | None:
         return None
     if phrase := _phrase(plain, words[0]):
         return phrase[0]
-    if words[0] in DENIALS:
-        denies = words == ["no"] or words[1:2] == ["yet"] or any(word in ANSWER_WORDS for word in words[1:2])
-        if words[1:2] and words[1] in AGREEING:
-            return AnswerKind.DECLINED  # "Not accepted", "We do not agree"
-        return AnswerKind.DISCARDED if denies else None
+    return _denied(words) if words[0] in DENIALS else _kind_of_word(plain, words)
+
+
+def _denied(words: list[str]) -> AnswerKind | None:
+    """What a denial says: "Not fixed", "Not yet", "No"."""
+    second = words[1] if len(words) > 1 else ""
+    if second in AGREEING:
+        return AnswerKind.DECLINED  # "Not accepted", "We do not agree"
+    denies = words == ["no"] or second == "yet" or second in ANSWER_WORDS
+    return AnswerKind.DISCARDED if denies else None
+
+
+def _kind_of_word(plain: str, words: list[str]) -> AnswerKind | None:
+    """What the first word of a text says, if what follows it leaves it that meaning."""
     first = words[0]
     found = ANSWER_WORDS.get(first)
     if found is None:

@@ -1,20 +1,20 @@
-"""Which findings a response answers, and where: in which places, and in which words (ANS-1, ANS-4)."""
+"""Which findings a response answers, where, and in which words (ANS-1, ANS-4)."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from disputes.protocol.responses import leading_ids
 from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, AnswerKind, is_answer, is_open, stated_kind
 from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, is_heading, section_kind
-from disputes.protocol.responses.sections import Outline, Place, Role, is_row, row_cells
-from disputes.protocol.reviews import leading_ids
+from disputes.protocol.responses.sections import LineContext, Role, SectionTracker, is_row, row_cells
 from disputes.protocol.text.documents import STATED, Line, Mode
 from disputes.protocol.text.mentions import FULL, Names, Span
 
 MAX_TEXT = 4000
 IN_SENTENCES = frozenset({"claim", "list"})
 MARKER = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?P<box>\[[xX ✓✔]\]\s*)?")
-# A first cell that only counts: a version or a date of a history, a number or a severity of a list.
+# A first cell that is only a version or date of a history, or a number or severity of a list.
 REVISION = re.compile(
     r"[*_`]{0,3}(?:(?:v|ver|version|rev|round|r|draft)\.?\s?\d[\d.]*|\d{4}-\d\d-\d\d.*|\d+\.\d[\d.]*)"
     r"[*_`]{0,3}(?:\s*\([^()]*\))?",
@@ -39,33 +39,43 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A finding named where that is no answer: in a sentence, a quote, or code (ANS-2)."""
+    """A finding named in a sentence, a quote or code, which is not an answer (ANS-2)."""
 
     code: str
     line: int
     mode: Mode
 
 
+_Worth = tuple[bool, bool, bool]
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What one line answers: a kind, None where the line does not say it."""
+    """What one line answers; the kind is None if the line does not say it."""
 
     span: Span
     place: str
     kind: AnswerKind | None
     text: str
 
+    @property
+    def worth(self) -> _Worth:
+        """How much it says: its kind, in a place of its own, about this finding alone."""
+        own = self.place not in IN_SENTENCES
+        says = self.kind is not None and (own or self.kind is not AnswerKind.ADDRESSED)
+        return (says, own, len(self.span.codes) == 1)
+
 
 def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], list[Mention]]:
-    """The answer to each finding, and every way in which one is named.
+    """The answer to each finding, and all mentions of findings.
 
     The first answer counts. Only one that says more goes before an earlier one: what became of the finding,
     then a place of its own before a sentence, then this finding alone before a list of them. Headings of
     DISAGREE blocks are left to `read_blocks`.
     """
-    found: dict[str, tuple[tuple[bool, bool, bool], Answered]] = {}
+    found: dict[str, tuple[_Worth, Answered]] = {}
     mentions: dict[tuple[str, Mode], Mention] = {}
-    outline = Outline()
+    outline = SectionTracker()
     for index, line in enumerate(lines):
         outline.follow(line)
         spans = names.spans(line.text)
@@ -80,17 +90,15 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
             continue
         for read in _answers_of(lines, index, spans, place, names):
             kind = read.kind or place.kind or AnswerKind.ADDRESSED
-            own = read.place not in IN_SENTENCES
-            says = read.kind is not None and (own or read.kind is not AnswerKind.ADDRESSED)
-            worth = (says, own, len(read.span.codes) == 1)
             for code in read.span.codes:
-                if code not in found or worth > found[code][0]:
-                    found[code] = (worth, Answered(code, kind, read.text[:MAX_TEXT], line.number, read.place))
+                if code not in found or read.worth > found[code][0]:
+                    answer = Answered(code, kind, read.text[:MAX_TEXT], line.number, read.place)
+                    found[code] = (read.worth, answer)
     return {code: answer for code, (_, answer) in found.items()}, list(mentions.values())
 
 
 def _answers_of(
-    lines: list[Line], index: int, spans: list[Span], place: Place, names: Names
+    lines: list[Line], index: int, spans: list[Span], place: LineContext, names: Names
 ) -> Iterator[_Read]:
     """What this line answers; a section that repeats or lists what is open answers only where it says so."""
     line = lines[index]
@@ -109,7 +117,7 @@ def _answers_of(
 def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> Iterator[_Read]:
     """A heading that names a finding: `### Response to <id>`, `#### Limits (Addressing <id>)`."""
     for span in names.spans(heading):
-        led = leading_ids.led(heading, 0, span)
+        led = leading_ids.after_leading_id(heading, 0, span)
         numbers = not heading[: span.start].strip(leading_ids.MARKS) and heading.startswith(". ", span.end)
         if span.weak and not (led or numbers or leading_ids.CLAIM_BEFORE.search(heading[: span.start])):
             continue
@@ -121,39 +129,39 @@ def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> It
         yield _Read(span, "heading", below or kind, _told(rest) if rest else _paragraph(lines, index))
 
 
-def _in_row(text: str, place: Place, names: Names) -> Iterator[_Read]:
+def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
     """A row of a table: in its first cell, or in another one where the table tells what was done."""
     cells = row_cells(text)
     column, spans = next(
         ((at, spans) for at, cell in enumerate(cells) if (spans := names.spans(cell))), (0, [])
     )
-    if not spans:
+    if not spans or not _tells(cells, column, place, spans[0]):
         return
-    cell, span = cells[column], spans[0]
-    is_first = not cell[: span.start].strip(leading_ids.MARKS)
-    others = [other.strip(" *`") for at, other in enumerate(cells) if at != column]
-    told = [
-        other.strip(" *`")
-        for at, other in enumerate(cells)
-        if at != column and (at > column or not column) and not place.is_describing(at)
-    ]
-    rest = cell[spans[-1].end :].strip(" *`")
-    alone = next((other for other in [*others, rest] if is_answer(other)), "")
-    if not alone and (place.describes or any(is_open(other) for other in others)):
+    plain = [cell.strip(" *`") for cell in cells]
+    others = plain[:column] + plain[column + 1 :]
+    told = [cell for at, cell in enumerate(plain) if at > column and not place.is_describing(at)]
+    rest = cells[column][spans[-1].end :].strip(" *`")
+    alone = next(filter(is_answer, [*others, rest]), "")
+    if not alone and (place.describes or any(map(is_open, others))):
         return
-    if not is_first and (span.weak or not place.head):
-        return
-    if column and not _tells(cells, column, place, is_first, cell[: span.start]):
-        return
-    # The cell that holds nothing but an answer, wherever it is, or else how the second one begins.
+    # A cell that holds only an answer, wherever it is, or else the beginning of the second cell.
     kind = stated_kind(alone or "".join(told[:1])) or stated_kind(rest.lstrip(" (:-–—"))
-    words = " ".join(other for other in told if other and not (other == alone and not _told(other)))
+    words = " ".join(filter(None, [_told(other) if other == alone else other for other in told]))
     for each in spans:
         yield _Read(each, "row", kind, words if told else rest.lstrip(" :-–—*").strip())
 
 
-def _tells(cells: tuple[str, ...], column: int, place: Place, is_first: bool, before: str) -> bool:
-    """Whether another cell than the first answers: in a history of revisions, or a table of what was done."""
+def _tells(cells: tuple[str, ...], column: int, place: LineContext, span: Span) -> bool:
+    """Whether the cell that names a finding answers it.
+
+    One that is not the first does so in a history of revisions, or in a table of what was done.
+    """
+    before = cells[column][: span.start]
+    is_first = not before.strip(leading_ids.MARKS)
+    if not is_first and (span.weak or not place.head):
+        return False
+    if not column:
+        return True
     if not place.tells:
         return False
     if REVISION.fullmatch(cells[0]) or leading_ids.CLAIM_BEFORE.search(before):
@@ -164,30 +172,34 @@ def _tells(cells: tuple[str, ...], column: int, place: Place, is_first: bool, be
     )
 
 
-def _in_line(lines: list[Line], index: int, spans: list[Span], place: Place) -> Iterator[_Read]:
-    """A line of a list or of a text: it begins with the finding, ticks it off, or claims that it is done."""
+def _in_line(lines: list[Line], index: int, spans: list[Span], place: LineContext) -> Iterator[_Read]:
+    """A list item or line of text that begins with the finding, ticks it off, or claims that it is done."""
     text = lines[index].text
     marker = MARKER.match(text)
     start, box = (marker.end(), (marker["box"] or "").strip()) if marker else (0, "")
     line = _Entry(lines, index, start, ticked=bool(box) and box != "[ ]", waiting=box == "[ ]")
     first = spans[0]
-    end = leading_ids.led(text, start, first) or leading_ids.led_late(text, start, first, place)
-    if end or (end := leading_ids.in_bold(text, start, first) or line.alone(first)):
-        yield from line.led(first, end)
-    elif label := leading_ids.labelled(text, start, first):
-        yield from line.labelled(spans if label[1] else spans[:1], label[1])
+    if end := (
+        leading_ids.after_leading_id(text, start, first)
+        or leading_ids.after_titled_id(text, start, first, place)
+        or leading_ids.after_bold_id(text, start, first)
+        or line.end_if_alone(first)
+    ):
+        yield from line.read_leading(first, end)
+    elif label := leading_ids.label_before(text, start, first):
+        yield from line.read_labelled(spans if label[1] else spans[:1], label[1])
     else:
         before: tuple[int, AnswerKind | None] = (0, None)
         for span in spans:
             carried = before[1] if leading_ids.JOINED.fullmatch(text, before[0], span.start) else None
-            for read in line.said(span, place, carried):
+            for read in line.read_inside(span, place, carried):
                 yield read
                 before = (span.end, read.kind if read.place == "claim" else None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A line whose text begins at `start`; its box is ticked, waits to be, or is not there."""
+    """A line whose text begins at `start`; its box is ticked, waiting to be ticked, or missing."""
 
     lines: list[Line]
     index: int
@@ -199,35 +211,35 @@ class _Entry:
     def text(self) -> str:
         return self.lines[self.index].text
 
-    def alone(self, span: Span) -> int:
-        """Where the id ends that is all there is, if a tick or what stands below it tells of it; else 0."""
+    def end_if_alone(self, span: Span) -> int:
+        """The end of an id that is the whole line, if a tick or the lines below answer it; else 0."""
         if self.text[self.start : span.start].strip(leading_ids.MARKS) or self.text[span.end :].strip(
             leading_ids.MARKS
         ):
             return 0
         return span.end if self.ticked or _kind_below(self.lines, self.index) else 0
 
-    def led(self, span: Span, end: int) -> Iterator[_Read]:
-        """The line begins with the finding; behind `end` stands what is said of it."""
+    def read_leading(self, span: Span, end: int) -> Iterator[_Read]:
+        """The line begins with the finding; after `end` it says what became of it."""
         rest = self.text[end:].strip(" *_`")
         kind = stated_kind(rest) or _kind_below(self.lines, self.index)
         if kind or not (self.waiting or is_open(rest)):
             words = _told(rest) if rest else _paragraph(self.lines, self.index)
             yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, words)
 
-    def labelled(self, spans: list[Span], kind: AnswerKind | None) -> Iterator[_Read]:
-        """The line begins with a label behind which the findings stand."""
+    def read_labelled(self, spans: list[Span], kind: AnswerKind | None) -> Iterator[_Read]:
+        """The line begins with a label that the findings follow."""
         for span in spans:
             behind = self.text[span.end : span.end + MAX_TEXT].strip(" *_`():,-–—")
             said = kind or stated_kind(behind) or _kind_below(self.lines, self.index)
             yield _Read(span, "lead-in", said, behind)
 
-    def said(self, span: Span, place: Place, carried: AnswerKind | None) -> Iterator[_Read]:
-        """The finding is named inside the line; a claim of the one before it may be `carried` on to it."""
+    def read_inside(self, span: Span, place: LineContext, carried: AnswerKind | None) -> Iterator[_Read]:
+        """The finding is named inside the line; the claim about the one before may be `carried` over."""
         words = self.text[self.start : self.start + MAX_TEXT].strip()
         if self.ticked and not span.weak:
             yield _Read(span, "checkbox", AnswerKind.ADDRESSED, words)
-        elif (kind := carried or leading_ids.claimed(self.text, self.start, span)) and not self.waiting:
+        elif (kind := carried or leading_ids.claimed_kind(self.text, self.start, span)) and not self.waiting:
             yield _Read(span, "claim", kind, words)
         elif self.start and place.role is Role.RESPONSE and leading_ids.closes(self.text, self.start, span):
             yield _Read(span, "list", None, words)
@@ -249,7 +261,7 @@ def _kind_below(lines: list[Line], index: int) -> AnswerKind | None:
 
 
 def _told(rest: str) -> str:
-    """The words of an answer; nothing where they only name its kind."""
+    """The words of an answer; empty if they only name its kind."""
     return "" if rest.lower() in ANSWER_WORDS else rest
 
 

@@ -80,7 +80,7 @@ class _Start:
     index: int
     codes: tuple[str, ...]
     level: int
-    rest: str = ""  # what stands behind the id on the line
+    rest: str = ""  # the rest of the line after the id
 
 
 def is_heading(line: Line, names: Names) -> bool:
@@ -151,7 +151,7 @@ def _starts(lines: list[Line], names: Names) -> Iterator[_Start]:
 
 
 def _foreign(text: str, names: Names) -> tuple[str, ...]:
-    """An id that is none of the known findings; nothing where it is not known what there is."""
+    """An id that is not among the known findings; empty if those are not known."""
     match = FOREIGN.match(text) if names.known is not None else None
     return (match["code"],) if match else ()
 
@@ -199,23 +199,9 @@ def section_kind(lines: list[Line], index: int) -> AnswerKind | None:
 
 
 def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
-    """The block without its code: its parts, up to the next heading of its level or the next block."""
-    parts: dict[str, list[Line]] = {}
-    body: list[Line] = []
-    current = ""
-    for index in range(start.index + 1, len(lines)):
-        line = lines[index]
-        below = line.heading if "#" in line.text[:4] else None
-        if index in starts or (below and (not start.level or below[0] <= start.level)):
-            break
-        body.append(line)
-        label = LABEL.match(line.text) if line.mode is STATED and ":" in line.text else None
-        name = LABELS.get(label["label"].strip().lower().replace("’", "'")) if label else None
-        if label and name:
-            current = name
-            parts.setdefault(current, []).append(Line(line.number, label["text"], line.mode))
-        elif current:
-            parts[current].append(line)
+    """The block without its code."""
+    body = _body(lines, start, starts)
+    parts = _parts(body)
     texts = {name: joined(_without_rule(block)).strip() for name, block in parts.items()}
     concern = re.sub(r"^[ \t]*> ?", "", texts.get("concern", ""), flags=re.MULTILINE).strip()
     position = _without_word(texts.get("position", ""))
@@ -235,6 +221,32 @@ def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
     )
 
 
+def _body(lines: list[Line], start: _Start, starts: set[int]) -> list[Line]:
+    """The lines of a block, up to the next heading of its level or the next block."""
+    end = start.index + 1
+    while end < len(lines) and end not in starts:
+        below = lines[end].heading if "#" in lines[end].text[:4] else None
+        if below and (not start.level or below[0] <= start.level):
+            break
+        end += 1
+    return lines[start.index + 1 : end]
+
+
+def _parts(body: list[Line]) -> dict[str, list[Line]]:
+    """The labelled parts of a block, each with the lines that follow its label."""
+    parts: dict[str, list[Line]] = {}
+    current = ""
+    for line in body:
+        label = LABEL.match(line.text) if line.mode is STATED and ":" in line.text else None
+        name = LABELS.get(label["label"].strip().lower().replace("’", "'")) if label else None
+        if label and name:
+            current = name
+            parts.setdefault(current, []).append(Line(line.number, label["text"], line.mode))
+        elif current:
+            parts[current].append(line)
+    return parts
+
+
 def _without_word(position: str) -> str:
     """A position without the bare word DISAGREE before it (round 1's form)."""
     match = re.match(r"[*_]{0,3}DISAGREE[DS]?\b[*_]{0,3}[\s.:,–—-]*", position, re.IGNORECASE)
@@ -252,7 +264,7 @@ def _paragraph(body: list[Line]) -> str:
 
 
 def _judged(block: Disagreement, names: Names, decided: Collection[str]) -> Disagreement:
-    """The block with the problems that its finding makes."""
+    """The block with the problems that come from its finding."""
     problems: list[str] = []
     if not block.code or not names.knows(block.code):
         problems.append(INVALID_REF)
@@ -274,7 +286,7 @@ def _faults(block: Disagreement) -> Iterator[Problem]:
 
 
 def _without_rule(block: list[Line]) -> list[Line]:
-    """The lines without the rules and blank lines at their end, which only part them from what follows."""
+    """The lines without the blank lines and horizontal rules at their end."""
     end = len(block)
     while end and (
         not block[end - 1].text.strip()

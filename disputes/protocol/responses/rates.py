@@ -189,7 +189,7 @@ RATE_OPTIONS = (
     RateOption(
         "check_review", "Review Reviewer feedback",
         "Check if issues were reasonable. You may lower severities; what falls below HIGH is no conflict any "
-        "more, and the rate is taken anew.",
+        "more, and the rate is computed again.",
     ),
     RateOption(
         "clarify", "Mediate scope",

@@ -17,7 +17,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ReadResponse:
-    """A response as read; the text itself is kept beside it.
+    """A response as read, with its text.
 
     `elsewhere` holds answers to findings that are none of the known ones: those of another review. `mentions`
     holds the findings that it names without an answer, `warnings` what is wrong with it, line by line.
@@ -38,7 +38,7 @@ def read_response(
     decided: Collection[str] = (),
     strict: bool = False,
 ) -> ReadResponse:
-    """A response out of Markdown or of its structured form.
+    """Read a response, from Markdown or from its structured form.
 
     `known` are the codes of the findings it may answer, as their review prints them; without them every
     canonical code counts. `decided` are those that a human has decided (RE_ARGUED_CONFLICT). A malformed

@@ -25,14 +25,14 @@ NOUN = (
 
 
 def _about(words: str) -> str:
-    """These words as what a heading says of findings, and not as part of the subject: "Deferred issues"."""
+    """A pattern for these words where a heading says them about findings: "Deferred issues"."""
     return (
         rf"^(?:{words})(?:$| (?:{NOUN}|to|until|till|for|from|in|this|since|made|after|based|history|log)\b)"
         rf"|\b{NOUN} (?:\w+ )?(?:{words})\b|\b(?:{words}) (?:\w+ ){{0,2}}{NOUN}\b"
     )
 
 
-# The first that fits. A kind is what its entries became where they do not say otherwise.
+# The first that fits. The kind holds for entries that do not say otherwise.
 ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
     (re.compile(pattern), role, kind)
     for pattern, role, kind in [
@@ -57,7 +57,7 @@ ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
                 "|dependenc(?:y|ies)") + r"|\bproblem statement\b|\bwhat the reviewer\b", Role.RECAP, None),
     ]
 )  # fmt: skip
-# Columns that only describe a finding. A table of nothing but these answers none.
+# Columns that only describe a finding. A table with only such columns answers none.
 DESCRIBING = frozenset(
     ["id", "ids", "#", "no", "nr", "issue", "issues", "finding", "findings", "concern", "concerns",
      "problem", "question", "title", "name", "summary", "description", "severity", "priority", "impact",
@@ -65,7 +65,7 @@ DESCRIBING = frozenset(
      "reviewer", "raised", "by", "date", "count", "quote", "suggestion", "recommendation", "depends",
      "on", "related", "to", "blocks", "blocked", "location", "file", "line", "lines"]
 )  # fmt: skip
-# A table with one of these tells what was done; there an id may stand in another cell than the first.
+# A table with one of these says what was done; there an id need not be in the first cell.
 TELLING = re.compile(
     r"\b(?:version|rev|revision|revisions|chang\w+|resol\w+|respon\w+|repl(?:y|ies)|answers?|fix(?:es|ed)?|address\w*"
     r"|actions?|dispositions?|update[sd]?|how|outcome|status)\b"
@@ -83,7 +83,7 @@ def role_of(heading: str) -> tuple[Role, AnswerKind | None]:
 
 
 def row_cells(row: str) -> tuple[str, ...]:
-    """The cells of a table's row, also of one without bars around it."""
+    """The cells of a table row, with or without bars around it."""
     return cells(row if is_row(row) else f"|{row.strip()}")
 
 
@@ -91,7 +91,7 @@ SEPARATOR = re.compile(r"[\s|:\-]+")
 
 
 def is_separator(text: str) -> bool:
-    """Whether a line parts the head of a table from its rows."""
+    """Whether a line separates the header of a table from its rows."""
     return "-" in text and "|" in text and SEPARATOR.fullmatch(text) is not None
 
 
@@ -101,12 +101,12 @@ def is_row(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LineContext:
     """Where a line stands: under which headings, and in which table."""
 
     role: Role = Role.PLAIN
     kind: AnswerKind | None = None
-    head: tuple[str, ...] = ()  # the cells of the table's head; none outside a table or without one
+    head: tuple[str, ...] = ()  # the header cells of the table; empty outside a table or without a header
 
     @property
     def describes(self) -> bool:
@@ -126,13 +126,13 @@ class Place:
         return any(TELLING.search(cell.lower()) for cell in self.head)
 
 
-# A line that ends with a colon is a heading to the list below it: "Issues addressed:".
+# A line that ends with a colon is the heading of the list below it: "Issues addressed:".
 LABEL_LEVEL = 7
-OF_A_LIST = "-*+ \t|0123456789"  # how a line of a list or a table begins; an empty one ends neither
+OF_A_LIST = "-*+ \t|0123456789"  # how a line of a list or a table begins; a blank line ends neither
 BOLD = frozenset({"**", "__"})
 
 
-class Outline:
+class SectionTracker:
     """Follows a document line by line and knows where it stands."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class Outline:
         self._before = ""
 
     def follow(self, line: Line) -> None:
-        """Go on to the next line, which is this one."""
+        """Move on to this line, the next one."""
         text = line.text
         if line.mode is not STATED or "|" not in text:
             self._before, self._head = "", ()
@@ -165,10 +165,10 @@ class Outline:
             self._headings.pop()
 
     @property
-    def place(self) -> Place:
-        """Where the line stands; the nearest heading that says what it is for counts."""
+    def place(self) -> LineContext:
+        """The context of the current line; the nearest heading that states a purpose counts."""
         for _, words in reversed(self._headings):
             role, kind = role_of(words[:200])
             if role is not Role.PLAIN:
-                return Place(role, kind, self._head)
-        return Place(head=self._head)
+                return LineContext(role, kind, self._head)
+        return LineContext(head=self._head)

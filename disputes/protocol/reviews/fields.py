@@ -28,7 +28,7 @@ FIELDS: dict[str, str] = {
 }  # fmt: skip
 # A label of its own making that ends so says how severe it is: Implementability Risk: MEDIUM.
 SEVERITY_ENDS = (" risk", " severity", " priority", " impact level", " risk level")
-# A severity is its first words: HIGH (blocks the release).
+# Only the first words are the severity: HIGH (blocks the release).
 AFTER_SEVERITY = re.compile(r"[(:;,–—]|\.(?:\s|$)| - ")
 MAX_LABEL = 48
 # Each way to write a place begins where a word does, so that no letter is read again and again.
@@ -41,7 +41,7 @@ LINE_NUMBER = re.compile(r":[0-9]")  # in every place that names a line
 
 
 class Field(NamedTuple):
-    """One labelled line: which part it begins, and what stands behind the label."""
+    """One labelled line: the part of a finding that it begins, and the text after the label."""
 
     name: str
     text: str
@@ -57,27 +57,27 @@ def field_of(text: str) -> Field | None:
 
 
 def field_label(text: str) -> str:
-    """What the label of this line stands for, as field_of reads it; empty where there is none."""
+    """The part that this line's label stands for, as `field_of` reads it; empty if it has none."""
     if ":" not in text[:MAX_LABEL] or not (match := FIELD.match(text)):
         return ""
     return field_name(match["label"])
 
 
 def field_name(label: str) -> str:
-    """What a label stands for; empty where it is none that is known."""
+    """The part that a label stands for; empty for an unknown label."""
     words = label.strip(" *_:`").lower()
     return FIELDS.get(words) or ("severity" if words.endswith(SEVERITY_ENDS) else "")
 
 
 def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
-    """The parts of a finding, each as its lines. What follows a label belongs to it, until the next one."""
+    """The parts of a finding, as lists of lines. What follows a label belongs to it, up to the next label."""
     fields: dict[str, list[str]] = {}
     current = ""
     header: tuple[str, ...] = ()
     for line in body:
         text = line.text
         if line.mode is STATED:
-            if "#" in text[:4] and (title := line.heading) and (name := field_name(title[1])):
+            if name := _heading_field(line):
                 current = name
                 fields.setdefault(name, [])
                 continue
@@ -100,8 +100,14 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
     return fields
 
 
+def _heading_field(line: Line) -> str:
+    """The part of a finding that a heading opens; empty for every other line."""
+    heading = line.heading if "#" in line.text[:4] else None
+    return field_name(heading[1]) if heading else ""
+
+
 def _take_row(fields: dict[str, list[str]], header: tuple[str, ...], row: tuple[str, ...]) -> tuple[str, ...]:
-    """One row of a table whose columns, or whose first cells, are fields. Returns the table's header."""
+    """Read one row of a table whose columns or first cells are fields. Returns the table's header."""
     if not header:
         return tuple(field_name(cell) for cell in row)
     if all(not cell.strip(":- ") for cell in row):
@@ -121,12 +127,12 @@ def text_of(fields: dict[str, list[str]], name: str) -> str:
 
 
 def before_comment(words: str) -> str:
-    """A severity without what is said about it: HIGH (blocks the release)."""
+    """A severity without the comment after it: HIGH (blocks the release)."""
     return AFTER_SEVERITY.split(words, maxsplit=1)[0]
 
 
 def severity_fields(fields: dict[str, list[str]]) -> Iterable[Field]:
-    """What a finding's own fields state as its severity; an assessment counts where nothing else does."""
+    """The fields that state a finding's severity; an assessment counts only if there is no other."""
     stated = [Field("severity", text) for text in fields.get("severity", ()) if text]
     return stated or [Field("assessment", text) for text in fields.get("assessment", ()) if text]
 

@@ -35,7 +35,7 @@ WITHDRAWN = re.compile(
     r"(?: to the \w+| here)?[*_]*\s*(?:[.;!(]|$)",
     re.MULTILINE,
 )
-# One of these is in every text that takes itself back.
+# Every finding that withdraws itself contains one of these.
 WITHDRAWN_HAS = (
     "withdr", "retract", "disregard", "never mind", "after all", "no longer", "alarm", "no change",
     "no action",
@@ -68,9 +68,9 @@ class Found:
 
 
 def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before: int) -> Iterator[Found]:
-    """The finding of a block; one for each code where its line names several (ID-4).
+    """The finding of a block, or one for each code if its line names several (ID-4).
 
-    `before` is how many findings stand before it in the review.
+    `before` is the number of findings above it in the review.
     """
     start, section = block.start, block.section
     body = layout.lines[block.begin + 1 : block.end]
@@ -94,7 +94,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         title=(title or codes[0] or "Finding")[:MAX_TITLE],
         code=codes[0].upper(),
         ordinal=before + 1,
-        # SEV-10: where the places disagree the higher one counts.
+        # SEV-10: where severities disagree, the higher one counts.
         severity=max(stated, key=severity_rank, default=None),
         raw_severity=raw[:40],
         location=location,
@@ -166,6 +166,6 @@ def format_of(start: Start, fields: dict[str, list[str]], body: Sequence[Line]) 
 
 
 def without_detail(title: str) -> str:
-    """A title without the detail behind ` - `, unless before that stands nothing but a place (ARB-1)."""
+    """A title without the detail after ` - `, unless only a place comes before it (ARB-1)."""
     before = title.partition(" - ")[0].strip()
     return title if is_place(before) else before

@@ -1,9 +1,9 @@
-"""The first line of a finding, in every shape (FND-1): what it is, and what it says of itself."""
+"""The first line of a finding in every notation (FND-1): what carries it, and what it says."""
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import NamedTuple
 
 from disputes.protocol.reviews.fields import FIELDS, LINE_OF_FILE, field_label, field_name
 from disputes.protocol.reviews.headings import NUMBERING, OBSERVING, severities_of
@@ -43,23 +43,24 @@ TAG = re.compile(
     r"\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR|NITS?|Must|Should|Critical|High"
     r"|Medium|Low|Major|Moderate|Minor|Nit)\](?!\()"
 )
-# "issue (blocking): …", "nitpick: …": comments on code that say by a word what they are.
+# "issue (blocking): …", "nitpick: …": comments on code that begin with a word for their kind.
 COMMENT = re.compile(
     r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)[^()]{0,40}\)|(?P<nit>nit(?:pick)?)"
     r"(?:\s?\([^()]{0,40}\))?):\s+"
 )
-# What a linter calls its results, where a place stands behind it.
+# What a linter calls its results, when a place follows.
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (")
 SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
-# What a reviewer ticks or crosses; ticked ones praise.
+# The signs of a reviewer; a tick is praise.
 TICKS, CROSSES = "✅✓✔☑", "❌✗✘☒"
 FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
 FIRST = frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+ID_FIRST = NATIVE_FIRST | CAPITALS | COMMENT_FIRST
 LIST_FIRST = frozenset("-*+0123456789")
 BULLETS = frozenset("-*+")
 ITEM_FIRST = frozenset("*_[`~")
@@ -76,35 +77,35 @@ EMPTY = re.compile(
 MAX_CODES = 100
 
 
-# A part of a finding as most are written, which says nothing else, whatever stands behind it: **Impact:** …
+# The usual way to begin a part of a finding, whatever text follows: **Impact:** …
 BOLD_FIELD = re.compile(r"\*\*(?P<label>[A-Za-z ]+):\*\*")
 BOLD_FIELDS = {
     label: name for label, name in FIELDS.items() if label not in ISSUE_LABELS and label not in LEVELS
 }
 
 
-class Start(NamedTuple):
+@dataclass(slots=True)
+class Start:
     """A line that may begin a finding; whether it does depends on where it stands.
 
-    Every third line is one, and Python takes twice as long to call it by the names of its fields. So they
-    are given by their places: first what carries the words, then the words, then the id.
+    The readers below fill it in step by step; nothing changes it afterwards.
     """
 
     # What carries its words
     shape: Shape
     indent: int = 0
     level: int = 0  # of a heading
-    numbered: bool = False  # by its list marker
-    numbering: str = ""  # inside its heading or bold words
+    numbered: bool = False  # its list marker is a number
+    numbering: str = ""  # the number inside its heading or bold words
     bold: bool = False
     tick: str = ""  # "x" or " "
     struck: bool = False
     # What it says
     title: str = ""
-    words: tuple[str, ...] = ()  # its severities, as written beside it
-    trailing: bool = False  # one of them stands at its end
-    rest: str = ""  # what stands behind the bold words
-    closed: bool = False  # bold words or an id with a colon or the like behind them
+    words: tuple[str, ...] = ()  # its severities, as written
+    trailing: bool = False  # one of them is at the end of the line
+    rest: str = ""  # the text after the bold words
+    closed: bool = False  # a colon or the like follows the bold words or the id
     field: str = ""  # the part of a finding that the line begins instead
     labelled: bool = False  # **Issue:** text
     tag: str = ""
@@ -113,8 +114,13 @@ class Start(NamedTuple):
     codes: tuple[str, ...] = ()
     native: str = ""
     own: bool = False  # the native id is of the reviewer's making, and may be none: SEC-01, F1
-    note: str = ""  # what stands in parentheses behind the id: NEW
+    note: str = ""  # the parentheses after the id: NEW
     bracket: bool = False
+
+    @property
+    def all_codes(self) -> tuple[str, ...]:
+        """The codes that it names, or the id of the reviewer's making."""
+        return self.codes or ((self.native.upper(),) if self.native else ())
 
     @property
     def whole(self) -> bool:
@@ -129,60 +135,62 @@ class Start(NamedTuple):
         return EMPTY.match(f"{self.title[:80]} {self.rest[:80]}") is not None
 
 
-class _Carrier(NamedTuple):
-    """What carries the words of a line: the first fields of its Start."""
-
-    shape: Shape
-    indent: int = 0
-    level: int = 0
-    numbered: bool = False
-    numbering: str = ""
-    bold: bool = False
-    tick: str = ""
-    struck: bool = False
-
-
 def read_start(line: Line) -> Start | None:
-    """What a line is as the first line of a finding (FND-1, ARB-1); None where it cannot be one."""
+    """The line as the first line of a finding (FND-1, ARB-1); None if it cannot be one."""
     text = line.text
     stripped = text.lstrip(" \t")
     first = stripped[:1]
     if first not in FIRST and first < FIRST_SIGN:
         return None
     if first == "#":
-        if not (match := HEADING.match(text)):
-            return None
-        marks, content = match.groups()
-        return _content(content.strip().rstrip("#").rstrip(), Shape.HEADING, level=len(marks))
+        return _heading(text)
     indent = len(text) - len(stripped)
     if indent and "\t" in text[:indent]:
         indent = len(text[:indent].expandtabs(SMALL_INDENT))
     is_bold = stripped[:2] in BOLD_MARKS
     if first in LIST_FIRST and not is_bold and (marker := ITEM.match(stripped)):
-        content = stripped[marker.end() :].strip()
-        numbered = first not in BULLETS
-        sign = content[:1]
-        if sign in COMMENT_FIRST and (match := COMMENT.match(content)):
-            return _comment(match, content, indent)
-        if sign == "*" and (start := _bold_field(content, Shape.ITEM, indent, numbered)):
-            return start
-        if sign in ITEM_FIRST or sign >= FIRST_SIGN or _leads_with_id(content):
-            return _content(content, Shape.ITEM, indent, numbered=numbered)
-        return _plain_item(content, indent, numbered)
-    if first in COMMENT_FIRST and (match := COMMENT.match(stripped)):
-        return _comment(match, stripped)
-    if first in NATIVE_FIRST or first in CAPITALS or first in COMMENT_FIRST:
-        if not _leads_with_id(stripped):
+        return _item(stripped[marker.end() :].strip(), indent, numbered=first not in BULLETS)
+    return _paragraph(stripped, indent, is_bold=is_bold)
+
+
+# --- What carries the words -------------------------------------------------------------------------------
+
+
+def _heading(text: str) -> Start | None:
+    if not (match := HEADING.match(text)):
+        return None
+    marks, content = match.groups()
+    return _content(content.strip().rstrip("#").rstrip(), Start(Shape.HEADING, level=len(marks)))
+
+
+def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
+    first = text[:1]
+    if first in COMMENT_FIRST and (match := COMMENT.match(text)):
+        return _comment(match, text, indent)
+    start = Start(Shape.ITEM, indent=indent, numbered=numbered)
+    if first == "*" and (field := _bold_field(text, start)):
+        return field
+    if first in ITEM_FIRST or first >= FIRST_SIGN or _leads_with_id(text):
+        return _content(text, start)
+    return _plain_item(text, start)
+
+
+def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
+    first = text[:1]
+    if first in COMMENT_FIRST and (match := COMMENT.match(text)):
+        return _comment(match, text)
+    if first in ID_FIRST:
+        if not _leads_with_id(text):
             return None
     elif first not in "[~" and not is_bold and first < FIRST_SIGN:
         return None
-    if is_bold and (start := _bold_field(stripped, Shape.BOLD, indent, numbered=False)):
+    if is_bold and (start := _bold_field(text, Start(Shape.BOLD, indent=indent))):
         return start
-    return _content(stripped.rstrip(), Shape.PLAIN, indent)
+    return _content(text.rstrip(), Start(Shape.PLAIN, indent=indent))
 
 
 def _leads_with_id(text: str) -> bool:
-    """Whether a text begins with an id; behind one of the reviewer's making stands a mark that ends it."""
+    """Whether a text begins with an id; one of the reviewer's own making must be followed by a mark."""
     if not LIKE_AN_ID.match(text):
         return False
     if text.startswith("ISSUE-") or native_code(text):
@@ -191,90 +199,106 @@ def _leads_with_id(text: str) -> bool:
     return bool(own) and text[len(own) :].lstrip("*_`").startswith(AFTER_NATIVE)
 
 
-def _plain_item(text: str, indent: int, numbered: bool) -> Start:
-    """A list item without an id, a tag or anything in bold: most of them, so it comes first."""
-    closed = text.endswith(":")
-    if not numbered and (field := field_label(text)):
-        return Start(
-            Shape.ITEM, indent, 0, False, "", False, "", False, text[:MAX_READ], (), False, "", closed, field
-        )
+def _plain_item(text: str, start: Start) -> Start:
+    """A list item without an id, a tag or anything in bold: most of them."""
+    start.closed = text.endswith(":")
+    if not start.numbered and (field := field_label(text)):
+        start.title, start.field = text[:MAX_READ], field
+        return start
     words: list[str] = []
-    title, trailing = take_end(text[:MAX_READ], words)
-    title = take_prefix(title, words)
-    return Start(
-        Shape.ITEM, indent, 0, numbered, "", False, "", False,
-        title.strip(" *"), tuple(words), trailing, "", closed,
-    )  # fmt: skip
+    title, start.trailing = take_end(text[:MAX_READ], words)
+    start.title = take_prefix(title, words).strip(" *")
+    start.words = tuple(words)
+    return start
 
 
-def _bold_field(text: str, shape: Shape, indent: int, numbered: bool) -> Start | None:
+def _bold_field(text: str, start: Start) -> Start | None:
     """A line that only begins a part of a finding, with its label in bold; None for all others."""
     if not (match := BOLD_FIELD.match(text)):
         return None
     label = match["label"]
     if not (field := BOLD_FIELDS.get(label.lower())):
         return None
-    rest = text[match.end() :].lstrip("*").strip()
-    return Start(shape, indent, 0, numbered, "", True, "", False, label, (), False, rest, True, field)
+    start.bold = start.closed = True
+    start.title, start.field = label, field
+    start.rest = text[match.end() :].lstrip("*").strip()
+    return start
 
 
-def _content(
-    text: str, shape: Shape, indent: int = 0, level: int = 0, *, numbered: bool = False
-) -> Start | None:
-    """What a line says behind list marker or heading marks."""
-    numbering, bold, rest = "", False, ""
+def _content(text: str, start: Start) -> Start | None:
+    """What a line says after its list marker or heading marks."""
     if tick := CHECKBOXES.get(text[:3], ""):
         text = text[3:].lstrip()
-    if text[:1] >= FIRST_SIGN:
-        text, sign = _without_signs(text)
-        tick = tick or sign
-    if struck := text[:2] == "~~":
-        text = text.replace("~~", "")
-    if level and (match := NUMBERING.match(text)):
-        numbering, text = match[0].strip(), text[match.end() :]
+    text, sign = _without_signs(text)
+    start.tick = tick or sign
+    if text[:2] == "~~":
+        start.struck, text = True, text.replace("~~", "")
+    if start.level:
+        start.numbering, text = _without_numbering(text)
     if lead := bold_lead(text):
-        bold, text, rest = True, lead[0].strip(), lead[1].strip()
-        if text[:1] in COMMENT_FIRST and (match := COMMENT.match(f"{text.rstrip(':')}: ")):
-            return _comment(match, f"{match[0]}{rest.lstrip(': ')}", indent)
-        if text[:1] >= FIRST_SIGN:
-            text, sign = _without_signs(text)
-            tick = tick or sign
-        if not numbering and (match := NUMBERING.match(text)):
-            numbering, text = match[0].strip(), text[match.end() :]
-        shape = Shape.BOLD if shape is Shape.PLAIN else shape
-    carrier = _Carrier(shape, indent, level, numbered, numbering, bold, tick, struck)
+        return _bold(lead[0].strip(), lead[1].strip(), start)
+    return _notation(start, text, "")
+
+
+def _bold(text: str, rest: str, start: Start) -> Start | None:
+    """What a line says that begins with these bold words."""
+    if text[:1] in COMMENT_FIRST and (match := COMMENT.match(f"{text.rstrip(':')}: ")):
+        return _comment(match, f"{match[0]}{rest.lstrip(': ')}", start.indent)
+    start.bold = True
+    if start.shape is Shape.PLAIN:
+        start.shape = Shape.BOLD
+    text, sign = _without_signs(text)
+    start.tick = start.tick or sign
+    if not start.numbering:
+        start.numbering, text = _without_numbering(text)
+    return _notation(start, text, rest)
+
+
+def _without_numbering(text: str) -> tuple[str, str]:
+    """The number before a title, and the text without it."""
+    match = NUMBERING.match(text)
+    return (match[0].strip(), text[match.end() :]) if match else ("", text)
+
+
+# --- How the words name the finding: a new notation belongs here ------------------------------------------
+
+
+def _notation(start: Start, text: str, rest: str) -> Start | None:
+    """What the words say, by the first notation that fits; `rest` is the text after bold words."""
     bracket = text[:1] in ("[", "`")
     # In italics, too: *N-1*
     inner = text.lstrip("[`") if bracket else text.lstrip("*_")
-    if LIKE_AN_ID.match(inner) and (start := _led_by_id(carrier, inner, rest, bracket=bracket)):
-        return start
+    if LIKE_AN_ID.match(inner) and (after := _take_id(start, inner, bracket=bracket)) is not None:
+        start.bracket = bracket
+        return _coded(start, after, rest)
     if bracket and (match := TAG.match(text)):
-        return _tagged(carrier, match, text, rest)
-    return _anonymous(carrier, text.strip(), rest) if shape is not Shape.PLAIN else None
+        return _tagged(start, match, text, rest)
+    return _anonymous(start, text.strip(), rest) if start.shape is not Shape.PLAIN else None
 
 
-def _led_by_id(carrier: _Carrier, text: str, rest: str, *, bracket: bool) -> Start | None:
-    """A line whose words begin with an id; None where that is none after all."""
+def _take_id(start: Start, text: str, *, bracket: bool) -> str | None:
+    """What follows the id at the beginning of the words; None if there is no id after all."""
     if text[:6] == "ISSUE-" and (match := CODES.match(text)):
-        return _coded(carrier, text[match.end() :], rest, codes=_codes(match["codes"]), bracket=bracket)
+        start.codes = _codes(match["codes"])
+        return text[match.end() :]
     if native := native_code(text):
-        behind = text[len(native) :].rstrip("*")
+        after = text[len(native) :]
+        behind = after.rstrip("*")
         if not behind or behind.startswith(AFTER_NATIVE) or (bracket and behind[0] in "]`"):
-            return _coded(carrier, text[len(native) :], rest, native=native, bracket=bracket)
+            start.native = native
+            return after
     if native := own_code(text):
         after = text[len(native) :]
         behind = after.lstrip("*_`")
-        if (
-            (carrier.bold and not behind)
-            or behind.startswith(AFTER_NATIVE)
-            or (bracket and after[:1] in "]`")
-        ):
-            return _coded(carrier, after.lstrip("_"), rest, native=native, bracket=bracket, own=True)
+        ended = (start.bold and not behind) or (bracket and after[:1] in "]`")
+        if ended or behind.startswith(AFTER_NATIVE):
+            start.native, start.own = native, True
+            return after.lstrip("_")
     return None
 
 
 def _codes(text: str) -> tuple[str, ...]:
-    """The codes that a line names at its beginning; more than a hundred are no list that anybody wrote."""
+    """The codes at the beginning of a line; nobody writes a list of more than a hundred."""
     if ONE_CODE.fullmatch(text):
         return (text,)
     return tuple(mention.code for mention in islice(code_mentions(text), MAX_CODES))
@@ -282,6 +306,8 @@ def _codes(text: str) -> tuple[str, ...]:
 
 def _without_signs(text: str) -> tuple[str, str]:
     """A text without the signs before it (🔴, ⚠️, ✅), and the tick or cross among them."""
+    if text[:1] < FIRST_SIGN:
+        return text, ""
     found = ""
     for place, letter in enumerate(text):
         if letter in TICKS:
@@ -293,86 +319,86 @@ def _without_signs(text: str) -> tuple[str, str]:
     return "", found
 
 
-def _coded(
-    carrier: _Carrier,
-    after: str,
-    rest: str,
-    *,
-    codes: tuple[str, ...] = (),
-    native: str = "",
-    bracket: bool,
-    own: bool = False,
-) -> Start:
+def _coded(start: Start, after: str, rest: str) -> Start:
     """A line that begins with an id; `after` follows it, inside the bold words if there are any."""
     words: list[str] = []
     notes: list[str] = []
     after = take_groups(after.lstrip("]`*"), words, notes)
     after = take_bars(after, words)
-    closed = bool(carrier.bold or bracket or words or not after) or after[:1] in ":-–—"
-    closed = closed or (own and after.lstrip()[:1] in "-–—")
+    closed = bool(start.bold or start.bracket or words or not after) or after[:1] in ":-–—"
+    start.closed = closed or (start.own and after.lstrip()[:1] in "-–—")
     title = after.lstrip(SEPARATORS).rstrip(" *")
     if not title:
         title, rest = take_groups(rest, words, notes).lstrip(SEPARATORS), ""
-    title, trailing = take_end(title[:MAX_READ], words)
+    title, start.trailing = take_end(title[:MAX_READ], words)
     if title.startswith("**") and title.endswith("**"):
         title = title.strip("* ")
-    title = take_prefix(title, words)
-    return Start(
-        *carrier, title.strip(), tuple(words), trailing, rest, closed, "", False, "",
-        bool(codes or native), codes, native, own, " ".join(notes), bracket,
-    )  # fmt: skip
+    start.coded, start.title, start.rest = True, take_prefix(title, words).strip(), rest
+    start.words, start.note = tuple(words), " ".join(notes)
+    return start
 
 
-def _tagged(carrier: _Carrier, tag: re.Match[str], head: str, rest: str) -> Start | None:
+def _tagged(start: Start, tag: re.Match[str], head: str, rest: str) -> Start | None:
     """A line that begins with a tag (ARB-1)."""
     word = tag["word"]
-    if not word.isupper() and carrier.shape in (Shape.PLAIN, Shape.BOLD):
+    if not word.isupper() and start.shape in (Shape.PLAIN, Shape.BOLD):
         return None
     title = f"{head[tag.end() :]} {rest}".strip().lstrip(":*").strip().strip("*").strip()
-    codes: tuple[str, ...] = ()
     if match := CODES.match(title.lstrip("*`[")):
-        codes = _codes(match["codes"])
+        start.codes = _codes(match["codes"])
         title = title.lstrip("*`[")[match.end() :].lstrip(SEPARATORS)
-    shape = Shape.TAG if carrier.shape is not Shape.HEADING else carrier.shape
-    return Start(
-        *carrier._replace(shape=shape), title[:MAX_READ], (word,), tag=word, coded=bool(codes), codes=codes
-    )
+    if start.shape is not Shape.HEADING:
+        start.shape = Shape.TAG
+    start.tag, start.words, start.title = word, (word,), title[:MAX_READ]
+    start.coded = bool(start.codes)
+    return start
 
 
 def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     """A comment on code that begins with a word for what it is."""
     word = {"blocking": "high", "non-blocking": "low"}.get(match["word"] or "", "nit")
-    return Start(Shape.TAG, indent, title=text[match.end() :][:MAX_READ], words=(word,), tag=word)
+    return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=(word,), tag=word)
 
 
-def _anonymous(carrier: _Carrier, head: str, rest: str) -> Start:
+def _anonymous(start: Start, head: str, rest: str) -> Start:
     """A line without an id, in bold or a heading."""
-    words: list[str] = []
-    closed = head.endswith(":") or rest.startswith(":")
-    field, labelled = "", False
-    if carrier.bold:
+    start.closed = head.endswith(":") or rest.startswith(":")
+    if start.bold:
         head = head.rstrip(": *")
         plain = head.lower()
         if (level := LEVELS.get(plain)) and LINE_OF_FILE.search(rest[:MAX_READ]):
-            return Start(*carrier, rest[:MAX_READ], words=(level,), closed=closed)
-        labelled = bool(rest) and plain in ISSUE_LABELS
-        if not labelled and (closed or not rest):
-            field = field_name(head)
-        if field and carrier.shape is not Shape.HEADING:
-            return Start(*carrier, head, (), False, rest, closed, field)
-    title = (rest.lstrip(" :") if labelled else head)[:MAX_READ]
-    rest = "" if labelled else rest
-    title, trailing = take_end(title, words)
-    if not labelled:
-        before = title
-        title = take_prefix(title, words)
-        if title != before or not rest:
-            pass
-        elif len(title) < 40 and severities_of(title) and not OBSERVING & set(title.lower().split()):
-            words.append(title)  # **Minor:** text
+            start.title, start.words = rest[:MAX_READ], (level,)
+            return start
+        if rest and plain in ISSUE_LABELS:
+            return _labelled(start, rest)
+        if start.closed or not rest:
+            start.field = field_name(head)
+        if start.field and start.shape is not Shape.HEADING:
+            start.title, start.rest = head, rest
+            return start
+    return _titled(start, head, rest)
+
+
+def _labelled(start: Start, rest: str) -> Start:
+    """A line with its title after a label: **Issue:** text"""
+    words: list[str] = []
+    title, start.trailing = take_end(rest.lstrip(" :")[:MAX_READ], words)
+    start.title, start.words, start.labelled = title.strip(" *"), tuple(words), True
+    return start
+
+
+def _titled(start: Start, head: str, rest: str) -> Start:
+    """A line that begins with its title, in bold or a heading, or with a severity: **Minor:** text"""
+    words: list[str] = []
+    before, start.trailing = take_end(head[:MAX_READ], words)
+    title = take_prefix(before, words)
+    if title == before and rest:
+        if len(title) < 40 and severities_of(title) and not OBSERVING & set(title.lower().split()):
+            words.append(title)
             title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
         else:
             rest = take_groups(rest, words, []).strip()
-            if rest and not trailing:
-                rest, trailing = take_end(rest[:MAX_READ], words)
-    return Start(*carrier, title.strip(" *"), tuple(words), trailing, rest, closed, field, labelled)
+            if rest and not start.trailing:
+                rest, start.trailing = take_end(rest[:MAX_READ], words)
+    start.title, start.words, start.rest = title.strip(" *"), tuple(words), rest
+    return start

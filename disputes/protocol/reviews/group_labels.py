@@ -3,12 +3,17 @@
 import re
 from dataclasses import dataclass
 
-from disputes.protocol.reviews.headings import Purpose, purpose_of, section_severity
+from disputes.protocol.reviews.fields import field_name
+from disputes.protocol.reviews.first_lines import Shape, Start
+from disputes.protocol.reviews.headings import OBSERVING, WORD, Purpose, purpose_of, section_severity
+from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict
 from tasks.states import Severity
 
 MAX_LABEL = 60
-# In a note without headings: what the sentence asks for stands in the list below it.
+MAX_INDENT = 3
+MAX_WORDS = 3  # of a bold line that stands for a heading
+# In a note without headings: the list below the sentence says what it asks for.
 ASKING = re.compile(
     r"\b(?:before (?:i|we) (?:can )?(?:approve|merge|sign|accept)|(?:like|want|need|have) to see"
     r"|please (?:fix|change|address|correct))\b",
@@ -19,7 +24,7 @@ MAX_OPENING = 160  # letters of a sentence that a list follows
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A label that gives what stands below it a severity or a purpose: **MAJOR (must fix):**"""
+    """A label that gives the list below it a severity or a purpose: **MAJOR (must fix):**"""
 
     index: int
     purpose: Purpose | None
@@ -27,11 +32,13 @@ class Group:
     raw: str
     indent: int
     ambiguous: bool = False
-    demands: bool = False  # it is a sentence that asks for what the list below it says
+    demands: bool = False  # it is a sentence, and the list below it says what it demands
 
 
-def opened(index: int, text: str, *, is_note: bool) -> Group | None:
-    """What a line in plain words that ends with a colon says about the list below it."""
+def label_of_list(index: int, text: str, *, is_note: bool) -> Group | None:
+    """What a plain line that ends with a colon says about the list below it."""
+    if len(text) > MAX_OPENING:
+        return None
     if len(text) <= MAX_LABEL:
         severity, ambiguous = section_severity(text)
         if severity:
@@ -43,3 +50,60 @@ def opened(index: int, text: str, *, is_note: bool) -> Group | None:
     if read_verdict(text) is Verdict.NEEDS_REVISION or (is_note and ASKING.search(text)):
         return Group(index, Purpose.ISSUES, None, "", 0, demands=True)
     return None
+
+
+def bold_label(layout: Layout, index: int, first: Start | None, above: Group | None) -> Group | None:
+    """What a bold line says about the list below it; None if it is a finding or a part of one.
+
+    `first` is the first line of the open finding, `above` the label whose list the line is in.
+    """
+    start = layout.starts[index]
+    if start is None or start.coded or start.rest or start.indent > MAX_INDENT:
+        return None
+    if not (start.bold or (start.closed and start.shape is Shape.ITEM)):
+        return None
+    text = layout.lines[index].text.strip().lstrip("-*_+ ")
+    if len(text) > MAX_LABEL + 30:
+        return None
+    label = text.rstrip("*_ ")
+    severity, ambiguous = section_severity(label)
+    purpose = _purpose_of_label(label, start, above)
+    if severity is None:
+        if not _names_section(label, start, purpose, first) or not _stands_outside(layout, index, first):
+            return None
+    elif set(WORD.findall(label.lower())) & OBSERVING:
+        purpose = Purpose.OBSERVATIONS
+    stated = None if purpose is Purpose.OTHER else purpose
+    return Group(index, stated, severity, label.rstrip(":"), start.indent, ambiguous)
+
+
+def _purpose_of_label(label: str, start: Start, above: Group | None) -> Purpose:
+    """What is listed below a label that ends with a colon or takes the place of a heading.
+
+    For example **Praise** between **Blocking** and **Minor**, and the labels after it.
+    """
+    purpose = purpose_of(label)
+    if label.endswith(":"):
+        return purpose
+    after_praise = above is not None and above.purpose is Purpose.PRAISE
+    if start.whole and len(label.split()) <= MAX_WORDS and (purpose is Purpose.PRAISE or after_praise):
+        return purpose
+    return Purpose.OTHER
+
+
+def _names_section(label: str, start: Start, purpose: Purpose, first: Start | None) -> bool:
+    """Whether a bold label without a severity is a heading, and not a title or the label of a part."""
+    if not start.bold or start.numbering or start.numbered or purpose is Purpose.OTHER:
+        return False
+    is_part = label.endswith(":") and bool(field_name(label))
+    return not is_part or (first is None and purpose is Purpose.CLOSING)
+
+
+def _stands_outside(layout: Layout, index: int, first: Start | None) -> bool:
+    """Whether a bold line is outside the open finding."""
+    if first is None:
+        return True
+    start = layout.starts[index]
+    before = layout.lines[index - 1].text.strip() if index else ""
+    apart = start is not None and not before and start.indent == 0 and start.shape is Shape.BOLD
+    return apart and first.shape in (Shape.ITEM, Shape.TAG, Shape.PLAIN)

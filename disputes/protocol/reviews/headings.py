@@ -27,7 +27,7 @@ class Purpose(StrEnum):
     HISTORY = "history"  # it tells of earlier versions
 
 
-# Words around a severity that change nothing about it: HIGH Priority, Minor Issues Found, Must Fix.
+# Words beside a severity that do not change it: HIGH Priority, Minor Issues Found, Must Fix.
 _GLUE = """
 issue issues priority priorities severity level concern concerns problem problems finding findings item items
 gap gaps point points comment comments defect defects error errors fix fixes address addressed change changes
@@ -42,7 +42,7 @@ BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
 HARDLY = re.compile(r"nice[ -]to[ -]have|\bnot (?:so|that|too|very) (?:important|urgent|severe|serious)\b")
 NOT_SEVERE = re.compile(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno\b|\bnot\b(?! blocking)")
 NUMBERING = re.compile(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
-NUMBERED = re.compile(r"[0-9]| [A-Z]\b|ISSUE-R")  # some of it is in all headings that name a finding
+NUMBERED = re.compile(r"[0-9]| [A-Z]\b|ISSUE-R")  # every heading that names a finding contains one of these
 WORD = re.compile(r"[a-z]+")
 
 _NOUNS = (
@@ -54,7 +54,7 @@ _EARLIER = r"(?:previous(?:ly)?|prior|earlier|past|last round|round \d+|r\d+|v\d
 _DONE = r"(?:resolved|addressed|fixed|closed|completed)"
 _STATUS = rf"(?:status|resolutions?|verification|assessment|follow|disposition|check|update|{_DONE})"
 _CHANGES = r"(?:changes?|revisions?|fixes|actions?|modifications?|updates?)"
-# The first that fits. A severity in the heading goes before all but the status of earlier findings.
+# The first that fits. A severity in the heading outranks all of them except the status of earlier findings.
 PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
     (purpose, re.compile("|".join(patterns)))
     for purpose, patterns in [
@@ -66,7 +66,7 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
                 "changelog",
             ],
         ),
-        # "Remaining", "New" and "Unresolved" say that they stand.
+        # "Remaining", "New" and "Unresolved" say that the issues are open.
         (
             Purpose.ISSUES,
             [
@@ -151,7 +151,7 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
 
 
 class Section(NamedTuple):
-    """One heading with what stands below it; `begin` is its place among the lines, -1 for the document."""
+    """A heading and what is below it; `begin` is the index of its line, -1 for the whole document."""
 
     begin: int
     level: int
@@ -169,9 +169,13 @@ class Section(NamedTuple):
         """Whether its heading gives a verdict, below which a reviewer may well list what is wrong."""
         return self.own is Purpose.CLOSING and VERDICT_FIRST.search(self.title.lower()) is not None
 
+    def overrules(self, purpose: Purpose) -> bool:
+        """Whether a heading of that purpose, below this one, does not change the purpose."""
+        return purpose in OVERRULES.get(self.purpose, ()) and not self.states_verdict
+
 
 TOP = Section(-1, 0, "", Purpose.OTHER, Purpose.OTHER)
-# Under these a heading of that kind means what they say.
+# Below these, a heading of one of those kinds does not change the purpose.
 OVERRULES = {
     Purpose.PRIOR: frozenset(Purpose) - {Purpose.PRAISE, Purpose.CLOSING, Purpose.HISTORY, Purpose.REQUIRED},
     Purpose.HISTORY: frozenset(Purpose),
@@ -184,15 +188,15 @@ VERDICT_FIRST = re.compile(r"\b(?:verdict|assessment|review|decision)\b")
 
 @lru_cache(maxsize=1024)
 def bare(title: str) -> str:
-    """A heading's words in lower case, without marks, numbering, gap ids and what stands in parentheses."""
+    """A heading's words in lower case, without marks, numbering, gap ids and parentheses."""
     plain = NUMBERING.sub("", title.replace("*", "").replace("`", "").strip(), count=1)
     return GAP.sub("", plain).partition("(")[0].lower().strip(" :-–—")
 
 
 def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
-    """The severities that words state which say nothing else; empty where they say something else (FND-3).
+    """The severities in words that say nothing else; empty if they do (FND-3).
 
-    With `blocking` those that say no more than whether it blocks count as well: high, or else low.
+    With `blocking`, words that only say whether it blocks count too: as high, or as low if it does not.
     """
     plain = words.lower()
     if "nice" in plain or "not " in plain:
@@ -215,7 +219,7 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
 
 @lru_cache(maxsize=1024)
 def section_severity(title: str) -> tuple[Severity | None, bool]:
-    """The severity that a heading gives to what is below it, and whether it names two: then the lower one."""
+    """The severity a heading gives to what is below it, the lower of two; and whether it names two."""
     words = bare(title)
     named = [severity] if (severity := read_severity(words)) else severities_of(words, blocking=True)
     if not named:
@@ -241,7 +245,7 @@ def names_finding(title: str) -> bool:
 
 
 def sections(lines: Sequence[Line]) -> dict[int, Section]:
-    """The section that each heading opens, by the heading's place among the lines."""
+    """The section that each heading opens, by the index of its line."""
     found: dict[int, Section] = {}
     current = TOP
     for index, line in enumerate(lines):
@@ -270,12 +274,10 @@ def _section(index: int, level: int, title: str, parent: Section) -> Section:
     elif words.startswith("review"):
         own = Purpose.OTHER  # "Review: GAP-AB-001 (Gap Lifecycle)" names its subject
     purpose = own
-    if own is Purpose.OTHER:
+    if own is Purpose.OTHER or (
+        (severity is None or parent.purpose in (Purpose.PRIOR, Purpose.HISTORY)) and parent.overrules(own)
+    ):
         purpose = parent.purpose
-    elif severity is None or parent.purpose in (Purpose.PRIOR, Purpose.HISTORY):
-        overruled = own in OVERRULES.get(parent.purpose, ())
-        if overruled and not parent.states_verdict:
-            purpose = parent.purpose
     inherits = own is Purpose.OTHER or (own is Purpose.ISSUES and severity is None)
     return Section(
         index, level, title, purpose, own,

@@ -14,7 +14,7 @@ TEXT_MAX = 4_000  # characters of a finding that are compared
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """One finding, as far as its identity needs it.
+    """One finding, with what decides whether it is the same as another.
 
     `code` is what the review prints, or for an earlier finding the one this program allotted; `raw_code` what
     the earlier review printed. `text` is what the finding says besides its title.
@@ -63,7 +63,7 @@ def same_finding(new: Raised, earlier: Iterable[Raised], *, minimum: float = MIN
 
 
 class _Subject:
-    """The new finding, read once for all it is compared with."""
+    """The new finding, read once for all comparisons."""
 
     def __init__(self, finding: Raised) -> None:
         self.code = finding.code.upper()
@@ -75,16 +75,13 @@ class _Subject:
         place = read_place(other.location)
         score = self._score(other)
         same = same_place(self.place, place)
-        if self.code and self.code == other.code.upper() and is_canonical(self.code):
-            return Match(index, score, sure=True, by_code=True)
         if self.code and self.code in {other.code.upper(), other.raw_code.upper()}:
-            if score >= minimum or (same and self._same_file(place)):
+            repeated = self.code == other.code.upper() and is_canonical(self.code)
+            if repeated or score >= minimum or (same and self._same_file(place)):
                 return Match(index, score, sure=True, by_code=True)
             if score > 0 and same is not False:
                 return Match(index, score, sure=False, by_code=True)
-        if score < minimum or same is False:
-            return None
-        if same is None and score < SURE:
+        if same is False or score < (minimum if same else max(minimum, SURE)):
             return None
         sure = score >= SURE and (bool(same) or self._same_file(place))
         return Match(index, score, sure)

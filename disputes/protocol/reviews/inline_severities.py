@@ -1,4 +1,4 @@
-"""The severities beside a finding's title: before and behind it, in parentheses, between bars (FND-1)."""
+"""The severities beside a finding's title: before or after it, in parentheses, between bars (FND-1)."""
 
 import re
 
@@ -13,7 +13,7 @@ PREFIX = re.compile(
     r"(?: (?:priority|severity|risk|issue|concern))?)(?:\s*:|\s+[-–—])\s+",
     re.IGNORECASE,
 )
-# Some of it is in all words for severities.
+# Every word for a severity contains one of these.
 SEVERE = re.compile(
     r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could)",
     re.IGNORECASE,
@@ -22,7 +22,7 @@ PRIORITIES = {
     "P0": Severity.CRITICAL, "P1": Severity.HIGH, "P2": Severity.MEDIUM,
     "P3": Severity.LOW, "P4": Severity.LOW,
 }  # fmt: skip
-# Right behind an id: ISSUE-R1-001 [H]
+# Right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
 PREFIX_FIRST = frozenset("cChHmMlLnN")
 INLINE = re.compile(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
@@ -86,7 +86,7 @@ def take_groups(text: str, words: list[str], notes: list[str]) -> str:
 
 
 def take_bars(text: str, words: list[str]) -> str:
-    """A text without the severities among the parts that bars or dots divide: | High | text."""
+    """A text without the severities among its parts, divided by bars or dots: | High | text."""
     if "|" not in text and "·" not in text:
         return text
     first = BAR.split(text[:MAX_READ], maxsplit=1)[0].strip(" *")
@@ -100,25 +100,45 @@ def take_bars(text: str, words: list[str]) -> str:
 
 def take_end(title: str, words: list[str]) -> tuple[str, bool]:
     """A title without the severity at its end, and whether there was one."""
-    if "everity" in title or "riority" in title:
-        parts = INLINE.split(title, maxsplit=1)
-        if len(parts) == 2 and severity_in(parts[1]):
-            words.append(parts[1].strip(" *_"))
-            return parts[0].rstrip(" -–—"), True
+    end = _labelled_end(title) or _bracketed_end(title) or _dashed_end(title)
+    if end is None:
+        return title, False
+    before, word = end
+    words.append(word)
+    return before, True
+
+
+def _labelled_end(title: str) -> tuple[str, str] | None:
+    """A title and the severity with a label at its end: Retry never stops, severity: high"""
+    if "everity" not in title and "riority" not in title:
+        return None
+    parts = INLINE.split(title, maxsplit=1)
+    if len(parts) < 2 or not severity_in(parts[1]):
+        return None
+    return parts[0].rstrip(" -–—"), parts[1].strip(" *_")
+
+
+def _bracketed_end(title: str) -> tuple[str, str] | None:
+    """The same for one in parentheses or brackets: Retry never stops (high)"""
+    if title[-1:] not in (")", "]", "*", "`", "."):
+        return None
+    plain = title.rstrip(" *`.")
+    for opening, closing in GROUPS.items():
+        start = plain.rfind(opening, max(len(plain) - MAX_END, 0)) if plain.endswith(closing) else -1
+        if start >= 0 and severity_in(plain[start + 1 : -1]):
+            return plain[:start].rstrip(" *:-–—"), plain[start + 1 : -1]
+    return None
+
+
+def _dashed_end(title: str) -> tuple[str, str] | None:
+    """The same for one after a dash: Retry never stops - HIGH"""
     end = title[-MAX_END:]
-    if title[-1:] in (")", "]", "*", "`", "."):
-        plain = title.rstrip(" *`.")
-        for opening, closing in GROUPS.items():
-            start = plain.rfind(opening, max(len(plain) - MAX_END, 0)) if plain.endswith(closing) else -1
-            if start >= 0 and severity_in(plain[start + 1 : -1]):
-                words.append(plain[start + 1 : -1])
-                return plain[:start].rstrip(" *:-–—"), True
-    if " - " in end or "–" in end or "—" in end or " -- " in end:
-        for dash in DASHES:
-            before, found, after = title.rpartition(dash)
-            stressed = after[:1] in "*_`"  # a word in small letters needs it: - **critical**
-            after = after.strip(" *_`.")
-            if found and (stressed or after[:1].isupper()) and len(after) <= 24 and severity_in(after):
-                words.append(after)
-                return before.rstrip(" *"), True
-    return title, False
+    if not any(dash in end for dash in (" - ", " -- ", "–", "—")):
+        return None
+    for dash in DASHES:
+        before, found, after = title.rpartition(dash)
+        stressed = after[:1] in "*_`"  # a word in small letters needs it: - **critical**
+        after = after.strip(" *_`.")
+        if found and (stressed or after[:1].isupper()) and len(after) <= 24 and severity_in(after):
+            return before.rstrip(" *"), after
+    return None

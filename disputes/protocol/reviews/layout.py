@@ -1,4 +1,4 @@
-"""A review laid out: its lines, the section that each stands in, what each may begin, its tables."""
+"""The lines of a review, the section each is in, whether each may begin a finding, and the tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from disputes.protocol.text.documents import STATED, Line, Table, tables
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All lists go by the line's place from 0; `sections` holds the headings only.
+    """All lists are indexed by line, from 0; `sections` has the headings only.
 
-    `named` are the places of the starts with an id or a tick, which may tell of an earlier finding.
+    `named` has the lines with an id or a tick, which may report on an earlier finding.
     """
 
     lines: Sequence[Line]
@@ -24,7 +24,7 @@ class Layout:
 
 
 def lay_out(lines: Sequence[Line]) -> Layout:
-    """The layout of a scanned document."""
+    """Arrange the lines of a scanned document."""
     opened = sections(lines)
     where: list[Section] = []
     current = TOP

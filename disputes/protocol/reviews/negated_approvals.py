@@ -1,4 +1,4 @@
-"""What takes an approval back: words that deny it, await it, strike it out or bind it (VER-3, ARB-2)."""
+"""What undoes an approval: words that deny, await, strike out or limit it (VER-3, ARB-2)."""
 
 import re
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ DENYING = frozenset([
     "fails", "failing", "far", "nowhere", "hardly", "un", "non", "dis", "false", "withhold", "withheld",
 ])  # fmt: skip
 NEAR = 3  # words before an approval among which one that denies counts
-# "cannot, after all that was said, approve": a verb may stand far behind what denies it.
+# "cannot, after all that was said, approve": the verb may come long after the word that denies it.
 VERBS = frozenset(["approve", "accept"])
-# Right behind an approval, one word or two.
+# Right after an approval, one word or two.
 TAKING_BACK = frozenset(
     ["denied", "withheld", "refused", "rejected", "declined", "false", "impossible", "cannot", "not yet"]
     + ["not really", "not given", "not possible", "not granted", "is not", "is denied", "is withheld"]
@@ -53,11 +53,11 @@ def is_denied(phrase: str, before: Sequence[str], after: Sequence[str]) -> bool:
 
 
 def is_put_off(before: Sequence[str]) -> bool:
-    """Whether the words before an approval only await it: "until approved", "will be approved"."""
+    """Whether the words before an approval only wait for it: "until approved", "will be approved"."""
     last = before[-1] if before else ""
     return last in AWAITING or (last == "be" and bool({*WISHES, "to"} & set(before[-2:-1])))
 
 
 def is_conditional(after: Sequence[str]) -> bool:
-    """Whether the words behind an approval bind it to something: "approve once the tests are green"."""
+    """Whether the words after an approval attach a condition: "approve once the tests are green"."""
     return bool(BINDING & set(after[:1]))

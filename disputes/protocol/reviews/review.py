@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from disputes.protocol.reviews.blocks import Block, find_blocks
+from disputes.protocol.reviews.blocks import Block, Blocks, find_blocks
 from disputes.protocol.reviews.fields import place
 from disputes.protocol.reviews.findings import Found, is_minor, read_block
 from disputes.protocol.reviews.first_lines import EMPTY
@@ -31,7 +31,7 @@ PLAIN_APPROVALS = (Verdict.APPROVED, Verdict.NO_ISSUES_FOUND)
 
 @dataclass(frozen=True, slots=True)
 class ReadReview:
-    """A review as read; the text itself is kept beside it.
+    """A review as read, with its text.
 
     `verdict` is the worst of `verdicts`, None where none can be read, which is never an approval. `prior` is
     what the reviewer says about earlier findings, `warnings` what a person should look at.
@@ -47,7 +47,7 @@ class ReadReview:
 
 
 def read_review(document: str | Mapping[str, Any]) -> ReadReview:
-    """A review out of Markdown or of its structured form (VER-5).
+    """Read a review, from Markdown or from its structured form (VER-5).
 
     Raises DocumentError for a document that is too large, and for a malformed structure.
     """
@@ -56,9 +56,8 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
 
 def _from_markdown(text: str) -> ReadReview:
     layout = lay_out(scan(text))
-    blocks, findings, passed_over = _found(layout, lenient=False)
-    if not findings and (passed_over or layout.tables):  # then what else only repeats is all there is
-        blocks, findings, _ = _found(layout, lenient=True)
+    read, findings = find_findings(layout)
+    blocks = read.blocks
     stated = stated_verdicts(layout, _inside(layout, blocks))
     prior = tuple(prior_statuses(layout, frozenset(found.code for found in findings)))
     derived = _derived(layout, stated, findings, prior)
@@ -74,8 +73,17 @@ def _from_markdown(text: str) -> ReadReview:
     )
 
 
-def _found(layout: Layout, *, lenient: bool) -> tuple[list[Block], list[Found], bool]:
-    blocks, passed_over = find_blocks(layout, lenient=lenient)
+def find_findings(layout: Layout) -> tuple[Blocks, list[Found]]:
+    """The blocks and findings of a review; sections that only repeat count if there are no others."""
+    blocks, findings = _found(layout, lenient=False)
+    if findings or not (blocks.passed_over or layout.tables):
+        return blocks, findings
+    return _found(layout, lenient=True)
+
+
+def _found(layout: Layout, *, lenient: bool) -> tuple[Blocks, list[Found]]:
+    read = find_blocks(layout, lenient=lenient)
+    blocks = read.blocks
     listed = listed_severities(layout)
     findings: list[Found] = []
     for block in blocks:
@@ -84,7 +92,7 @@ def _found(layout: Layout, *, lenient: bool) -> tuple[list[Block], list[Found], 
     if rows := list(find_rows(layout, blocks, raised, lenient=lenient)):
         ordered = sorted([*findings, *rows], key=_line)
         findings = [replace(found, ordinal=number) for number, found in enumerate(ordered, start=1)]
-    return blocks, findings, passed_over
+    return read, findings
 
 
 def _line(found: Found) -> int:
@@ -92,7 +100,7 @@ def _line(found: Found) -> int:
 
 
 def _inside(layout: Layout, blocks: list[Block]) -> list[bool]:
-    """Of each line, whether it belongs to a finding."""
+    """For each line, whether it belongs to a finding."""
     inside = [False] * len(layout.lines)
     for block in blocks:
         inside[block.begin : block.end] = [True] * (block.end - block.begin)
@@ -105,7 +113,7 @@ def _inside(layout: Layout, blocks: list[Block]) -> list[bool]:
 def _derived(
     layout: Layout, stated: list[StatedVerdict], findings: list[Found], prior: tuple[PriorStatus, ...]
 ) -> list[StatedVerdict]:
-    """The verdicts; a plain approval is one with conditions where a grave finding or a demand stands."""
+    """The verdicts; a plain approval becomes conditional if a grave finding or a demand contradicts it."""
     open_still = any(status.status is Status.UNRESOLVED and not is_minor(status.code) for status in prior)
     approves = any(each.verdict in PLAIN_APPROVALS for each in stated)
     demands = _demands(layout) if approves else []
@@ -116,26 +124,29 @@ def _derived(
         for found in findings
         if found.severity in GRAVE and not found.withdrawn
     }
-    derived = []
-    for each in stated:
-        if each.verdict in PLAIN_APPROVALS and (
-            open_still
-            or (grave and (len(scopes) == 1 or "" in grave or each.scope in grave))
-            or (demands and (len(scopes) == 1 or _demanded(layout, each, demands)))
-        ):
-            each = replace(each, verdict=Verdict.APPROVED_WITH_CONDITIONS)
-        derived.append(each)
-    return derived
+    is_only = len(scopes) == 1
+
+    def contradicted(each: StatedVerdict) -> bool:
+        if open_still or (grave and (is_only or "" in grave or each.scope in grave)):
+            return True
+        return bool(demands) and (is_only or _demanded(layout, each, demands))
+
+    return [
+        replace(each, verdict=Verdict.APPROVED_WITH_CONDITIONS)
+        if each.verdict in PLAIN_APPROVALS and contradicted(each)
+        else each
+        for each in stated
+    ]
 
 
 def _demanded(layout: Layout, stated: StatedVerdict, demands: list[int]) -> bool:
-    """Whether something is demanded below a verdict, in its section."""
+    """Whether the section of a verdict demands something below it."""
     place = bisect_right(demands, stated.index)
     return place < len(demands) and layout.where[demands[place]] is layout.where[stated.index]
 
 
 def _demands(layout: Layout) -> list[int]:
-    """The lines that open a list, not empty, of what must change."""
+    """The lines that open a non-empty list of what must change."""
     found = []
     for index, line in enumerate(layout.lines):
         text = line.text.strip()
@@ -188,31 +199,30 @@ def _from_structure(data: Mapping[str, Any]) -> ReadReview:
     entries = data.get("findings", [])
     if not isinstance(entries, list):
         raise DocumentError("malformed_review", [Problem(0, "findings must be a list")])
-    findings: list[Found] = []
-    for number, entry in enumerate(entries, start=1):
-        if not isinstance(entry, dict) or not str(entry.get("title") or "").strip():
-            problems.append(Problem(number, f"finding {number} needs a title"))
-            continue
-        severity = read_severity(str(entry.get("severity", "")))
-        if severity is None:
-            problems.append(
-                Problem(number, f"finding {number} needs a severity: critical, high, medium or low")
-            )
-            continue
-        findings.append(
-            Found(
-                title=str(entry["title"]).strip()[:500],
-                severity=severity,
-                raw_severity=str(entry["severity"])[:40],
-                code=str(entry.get("code") or "").upper()[:24],
-                location=str(entry.get("location") or ""),
-                impact=str(entry.get("impact") or ""),
-                suggestion=str(entry.get("suggestion") or ""),
-                text=str(entry.get("text") or ""),
-                ordinal=len(findings) + 1,
-                format="structure",
-            )
-        )
+    read = [_from_entry(number, entry) for number, entry in enumerate(entries, start=1)]
+    problems += [each for each in read if isinstance(each, Problem)]
     if problems:
         raise DocumentError("malformed_review", problems)
+    findings = [each for each in read if isinstance(each, Found)]
     return ReadReview(verdict, str(data.get("verdict") or ""), tuple(findings), str(data.get("text") or ""))
+
+
+def _from_entry(number: int, entry: Any) -> Found | Problem:
+    """One finding of the structured form, or what is wrong with it."""
+    if not isinstance(entry, dict) or not str(entry.get("title") or "").strip():
+        return Problem(number, f"finding {number} needs a title")
+    severity = read_severity(str(entry.get("severity", "")))
+    if severity is None:
+        return Problem(number, f"finding {number} needs a severity: critical, high, medium or low")
+    return Found(
+        title=str(entry["title"]).strip()[:500],
+        severity=severity,
+        raw_severity=str(entry["severity"])[:40],
+        code=str(entry.get("code") or "").upper()[:24],
+        location=str(entry.get("location") or ""),
+        impact=str(entry.get("impact") or ""),
+        suggestion=str(entry.get("suggestion") or ""),
+        text=str(entry.get("text") or ""),
+        ordinal=number,
+        format="structure",
+    )

@@ -52,7 +52,7 @@ def read_severity(words: str) -> Severity | None:
 
 
 def counts_as(severity: str | None) -> Severity:
-    """The severity that weighs; one that nobody stated counts as medium (SEV-9)."""
+    """The severity that counts; an unstated one counts as medium (SEV-9)."""
     return worst([severity] if severity else [])
 
 
@@ -67,7 +67,7 @@ def total_weight(severities: Iterable[str | None], weights: Mapping[str, int] = 
 
 
 def is_grave(severity: str | None) -> bool:
-    """Whether it is critical or high. A severity that nobody stated never blocks (SEV-9)."""
+    """Whether it is critical or high. An unstated severity never blocks (SEV-9)."""
     return severity in GRAVE
 
 

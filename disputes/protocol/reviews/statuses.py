@@ -1,4 +1,4 @@
-"""What a reviewer says about findings of earlier rounds (FND-4). Such a line raises nothing anew."""
+"""What a reviewer says about findings of earlier rounds (FND-4). Such a line raises no new finding."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class PriorStatus:
 
 _VERBS = r"resolved|fixed|addressed|closed|implemented|incorporated|corrected|completed?"
 _ADVERBS = r"(?:fully|completely|now|all|properly|adequately|satisfactorily|well|already)[ _]"
-# The first that fits the words with which a status begins.
+# The first pattern that fits the beginning of a status.
 _STATUSES = {
     Status.PARTIAL: (
         rf"(?:partial(?:ly)?|partly|mostly)(?:[ _](?:{_VERBS}|done|met))?"
@@ -53,14 +53,14 @@ _STATUSES = {
 STATUS = re.compile(
     "|".join(rf"(?P<{status}>(?:{pattern})\b)" for status, pattern in _STATUSES.items()), re.IGNORECASE
 )
-# With what each of them begins.
+# The first two letters of each.
 STATUS_STARTS = frozenset(
     ["pa", "mo", "no", "in", "un", "ou", "op", "re", "st", "fa", "ig", "de", "po", "wi", "dr", "fu", "co",
      "al", "pr", "ad", "sa", "we", "fi", "cl", "im", "ve", "do", "ac"]
 )  # fmt: skip
 YES_NO = {"yes": Status.RESOLVED, "y": Status.RESOLVED, "no": Status.UNRESOLVED, "n": Status.UNRESOLVED,
           "pass": Status.RESOLVED, "fail": Status.UNRESOLVED, "partial": Status.PARTIAL}  # fmt: skip
-# What may stand behind a status that is no part of a title: "Fixed timeout is too short" states none.
+# What may follow a status. "Fixed timeout is too short" is a title and states none.
 AFTER_STATUS = re.compile(  # and no arrow: "ACCEPTED -> RESOLVED" is a transition
     r"[\s*_`]*(?:$|[.,;:!(\[–—]|-(?!>)|\b(?:in|by|via|as|per|with|through|at|since|and|but|to|until|for|because)\b|(?=(?:ISSUE-)?R\d))"
 )
@@ -89,7 +89,7 @@ SIGNS = {"✅": Status.RESOLVED, "✓": Status.RESOLVED, "✔": Status.RESOLVED,
 
 
 def status_of(words: str) -> Status | None:
-    """The status with which these words begin, or None."""
+    """The status at the beginning of these words, or None."""
     plain = words.lstrip(" \t*_`:-–—([\"'")
     if plain[:1] in SIGNS:
         return status_of(plain[1:].lstrip("\ufe0f ")) or SIGNS[plain[:1]]
@@ -119,7 +119,7 @@ def status_in(start: Start) -> Status | None:
 
 
 def status_below(layout: Layout, index: int) -> Status | None:
-    """What a **Status:** or **Verdict:** below a heading or bold line says, as far as the next one."""
+    """What a **Status:** or **Verdict:** between this heading or bold line and the next one says."""
     own = layout.starts[index]
     level = own.level if own and own.level else 6
     below = slice(index + 1, index + 1 + MAX_AHEAD)
@@ -138,7 +138,7 @@ def status_below(layout: Layout, index: int) -> Status | None:
 
 
 def prior_statuses(layout: Layout, raised: frozenset[str]) -> Iterator[PriorStatus]:
-    """What is said about earlier findings, each code once. `raised` are those of this review itself."""
+    """What the review says about earlier findings, each code once. `raised` are its own codes."""
     seen: set[str] = set()
     for status in sorted([*_in_tables(layout, raised), *_in_lines(layout)], key=lambda s: s.line):
         if status.code not in seen:
@@ -147,7 +147,7 @@ def prior_statuses(layout: Layout, raised: frozenset[str]) -> Iterator[PriorStat
 
 
 def codes_of(cell: str) -> list[str]:
-    """The findings that a cell or a line begins with, canonical or native."""
+    """The findings named at the beginning of a cell or a line, by canonical or native ids."""
     plain = cell.lstrip(" *`[_~")
     if plain[:6].upper() == "ISSUE-" or plain[:1] == "R":
         return codes_in(plain.partition("(")[0])
@@ -192,23 +192,30 @@ def _row_status(table: Table, row: tuple[str, ...], column: int | None, section:
 
 def _in_lines(layout: Layout) -> Iterator[PriorStatus]:
     for index in layout.named:
-        start, line, section = layout.starts[index], layout.lines[index], layout.where[index]
-        prior = section.purpose is Purpose.PRIOR
-        if start is None or section.purpose is Purpose.HISTORY:
+        start, line = layout.starts[index], layout.lines[index]
+        if start is None or layout.where[index].purpose is Purpose.HISTORY:
             continue
         if start.coded:
-            status = status_in(start)
-            if status is None and (prior or start.shape is Shape.HEADING):
-                status = status_below(layout, index) if start.shape is not Shape.ITEM else None
-                if status is None and start.tick:
-                    status = Status.RESOLVED if start.tick == "x" else Status.UNRESOLVED
-            if status is not None:
-                for code in start.codes or (start.native.upper(),):
-                    yield PriorStatus(code, status, line.number, line.text.strip()[:500])
+            status, codes, text = _status_of_coded(layout, index, start), start.all_codes, line.text
         elif start.tick and start.bold and (item := list_item(line.text)):
             # - [x] **ADDRESSES ISSUE-R1-008**: … and - [ ] **PARTIAL**: ISSUE-R1-028 …
-            status = status_of(start.title)
-            codes = codes_in(start.title) or codes_in(start.rest[:80])
-            if status is not None:
-                for code in codes:
-                    yield PriorStatus(code, status, line.number, item.text.strip()[:500])
+            status, text = status_of(start.title), item.text
+            codes = tuple(codes_in(start.title) or codes_in(start.rest[:80]))
+        else:
+            continue
+        if status is not None:
+            for code in codes:
+                yield PriorStatus(code, status, line.number, text.strip()[:500])
+
+
+def _status_of_coded(layout: Layout, index: int, start: Start) -> Status | None:
+    """What a line with an id says became of it; among earlier findings what stands below it, or its tick."""
+    status = status_in(start)
+    is_prior = layout.where[index].purpose is Purpose.PRIOR
+    if status is not None or not (is_prior or start.shape is Shape.HEADING):
+        return status
+    if start.shape is not Shape.ITEM and (below := status_below(layout, index)) is not None:
+        return below
+    if start.tick:
+        return Status.RESOLVED if start.tick == "x" else Status.UNRESOLVED
+    return None

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Collection, Iterator
 
-from disputes.protocol.reviews.blocks import SILENT, Block
+from disputes.protocol.reviews.beginnings import SILENT
+from disputes.protocol.reviews.blocks import Block
 from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.first_lines import COUNT, EMPTY, LETTERS
 from disputes.protocol.reviews.headings import Purpose, Section
@@ -31,7 +32,7 @@ IMPACT_COLUMNS = frozenset(["impact", "risk", "why it matters"])
 SUGGESTION_COLUMNS = frozenset(
     ["suggestion", "suggested fix", "recommendation", "fix", "resolution", "required change", "what to do"]
 )
-# A table with one of these judges or counts; it lists nothing.
+# A table with one of these columns judges or counts; it does not list findings.
 OTHER_COLUMNS = frozenset(
     [
         "valid?",
@@ -51,7 +52,7 @@ NOT_LISTING = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS, Purpose.REQUIRED
 
 
 def listed_severities(layout: Layout) -> dict[str, Severity]:
-    """What tables with a column for it state as the severity of a code; the first one counts."""
+    """The severity of each code in tables that have a column for it; the first one counts."""
     found: dict[str, Severity] = {}
     for table in layout.tables:
         if layout.where[table.start].purpose in SILENT:
@@ -76,10 +77,23 @@ def listed_severities(layout: Layout) -> dict[str, Severity]:
 def find_rows(
     layout: Layout, blocks: list[Block], raised: Collection[str], *, lenient: bool
 ) -> Iterator[Found]:
-    """The rows that are findings: of a table of issues in no block, whose section has no other findings."""
+    """The rows that are findings, of tables of issues."""
+    told: list[frozenset[str]] | None = None
+    for table, section in _tables_of_issues(layout, blocks, lenient=lenient):
+        if told is None:
+            told = [keywords(block.start.title) for block in blocks[:MAX_COMPARED]]
+        for row in table.rows:
+            found = _row(layout, table, row, section)
+            if found and not any(code in raised for code in _row_codes(row)) and not _told(found, told):
+                yield found
+
+
+def _tables_of_issues(
+    layout: Layout, blocks: list[Block], *, lenient: bool
+) -> Iterator[tuple[Table, Section]]:
+    """The tables that list issues, in no block, whose section has no other findings."""
     busy = {id(section) for block in blocks for section in _line_of(block.section)}
     inside = [range(block.begin, block.end) for block in blocks]
-    told: list[frozenset[str]] | None = None
     position = 0
     for table in layout.tables:
         while position < len(inside) and inside[position].stop <= table.start:
@@ -89,14 +103,8 @@ def find_rows(
         section = layout.where[table.start]
         if section.purpose in NOT_LISTING or not _lists(table, section, alone=lenient):
             continue
-        if id(section) in busy and section.parent is not None:
-            continue
-        if told is None:
-            told = [keywords(block.start.title) for block in blocks[:MAX_COMPARED]]
-        for row in table.rows:
-            found = _row(layout, table, row, section)
-            if found and not any(code in raised for code in _row_codes(row)) and not _told(found, told):
-                yield found
+        if id(section) not in busy or section.parent is None:
+            yield table, section
 
 
 def _row_codes(row: Row) -> list[str]:
@@ -104,7 +112,7 @@ def _row_codes(row: Row) -> list[str]:
 
 
 def _told(found: Found, told: list[frozenset[str]]) -> bool:
-    """Whether a row only sums up a finding that is told elsewhere."""
+    """Whether a row only sums up a finding described elsewhere."""
     words = keywords(found.title)
     return any(likeness(words, other) >= ALIKE for other in told)
 
@@ -137,7 +145,7 @@ def _severity_column(table: Table) -> int | None:
 
 
 def _widest_column(table: Table) -> int | None:
-    """The column with the most words among those that the head does not explain."""
+    """The column with the most text among those the header does not explain."""
     told = SEVERITY_COLUMNS | ID_COLUMNS | LOCATION_COLUMNS | SUGGESTION_COLUMNS | {"status", "state"}
     severe = _severity_column(table)
     widths = [

@@ -100,7 +100,7 @@ def _holds(words: str, stems: tuple[str, ...]) -> bool:
 
 
 def sentences(words: str) -> list[str]:
-    """The sentences but for questions."""
+    """The sentences except questions."""
     parts = [*SENTENCE_END.split(words), ""]
     return [sentence for sentence, end in zip(parts[::2], parts[1::2], strict=True) if end != "?"]
 
@@ -109,7 +109,7 @@ def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
     """The last verdict of a sentence; the one found before it where it states none."""
     counted = COUNTED.sub("z", _with_conditions(sentence.lower()))
     plain = NO_LETTERS.sub(" ", SHORT_NOT.sub(" not", counted))
-    # "no issues found" denies nothing that stands behind it.
+    # "no issues found" denies nothing that follows it.
     denying = plain.replace(NO_ISSUES, "ok issues found")
     for match in PHRASE.finditer(plain):
         verdict, end = VERDICT_WORDS[match[0]], match.end()

@@ -24,7 +24,7 @@ LABEL = re.compile(
 )
 FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
 SIGNS = re.compile(r"[\u2190-\U0010ffff \t*_]+")
-# A verdict in code, with words behind it, is an example.
+# A verdict in code that words follow is an example.
 CODE_SPAN = re.compile(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
 LABEL_STARTS = frozenset(["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju"])
 # What may begin with a label, marks, signs and numbers before it; few lines do.
@@ -35,7 +35,7 @@ LIKE_A_LABEL = re.compile(
 )
 # The word alone opens a verdict even without a colon; the other labels need one.
 VERDICT = re.compile(r"verdict\b[\s:*_]*", re.IGNORECASE)
-# What a reviewer writes behind **Verdict:** about an earlier finding (FND-4).
+# What a reviewer writes after **Verdict:** about an earlier finding (FND-4).
 ABOUT_FINDING = re.compile(
     r"(?:(?:fully|partially|not|still|mostly|un)[ _]?)*"
     r"(?:resolved|addressed|fixed|partial|open|closed|verified|adequate)\b",
@@ -154,15 +154,11 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
             label, words = match
             awaited = label if not words.strip(" \t:*#_") else ""
             verdict = _read(label, words, layout, index, inside[index])
-        elif text.isupper() and _no_issues_alone(text):
-            words, verdict, awaited = text, Verdict.NO_ISSUES_FOUND, ""
-        elif not awaited and "GAP-" in text and (of_gap := _of_gap(layout, index)):
-            words, verdict = of_gap
-        elif text.isupper() and (alone := _in_capitals(layout, index, ends)):
-            words, verdict, awaited = text, alone, ""
+        elif unlabelled := _unlabelled(layout, index, ends, is_awaited=bool(awaited)):
+            (words, verdict), awaited = unlabelled, ""
         elif awaited and text.strip():
-            words = text if line.heading is None else ""
-            verdict = _read(awaited, words, layout, index, inside=False) if words else None
+            words = text
+            verdict = None if line.heading else _read(awaited, words, layout, index, inside=False)
             item = list_item(text)
             # Below a heading each gap may have a line of its own.
             awaited = awaited if item and verdict is not None and gaps_in(text) else ""
@@ -170,6 +166,20 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
             continue
         if verdict is not None:
             yield index, words, verdict
+
+
+def _unlabelled(
+    layout: Layout, index: int, ends: tuple[int, int], *, is_awaited: bool
+) -> tuple[str, Verdict] | None:
+    """The words and the verdict of a line in capitals, or of one about a gap, which need no label."""
+    text = layout.lines[index].text
+    if text.isupper() and _no_issues_alone(text):
+        return text, Verdict.NO_ISSUES_FOUND
+    if not is_awaited and "GAP-" in text and (of_gap := _of_gap(layout, index)):
+        return of_gap
+    if text.isupper() and (alone := _in_capitals(layout, index, ends)):
+        return text, alone
+    return None
 
 
 def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> Verdict | None:
@@ -193,14 +203,14 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
 
 
 def _refused_at_end(words: str) -> Verdict | None:
-    """The refusal in capitals behind what a result is made of: 3 findings (1 error) - NEEDS WORK."""
+    """The refusal in capitals after the parts of a result: 3 findings (1 error) - NEEDS WORK."""
     last = re.split(r" [-–—] ", words[:MAX_STATEMENT])[-1].strip(" *_`.")
     refused = last.isupper() and last != words and verdict_alone(last) is Verdict.NEEDS_REVISION
     return Verdict.NEEDS_REVISION if refused and read_verdict(words) is Verdict.NEEDS_REVISION else None
 
 
 def verdict_label(text: str) -> tuple[str, str] | None:
-    """The label of a verdict at the beginning of a line, and the words behind it."""
+    """The label of a verdict at the beginning of a line, and the words after it."""
     if "`" in text[:10] and CODE_SPAN.match(text):
         return None
     plain = text.lstrip(" \t#*_-+`>")[:MAX_STATEMENT]
@@ -233,7 +243,7 @@ def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
 
 
 def _in_capitals(layout: Layout, index: int, ends: tuple[int, int]) -> Verdict | None:
-    """The refusal of a line that is nothing else, in capitals, as the first or last of a review (ARB-2).
+    """A refusal in capitals that fills the first or last line of a review (ARB-2).
 
     An approval must stand at a place of its own.
     """
@@ -290,7 +300,7 @@ def _refusal(layout: Layout) -> tuple[int, str] | None:
 
 
 def _no_issues_alone(text: str) -> bool:
-    """Whether a line is the marker NO_ISSUES_FOUND and nothing else (PART-1)."""
+    """Whether a line is only the marker NO_ISSUES_FOUND (PART-1)."""
     return "NO_ISSUES_FOUND" in text and text.strip(" \t#*_`.:-") == "NO_ISSUES_FOUND"
 
 

@@ -56,7 +56,7 @@ def check_round(
         before,
         settings=settings,
     )
-    # Nothing but the texts is known here, so that every well-formed id may be one of a gap.
+    # Only the texts are known here, so every well-formed id may name a gap.
     blocked, strange = declared(scan(response), frozenset(gaps_in(response)))
     alerts = (
         *_review_alerts(read),
@@ -68,7 +68,7 @@ def check_round(
 
 
 def _watched(review: ReadReview, response: str, before: str, *, answers: bool) -> Iterator[Watched]:
-    """The findings with what the response says about their gaps; of another gap it is not due yet (SIL-6)."""
+    """The findings with what the response says about their gaps; other gaps are not due yet (SIL-6)."""
     subject = subject_of(response)
     proposed = sorted(subject_of(before).gaps) if before else []
     solutions = gap_texts(response)
@@ -115,7 +115,7 @@ def _warnings(review: ReadReview, response: ReadResponse | None) -> Iterator[str
 
 
 def name_of(found: Found) -> str:
-    """How a finding is called: by its code, or #3 for the third one."""
+    """The name of a finding: its code, or #3 for the third one."""
     return found.code or f"#{found.ordinal}"
 
 

@@ -179,7 +179,7 @@ SKELETONS: dict[Form, str] = {
 }
 
 
-class Source(StrEnum):
+class ExampleSource(StrEnum):
     """Where an example comes from (EX-1)."""
 
     CANONICAL = "canonical"
@@ -203,7 +203,7 @@ class Earlier:
 class Example:
     """An example as it goes into a prompt; `size` is in tokens, after the cut."""
 
-    source: Source
+    source: ExampleSource
     origin: str  # EX-6: said to the agent
     text: str
     truncated: bool = False
@@ -221,7 +221,7 @@ def tokens(text: str) -> int:
 
 def pick(
     form: Form,
-    sources: Sequence[Source],
+    sources: Sequence[ExampleSource],
     earlier: Iterable[Earlier],
     budget: int,
     canonical: Mapping[Form, str] = CANONICAL,
@@ -229,17 +229,17 @@ def pick(
     """The example from the first source that has one (EX-1, EX-2), cut to `budget` tokens; else None."""
     candidates = [each for each in earlier if each.form is form and each.valid and not each.rolled_back]
     for source in sources:
-        if source is Source.SESSION and candidates:
+        if source is ExampleSource.SESSION and candidates:
             newest = max(candidates, key=lambda each: each.number)
             return _cut_to(source, f"round {newest.round} of this project", newest.text, budget)
-        if source is Source.CANONICAL and form in canonical:
+        if source is ExampleSource.CANONICAL and form in canonical:
             return _cut_to(source, "the program's own example", canonical[form], budget)
-        if source is Source.TEMPLATE:
+        if source is ExampleSource.TEMPLATE:
             return _cut_to(source, "the bare form", SKELETONS[form], budget)
     return None
 
 
-def _cut_to(source: Source, origin: str, text: str, budget: int) -> Example | None:
+def _cut_to(source: ExampleSource, origin: str, text: str, budget: int) -> Example | None:
     if budget <= 0:
         return None
     cut = truncated(text, budget)
@@ -260,7 +260,7 @@ TITLE = 0
 
 
 def truncated(text: str, budget: int) -> str:
-    """The text within `budget` tokens: its sections in the order of their worth, then a hard cut with a note.
+    """The text within `budget` tokens: the most important sections, then a hard cut with a note.
 
     What is kept stays in the document's order (EX-5). Raises DocumentError for a text too large to read.
     """
@@ -274,7 +274,7 @@ def truncated(text: str, budget: int) -> str:
 
 
 def _kept(sections: Sequence[tuple[int, str]], room: int) -> str:
-    """As many of the sections as fit, the least worth left out; the first that does not fit is cut hard."""
+    """As many sections as fit, the most important first; the first that does not fit is cut off."""
     kept: dict[int, str] = {}
     for index in sorted(range(len(sections)), key=lambda place: (sections[place][0], place)):
         section = sections[index][1]
@@ -286,7 +286,7 @@ def _kept(sections: Sequence[tuple[int, str]], room: int) -> str:
 
 
 def _sections(lines: Sequence[Line]) -> list[tuple[int, str]]:
-    """Worth and text of each section; what stands before the first heading goes with the title."""
+    """Rank and text of each section; what comes before the first heading goes with the title."""
     found: list[tuple[int, list[Line]]] = [(TITLE, [])]
     for line in lines:
         if heading := line.heading:
@@ -300,7 +300,7 @@ def _worth(heading: str) -> int:
 
 
 def fenced(text: str) -> str:
-    """The text between fences that nothing in it can close."""
+    """The text in a fence that nothing in the text can close."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}markdown\n{text.rstrip()}\n{fence}"

@@ -1,4 +1,4 @@
-"""The life of a gap: its states, its moves, and what counts as open. In a project a gap is a task."""
+"""The life cycle of a gap: its states, its moves, and what counts as open. In a project a gap is a task."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ class Confirmation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the guards of the moves ask about one gap. The defaults let nothing pass that needs a fact."""
+    """What the guards of the moves ask about one gap. By default nothing passes that needs a fact."""
 
     assigned: bool = False
     known: bool = True
@@ -177,7 +177,7 @@ def _risk_accepted(facts: Facts) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One edge of the life of a gap: who may go it, upon what, and what must hold."""
+    """One move of a gap: who may make it, on which event, and what must hold."""
 
     rule: str
     sources: frozenset[GapState]
@@ -196,7 +196,7 @@ def _move(
 
 G, E, R, U, S = GapState, {Actor.ENGINEER}, {Actor.REVIEWER}, {Actor.USER}, {Actor.SYSTEM}
 
-# There is no edge from ACCEPTED back to PROPOSED. What does not stand here is refused.
+# There is no move from ACCEPTED back to PROPOSED. What is not listed here is refused.
 MOVES: tuple[Move, ...] = (
     _move("L1", {G.OPEN}, G.IN_PROGRESS, E, "takes the gap", _assigned),
     _move("L2", {G.IN_PROGRESS}, G.PROPOSED, E, "the document has a heading for it", _has_solution),
@@ -218,11 +218,11 @@ MOVES: tuple[Move, ...] = (
 
 
 class IllegalMove(Exception):
-    """The table has no such edge for this actor, or its guard refuses."""
+    """The table has no such move for this actor, or its guard refuses it."""
 
 
 def move(state: GapState, target: GapState, actor: Actor, facts: Facts) -> Move:
-    """The edge that this actor goes. Raises IllegalMove with the reason."""
+    """The move that this actor makes. Raises IllegalMove with the reason."""
     for edge in MOVES:
         if state in edge.sources and target is edge.target and actor in edge.actors:
             if why := edge.guard(facts):
@@ -272,7 +272,7 @@ COUNTS_AS_RESOLVED = frozenset({GapState.ACCEPTED, GapState.RESOLVED, GapState.W
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GapChange:
     """One gap changed its state in a round; `source` is None where it was created."""
 
     gap: str
@@ -296,7 +296,7 @@ class RoundCount:
         return len(self.resolved_now) - len(self.new_now)
 
 
-def count_round(changes: Sequence[Change]) -> RoundCount:
+def count_round(changes: Sequence[GapChange]) -> RoundCount:
     """The gaps that one round resolved and created, each once.
 
     A gap that was accepted earlier is not resolved a second time (CNT-1). One that was created and closed in
@@ -339,7 +339,7 @@ class TaskFacts:
     has_children: bool = False
 
 
-# The first row that fits; "" fits always. A failed task waits on a card of hands.
+# The first row that fits; "" always fits. A failed task waits on a card for a person to act.
 GAP_OF_TASK: tuple[tuple[Status, str, GapState], ...] = (
     (Status.COMPLETED, "landed", GapState.RESOLVED),
     (Status.COMPLETED, "", GapState.ACCEPTED),

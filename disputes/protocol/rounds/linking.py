@@ -27,7 +27,7 @@ class Links:
                 self._chains.append(tuple(gaps for _, gaps in reversed(chain)))
 
     def gap_of(self, block: Sequence[Line], line: int) -> str:
-        """The gap of a finding that stands at `line` with these lines; empty where nothing tells.
+        """The gap of a finding at `line` with these lines; empty if nothing says.
 
         An explicit gap of the block; else that of the headings around it, the nearest first; else the only
         one that was proposed; else the only one that the block mentions.
@@ -53,6 +53,6 @@ class Links:
 
 
 def _only(gaps: Collection[str]) -> str:
-    """The one gap of several mentions; empty where there are none or several."""
+    """The only gap mentioned; empty if there are none or several."""
     different = set(gaps)
     return next(iter(different)) if len(different) == 1 else ""

@@ -1,4 +1,4 @@
-"""Rounds in which somebody delivered nothing or a part: what it means and what to do (PART-1 to PART-4)."""
+"""Rounds in which a side delivered nothing or only a part: what that means (PART-1 to PART-4)."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -93,26 +93,28 @@ def delivery(
     addressed = tuple(gap for gap in validation.gaps_addressed if gap in assigned and gap not in stopped)
     missing = tuple(gap for gap in assigned if gap not in addressed and gap not in stopped)
     uncertain = next(_matches(proposal.lines, UNCERTAIN), (0, ""))[1]
-    if blocked and not addressed:
-        cause: Cause | None = Cause.EXPLICIT_BLOCK
-    elif uncertain and not addressed:
-        cause = Cause.DOMAIN_GAP
-    elif any(FAILURES[failure.type].tier < 2 for failure in validation.failures):
-        cause = Cause.OUTPUT_FAILURE
-    else:
-        cause = None if addressed or not assigned else Cause.UNCLEAR_ASSIGNMENT
+    malformed = any(FAILURES[failure.type].tier < 2 for failure in validation.failures)
+    # The first that holds.
+    causes: list[tuple[Cause | None, object]] = [
+        (Cause.EXPLICIT_BLOCK, blocked and not addressed),
+        (Cause.DOMAIN_GAP, uncertain and not addressed),
+        (Cause.OUTPUT_FAILURE, malformed),
+        (Cause.UNCLEAR_ASSIGNMENT, assigned and not addressed),
+        (None, True),
+    ]
+    cause = next(cause for cause, holds in causes if holds)
     return Delivery(addressed, missing, blocked, uncertain, cause, warnings)
 
 
 def _matches(lines: Iterable[Line], pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Line and text behind a keyword, where it is stated (ID-3)."""
+    """The line and text after a keyword that is stated, not quoted (ID-3)."""
     for line in lines:
         if line.mode is STATED and (match := pattern.search(line.text)):
             yield line.number, one_line(match["text"].strip(" *_`"), TEXT_MAX)
 
 
 def declared(lines: Iterable[Line], known: Collection[str]) -> tuple[tuple[Declared, ...], tuple[str, ...]]:
-    """The gaps declared blocked; a line that names none that is known is only a warning (PART-2)."""
+    """The gaps declared blocked; a line that names no known gap is only a warning (PART-2)."""
     found: dict[str, Declared] = {}
     warnings: list[str] = []
     for number, text in _matches(lines, BLOCKED):
@@ -131,7 +133,7 @@ def runs_before_asking(cause: Cause, settings: RetrySettings | None = None) -> i
 
 
 def may_run_again(cause: Cause, runs: int, settings: RetrySettings | None = None) -> bool:
-    """Whether after so many runs of the agent (VAL-9) another one follows before a person is asked."""
+    """Whether the agent runs once more, after this number of its runs (VAL-9), before a person is asked."""
     return runs < runs_before_asking(cause, settings)
 
 
@@ -144,7 +146,7 @@ class Escalation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class EscalationOption:
     """One of the choices of a person: its words, and how many more runs it gives."""
 
     title: str
@@ -153,12 +155,12 @@ class Offer:
 
 
 # What a person may choose once the bound is reached, in this order.
-ESCALATIONS: dict[Escalation, Offer] = {
-    Escalation.SKIP: Offer("Go on without this role in this round"),
-    Escalation.REASSIGN: Offer("Assign other gaps"),
-    Escalation.CONTEXT: Offer("Give context and run once more", runs=1, needs_text=True),
-    Escalation.NARROW: Offer("Narrow it to the single simplest gap and run once more", runs=1),
-    Escalation.PAUSE: Offer("Pause"),
+ESCALATIONS: dict[Escalation, EscalationOption] = {
+    Escalation.SKIP: EscalationOption("Go on without this role in this round"),
+    Escalation.REASSIGN: EscalationOption("Assign other gaps"),
+    Escalation.CONTEXT: EscalationOption("Give context and run once more", runs=1, needs_text=True),
+    Escalation.NARROW: EscalationOption("Narrow it to the single simplest gap and run once more", runs=1),
+    Escalation.PAUSE: EscalationOption("Pause"),
 }
 
 # --- The reviewer finds nothing ---------------------------------------------------------------------------
@@ -284,7 +286,7 @@ class Situation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PartialOutcome:
     """What a round with missing parts means."""
 
     action: str
@@ -293,17 +295,19 @@ class Outcome:
 
 
 # PART-4
-OUTCOMES: dict[Situation, Outcome] = {
-    Situation.AS_PLANNED: Outcome("Go on."),
-    Situation.ENGINEER_PARTLY: Outcome("Review what there is. The rest stays open, with the reason."),
-    Situation.ENGINEER_FAILED: Outcome(
+OUTCOMES: dict[Situation, PartialOutcome] = {
+    Situation.AS_PLANNED: PartialOutcome("Go on."),
+    Situation.ENGINEER_PARTLY: PartialOutcome("Review what there is. The rest stays open, with the reason."),
+    Situation.ENGINEER_FAILED: PartialOutcome(
         "The round is marked SKIP for the engineer. The reviewer may review earlier proposals."
     ),
-    Situation.REVIEWER_PARTLY: Outcome("Go on with the gaps that were reviewed. The others stay proposed."),
-    Situation.REVIEWER_FAILED: Outcome("The proposals are marked as not reviewed.", may_accept=False),
-    Situation.FINISHED: Outcome("No gap is open: check whether to end."),
-    Situation.WAITS_FOR_HUMANS: Outcome("Every open gap is blocked: show all blockers at once."),
-    Situation.PROCESS_FAILURE: Outcome(
+    Situation.REVIEWER_PARTLY: PartialOutcome(
+        "Go on with the gaps that were reviewed. The others stay proposed."
+    ),
+    Situation.REVIEWER_FAILED: PartialOutcome("The proposals are marked as not reviewed.", may_accept=False),
+    Situation.FINISHED: PartialOutcome("No gap is open: check whether to end."),
+    Situation.WAITS_FOR_HUMANS: PartialOutcome("Every open gap is blocked: show all blockers at once."),
+    Situation.PROCESS_FAILURE: PartialOutcome(
         "Nobody delivered anything, and there is work.",
         (
             "again with fresh context",

@@ -1,4 +1,4 @@
-"""How a document failed, what that adds to the next prompt, what several failures share (RB-9, RB-6)."""
+"""How a document failed, what that adds to the next prompt, and what failures have in common (RB-9, RB-6)."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class DetectedPattern:
     """One pattern that a document shows: what shows it, and what the next prompt says about it."""
 
     pattern: Pattern
@@ -117,44 +117,44 @@ def _first_heading(expected: Expected) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Detector:
     """How a pattern is detected, and the words of its adjustment."""
 
     shows: Callable[[Proposal, Expected], str]
     adjust: Callable[[Expected], str]
 
 
-RULES: dict[Pattern, Rule] = {
-    Pattern.ABSTRACT_OUTPUT: Rule(
+RULES: dict[Pattern, Detector] = {
+    Pattern.ABSTRACT_OUTPUT: Detector(
         _abstract, lambda _: "Give values instead of words like these, and at least 3 concrete examples."
     ),
-    Pattern.MISSING_SECTIONS: Rule(
+    Pattern.MISSING_SECTIONS: Detector(
         _missing,
         lambda _: (
             "Write every heading: `## Gap Resolution:`, `**Confidence:**`, `### Trade-offs` with at least "
             "2 pros and 2 cons."
         ),
     ),
-    Pattern.NARROW_EXAMPLES: Rule(_narrow, lambda _: "Show one case that succeeds and one at the edge."),
-    Pattern.INCONSISTENT_REFS: Rule(
+    Pattern.NARROW_EXAMPLES: Detector(_narrow, lambda _: "Show one case that succeeds and one at the edge."),
+    Pattern.INCONSISTENT_REFS: Detector(
         _unknown, lambda expected: f"These gaps exist, no others: {', '.join(expected.known[:LIST_MAX])}."
     ),
-    Pattern.DOMAIN_CONFUSION: Rule(
+    Pattern.DOMAIN_CONFUSION: Detector(
         _confused, lambda expected: f"Use the words of the glossary.\n\n{expected.glossary}".rstrip()
     ),
-    Pattern.SCOPE_DRIFT: Rule(_drifted, _first_heading),
+    Pattern.SCOPE_DRIFT: Detector(_drifted, _first_heading),
 }
 
 
-def patterns_in(text: str, expected: Expected) -> tuple[Seen, ...]:
+def patterns_in(text: str, expected: Expected) -> tuple[DetectedPattern, ...]:
     """The patterns by which a document failed. Raises DocumentError for one that is too large."""
     return tuple(_seen(read_proposal(text), expected))
 
 
-def _seen(proposal: Proposal, expected: Expected) -> Iterator[Seen]:
+def _seen(proposal: Proposal, expected: Expected) -> Iterator[DetectedPattern]:
     for pattern, rule in RULES.items():
         if evidence := rule.shows(proposal, expected):
-            yield Seen(pattern, evidence, rule.adjust(expected))
+            yield DetectedPattern(pattern, evidence, rule.adjust(expected))
 
 
 # --- What several failures have in common (RB-6) ----------------------------------------------------------
@@ -206,7 +206,7 @@ CAUSES: tuple[tuple[RootCause, str, Callable[[Sequence[Failed]], bool]], ...] = 
 
 
 def root_cause(attempts: Sequence[Failed]) -> tuple[RootCause, str] | None:
-    """The likely cause behind at least two failures, and its evidence; None where they show none."""
+    """The likely common cause of at least two failures, and its evidence; None if there is none."""
     if len(attempts) < 2:
         return None
     return next(((cause, evidence) for cause, evidence, fits in CAUSES if fits(attempts)), None)

@@ -1,6 +1,7 @@
 """Reading an engineer's document of a spec round: its sections by gap, and what it says besides (VAL-12)."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -72,7 +73,7 @@ class Proposal:
 
 
 def read_proposal(text: str) -> Proposal:
-    """A proposal out of Markdown, tolerantly (VAL-3). Raises DocumentError only for one that is too large."""
+    """Read a proposal from Markdown, tolerantly (VAL-3). Raises DocumentError only if it is too large."""
     lines = scan(text)
     headings = [(index, *heading) for index, line in enumerate(lines) if (heading := line.heading)]
     announced, has_new_gaps = announced_gaps(lines)
@@ -89,7 +90,7 @@ def read_proposal(text: str) -> Proposal:
 
 
 def bare(words: str) -> str:
-    """A heading without its number and marks in front."""
+    """A heading without its leading number and marks."""
     return NUMBERING.sub("", words, count=1)
 
 
@@ -136,7 +137,7 @@ def _resolves(words: str) -> bool:
 
 
 def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -> Iterator[GapSection]:
-    """One section a gap: below a heading that resolves it, or else below one that names it."""
+    """One section for each gap: below a heading that resolves it, or else below one that names it."""
     opening = [
         (index, level, words) for index, level, words in headings if level <= DEEPEST and gaps_in(words)
     ]
@@ -146,14 +147,9 @@ def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -
     ends = [index for index, level, _ in headings if level <= SECTION_LEVEL] + [len(lines)]
     tops = [index for index, level, _ in headings if level == 1 or index in starts] + [len(lines)]
     seen: set[str] = set()
-    at_end = at_top = 0
     for index, level, words in chosen:
-        while ends[at_end] <= index and at_end < len(ends) - 1:
-            at_end += 1
-        while tops[at_top] <= index and at_top < len(tops) - 1:
-            at_top += 1
         # Below a title that names its gap the sections of level 2 are parts of the resolution.
-        end = tops[at_top] if level < SECTION_LEVEL else min(ends[at_end], tops[at_top])
+        end = _next(tops, index) if level < SECTION_LEVEL else min(_next(ends, index), _next(tops, index))
         below = tuple(lines[index + 1 : end])
         for gap in gaps_in(words)[:GAPS_IN_HEADING]:
             if gap not in seen:
@@ -161,8 +157,13 @@ def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -
                 yield GapSection(gap, words, lines[index].number, below)
 
 
+def _next(places: list[int], index: int) -> int:
+    """The first of these places after a line; the last one is the end of the document."""
+    return places[bisect_right(places, index)]
+
+
 def _leads(lines: Iterable[Line]) -> Iterator[str]:
-    """The words with which headings and bold labels begin."""
+    """The words at the beginning of headings and bold labels."""
     for line in lines:
         if heading := line.heading:
             yield bare(heading[1])

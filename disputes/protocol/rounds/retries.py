@@ -1,10 +1,10 @@
-"""Trying again: when, with which words and example, what the log says of it (VAL-6 to VAL-9, EX-8)."""
+"""Retries: when, with which words and example, and what the log says (VAL-6 to VAL-9, EX-8)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.rounds.examples import Earlier, Example, Source, fenced, pick
+from disputes.protocol.rounds.examples import Earlier, Example, ExampleSource, fenced, pick
 from disputes.protocol.rounds.validation import FAILURES, Failure, FailureType, Form, Validation, exhausted
 from disputes.protocol.text.quotes import one_line
 
@@ -24,7 +24,7 @@ class RetrySettings:
 # --- Whether ----------------------------------------------------------------------------------------------
 
 
-class Action(StrEnum):
+class RetryAction(StrEnum):
     RUN = "run"  # the first time
     DONE = "done"
     RETRY = "retry"
@@ -34,34 +34,34 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextStep:
     """What comes after the runs so far; `retries` are the runs that were repeated because of the agent."""
 
-    action: Action
+    action: RetryAction
     retries: int = 0
     result: Validation | None = None
 
 
-def next_step(results: Sequence[Validation], settings: RetrySettings | None = None) -> Step:
+def next_step(results: Sequence[Validation], settings: RetrySettings | None = None) -> NextStep:
     """What to do after these runs for one document, oldest first.
 
     The first run and `max_retries` more (VAL-8). Trouble of the provider never counts (VAL-9). Exhaustion is
     reported as such with the last failure attached (VAL-7).
     """
     if not results:
-        return Step(Action.RUN)
+        return NextStep(RetryAction.RUN)
     last = results[-1]
     counted = sum(not each.provider for each in results)
     retries = max(counted - 1, 0)
     if last.success:
-        return Step(Action.DONE, retries, last)
+        return NextStep(RetryAction.DONE, retries, last)
     if last.provider:
-        return Step(Action.BACK_OFF, retries, last)
+        return NextStep(RetryAction.BACK_OFF, retries, last)
     if not last.retriable:
-        return Step(Action.FATAL, retries, last)
+        return NextStep(RetryAction.FATAL, retries, last)
     if counted <= (settings or RetrySettings()).max_retries:
-        return Step(Action.RETRY, retries, last)
-    return Step(Action.ASK, retries, exhausted(last))
+        return NextStep(RetryAction.RETRY, retries, last)
+    return NextStep(RetryAction.ASK, retries, exhausted(last))
 
 
 # --- With which words -------------------------------------------------------------------------------------
@@ -169,10 +169,10 @@ class Advice:
     """What one failure adds to the prompt, and where its example comes from, the best first."""
 
     words: Words
-    examples: tuple[Source, ...] = ()
+    examples: tuple[ExampleSource, ...] = ()
 
 
-C, E, S = Source.CANONICAL, Source.SESSION, Source.TEMPLATE
+C, E, S = ExampleSource.CANONICAL, ExampleSource.SESSION, ExampleSource.TEMPLATE
 ADVICE: dict[FailureType, Advice] = {
     FailureType.FILE_MISSING: Advice(_missing),
     FailureType.REFUSED: Advice(_refused, (C, S)),
@@ -215,7 +215,9 @@ def first_example(
 ) -> Example | None:
     """The example of a first prompt: an earlier document of the project, or ours (EX-1, EX-4)."""
     budget = (settings or RetrySettings()).first_example_tokens
-    return pick(form, (Source.SESSION, Source.CANONICAL, Source.TEMPLATE), earlier, budget)
+    return pick(
+        form, (ExampleSource.SESSION, ExampleSource.CANONICAL, ExampleSource.TEMPLATE), earlier, budget
+    )
 
 
 def example_lines(example: Example) -> str:

@@ -42,7 +42,7 @@ Turn = ReviewTurn | ResponseTurn
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TurnResult:
     """What one turn did to the findings of the session; the numbers are places in `Session.findings`."""
 
     name: str
@@ -69,7 +69,7 @@ class Session:
     """A session walked through: its findings, its steps, and the findings that were never answered."""
 
     findings: tuple[Watched, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[TurnResult, ...]
     never_answered: tuple[Left, ...]
 
 
@@ -126,7 +126,7 @@ class _Walk:
     def __init__(self, settings: SilenceSettings, document: str) -> None:
         self.settings = settings
         self.all: list[_Open] = []
-        self.steps: list[Step] = []
+        self.steps: list[TurnResult] = []
         self._by_code: dict[str, _Open] = {}
         self._document = document  # the last one, which the next review is about
         self._last: ReviewTurn | None = None
@@ -157,7 +157,7 @@ class _Walk:
             if opened.finding.code:
                 self._by_code[opened.finding.code] = opened
         self.steps.append(
-            Step(turn.name, turn.round, raised=_indexes(raised), due=_indexes(due), judgement=judgement)
+            TurnResult(turn.name, turn.round, raised=_indexes(raised), due=_indexes(due), judgement=judgement)
         )
 
     def respond(self, turn: ResponseTurn) -> None:
@@ -186,7 +186,7 @@ class _Walk:
         self._document = turn.document
         pending = [each for each in waiting if each.index not in due_places]
         self.steps.append(
-            Step(
+            TurnResult(
                 turn.name,
                 turn.round,
                 due=_indexes(due),

@@ -8,7 +8,7 @@ from disputes.protocol.rounds.proposals import label_of, read_proposal
 from disputes.protocol.text.documents import STATED, Line, cells, scan
 from disputes.protocol.text.identifiers import GAP, gaps_in
 
-# Labels in the head of a document behind which stands what it works on.
+# Labels at the top of a document that are followed by what it works on.
 ASSIGNING = re.compile(
     r"(?:focus|gaps?(?: (?:addressed|assigned|covered|resolved|affected|id))?|assigned(?: gaps?)?|assignment"
     r"|scope|addressing|addresses|subject|target|task)"
@@ -46,26 +46,28 @@ class Subject:
 def subject_of(document: str) -> Subject:
     """What a document is about. Raises DocumentError only for one that is too large."""
     proposal = read_proposal(document)
-    new = proposal.announced
-    gaps = {gap for gap in proposal.addressed if gap not in new}
-    gaps |= set(_assigned(proposal.lines))
-    resolved = set()
-    for section in proposal.sections:
-        if any(_claims(line) for line in section.lines[:HEAD_LINES]):
-            resolved.add(section.gap)
-    for line in proposal.lines:
+    gaps = {*proposal.addressed} - {*proposal.announced} | {*_assigned(proposal.lines)}
+    resolved = {
+        section.gap
+        for section in proposal.sections
+        if any(_claims(line) for line in section.lines[:HEAD_LINES])
+    }
+    for gap, said in _rows(proposal.lines):
+        if any(PUT_FORWARD.fullmatch(cell) for cell in said):
+            gaps.add(gap)
+        if gap in gaps and any(CLAIMED.fullmatch(cell) for cell in said):
+            resolved.add(gap)
+    return Subject(frozenset(gaps), frozenset(resolved))
+
+
+def _rows(lines: Iterable[Line]) -> Iterable[tuple[str, list[str]]]:
+    """The rows of tables that begin with a gap: the gap, and what the other cells say."""
+    for line in lines:
         if line.mode is not STATED or "|" not in line.text or "GAP-" not in line.text:
             continue
         row = cells(line.text)
-        named = GAP.match(row[0].lstrip("*_` ")) if row else None
-        if not named:
-            continue
-        said = [cell.strip("*_` ") for cell in row[1:]]
-        if any(PUT_FORWARD.fullmatch(cell) for cell in said):
-            gaps.add(named[0])
-        if named[0] in gaps and any(CLAIMED.fullmatch(cell) for cell in said):
-            resolved.add(named[0])
-    return Subject(frozenset(gaps), frozenset(resolved))
+        if row and (named := GAP.match(row[0].lstrip("*_` "))):
+            yield named[0], [cell.strip("*_` ") for cell in row[1:]]
 
 
 def _assigned(lines: Iterable[Line]) -> Iterable[str]:

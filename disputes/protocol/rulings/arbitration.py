@@ -50,7 +50,7 @@ def read_verdict(text: str) -> JudgeVerdict:
 
 
 def _of_line(line: str) -> JudgeVerdict | None:
-    """The verdict that this line is; None where it is something else."""
+    """The verdict that this line states; None if it is something else."""
     bare = _ITEM.sub("", line.strip(), count=1).lstrip("*_` \t")
     label = _LABEL.match(bare)
     found = _ANSWER.fullmatch(bare[label.end() if label else 0 :].rstrip())
@@ -70,7 +70,7 @@ def option_of(verdict: str) -> Option | None:
 # --- The project's policy ---------------------------------------------------------------------------------
 
 
-class Step(StrEnum):
+class FirstStep(StrEnum):
     """What the program does with a new dispute before any human has looked."""
 
     WAIT = "wait"
@@ -79,7 +79,7 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class DisputeFacts:
     """What the policy looks at. `is_heard`: both sides have said something."""
 
     kind: str
@@ -89,24 +89,24 @@ class Subject:
     is_heard: bool
 
 
-def first_step(on_dispute: str, *, prompt_user: bool, subject: Subject) -> Step:
+def first_step(on_dispute: str, *, prompt_user: bool, subject: DisputeFacts) -> FirstStep:
     """What follows from the project's choice where people are not asked first (ARB-5).
 
     What a person opened again waits for people.
     """
     if prompt_user or subject.kind != Kind.DISAGREEMENT or subject.opened_as == "human":
-        return Step.WAIT
+        return FirstStep.WAIT
     if on_dispute == "judge":
-        return Step.ASK
-    return Step.DISCARD if on_dispute == "discard" and may_be_discarded(subject) else Step.WAIT
+        return FirstStep.ASK
+    return FirstStep.DISCARD if on_dispute == "discard" and may_be_discarded(subject) else FirstStep.WAIT
 
 
-def may_be_ruled(subject: Subject) -> bool:
+def may_be_ruled(subject: DisputeFacts) -> bool:
     """Whether the program may rule by policy at all: never where it is critical, or a side is unheard."""
     return subject.kind == Kind.DISAGREEMENT and subject.severity != Severity.CRITICAL and subject.is_heard
 
 
-def may_be_discarded(subject: Subject) -> bool:
+def may_be_discarded(subject: DisputeFacts) -> bool:
     """Whether the finding may be dropped unread: only what a coder declined, and nothing of security.
 
     What a reviewer or the program opened is there because somebody is to look.

@@ -184,7 +184,7 @@ def _start(section: _Section, label: str, value: str) -> str:
 
 
 def _value(section: _Section, label: str) -> str:
-    """A value as it was written: what is quoted below its label, else its lines."""
+    """A value as it was written: the quote below its label, or else its lines."""
     lines = section.values.get(label, [])
     below = [line for line in lines[1:] if line.strip()]
     if lines and not lines[0] and below and all(line.lstrip().startswith(">") for line in below):

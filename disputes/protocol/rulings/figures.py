@@ -11,10 +11,10 @@ from math import floor, log2, sqrt
 
 from disputes.protocol.rulings.options import Kind, Option
 
-FEW = 5  # below so many no share is drawn: its interval would span nearly everything
+FEW = 5  # with fewer, no share is drawn: its interval would span nearly everything
 QUICK = 5.0  # seconds; who rules faster has hardly read the card
 PER_DOUBLING = 3  # buckets from a duration to twice as much; one is a quarter wide
-Z95 = 1.959964  # the normal distribution holds 95 % within so many standard deviations
+Z95 = 1.959964  # 95 % of the normal distribution lies within this many standard deviations
 
 Counted = tuple[str, str]  # measure, key
 Sums = dict[str, Counter[str]]
@@ -69,7 +69,7 @@ SIDES = {
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`hits` of `n`, and the 95 % interval of the share behind it (Wilson's, which holds for small n)."""
+    """`hits` of `n`, and the 95 % interval of that share (Wilson's, which holds for small n)."""
 
     hits: int
     n: int
@@ -147,7 +147,7 @@ def quantile(buckets: Mapping[int, int], share: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class CountedRuling:
     """One ruling of a person, as far as the figures go. Names may be empty where nobody knows them."""
 
     kind: str
@@ -164,7 +164,7 @@ class Ruling:
     reviewer_model: str = ""
 
 
-def of_ruling(ruling: Ruling) -> list[Counted]:
+def of_ruling(ruling: CountedRuling) -> list[Counted]:
     """What a ruling counts for."""
     counted = [
         (Measure.WAITED.value, joined(ruling.severity, bucket_of(ruling.waited))),

@@ -67,7 +67,7 @@ class Presented:
 
 
 def present(conflict: Presented) -> str:
-    """The whole text, in lines of Markdown without a line end behind the last."""
+    """The whole text as lines of Markdown, without a line end after the last."""
     blocks = [_head(conflict)]
     if conflict.kind is Kind.DISAGREEMENT:
         blocks += [_reviewer(conflict), _coder(conflict)]

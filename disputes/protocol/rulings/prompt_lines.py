@@ -1,4 +1,4 @@
-"""The exact lines in which a ruling reaches the next prompt. The page's preview shows these same lines."""
+"""The exact lines of a ruling in the next prompt. The preview on the page shows the same lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Ruling:
     expects_change: bool = True
 
 
-# What the coder must do after an option that asks, or that leaves it to the words of the ruling.
+# What the coder must do after an option that asks it, or that leaves it to the ruling's words.
 DEMANDS = {
     Option.RETRY: "Start again with these words in mind.",
     Option.ASK: (

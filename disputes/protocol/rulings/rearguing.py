@@ -14,7 +14,7 @@ from disputes.protocol.text.documents import STATED, Line, Problem, scan
 from disputes.protocol.text.keywords import keywords, overlap
 
 RE_ARGUED_CONFLICT = "RE_ARGUED_CONFLICT"
-# DEC-4: so many words of a sentence, and this share of them in one paragraph, make it the same proposal.
+# DEC-4: this many words of a sentence, and this share of them in one paragraph, make it the same proposal.
 PROPOSAL_WORDS = 4
 PROPOSAL_SHARE = 0.8
 SENTENCES_MAX = 20
@@ -22,7 +22,7 @@ _SENTENCE = re.compile(r"[.!?;](?:\s|$)|\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingDecision:
     """One decision that holds, as the next hand-ins are held against it.
 
     `codes` are all names that the finding has had over the rounds.
@@ -36,9 +36,9 @@ class Standing:
 
 
 def reargued(
-    disagreements: Iterable[Disagreement], answers: Iterable[Answered], decisions: Iterable[Standing]
+    disagreements: Iterable[Disagreement], answers: Iterable[Answered], decisions: Iterable[StandingDecision]
 ) -> tuple[Problem, ...]:
-    """Every finding that a response argues though it is decided: RE_ARGUED_CONFLICT (DEC-2, DEC-3).
+    """Every finding that a response argues although it is decided: RE_ARGUED_CONFLICT (DEC-2, DEC-3).
 
     A DISAGREE block argues whatever was ruled; an answer "declined" only where code must change, for else it
     may just report the ruling. The reader of responses has passed over fences and quotes (DEC-6). One
@@ -62,7 +62,7 @@ def reargued(
     )
 
 
-def repeated_positions(document: str, decisions: Iterable[Standing]) -> tuple[Problem, ...]:
+def repeated_positions(document: str, decisions: Iterable[StandingDecision]) -> tuple[Problem, ...]:
     """Where a response proposes again what a ruling has set aside: a warning, nothing more (DEC-4).
 
     Only for rulings other than B, and only what stands outside fences and quotes. Words that the ruling
@@ -86,7 +86,7 @@ def repeated_positions(document: str, decisions: Iterable[Standing]) -> tuple[Pr
     return tuple(found)
 
 
-def _proposals(decision: Standing) -> list[frozenset[str]]:
+def _proposals(decision: StandingDecision) -> list[frozenset[str]]:
     """What each sentence of the coder's position says that the ruling does not."""
     ruled = keywords(decision.text)
     sentences = _SENTENCE.split(decision.coder_position)[:SENTENCES_MAX]

@@ -13,7 +13,7 @@ from disputes.protocol.text.quotes import one_line
 from tasks.states import Severity
 
 REASON_MAX = 300
-PRECEDENTS = 3  # so many rulings in a row make a pattern
+PRECEDENTS = 3  # this many rulings in a row make a pattern
 
 
 class JudgeVerdict(StrEnum):

@@ -12,14 +12,14 @@ from disputes.protocol.rulings.options import Option, letter
 from disputes.protocol.text.quotes import as_heading, inert, one_line, quoted
 
 POSITION_MAX = 8_000
-RULING_MAX = 20_000  # as long as a person may write it
+RULING_MAX = 20_000  # as long as a person's text may be
 LINE_MAX = 300
 FILES_MAX = 20
 OPEN, RESOLVED, MINOR = "open", "resolved", "minor"
 AWAITING = "AWAITING HUMAN DECISION"
 NOBODY = "none"
 
-# The word of each option in dispute.md and, in brackets, behind the letter in decisions.md.
+# The word for each option in dispute.md and, in brackets after the letter, in decisions.md.
 WORDS: dict[Option, tuple[str, str]] = {
     Option.UPHOLD_REVIEWER: ("REVIEWER", "Reviewer"),
     Option.UPHOLD_CODER: ("CODER", "Engineer"),
@@ -42,7 +42,7 @@ FOR_GAP: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Statement:
     """What one side says. `title` heads it; `who` said it; `rationale` and `alternative` may be empty."""
 
     title: str
@@ -65,7 +65,7 @@ class DisputeEntry:
     severity: str
     created: str
     files: tuple[str, ...] = ()
-    sides: tuple[Side, ...] = ()
+    sides: tuple[Statement, ...] = ()
     option: str = ""
     outcome: str = ""  # where no option was ruled: "moot"
     resolved_on: str = ""
@@ -101,7 +101,7 @@ class DecisionEntry:
 
 
 def dispute_record(entries: Sequence[DisputeEntry], left_out: int = 0) -> str:
-    """dispute.md: open disputes first, then resolved ones, at last the minor ones, which wait for nobody.
+    """dispute.md: open disputes first, then resolved ones, and last the minor ones, which wait for nobody.
 
     `left_out` older resolved ones are only counted.
     """
@@ -143,7 +143,7 @@ def _open(entry: DisputeEntry) -> list[str]:
     return [*lines, "", "### Status", "", AWAITING]
 
 
-def _side(side: Side) -> list[str]:
+def _side(side: Statement) -> list[str]:
     who = f" ({inert(as_heading(one_line(side.who, LINE_MAX)))})" if side.who else ""
     lines = [f"### {side.title}{who}", "", *(_quote(side.position) or ["Not stated."])]
     for label, text in (("Rationale", side.rationale), ("Alternative", side.alternative)):
@@ -227,7 +227,7 @@ def _summary(text: str) -> str:
 
 
 def _item(label: str, text: str, bullet: str = "- ") -> list[str]:
-    """A labelled text: behind its label, or quoted below it where it has several lines."""
+    """A labelled text: after its label, or quoted below it if it has several lines."""
     if not text.strip():
         return []
     lines = _quote(text, RULING_MAX)

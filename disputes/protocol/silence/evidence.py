@@ -13,7 +13,7 @@ QUOTE_MAX = 300
 
 
 @dataclass(slots=True)
-class Case:
+class Suspect:
     """One finding under judgement."""
 
     finding: Watched
@@ -27,21 +27,12 @@ class Case:
     match: SoftMatch | None = None
 
 
-def evidence(case: Case, answered: int, others: int) -> Iterable[str]:
-    """What the card shows (SIL-11), a line each. So many of the other findings of its review are answered."""
+def evidence(case: Suspect, answered: int, others: int) -> Iterable[str]:
+    """What the card shows (SIL-11), a line each; `answered` of the `others` in its review are answered."""
     finding = case.finding
     name = finding.code or f"#{finding.ordinal}"
     yield f'{name} ({finding.severity or "no severity"}): "{_short(finding.title or finding.text)}"'
-    if case.answer:
-        yield f"answered in line {case.answer.line} as {case.answer.kind}"
-    elif case.mentioned:
-        yield f"mentioned in line {case.mentioned}, but not answered"
-    elif case.in_code:
-        yield f"mentioned in code, line {case.in_code}; nowhere else"
-    elif finding.code:
-        yield "no table row, heading, bold lead-in, check box or DISAGREE block names it"
-    else:
-        yield "it has no id that an answer could name"
+    yield _where_named(case)
     if case.match:
         yield f"possible match without its id: {case.match.reason}"
     yield f"{answered} of {others} other findings are answered"
@@ -51,20 +42,36 @@ def evidence(case: Case, answered: int, others: int) -> Iterable[str]:
         yield f"the document declares {finding.gap or 'its gap'} resolved"
     if Heuristic.REPEATED_ROLLBACK in case.heuristics:
         yield f"rolled back {len(finding.rollbacks)} times: {', '.join(finding.rollbacks)}"
-    if case.change.substance is Substance.NO:
-        yield f"{_section(case.change)} is unchanged"
-    elif case.change.substance is Substance.UNKNOWN:
-        yield f"{_section(case.change)} is gone; look for yourself"
-    elif case.change.overlap is not None:
-        share = f"{case.change.overlap:.0%} of its impact's words"
-        yield f"{share} are in what changed in {_section(case.change)}"
+    yield from _what_changed(case.change)
     if finding.silent_rounds:
         rounds = ", ".join(map(str, finding.silent_rounds))
         yield f"the same concern found no answer in rounds: {rounds}"
     yield from (f'phrase: "{phrase}"' for phrase in case.deflections)
 
 
-def hints(case: Case, cases: Sequence[Case], answered: int, size: int) -> Iterable[str]:
+def _where_named(case: Suspect) -> str:
+    if case.answer:
+        return f"answered in line {case.answer.line} as {case.answer.kind}"
+    if case.mentioned:
+        return f"mentioned in line {case.mentioned}, but not answered"
+    if case.in_code:
+        return f"mentioned in code, line {case.in_code}; nowhere else"
+    if case.finding.code:
+        return "no table row, heading, bold lead-in, check box or DISAGREE block names it"
+    return "it has no id that an answer could name"
+
+
+def _what_changed(change: Change) -> Iterable[str]:
+    section = f'section "{change.section}"'
+    if change.substance is Substance.NO:
+        yield f"{section} is unchanged"
+    elif change.substance is Substance.UNKNOWN:
+        yield f"{section} is gone; look for yourself"
+    elif change.overlap is not None:
+        yield f"{change.overlap:.0%} of its impact's words are in what changed in {section}"
+
+
+def hints(case: Suspect, cases: Sequence[Suspect], answered: int, size: int) -> Iterable[str]:
     """Signs of forgetting and of avoiding (SIL-11)."""
     if case.answer:
         return
@@ -83,10 +90,6 @@ def hints(case: Case, cases: Sequence[Case], answered: int, size: int) -> Iterab
         yield "avoided? the output has its normal length"
     if case.finding.silent_rounds:
         yield "avoided? it was passed over before"
-
-
-def _section(change: Change) -> str:
-    return f'section "{change.section}"'
 
 
 def _short(text: str) -> str:

@@ -9,7 +9,7 @@ from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.responses.answers import Answered
 from disputes.protocol.responses.response import ReadResponse
 from disputes.protocol.silence.deflection import deflections, response_section
-from disputes.protocol.silence.evidence import Case, evidence, hints
+from disputes.protocol.silence.evidence import Suspect, evidence, hints
 from disputes.protocol.silence.matching import Haystack, SoftMatch
 from disputes.protocol.silence.substance import Change, Comparison, Substance
 from disputes.protocol.silence.suspicion import (
@@ -71,7 +71,7 @@ class _Judge:
         self._by_line: dict[int, list[str]] = {}
         answers = {answer.code: answer for answer in response.answers}
         self.cases = [
-            Case(finding, position, answers.get(finding.code) if finding.code else None)
+            Suspect(finding, position, answers.get(finding.code) if finding.code else None)
             for position, finding in enumerate(findings)
         ]
         self.answered = sum(case.answer is not None for case in self.cases)
@@ -105,7 +105,7 @@ class _Judge:
             ),
         )
 
-    def _measure(self, case: Case) -> None:
+    def _measure(self, case: Suspect) -> None:
         """Whether the place of the finding changed, and in its words (SIL-4)."""
         finding = case.finding
         if finding.touched is False:
@@ -122,28 +122,34 @@ class _Judge:
             self._comparisons[previous] = Comparison(previous, self.document, minimum=minimum)
         return self._comparisons[previous]
 
-    def _apply(self, case: Case) -> None:
+    def _apply(self, case: Suspect) -> None:
         """Which heuristics fire."""
+        if not self._is_judged(case):
+            return
+        finding, answer = case.finding, case.answer
+        if answer is None:
+            case.match = self._soft_match(finding)
+        elif finding.code not in self.declined and case.change.substance is not Substance.YES:
+            case.deflections = self._deflections(answer)
+        silent = answer is None
+        claims = answer is None or answer.kind in {AnswerKind.ADDRESSED, AnswerKind.PARTLY}
+        fires = {
+            Heuristic.NO_REFERENCE: silent,
+            Heuristic.REPEATED_ROLLBACK: silent and len(set(finding.rollbacks)) >= 2,
+            Heuristic.UNJUSTIFIED_DOWNGRADE: finding.is_claimed_resolved
+            and (silent or self._leaves_out(finding)),
+            Heuristic.NO_CHANGE: claims and case.change.flags and self._may_tell(case.change),
+            Heuristic.DEFLECTION: bool(case.deflections),
+        }
+        case.heuristics += [heuristic for heuristic, does in fires.items() if does]
+
+    def _is_judged(self, case: Suspect) -> bool:
+        """Whether the finding is open and due, and grave or passed over again and again."""
         finding, answer = case.finding, case.answer
         if finding.is_settled or not (answer or finding.is_due):
-            return
+            return False
         rounds = len(set(finding.silent_rounds)) + 1
-        if not finding.is_grave and (answer or rounds < self.settings.pattern_threshold):
-            return
-        if answer is None:
-            case.heuristics.append(Heuristic.NO_REFERENCE)
-            case.match = self._soft_match(finding)
-            if len(finding.rollbacks) >= 2 and len(set(finding.rollbacks)) >= 2:
-                case.heuristics.append(Heuristic.REPEATED_ROLLBACK)
-        if finding.is_claimed_resolved and (answer is None or self._leaves_out(finding)):
-            case.heuristics.append(Heuristic.UNJUSTIFIED_DOWNGRADE)
-        claims = answer is None or answer.kind in {AnswerKind.ADDRESSED, AnswerKind.PARTLY}
-        if claims and case.change.flags and self._may_tell(case.change):
-            case.heuristics.append(Heuristic.NO_CHANGE)
-        if answer and finding.code not in self.declined and case.change.substance is not Substance.YES:
-            case.deflections = self._deflections(answer)
-            if case.deflections:
-                case.heuristics.append(Heuristic.DEFLECTION)
+        return finding.is_grave or (not answer and rounds >= self.settings.pattern_threshold)
 
     def _deflections(self, answer: Answered) -> list[str]:
         """The phrases of a response section; one section may respond to many findings."""
@@ -173,14 +179,14 @@ class _Judge:
             finding.title, finding.text, finding.location, minimum=self.settings.soft_match_overlap
         )
 
-    def _levels(self, suspects: Iterable[Case]) -> dict[int, Level]:
+    def _levels(self, suspects: Iterable[Suspect]) -> dict[int, Level]:
         """The level of each flag (SIL-10)."""
         counted = [case for case in suspects if _counts(case)]
         highs = sum(case.finding.severity is Severity.HIGH for case in counted)
         criticals = sum(case.finding.severity is Severity.CRITICAL for case in counted)
         return {case.position: self._level(case, highs, criticals) for case in suspects}
 
-    def _level(self, case: Case, highs: int, criticals: int) -> Level:
+    def _level(self, case: Suspect, highs: int, criticals: int) -> Level:
         level = Level.LOG
         if _counts(case):
             level = round_level(case.finding.severity, highs, criticals, self.settings)
@@ -193,7 +199,7 @@ class _Judge:
             level = Level.SYSTEMATIC
         return level
 
-    def _suspicion(self, case: Case, level: Level) -> Suspicion:
+    def _suspicion(self, case: Suspect, level: Level) -> Suspicion:
         finding = case.finding
         answered = self.answered - bool(case.answer)
         confidence = max((CONFIDENCE[heuristic] for heuristic in case.heuristics), key=list(Confidence).index)
@@ -213,7 +219,7 @@ class _Judge:
         )
 
 
-def _counts(case: Case) -> bool:
+def _counts(case: Suspect) -> bool:
     """Whether a case counts among a round's unanswered findings: not for a weak change or a phrase alone."""
     if Heuristic.NO_CHANGE in case.heuristics and case.change.substance is Substance.NO:
         return True
@@ -235,8 +241,8 @@ def _alerts(flags: Sequence[Suspicion]) -> Iterable[Alert]:
             yield Alert(level, codes, f"{', '.join(codes)}: {EFFECTS[level]}")
 
 
-def _gone(watched: Iterable[Case]) -> Iterable[Alert]:
-    """Findings whose section is no more there: nothing can be compared (SIL-4)."""
+def _gone(watched: Iterable[Suspect]) -> Iterable[Alert]:
+    """Findings whose section is gone, so that nothing can be compared (SIL-4)."""
     codes = tuple(
         case.finding.code or f"#{case.finding.ordinal}"
         for case in watched

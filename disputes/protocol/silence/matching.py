@@ -7,10 +7,10 @@ from disputes.protocol.rounds.subjects import stated_text
 from disputes.protocol.text.identifiers import is_canonical
 from disputes.protocol.text.keywords import keywords, overlap
 
-# What a finding quotes, as far as it is long enough to be found by itself.
+# What a finding quotes, if it is long enough to be searched for.
 QUOTED = re.compile(r"[\"“]([^\"“”\n]{12,200})[\"”]")
 MAX_QUOTES = 5
-MIN_LOCATION = 6  # letters of a location that are no chance
+MIN_LOCATION = 6  # letters of a location that cannot match by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """A finding as far as it may be an earlier one's concern; its review may link it to other codes."""
+    """A finding that may raise an earlier concern again; its review may link it to other codes."""
 
     code: str
     title: str

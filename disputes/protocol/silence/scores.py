@@ -19,10 +19,10 @@ class Score:
 
     @property
     def precision(self) -> float | None:
-        """The share of its flags that were right, 0 to 1; None before the first one is judged."""
+        """The share of flags that were right, 0 to 1; None until one has been judged."""
         return self.confirmed / self.flags if self.flags else None
 
 
 def heuristic_weight(refused: int, penalty: float = PENALTY) -> float:
-    """The weight of a heuristic after so many false alarms, 0 to 1. It is shown and disables nothing."""
+    """The weight of a heuristic after these false alarms, 0 to 1. It is only shown and disables nothing."""
     return max(0.0, round(1.0 - refused * penalty, 6))

@@ -78,7 +78,7 @@ class _Section:
     words: frozenset[str]
     number: str  # 2.1 of `2.1 Limits`; of one level alone it may be any number
     start: int  # index of its heading
-    end: int  # index behind its last line, its subsections included
+    end: int  # index after its last line, subsections included
     parent: int  # -1: none
 
 
@@ -201,7 +201,7 @@ class Comparison:
     """Two versions of a document; each section is compared once."""
 
     def __init__(self, old: str, new: str, *, minimum: float = 0.3) -> None:
-        """`minimum` is the share of an impact's keywords from which on a change treats it."""
+        """`minimum` is the share of an impact's keywords that a change must contain to treat it."""
         self._old, self._new = Outline(old), Outline(new)
         self._minimum = minimum
         self._changed: dict[tuple[int, int], frozenset[str] | None] = {}

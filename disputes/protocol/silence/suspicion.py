@@ -163,7 +163,7 @@ class Judgement:
 def round_level(
     severity: Severity | None, highs: int, criticals: int, settings: SilenceSettings = DEFAULTS
 ) -> Level:
-    """The level of a finding among so many unanswered ones of one round (SIL-10)."""
+    """The level of a finding, given the number of unanswered ones in its round (SIL-10)."""
     if severity is Severity.CRITICAL and criticals >= settings.critical_block:
         return Level.BLOCK
     if severity is Severity.CRITICAL and criticals >= settings.unaddressed_critical_threshold:

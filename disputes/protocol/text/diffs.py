@@ -47,7 +47,7 @@ class FileChange:
 
 
 def _meets(start: int, count: int, first: int, last: int, near: int) -> bool:
-    """Whether lines meet; where none are left the two beside the gap stand for them."""
+    """Whether lines overlap; where none are left, the two beside the gap count."""
     low, high = (start, start + count - 1) if count else (start - 1, start)
     return low - near <= last and first <= high + near
 
@@ -72,7 +72,7 @@ class Changes:
 
 
 def ends_early(text: str) -> bool:
-    """Whether a host cut it. A line of a changed file begins with its sign and can't say so."""
+    """Whether a host cut it. A changed line begins with a sign and cannot say so."""
     return f"\n{text}".endswith(f"\n{CUT}")
 
 
@@ -94,7 +94,7 @@ def read_diff(text: str, *, is_cut: bool = False) -> Changes:
 
 
 def _hunk(file: FileChange, match: re.Match[str], lines: list[str], index: int) -> tuple[int, bool]:
-    """Read one hunk: where the lines go on behind it, and whether it is complete."""
+    """Read one hunk: the index of the line after it, and whether it is complete."""
     old, old_left, new, new_left = (int(number) if number else 1 for number in match.groups())
     # Of a side without lines git names the line before the gap.
     old, new = old + (not old_left), new + (not new_left)

@@ -70,7 +70,7 @@ NEW_LINE: Callable[[Iterable[object]], Line] = partial(tuple.__new__, Line)
 
 
 class ListItem(NamedTuple):
-    """A list item: blanks before its marker, the marker as written (`-`, `3.`), the text behind it."""
+    """A list item: the blanks before its marker, the marker as written (`-`, `3.`), the text after it."""
 
     indent: int
     marker: str
@@ -90,7 +90,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `start` is the index of its header among the lines, `end` the one behind its last row."""
+    """A table; `start` is the index of its header line, `end` the index after its last row."""
 
     header: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -104,6 +104,14 @@ class _Fence(NamedTuple):
     column: int
     mark: str
     info: str
+
+    def closes(self, opened: "_Fence") -> bool:
+        """Whether these marks end the fence that others opened."""
+        return (
+            self.mark.startswith(opened.mark)
+            and not self.info.strip()
+            and self.column < opened.column + SMALL_INDENT
+        )
 
 
 def scan(text: str) -> list[Line]:
@@ -142,11 +150,7 @@ def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
             modes[index] = FENCED
             if opened is None:
                 opened, opened_at = mark, index
-            elif (
-                mark.mark.startswith(opened.mark)
-                and not mark.info.strip()
-                and mark.column < opened.column + SMALL_INDENT
-            ):
+            elif mark.closes(opened):
                 opened = None
         elif opened is not None:
             modes[index] = FENCED
@@ -173,7 +177,7 @@ def _pass_over_comments(lines: list[str], modes: list[Mode]) -> None:
 
 
 def _fence(raw: str, *, may_open: bool) -> _Fence | None:
-    """The marks of a fence on this line; those behind a list marker only open one."""
+    """The marks of a fence on this line; after a list marker they can only open one."""
     text = raw.lstrip(" \t")
     first = text[:1]
     if first in LIST_MARKERS and may_open:
@@ -192,7 +196,7 @@ def _fence(raw: str, *, may_open: bool) -> _Fence | None:
 
 
 def joined(lines: Sequence[Line]) -> str:
-    """The text of these lines as written, without blank ones around it."""
+    """The text of these lines as written, without blank lines around it."""
     return "\n".join([line.text for line in lines]).strip("\n")
 
 
@@ -212,7 +216,7 @@ def list_item(text: str) -> ListItem | None:
 
 
 def bold_lead(text: str) -> tuple[str, str] | None:
-    """What stands in bold at the beginning of a text, and the rest behind it; None where nothing does."""
+    """The bold words at the beginning of a text, and the text after them; None if there are none."""
     mark = text[:2]
     if mark not in ("**", "__"):
         return None
@@ -223,7 +227,7 @@ def bold_lead(text: str) -> tuple[str, str] | None:
 
 
 def cells(text: str) -> tuple[str, ...]:
-    """The cells of a table's row, without the blanks around them; empty for a line that is none."""
+    """The cells of a table row, without the blanks around them; empty if the line is not a row."""
     text = text.strip()
     if text[:1] != "|" or len(text) < 2:
         return ()

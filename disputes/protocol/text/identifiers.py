@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 # ID-1: an id that may be stored as it is.
-# Digits are 0 to 9: those of other scripts look like them, or like nothing.
+# Digits are 0 to 9: those of other scripts look like them, or like no digit at all.
 CANONICAL = re.compile(r"ISSUE-R[0-9]{1,2}-(?!000)[0-9]{3}")
 CODE = r"ISSUE-R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
 SHORT_CODE = r"(?:ISSUE-)?R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
-# Behind a code more of them, each of which may be short: ISSUE-R1-001 through R1-003, R1-007.
+# More codes after the first, each of which may be short: ISSUE-R1-001 through R1-003, R1-007.
 JOINED_BY = r"(?:\s*,\s*(?:and\s+)?|\s*[–—]\s*|\s+(?:and|through|thru|to|-|&)\s+)"
 MORE_CODES = rf"(?:[*`\]]*{JOINED_BY}[*`\[]*{SHORT_CODE})*"
 GAP = re.compile(r"(?<![\w-])GAP-[A-Z]{2,10}-[0-9]{3}[a-z]?(?!\w)")
@@ -58,7 +58,7 @@ LIST_WORDS = frozenset({",", "and", ", and", "&", "/", "+"})
 MAX_BETWEEN = 16
 
 
-class Mention(NamedTuple):
+class CodeMention(NamedTuple):
     """An id in a text, in its full form, and where it begins; both ends of a range have a place."""
 
     code: str
@@ -75,7 +75,7 @@ def codes_in(text: str) -> list[str]:
     return [mention.code for mention in code_mentions(text)]
 
 
-def code_mentions(text: str) -> Iterator[Mention]:
+def code_mentions(text: str) -> Iterator[CodeMention]:
     """The canonical codes in a text with their places; those between the ends of a range have its start."""
     if "R" not in text and "r" not in text:
         return
@@ -94,13 +94,13 @@ def code_mentions(text: str) -> Iterator[Mention]:
             digits, own = match["number"], f"ISSUE-R{match['round']}{(match['version'] or '').upper()}"
         if ranges and own == prefix and 0 < int(digits) - number <= MAX_RANGE:
             for each in range(number + 1, int(digits)):
-                yield Mention(f"{own}-{each:0{len(digits)}d}", match.start())
-        yield Mention(f"{own}-{digits}", match.start())
+                yield CodeMention(f"{own}-{each:0{len(digits)}d}", match.start())
+        yield CodeMention(f"{own}-{digits}", match.start())
         last, prefix, number, end = match, own, int(digits), match.end()
 
 
 def native_code(text: str) -> str:
-    """The native id with which a text begins, as printed; empty where it begins with none (ID-4)."""
+    """The native id at the beginning of a text, as printed; empty if there is none (ID-4)."""
     if text[:1] not in NATIVE_FIRST or not LIKE_AN_ID.match(text):
         return ""
     match = NATIVE.match(text) or NATIVE_TITLE.match(text)
@@ -108,7 +108,7 @@ def native_code(text: str) -> str:
 
 
 def own_code(text: str) -> str:
-    """The id of a reviewer's own making with which a text begins; empty where it begins with none (ID-4)."""
+    """The id of a reviewer's own making at the beginning of a text; empty if there is none (ID-4)."""
     match = OWN.match(text)
     return match[0] if match else ""
 
@@ -120,5 +120,5 @@ def first_gap(text: str) -> str:
 
 
 def gaps_in(text: str) -> list[str]:
-    """The gap ids in a text, each once, in their order."""
+    """The gap ids in a text, each once, in order."""
     return list(dict.fromkeys(GAP.findall(text))) if "GAP-" in text else []

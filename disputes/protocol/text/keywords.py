@@ -1,4 +1,4 @@
-"""Words as rules compare them: small letters, without endings, without the words that every text has.
+"""Words as the rules compare them: in lower case, without endings and without common words.
 
 One tokeniser for silence, synthesis, re-argued rulings and the identity of findings.
 """
@@ -20,12 +20,12 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text in their order, in small letters."""
+    """The words of a text in order, in lower case."""
     return _WORD.findall(text.lower())
 
 
 def stem(word: str) -> str:
-    """A word in small letters without the ending of its plural or its tense: retries, retrying, retried."""
+    """A word in lower case without the ending of its plural or tense: retries, retrying, retried."""
     for ending, instead in _ENDINGS:
         rest = word[: len(word) - len(ending)]
         if not word.endswith(ending) or len(rest) < 3 or word.endswith(("ss", "eed")):
@@ -48,7 +48,7 @@ def keywords(text: str) -> frozenset[str]:
 
 
 def overlap(wanted: AbstractSet[str], among: AbstractSet[str]) -> float | None:
-    """Which share of the wanted words is among the others, 0 to 1; None where none is wanted."""
+    """The share of the wanted words that is among the others, 0 to 1; None if none are wanted."""
     return len(wanted & among) / len(wanted) if wanted else None
 
 

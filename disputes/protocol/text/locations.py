@@ -28,7 +28,7 @@ _KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place as far as a location names it: empty path, None for lines and no words where it does not.
+    """What a location names: a path (or empty), lines (or None) and words.
 
     `section` holds the words that name a heading, a function or the like.
     """
@@ -58,13 +58,13 @@ def read_place(location: str) -> Place:
 
 
 def same_file(one: str, other: str) -> bool:
-    """Whether two paths can mean one file: the same, or one is the end of the other."""
+    """Whether two paths can mean the same file: they are equal, or one is the end of the other."""
     one, other = one.removeprefix("./"), other.removeprefix("./")
     return bool(one and other) and (one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}"))
 
 
 def same_section(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether the words of two sections can mean one: all words of the shorter name are in the longer."""
+    """Whether two section names can mean the same: all words of the shorter one are in the longer."""
     return bool(one and other) and (one <= other or other <= one)
 
 
@@ -84,6 +84,6 @@ def same_place(one: Place, other: Place, near: int = NEAR) -> bool | None:
 
 
 def paths_in(text: str, limit: int = 50) -> list[str]:
-    """The files that a text names, each once, in their order; of a long text only its beginning is read."""
+    """The files that a text names, each once, in order; of a long text only the beginning is read."""
     found = (match["path"].rstrip(".").removeprefix("./") for match in _PATH.finditer(text[:TEXT_MAX]))
     return list(dict.fromkeys(found))[:limit]

@@ -24,7 +24,7 @@ MARKS = " \t*_`[]()\"'"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a line that names one finding or several; `weak` where it may be an ordinary word."""
+    """A place in a line that names one or more findings; `weak` if it may be an ordinary word."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class Span:
 
 
 class _Named(NamedTuple):
-    """One id in a text; of a number that goes on a list, `code` is only the number."""
+    """One id in a text; for a number that continues a list, `code` is only the number."""
 
     start: int
     end: int
@@ -79,7 +79,7 @@ class Names:
 
 
 def _any_of(codes: Iterable[str]) -> str:
-    """A pattern of these codes, the longest first, that tries each beginning only once."""
+    """A pattern for these codes, the longest first, that tries each prefix only once."""
     root: dict[str, Any] = {}
     for code in sorted(codes):
         node = root

@@ -1,4 +1,4 @@
-"""Putting what others wrote into a text of ours: on one line, or quoted, and never out of its place.
+"""Putting what others wrote into a text of ours: on one line or quoted, so that it cannot break out.
 
 Positions, titles and rulings are written by agents and people. In a record they may hold headings, fences,
 tables, HTML and signs that turn the direction of writing; none of that may begin a line of the record.
@@ -19,7 +19,7 @@ _CLOSING = re.compile(r"(?<=[ \t])#(?=#*$)")
 
 
 def plain(text: str) -> str:
-    """The text with line ends of one kind, and without what nobody sees."""
+    """The text with uniform line ends, without invisible characters."""
     return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -58,5 +58,5 @@ def readable(text: str) -> str:
 
 
 def as_heading(text: str) -> str:
-    """One line whose last marks a reader of Markdown does not take for the end of a heading."""
+    """One line whose final marks Markdown does not take for the end of a heading."""
     return _CLOSING.sub(r"\\#", text)

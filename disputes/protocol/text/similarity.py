@@ -1,4 +1,4 @@
-"""How alike texts are: the words they share, each the weightier the fewer of the others have it."""
+"""How alike texts are: by the words they share, where rare words weigh more."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from math import fsum, log, sqrt
 
 
 class Collection:
-    """Texts as sets of words (`keywords`), to be compared with one more."""
+    """Texts as sets of words (`keywords`), for comparison with another one."""
 
     def __init__(self, texts: Sequence[AbstractSet[str]]) -> None:
         self.texts = texts
@@ -17,7 +17,7 @@ class Collection:
         self._norms = [sqrt(self._square(words)) for words in texts]
 
     def scores(self, words: AbstractSet[str]) -> list[float]:
-        """For each text how like this one it is, 0 to 1: the cosine of both, by inverse frequency."""
+        """How similar each text is to this one, 0 to 1: their cosine, weighted by inverse frequency."""
         own = sqrt(self._square(words))
         return [
             self._square(words & text) / (own * norm) if own and norm else 0.0
@@ -25,5 +25,5 @@ class Collection:
         ]
 
     def _square(self, words: AbstractSet[str]) -> float:
-        """The squares of the words' weights, summed exactly: sets have no order, and sums of floats one."""
+        """The squared weights, summed exactly: a set has no order, but a sum of floats depends on it."""
         return fsum(self._squares.get(word, self._unseen) for word in words)

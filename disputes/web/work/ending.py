@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 from disputes import alerts
 from disputes.completion import exits
 from disputes.models import Conflict
-from disputes.protocol.completion.acknowledgement import DEMANDS, Gate, Left, gate_of, gates_for
+from disputes.protocol.completion.acknowledgement import DEMANDS, Gate, Leftover, gate_of, gates_for
 from disputes.protocol.completion.closing import JUDGED, FinalReview, matrix
 from disputes.protocol.completion.convergence import State
 from disputes.protocol.completion.termination import Standing, left_over
@@ -113,7 +113,7 @@ class EndingPage:
             for gate in gates_for(left)
         ]
 
-    def _gate(self, gate: Gate, left: Iterable[Left]) -> GateView:
+    def _gate(self, gate: Gate, left: Iterable[Leftover]) -> GateView:
         points = [
             Point(each.code, each.severity or "medium", each.title, self.typed.rationales.get(each.code, ""))
             for each in left

@@ -3,14 +3,14 @@
 import re
 
 from disputes.protocol.responses.answer_kinds import AnswerKind, stated_kind
-from disputes.protocol.responses.sections import Place, Role, role_of
+from disputes.protocol.responses.sections import LineContext, Role, role_of
 from disputes.protocol.text.mentions import Span
 
 MARKS = " \t*_`[(\"'“#~"
 # The same without a copy of the text, which a line may need for each of thousands of ids.
 ONLY_MARKS = re.compile(rf"[{re.escape(MARKS)}]*")
-# Behind an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
-LED = re.compile(
+# After an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
+AFTER_ID = re.compile(
     r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}(?::|-{1,2}>?|–|—|→|=>)"
 )
 BOLD = re.compile(r"(?P<mark>\*\*|__)(?P<text>.{1,300}?)(?P=mark)")
@@ -21,13 +21,13 @@ RESPONDING = re.compile(
     r"(?:the\s+)?(?:issue\s+|finding\s+)?\W*",
     re.IGNORECASE,
 )
-# Labels behind which stand the findings that a passage answers.
+# Labels that are followed by the findings that a passage answers.
 NAMING_LABELS = re.compile(
     r"(?:reviewer )?(?:issues?|findings?|concerns?|comments?)(?: ids?)?"
     r"|(?:revisions?|changes?|fixes|fixed|resolves|resolved|address(?:es|ed|ing)|closes|responds to"
     r"|(?:in )?response to|re|regarding)(?: (?:the )?(?:issues?|findings?))?"
 )
-# Right before an id, or right behind it: the words that claim something was done about it.
+# Right before an id, or right after it: words that claim something was done about it.
 CLAIM_BEFORE = re.compile(
     r"(?:\b(?:address(?:es|ed|ing)?|fix(?:es|ed|ing)?|resolv(?:es|ed|ing)|clos(?:es|ed|ing)|implements"
     r"|respon(?:se|ds|ding) to|repl(?:y|ies) to|answers|as (?:requested|suggested|proposed|asked)"
@@ -49,7 +49,7 @@ UNDONE = re.compile(
     r"(?:\s+\w+){0,1}\s*$",
     re.IGNORECASE,
 )
-LATE = re.compile(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
+AFTER_TITLE = re.compile(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
 # What may stand between two findings of one claim: resolves <id> (limits) and <id>.
 JOINED = re.compile(
     r"[*_`\])]{0,4}\s{0,2}(?:\([^()]{0,80}\))?\s{0,2}(?:,\s?(?:and\s)?|and\s|&\s?|\+\s?)\s?[*_`\[(]{0,4}"
@@ -61,21 +61,21 @@ UNRELATED = re.compile(
 )
 
 
-def led(text: str, start: int, span: Span) -> int:
-    """Where the words behind an id begin that leads the text from `start` on; 0 where none does."""
+def after_leading_id(text: str, start: int, span: Span) -> int:
+    """Where the words after the id begin, if the id leads the text from `start` on; 0 if it does not."""
     if text[start : span.start].strip(MARKS):
         return 0
-    match = LED.match(text, span.end)
+    match = AFTER_ID.match(text, span.end)
     return match.end() if match else 0
 
 
-def led_late(text: str, start: int, span: Span, place: Place) -> int:
-    """The same for an id with a title behind it: `- ISSUE-R1-001 retry prompt: fixed`."""
+def after_titled_id(text: str, start: int, span: Span, place: LineContext) -> int:
+    """The same for an id that a title follows: `- ISSUE-R1-001 retry prompt: fixed`."""
     if span.weak or text[start : span.start].strip(MARKS):
         return 0
     if text.startswith("**", span.end) or text.startswith("__", span.end):
         return span.end + 2
-    late = LATE.match(text, span.end)
+    late = AFTER_TITLE.match(text, span.end)
     if late and stated_kind(text[late.end() :]):
         return late.end()
     if start and place.role is Role.RESPONSE:
@@ -83,8 +83,8 @@ def led_late(text: str, start: int, span: Span, place: Place) -> int:
     return 0
 
 
-def in_bold(text: str, start: int, span: Span) -> int:
-    """Where the words begin behind a bold run that opens the text and names the finding."""
+def after_bold_id(text: str, start: int, span: Span) -> int:
+    """Where the words begin after bold text that opens the line and names the finding."""
     match = BOLD.match(text, start)
     if not match or not match.start("text") <= span.start < match.end("text"):
         return 0
@@ -94,7 +94,7 @@ def in_bold(text: str, start: int, span: Span) -> int:
     return match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip(" :-–—"))
 
 
-def labelled(text: str, start: int, span: Span) -> tuple[str, AnswerKind | None] | None:
+def label_before(text: str, start: int, span: Span) -> tuple[str, AnswerKind | None] | None:
     """The label before the id and the answer it gives: `Issue: <id>`, `Deferred: <id>`."""
     match = LABEL.match(text, start)
     if not match or match.end() > span.start:
@@ -113,7 +113,7 @@ def labelled(text: str, start: int, span: Span) -> tuple[str, AnswerKind | None]
     return label, kind or AnswerKind.ADDRESSED
 
 
-def claimed(text: str, start: int, span: Span) -> AnswerKind | None:
+def claimed_kind(text: str, start: int, span: Span) -> AnswerKind | None:
     """What a sentence claims about a finding: `Fixes <id>`, `(<id> fix)`, `<id> was deferred`."""
     before = text[max(start, span.start - 80) : span.start]
     if match := CLAIM_BEFORE.search(before):
@@ -122,7 +122,7 @@ def claimed(text: str, start: int, span: Span) -> AnswerKind | None:
             return AnswerKind.ADDRESSED
     leads = ONLY_MARKS.fullmatch(text, start, span.start) is not None
     if match := RESPONDING.fullmatch(text, start, span.start):
-        led = LED.match(text, span.end)
+        led = AFTER_ID.match(text, span.end)
         if led or (match["sure"] and text[span.end :].lstrip("*_`)] ")[:1] == ","):
             return stated_kind(text[led.end() if led else span.end :]) or AnswerKind.ADDRESSED
     if CLAIM_AFTER.match(text, span.end) and not UNDONE.search(before):
@@ -133,7 +133,7 @@ def claimed(text: str, start: int, span: Span) -> AnswerKind | None:
 
 
 def closes(text: str, start: int, span: Span) -> bool:
-    """Whether an entry of a list of changes names the finding in parentheses: `- Added limits (<id>)`.
+    """Whether an entry in a list of changes names the finding in parentheses: `- Added limits (<id>)`.
 
     Where it only quotes something, it says nothing of its own.
     """
