@@ -15,6 +15,10 @@ def main() -> None:
         settings.INSTALLED_APPS  # noqa: B018  (read once here, so that what is wrong is said in a sentence)
     except ImproperlyConfigured as error:
         sys.exit(f"Wrong settings: {error}")
+    from steroidsweb.earlier_version import refusal
+
+    if refused := refusal():
+        sys.exit(refused)
     execute_from_command_line(sys.argv)
 
 
