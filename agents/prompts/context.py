@@ -130,7 +130,8 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
     given = submission.answers.select_related("finding") if submission else []
     answers = [f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}" for answer in given]
-    base = run.base_sha[:12] or "its base"
+    base = str(submission.diff_stat.get("fork", ""))[:12] if submission else ""
+    is_rebased = bool(submission and submission.rebased_from)
     return {
         "sha": run.sha,
         "focus": one_line(run.agent.focus) if run.agent else "",
@@ -140,7 +141,7 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "seconds": f"{result.seconds:.1f}" if result else "",
         "diff": Section(
             "diff", submission.diff if submission else "", DIFF_MAX, "diff",
-            where=f"`git diff` and `git log` against {base} in the clone",
+            where=f"`git diff` and `git log` against {base or 'its base'} in the clone",
         ),
         "response": Section("response", submission.response if submission else "", RESPONSE_MAX),
         "answers": Section("answers", "\n".join(answers), RESPONSE_MAX),
@@ -149,7 +150,8 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "clarified": Section(
             "what was clarified", "\n\n".join(clarified), CLARIFIED_MAX, is_fenced=False
         ),
-        "again": submission is not None and submission.reviews.exists(),
+        "rebased": {"from": submission.rebased_from[:12], "onto": base} if is_rebased else None,
+        "again": submission is not None and not is_rebased and submission.reviews.exists(),
         **_retry(refusals.to_mend(earlier)),
     }  # fmt: skip
 
