@@ -114,6 +114,7 @@ MOVES: dict[str, Move] = {
     "rule_accept": _move({D}, C),
     "undo": _move({I, P, R, C, D, V, X}, D, F, I, R, C, V),
     "clash": _move({C}, I),
+    "review_again": _move({C, D}, R),
     "retry": _move({D, F}, I, P, R),
     "defer": _move(UNFINISHED, V),
     "resume": _move({V}, P, I, D),

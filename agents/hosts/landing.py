@@ -15,9 +15,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
-from agents.hosts import paths
+from agents.hosts import paths, submissions
 from agents.hosts.git import GitError, Interrupted, Mirror, Unreachable
-from agents.hosts.submissions import bring_here
 from agents.models import Run
 from agents.verification import commands, heads, verdicts
 from disputes import opening
@@ -25,7 +24,7 @@ from disputes.models import Conflict, Decision
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Task, Verification
 from tasks.models.event import record
-from tasks.states import IllegalMove, Status
+from tasks.states import MOVES, IllegalMove, Status
 
 log = logging.getLogger(__name__)
 
@@ -128,11 +127,14 @@ def _advance(landing: Landing) -> None:
     if task.accepted_id != landing.submission_id:
         _release(landing, status=Landing.Status.SUPERSEDED)
         return
-    bring_here(landing.submission, mirror)
+    submissions.bring_here(landing.submission, mirror)
     if not mirror.has(landing.sha) or not mirror.is_ancestor(head, landing.sha):
         _rebase(landing, mirror, head)
         return
     if landing.rebased_from and not _is_green(landing, mirror):
+        return
+    if _is_to_be_reviewed(landing):
+        _review_again(landing, mirror)
         return
     _push(landing, mirror)
 
@@ -173,7 +175,7 @@ def bring_rebased(run: Run, mirror: Mirror) -> None:
     """Make the commit that a run is to build and test, where another host has rebased it. Raises GitError."""
     checked = run.task.landings.filter(sha=run.sha, status=Landing.Status.CHECKING)
     for landing in checked.select_related("submission"):
-        bring_here(landing.submission, mirror)
+        submissions.bring_here(landing.submission, mirror)
         _rebased(landing, mirror, landing.seen_head, paths.folder("landings") / f"run-{run.pk}")
 
 
@@ -191,6 +193,26 @@ def _is_green(landing: Landing, mirror: Mirror) -> bool:
         _clash(landing, f"Rebased onto the target branch, {said}.\n{done.tail[-1500:]}")
         return False
     return True
+
+
+def _is_to_be_reviewed(landing: Landing) -> bool:
+    """Whether the rebased commit is reviewed first: once per submission, however often the branch moves."""
+    is_rebased = landing.rebased_from and not landing.submission.rebased_from
+    return bool(is_rebased and landing.project.config.review_after_rebase)
+
+
+@repeated
+def _review_again(landing: Landing, mirror: Mirror) -> None:
+    """The rebased commit, which is green, stands for the submission from here on and goes back to review."""
+    content = submissions.content_of_rebased(landing, mirror)
+    with transaction.atomic():
+        task = _task_of(landing)
+        if not _write(landing, status=Landing.Status.SUPERSEDED, problem="", claimed_until=None):
+            return
+        if task.accepted_id == landing.submission_id and task.status in MOVES["review_again"].sources:
+            submissions.write(landing.submission, content)
+            onto = landing.seen_head[:12]
+            task.review_again(note=f"Rebased onto {onto} as {landing.sha[:12]}; it is reviewed once more.")
 
 
 def _ask_for_verification(landing: Landing) -> None:

@@ -3,8 +3,11 @@ mirror, with its diff and its bundle.
 """
 
 import contextlib
+import copy
 import logging
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 
@@ -18,7 +21,7 @@ from agents.pull import commits
 from disputes import withdrawal
 from disputes.silence import detection
 from tasks.locking import locked
-from tasks.models import Bundle, Finding, Submission, Task
+from tasks.models import Bundle, Finding, Landing, Submission, Task
 from tasks.models.event import record
 
 log = logging.getLogger(__name__)
@@ -65,44 +68,90 @@ def keep(submission: Submission, run: Run) -> None:
             raise GitError(
                 "your commit", f"does not descend from {submission.base_sha[:12]}, where you began"
             )
-        changed = mirror.changed(submission.base_sha, submission.sha)
-        fork = mirror.merge_base(mirror.target_ref, submission.sha)
-        stat = mirror.changed(fork, submission.sha)
-        if refused := sorted({path for path, _, _ in [*changed, *stat] if _is_refused(path)}):
+        touched = _touched(submission, mirror)
+        if refused := sorted({path for path in touched.paths if _is_refused(path)}):
             raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
     except Unreachable:  # the next turn of the loop, here or on another host, tries again
         raise
     except GitError as error:
         send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
-    since = _since_last_round(submission, mirror)
-    specification = specifications.read(mirror, submission.sha, task.source)[:SOURCE_MAX].replace("\0", "")
-    data = mirror.bundle(ref_of(submission), fork, BUNDLE_MAX) if fork != submission.sha else None
-    diff = mirror.diff(fork, submission.sha, limit=DIFF_MAX).replace("\0", "")
-    patch_id = mirror.patch_id(fork, submission.sha)
+    content = _content(submission, mirror, touched)
     with transaction.atomic():
         locked(Task.objects).get(pk=submission.task_id)
-        kept = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED).update(
-            state=Submission.State.KEPT,
-            diff=diff,
-            diff_stat={
-                "files": [list(row) for row in stat[:500]],
-                "since_base": [path for path, _, _ in changed[:500]],
-                "fork": fork,
-            },
-            since_last_round=since,
-            specification=specification,
-            patch_id=patch_id,
-        )
-        if kept and data:
-            Bundle.objects.update_or_create(submission=submission, defaults={"data": data})
-        elif kept:  # what an agent elsewhere brought is not ours
-            Bundle.objects.filter(submission=submission).delete()
-        if kept:
-            record(task.project, "kept", task=task, data={"sha": submission.sha, "files": len(stat)})
-            submission.refresh_from_db()
-            withdrawal.look_for_gone_places(submission)
-            detection.look_for_silence(submission)
+        received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
+        if not received.update(state=Submission.State.KEPT):
+            return
+        write(submission, content)
+        files = len(touched.since_fork)
+        record(task.project, "kept", task=task, data={"sha": submission.sha, "files": files})
+        submission.refresh_from_db()
+        withdrawal.look_for_gone_places(submission)
+        detection.look_for_silence(submission)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the rows keep of the commits of a submission."""
+
+    columns: dict[str, Any]
+    bundle: bytes | None  # None where it is too large, or the target branch has all of it
+
+
+def write(submission: Submission, content: Content) -> None:
+    """The row and the bundle are of these commits from here on."""
+    Submission.objects.filter(pk=submission.pk).update(**content.columns)
+    if content.bundle:
+        Bundle.objects.update_or_create(submission=submission, defaults={"data": content.bundle})
+    else:  # what is there is of an agent elsewhere, or of other commits
+        Bundle.objects.filter(submission=submission).delete()
+
+
+def content_of_rebased(landing: Landing, mirror: Mirror) -> Content:
+    """The same of an approved submission as its landing has rebased it. Raises GitError."""
+    rebased = copy.copy(landing.submission)
+    rebased.sha, rebased.base_sha = landing.sha, landing.seen_head
+    mirror.keep(rebased.sha, ref_of(rebased))
+    content = _content(rebased, mirror, _touched(rebased, mirror))
+    moved = {"sha": rebased.sha, "base_sha": rebased.base_sha, "rebased_from": landing.submission.sha}
+    return Content(content.columns | moved, content.bundle)
+
+
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """Path, lines added and removed: since the coder began, and since the work left the target branch."""
+
+    since_base: list[tuple[str, int, int]]
+    since_fork: list[tuple[str, int, int]]
+    fork: str
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for path, _, _ in [*self.since_base, *self.since_fork]]
+
+
+def _touched(submission: Submission, mirror: Mirror) -> _Touched:
+    fork = mirror.merge_base(mirror.target_ref, submission.sha)
+    return _Touched(
+        mirror.changed(submission.base_sha, submission.sha), mirror.changed(fork, submission.sha), fork
+    )
+
+
+def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Content:
+    sha, fork = submission.sha, touched.fork
+    specification = specifications.read(mirror, sha, submission.task.source)[:SOURCE_MAX]
+    columns = {
+        "diff": mirror.diff(fork, sha, limit=DIFF_MAX).replace("\0", ""),
+        "diff_stat": {
+            "files": [list(row) for row in touched.since_fork[:500]],
+            "since_base": [path for path, _, _ in touched.since_base[:500]],
+            "fork": fork,
+        },
+        "since_last_round": _since_last_round(submission, mirror),
+        "specification": specification.replace("\0", ""),
+        "patch_id": mirror.patch_id(fork, sha),
+    }
+    return Content(columns, mirror.bundle(ref_of(submission), fork, BUNDLE_MAX) if fork != sha else None)
 
 
 def _since_last_round(submission: Submission, mirror: Mirror) -> str:

@@ -15,7 +15,7 @@ from disputes import intake, rulings
 from disputes.models import Decision
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
-from tasks.models import Finding, Submission, Verification
+from tasks.models import Finding, Rollback, Submission, Task, Verification
 
 RULINGS_MAX = 48 * 1024
 FINDINGS_MAX = 32 * 1024
@@ -37,40 +37,67 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     """The first and the last part of a coder's prompt (ARB-4)."""
     task = run.task
     last = task.last_submission()
-    red = last if last and last.round == task.round and last.state in {"red", "lost"} else None
-    tail, names = "", []
-    if red and red.state == Submission.State.RED:
-        result = Verification.objects.filter(project=task.project, sha=red.sha).order_by("-at").first()
-        tail = result.tail if result else ""
-        names = result.newly_red or result.failed if result else []
     earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
     back = task.rollbacks.order_by("-pk").first()
     if back:
         earlier = earlier.filter(queued_at__gt=back.at)
-    resumed = earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first()
-    if resumed and last and resumed.queued_at <= last.at:
-        resumed = None
-    clash = task.landings.filter(status="conflict").order_by("-pk").select_related("submission").first()
-    if clash and clash.submission_id != (last.pk if last else None):
-        clash = None
-    is_back = back is not None and (not last or back.at > last.at)
-    red_is_red = red is not None and red.state == Submission.State.RED
     return {
         "decisions": [each for each in decisions if each.option not in NOT_FOR_THE_CODER],
-        "back": {"to_round": back.to_round} if back and is_back else None,
-        "back_reason": Section("reason of the rollback", back.reason, REASON_MAX) if back else "",
-        "red": {"sha": red.sha[:12], "is_red": red_is_red} if red else None,
-        "red_problem": Section("problem", one_line(red.problem), PROBLEM_MAX) if red else "",
-        "red_tests": Section("tests that failed", "\n".join(map(one_line, names)), NAMES_MAX)
-        if names
-        else "",
-        "red_tail": Section("end of the log", tail, TAIL_MAX, keeps_end=True),
-        "clash": clash.submission.sha[:12] if clash else "",
-        "clash_problem": Section("problem", clash.problem, PROBLEM_MAX) if clash else "",
-        "resumed": resumed.get_outcome_display() if resumed else "",
-        "resumed_reason": Section("reason", resumed.reason, PROBLEM_MAX) if resumed else "",
+        **_rolled_back(back, last),
+        **_red(task, last),
+        **_clash(task, last),
+        **_resumed(earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first(), last),
         **_findings(intake.findings_to_answer(task), task.ref),
         **_retry(refusals.to_mend(earlier)),
+    }
+
+
+def _rolled_back(back: Rollback | None, last: Submission | None) -> dict[str, Any]:
+    """That a human took rounds back, as long as nothing was handed in since, and why."""
+    if back is None:
+        return {"back": None, "back_reason": ""}
+    is_news = last is None or back.at > last.at
+    return {
+        "back": {"to_round": back.to_round} if is_news else None,
+        "back_reason": Section("reason of the rollback", back.reason, REASON_MAX),
+    }
+
+
+def _red(task: Task, last: Submission | None) -> dict[str, Any]:
+    """Why the last attempt of this round came back: what failed, with the end of the log."""
+    if last is None or last.round != task.round or last.state not in {"red", "lost"}:
+        return {"red": None, "red_problem": "", "red_tests": "", "red_tail": ""}
+    is_red = last.state == Submission.State.RED
+    results = Verification.objects.filter(project=task.project, sha=last.sha).order_by("-at")
+    result = results.first() if is_red else None
+    names = (result.newly_red or result.failed) if result else []
+    tests = Section("tests that failed", "\n".join(map(one_line, names)), NAMES_MAX) if names else ""
+    return {
+        "red": {"sha": last.sha[:12], "is_red": is_red},
+        "red_problem": Section("problem", one_line(last.problem), PROBLEM_MAX),
+        "red_tests": tests,
+        "red_tail": Section("end of the log", result.tail if result else "", TAIL_MAX, keeps_end=True),
+    }
+
+
+def _clash(task: Task, last: Submission | None) -> dict[str, Any]:
+    """That the last submission was approved and no longer fits onto the target branch."""
+    clash = task.landings.filter(status="conflict").order_by("-pk").select_related("submission").first()
+    if clash is None or last is None or clash.submission_id != last.pk:
+        return {"clash": "", "clash_problem": ""}
+    return {
+        "clash": clash.submission.sha[:12],
+        "clash_problem": Section("problem", clash.problem, PROBLEM_MAX),
+    }
+
+
+def _resumed(run: Run | None, last: Submission | None) -> dict[str, Any]:
+    """How an earlier run of this round ended that handed nothing in, where nothing was since."""
+    if run is None or (last and run.queued_at <= last.at):
+        return {"resumed": "", "resumed_reason": ""}
+    return {
+        "resumed": run.get_outcome_display(),
+        "resumed_reason": Section("reason", run.reason, PROBLEM_MAX),
     }
 
 
@@ -128,30 +155,51 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     result = Verification.objects.filter(project=task.project, sha=run.sha).order_by("-at").first()
     clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
     earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
-    given = submission.answers.select_related("finding") if submission else []
-    answers = [f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}" for answer in given]
-    base = run.base_sha[:12] or "its base"
     return {
         "sha": run.sha,
         "focus": one_line(run.agent.focus) if run.agent else "",
-        "is_verified": result is not None,
-        "is_green": bool(result and result.green),
-        "red_tests": one_line(result.problem or result.step) if result and not result.green else "",
-        "seconds": f"{result.seconds:.1f}" if result else "",
-        "diff": Section(
-            "diff", submission.diff if submission else "", DIFF_MAX, "diff",
-            where=f"`git diff` and `git log` against {base} in the clone",
-        ),
-        "response": Section("response", submission.response if submission else "", RESPONSE_MAX),
-        "answers": Section("answers", "\n".join(answers), RESPONSE_MAX),
         "settled": Section("settled points", "\n".join(rulings.settled_lines(task)), SETTLED_MAX),
         "decisions": [decision for decision in decisions if decision.expects_change],
         "clarified": Section(
             "what was clarified", "\n\n".join(clarified), CLARIFIED_MAX, is_fenced=False
         ),
-        "again": submission is not None and submission.reviews.exists(),
+        **_verified(result),
+        **(_change(submission) if submission else NO_CHANGE),
         **_retry(refusals.to_mend(earlier)),
     }  # fmt: skip
+
+
+def _verified(result: Verification | None) -> dict[str, Any]:
+    """How build and tests ended for the commit."""
+    if result is None:
+        return {"is_verified": False, "is_green": False, "red_tests": "", "seconds": ""}
+    return {
+        "is_verified": True,
+        "is_green": result.green,
+        "red_tests": "" if result.green else one_line(result.problem or result.step),
+        "seconds": f"{result.seconds:.1f}",
+    }
+
+
+NO_CHANGE = {"diff": "", "response": "", "answers": "", "rebased": None, "again": False}
+
+
+def _change(submission: Submission) -> dict[str, Any]:
+    """What was handed in, and what is new of it where it was reviewed before."""
+    answers = [
+        f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}"
+        for answer in submission.answers.select_related("finding")
+    ]
+    base = str(submission.diff_stat.get("fork", ""))[:12] or "its base"
+    where = f"`git diff` and `git log` against {base} in the clone"
+    is_rebased = bool(submission.rebased_from)
+    return {
+        "diff": Section("diff", submission.diff, DIFF_MAX, "diff", where=where),
+        "response": Section("response", submission.response, RESPONSE_MAX),
+        "answers": Section("answers", "\n".join(answers), RESPONSE_MAX),
+        "rebased": {"from": submission.rebased_from[:12], "onto": base} if is_rebased else None,
+        "again": not is_rebased and submission.reviews.exists(),
+    }
 
 
 # --- Rulings ----------------------------------------------------------------------------------------------

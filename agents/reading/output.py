@@ -10,7 +10,7 @@ long lines are cut, so the time grows with the length of the text.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agents.reading.results import COUNT_MAX, Tests, bounded, numbered, tidy
 
@@ -469,46 +469,61 @@ def _tap(text: str) -> list[Section]:
     if "\n1.." not in text and "\nTAP version " not in text:
         return []
     has_titles = "\nTAP version " in text and "# Subtest: " not in text
-    section = Section([])
-    seen = planned = 0
-    title = ""
-    around: list[tuple[int, str]] = []  # the open subtests: their indent, their name
-    last_failed: tuple[str, ...] = ()
+    stream = _TapStream(has_titles)
     for line in text.split("\n"):
-        match = TAP_LINE.match(line)
-        if not match:
-            continue
-        indent = len(match["indent"])
-        if match["subtest"]:
-            around = [each for each in around if each[0] < indent] + [(indent, match["subtest"])]
-        elif match["bail"]:
-            section.broke_off = True
-        elif match["plan"]:
-            planned += int(match["plan"]) if not indent else 0
-        elif match["title"]:
-            title = match["title"]
-            told = TAP_FAIL.match(title) if not indent else None
-            section.bad = (section.bad or 0) + int(told[1]) if told else section.bad
+        if match := TAP_LINE.match(line):
+            stream.take(match)
+    return [stream.section()] if stream.seen else []
+
+
+@dataclass
+class _TapStream:
+    """What the lines so far say."""
+
+    has_titles: bool
+    names: list[str] = field(default_factory=list)
+    seen: int = 0
+    planned: int = 0
+    told: int | None = None  # failures, as the stream sums them up itself
+    broke_off: bool = False
+    title: str = ""
+    around: list[tuple[int, str]] = field(default_factory=list)  # the open subtests: their indent, their name
+    last_failed: tuple[str, ...] = ()
+
+    def take(self, line: re.Match[str]) -> None:
+        indent = len(line["indent"])
+        if line["subtest"]:
+            self.around = [each for each in self.around if each[0] < indent] + [(indent, line["subtest"])]
+        elif line["bail"]:
+            self.broke_off = True
+        elif line["plan"]:
+            self.planned += int(line["plan"]) if not indent else 0
+        elif line["title"]:
+            self.title = line["title"]
+            if not indent and (told := TAP_FAIL.match(self.title)):
+                self.told = (self.told or 0) + int(told[1])
         else:
-            seen += not indent
-            path = tuple(name for depth, name in around if depth < indent)
-            name = _tap_name(match)
-            note = TAP_NOTE.search(match["name"] or "")
-            is_excused = note is not None and note["word"].upper() in {"TODO", "SKIP"}
-            # A parent fails with its children, whose names say more.
-            is_parent = len(last_failed) > len(path) + 1 and last_failed[: len(path) + 1] == (*path, name)
-            if match["not"] and not is_excused and not is_parent:
-                last_failed = (*path, name)
-                titled = (*path, title, name) if has_titles and title else last_failed
-                section.names.append(" > ".join(titled))
-    if not seen:
-        return []
-    section.names = list(numbered(section.names))
-    if section.bad is None and planned:
-        section.bad = len(section.names)
-    section.ran = planned or None
-    section.broke_off |= seen < planned or not planned
-    return [section]
+            self.seen += not indent
+            self._result(line, indent)
+
+    def _result(self, line: re.Match[str], indent: int) -> None:
+        note = TAP_NOTE.search(line["name"] or "")
+        is_excused = note is not None and note["word"].upper() in {"TODO", "SKIP"}
+        if not line["not"] or is_excused:
+            return
+        outer, name = tuple(name for depth, name in self.around if depth < indent), _tap_name(line)
+        path = (*outer, name)
+        if len(self.last_failed) > len(path) and self.last_failed[: len(path)] == path:
+            return  # a parent fails with its children, whose names say more
+        self.last_failed = path
+        titled = (*outer, self.title, name) if self.has_titles and self.title else path
+        self.names.append(" > ".join(titled))
+
+    def section(self) -> Section:
+        names = list(numbered(self.names))
+        bad = len(names) if self.told is None and self.planned else self.told
+        broke_off = self.broke_off or self.seen < self.planned or not self.planned
+        return Section(names, bad=bad, ran=self.planned or None, broke_off=broke_off)
 
 
 def _tap_name(match: re.Match[str]) -> str:

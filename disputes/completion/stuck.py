@@ -76,9 +76,12 @@ def _said(*texts: str) -> str:
 
 
 def changes_since_last_review(submission: Submission) -> Changes | None:
-    """What changed since the last review; None for a first review, or where what lies between had none."""
+    """What changed since the last review; None for a first review, or where what lies between had none.
+
+    None as well after a rebase: every line of it may behave differently on the new base.
+    """
     before = round_before(submission)
-    if before is None or not before.reviews.exists():
+    if before is None or submission.rebased_from or not before.reviews.exists():
         return None
     return changes_since_last_round(submission)
 

@@ -12,6 +12,7 @@ from disputes.intake.submissions import (
     not_raised_by,
     position_of,
     raised_by,
+    take_answers,
     take_submission,
 )
 
@@ -28,6 +29,7 @@ __all__ = [
     "position_of",
     "raised_by",
     "settled_findings",
+    "take_answers",
     "take_review",
     "take_submission",
 ]

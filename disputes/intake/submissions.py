@@ -1,17 +1,19 @@
 """A response becomes answers and conflicts."""
 
-from django.db.models import Q
+from django.db.models import Max, Q
 
-from disputes import opening, rearguing
+from disputes import opening, rearguing, stage_objections
 from disputes.closed_findings import settled_findings
 from disputes.completion import rates, stuck
 from disputes.intake.due import asked_findings, findings_to_answer, newest_of_each
 from disputes.models import Conflict
 from disputes.protocol.responses.response import Disagreement, ReadResponse
 from disputes.silence import flags
+from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
+from tasks.states import Status
 
 
 def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
@@ -50,7 +52,27 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
     return known
 
 
-def take_submission(
+def take_submission(submission: Submission, response: ReadResponse, *, actor: Actor, note: str = "") -> None:
+    """Rows, conflicts and the task's move out of what a coder hands in.
+
+    The submission is not saved yet: it becomes the next attempt of the task's round. Raises Refused as
+    `check_response` does.
+    """
+    task = submission.task
+    known = check_response(task, response)
+    earlier = task.submissions.standing().filter(round=task.round).aggregate(last=Max("attempt"))
+    submission.round, submission.attempt = task.round, (earlier["last"] or 0) + 1
+    submission.stage, submission.response = task.stage, response.text or note
+    submission.save()
+    stage_objections.handed_in(task, actor=actor)
+    task.submit(actor=actor, note=note or f"commit {submission.sha[:12]}")
+    take_answers(submission, response, known, actor=actor)
+    held = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN, effect=HOLD)
+    if held and task.status == Status.REVIEW:  # it may be parked already
+        task.hold(actor=actor, note=", ".join(f"{each.ref} {each.question}" for each in held)[:500])
+
+
+def take_answers(
     submission: Submission, response: ReadResponse, known: dict[str, Finding], *, actor: Actor
 ) -> None:
     """Answers and conflicts of a response that `check_response` has passed."""
@@ -59,7 +81,7 @@ def take_submission(
     for answer in given.values():
         Answer.objects.create(
             submission=submission, finding=known[answer.code].origin, kind=answer.kind,
-            text=answer.text, line=answer.line or None,
+            text=answer.text, line=answer.line or None, place=answer.place,
         )  # fmt: skip
     for finding in findings_to_answer(task):
         if finding.origin.pk not in given:

@@ -12,7 +12,7 @@ from disputes.intake import newest_of
 from disputes.models import Conflict, Flag
 from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.responses.disagree_blocks import Disagreement
-from disputes.protocol.responses.response import Answered, ReadResponse, read_response
+from disputes.protocol.responses.response import Answered, ReadResponse
 from disputes.protocol.rulings.compliance import place_changed
 from disputes.protocol.settings import part_of
 from disputes.protocol.silence.heuristics import SilenceSettings, Suspicion, Watched, judge_silence
@@ -166,18 +166,17 @@ def as_read(submission: Submission, findings: list[Finding]) -> tuple[ReadRespon
         if answer.finding_id in codes
     ]
     lines = submission.response.split("\n")
-    stated = {answer.line: answer.place for answer in read_response(submission.response).answers}
-    apart = [answer for _, answer in given if answer.line not in stated]
+    apart = [answer for _, answer in given if not answer.place]
     room = min(ANSWER_MAX, MAX_BYTES // (8 * max(len(apart), 1)))
     if apart and len(submission.response.encode()) > MAX_BYTES // 2:
         lines = []
     answers = []
     for code, answer in given:
-        line, where = answer.line or 0, stated.get(answer.line or 0, "")
-        if answer.line not in stated:
+        line = answer.line or 0
+        if not answer.place:
             lines += ["", f"- {code}: {' '.join(answer.text[:room].split())}"]
             line = len(lines)
-        answers.append(Answered(code, AnswerKind(answer.kind), answer.text, line, where))
+        answers.append(Answered(code, AnswerKind(answer.kind), answer.text, line, answer.place))
     declined = tuple(
         Disagreement(answer.code, answer.text, "", "", "", answer.line)
         for answer in answers

@@ -188,7 +188,7 @@ def setting_field(key: str, entry: Setting) -> forms.Field:
         "label": key.replace("_", " ").capitalize(),
         "help_text": format_html(
             '{} <span class="setting-default">Default: {}.</span> <code>{}</code>',
-            entry.told, default_of(key), entry.path or key,
+            entry.help, default_of(key), entry.path or key,
         ),
         "validators": [partial(_check, key)],
     }  # fmt: skip
@@ -263,7 +263,7 @@ def settings_table(settings: ProjectSettings) -> SafeString:
     """The settings for those who may only read them."""
     told = settings.to_json()
     rows = (
-        (key, in_words(key, told[key]), "" if told[key] == DEFAULTS.to_json()[key] else "changed", entry.told)
+        (key, in_words(key, told[key]), "" if told[key] == DEFAULTS.to_json()[key] else "changed", entry.help)
         for key, entry in SETTINGS.items()
     )
     cells = "<tr><th><code>{}</code></th><td>{} <b>{}</b></td><td>{}</td></tr>"

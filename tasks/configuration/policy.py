@@ -145,8 +145,9 @@ class ProjectSettings:
         "red build still sends it back.", path="test.required",
     )  # fmt: skip
     review_after_rebase: bool = setting(
-        False, Flag(), COMMANDS, "Whether work that was rebased before landing is reviewed once more.",
-        kept_for="the landing",
+        False, Flag(), COMMANDS,
+        "Whether work that must be rebased before landing is reviewed once more as it is then: once, however "
+        "often the target branch moves on.",
     )  # fmt: skip
 
     # --- Disagreement

@@ -259,17 +259,11 @@ class Setting:
     group: str
     help: str
     path: str = ""  # where it stands in a file; empty: under its own name
-    kept_for: str = ""  # what will read it; empty: it has its effect now
-
-    @property
-    def told(self) -> str:
-        """The help, and plainly if nothing follows from the key yet."""
-        return f"{self.help} Kept for {self.kept_for}; no effect yet." if self.kept_for else self.help
 
 
-def setting(default: Any, kind: Kind, group: str, help: str, *, path: str = "", kept_for: str = "") -> Any:  # noqa: A002
+def setting(default: Any, kind: Kind, group: str, help: str, *, path: str = "") -> Any:  # noqa: A002
     """A field of the settings: its default, and everything that is said about it."""
-    entry = {"setting": Setting(kind, group, help, path, kept_for)}
+    entry = {"setting": Setting(kind, group, help, path)}
     if isinstance(default, Mapping):
         make: Callable[[], Any] = lambda: kind.plain(default)  # noqa: E731  (each value has its own)
         return field(default_factory=make, metadata=entry)

@@ -42,7 +42,7 @@ def write_reference() -> str:
         for key, entry in SETTINGS.items():
             if entry.group == group:
                 name = f"`{key}`" + (f", in a file `{entry.path}`" if entry.path else "")
-                lines.append(f"| {name} | {default_of(key)} | {entry.kind.says()} | {entry.told} |")
+                lines.append(f"| {name} | {default_of(key)} | {entry.kind.says()} | {entry.help} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -67,7 +67,7 @@ def _value(path: str, settings: ProjectSettings) -> Any:
 def _comment(path: str, width: int) -> list[str]:
     if path in OPTIONAL:
         return ["The others."]
-    return wrap(f"{SETTINGS[PLACES[path]].told} Default: {default_of(PLACES[path])}.", width)
+    return wrap(f"{SETTINGS[PLACES[path]].help} Default: {default_of(PLACES[path])}.", width)
 
 
 def _entry(word: str, value: Any) -> list[str]:

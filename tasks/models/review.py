@@ -159,6 +159,9 @@ class Answer(models.Model):
     kind = models.CharField(max_length=14, choices=Kind)
     text = models.TextField(blank=True)
     line = models.PositiveIntegerField(null=True, blank=True)
+    place = models.CharField(
+        max_length=20, blank=True, help_text="Where in the response it stands: a row, a block, a sentence."
+    )
 
     objects = AnswerQuerySet.as_manager()
 

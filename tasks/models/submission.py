@@ -79,6 +79,9 @@ class Submission(models.Model):
         blank=True, help_text="What the task names as its source, as it is in this commit."
     )
     patch_id = models.CharField(max_length=64, blank=True)
+    rebased_from = models.CharField(
+        max_length=64, blank=True, help_text="The commit that was handed in and approved, before its rebase."
+    )
     origin_path = models.CharField(max_length=300, blank=True, help_text="The file it was imported from.")
     content_sha256 = models.CharField(max_length=64, blank=True)
     rolled_back = models.ForeignKey(

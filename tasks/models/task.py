@@ -355,6 +355,10 @@ class Task(models.Model):
         """The approved commits do not fit onto the target branch any more: a new round, no rejection."""
         self.move("clash", note=note, round=self.round + 1, accepted=None)
 
+    def review_again(self, *, note: str) -> None:
+        """The approved commits were rebased, and the project wants them reviewed as they are now."""
+        self.move("review_again", note=note, accepted=None)
+
     def rule_revise(self, *, actor: Actor, note: str, not_before: Any, **place: str) -> None:
         """A ruling sends it back to work; `place` names stage and home_stage where it belongs elsewhere."""
         with transaction.atomic():

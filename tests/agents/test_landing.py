@@ -208,6 +208,63 @@ def test_nothing_of_a_rebase_stays_on_the_disk(world: World) -> None:
     assert not (paths.folder("landings") / str(landing.pk)).exists()
 
 
+def test_a_project_may_have_rebased_work_reviewed_once_more(world: World) -> None:
+    """Only once it is green, in the same round, and once for each submission."""
+    Project.objects.update(settings={"detect_commands": False, "review_after_rebase": True})
+    landing = land_on_moved_target(world)
+    handed_in = landing.rebased_from
+    assert advance(landing).status == Landing.Status.CHECKING
+    assert task_of(landing).status == "completed"
+    world.verify(landing.sha)
+    landing = advance(landing)
+    task, submission = task_of(landing), landing.submission
+    assert (landing.status, landing.claimed_until) == (Landing.Status.SUPERSEDED, None)
+    assert (task.status, task.round, task.rejections, task.accepted_id) == ("review", 1, 0, None)
+    assert (submission.sha, submission.rebased_from) == (landing.sha, handed_in)
+    assert (submission.state, submission.base_sha) == (Submission.State.VERIFIED, world.remote.head())
+    assert [path for path, *_ in submission.diff_stat["files"]] == ["new.py"]
+    assert "rebased" in notes(landing, "review_again")[0].lower()
+    assert world.remote.head() != landing.sha
+
+    # Approved, it is pushed as it was reviewed: by another host, or rebased once more without a review.
+    world.lose_mirror()
+    task.approve(submission, actor=REVIEWER)
+    orchestrator.tick()
+    second = Landing.objects.exclude(pk=landing.pk).get()
+    head = world.remote.push({"again.py": "again\n"})
+    second = advance(second)
+    assert (second.status, second.rebased_from) == (Landing.Status.CHECKING, submission.sha)
+    world.verify(second.sha)
+    second = advance(second)
+    assert (second.status, task_of(second).landed_sha) == (Landing.Status.LANDED, second.sha)
+    assert world.mirror.is_ancestor(head, world.remote.head())
+
+
+def test_what_is_as_it_was_approved_is_not_reviewed_again(world: World) -> None:
+    Project.objects.update(settings={"detect_commands": False, "review_after_rebase": True})
+    assert advance(world.accepted({"new.py": "one\n"})).status == Landing.Status.LANDED
+
+
+def test_a_red_rebase_goes_to_the_coder_and_to_no_reviewer(world: World) -> None:
+    Project.objects.update(settings={"detect_commands": False, "review_after_rebase": True})
+    landing = land_on_moved_target(world)
+    world.verify(landing.sha, green=False, step="tests", tail="1 failed")
+    landing = advance(landing)
+    assert (landing.status, task_of(landing).status) == (Landing.Status.CONFLICT, "in_progress")
+    assert not landing.submission.rebased_from
+
+
+def test_a_shipped_task_is_reviewed_again_as_well(world: World) -> None:
+    Project.objects.update(settings={"detect_commands": False, "review_after_rebase": True})
+    submission = world.kept({"new.py": "one\n"})
+    submission.task.ship(submission, actor=REVIEWER, note="One point is open.")
+    world.remote.push({"theirs.py": "theirs\n"})
+    landing = advance(world.landing(submission))
+    world.verify(landing.sha)
+    landing = advance(landing)
+    assert (landing.status, task_of(landing).status) == (Landing.Status.SUPERSEDED, "review")
+
+
 # --- It does not fit any more -----------------------------------------------------------------------------
 
 

@@ -82,7 +82,7 @@ def hand_in(task: Task, response: str = "", **kwargs: Any) -> Submission:
     known = intake.check_response(task, read)
     submission = create_submission(task, stage=task.stage, round=task.round, response=response, **kwargs)
     task.submit(actor=CODER)
-    intake.take_submission(submission, read, known, actor=CODER)
+    intake.take_answers(submission, read, known, actor=CODER)
     if any(conflict.effect == "hold" for conflict in Conflict.objects.filter(status="open")):
         task.hold(actor=CODER, note="In dispute.")
     return submission

@@ -444,6 +444,50 @@ def test_words_have_a_class(text: str, error: ErrorClass | None) -> None:
     assert error_of(text) == error
 
 
+# Each word of the table once, in a sentence that no other word of it would class.
+SAID: dict[ErrorClass, tuple[str, ...]] = {
+    PROMPT: (
+        "error prompt_too_long", "context length exceeded", "context_length", "above the maximum context",
+        "The input token count is high", "a token count of 9 exceeds it", "too many input tokens",
+        "ContextOverflow",
+    ),
+    QUOTA: (
+        "See your billing page.", "You are out of credit", "insufficient credits", "insufficient funds",
+        "insufficient account balance", "payment required", "usage limit", "spend limit", "spending limit",
+        "5-hour limit reached, it resets later",
+    ),
+    SIGN_IN: (
+        "unauthorized", "unauthorised", "You are not logged in.", "log in again", "login again",
+        "please run /login", "Please login", "authentication failed", "invalid api key", "Incorrect API key",
+        "missing access key", "no valid apikey", "api key expired", "api_key_not found", "api_key_invalid",
+        "invalid x-api-key", "token expired", "The token has expired", "sign in again", "set an auth method",
+        "ProviderAuthError", "permission_error",
+    ),
+    MODEL: (
+        "model_not_found", "ModelNotFound", "unknown model", "no such model", "invalid model",
+        "model x not found", "model x doesn't exist", "model x is not supported", "models/x is not found",
+        "not_found_error: model: x",
+    ),
+    RATE: (
+        "rate limit", "too many requests", "overloaded", "high demand", "resource exhausted",
+        "RESOURCE_EXHAUSTED", "server error", "server_error", "service unavailable", "temporary errors",
+        "temporarily unavailable", "bad gateway", "internal error",
+    ),
+    NETWORK: (
+        "ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "ETIMEDOUT", "EAI_AGAIN", "connection refused",
+        "connection reset", "connection error", "connection closed", "cannot connect", "unable to connect",
+        "fetch failed", "error sending request", "malformed response", "stream disconnected", "stream closed",
+        "stream ended without", "connection to it was lost", "idle timeout", "waiting for network",
+        "network error", "socket hang up", "socket closed", "dns error", "timed out",
+    ),
+}  # fmt: skip
+
+
+@for_each(("error", "text"), [(error, text) for error, texts in SAID.items() for text in texts])
+def test_every_word_of_the_table_has_its_class(error: ErrorClass, text: str) -> None:
+    assert error_of(text) == error
+
+
 hours: Callable[[float], datetime] = lambda number: NOW + timedelta(hours=number)  # noqa: E731
 
 

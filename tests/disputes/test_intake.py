@@ -48,7 +48,7 @@ def hand_in(task: Task, response: str | dict[str, Any] = "", *, state: str = "ve
     known = intake.check_response(task, read)
     submission = create_submission(task, state=state, by_model=CODER.model)
     task.submit(actor=CODER)
-    intake.take_submission(submission, read, known, actor=CODER)
+    intake.take_answers(submission, read, known, actor=CODER)
     if any(conflict.effect == "hold" for conflict in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="held")
     return submission
@@ -231,7 +231,7 @@ def test_a_position_that_was_ruled_out_and_comes_back_is_noted(
     read = read_response(said)
     known = intake.check_response(task, read)
     submission = create_submission(task, response=said)
-    intake.take_submission(submission, read, known, actor=CODER)
+    intake.take_answers(submission, read, known, actor=CODER)
     notes = Event.objects.filter(task=task, kind="position_repeated").values_list("note", flat=True)
     assert list(notes) == (["line 1 may propose again what was ruled out on ISSUE-R1-001"] if noted else [])
 

@@ -84,7 +84,7 @@ def hand_in(task: Task, response: str = "", **kwargs: Any) -> Submission:
     known = intake.check_response(task, read)
     submission = create_submission(task, response=response, **kwargs)
     task.submit(actor=CODER)
-    intake.take_submission(submission, read, known, actor=CODER)
+    intake.take_answers(submission, read, known, actor=CODER)
     if any(c.effect == "hold" for c in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="held")
     return submission

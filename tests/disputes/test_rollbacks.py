@@ -55,7 +55,7 @@ def hand_in(task: Task, answers: list[dict[str, str]] | None = None, **kwargs: A
         task, attempt=attempt, diff_stat={"since_base": ["src/calls.py"]}, **kwargs
     )
     task.submit(actor=CODER)
-    intake.take_submission(submission, read, known, actor=CODER)
+    intake.take_answers(submission, read, known, actor=CODER)
     if any(conflict.effect == "hold" for conflict in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="A conflict waits.")
     return submission

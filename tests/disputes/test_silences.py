@@ -60,7 +60,7 @@ def hand_in(task: Task, response: Any = "", *changed: str, **kwargs: Any) -> Sub
     values = {"state": "verified", "response": read.text, "since_last_round": diff_of(*changed)} | kwargs
     submission = create_submission(task, **values)
     task.submit(actor=CODER)
-    intake.take_submission(submission, read, known, actor=CODER)
+    intake.take_answers(submission, read, known, actor=CODER)
     if task.status == "review" and any(c.effect == "hold" for c in opening.open_conflicts(task)):
         task.hold(actor=CODER, note="held")
     detection.look_for_silence(submission)

@@ -37,7 +37,7 @@ def hand_in(walk: Walk) -> None:
     submission = create_submission(walk.task, state="kept", stage=walk.task.stage)
     stage_objections.handed_in(walk.task, actor=CODER)
     walk.task.submit(actor=CODER)
-    intake.take_submission(submission, read, known, actor=CODER)
+    intake.take_answers(submission, read, known, actor=CODER)
     hold(walk)
 
 

@@ -148,7 +148,7 @@ def hand_in(walk: Walk) -> None:
         diff_stat={"since_base": ["src/calls.py"] if changed else []},
     )  # fmt: skip
     walk.task.submit(actor=CODER)
-    intake.take_submission(submission, read, known, actor=CODER)
+    intake.take_answers(submission, read, known, actor=CODER)
     hold(walk)
     if walk.choose([True, False]):
         detection.look_for_silence(submission)

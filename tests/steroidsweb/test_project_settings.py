@@ -57,7 +57,7 @@ def test_every_key_has_a_field_with_its_help_and_its_default(shown: str, key: st
     entry = SETTINGS[key]
 
     assert f'name="{key}"' in shown or f'name="{key}_0"' in shown
-    assert escape(entry.told) in shown
+    assert escape(entry.help) in shown
     assert f"Default: {escape(default_of(key))}." in shown
     assert f"<code>{entry.path or key}</code>" in shown
 

@@ -420,6 +420,7 @@ VERBS: dict[str, tuple[str, str, Callable[[Task], None]]] = {
     ),
     "undo": ("in_progress", "disputed", lambda task: task.move("undo", to="disputed", actor=ACTOR)),
     "clash": ("completed", "in_progress", lambda task: task.clash(note="It no longer applies.")),
+    "review_again": ("completed", "review", lambda task: task.review_again(note="It was rebased.")),
     "retry": (
         "failed",
         "in_progress",

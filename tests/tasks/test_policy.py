@@ -474,11 +474,6 @@ def test_a_key_says_what_it_does_and_what_it_accepts(key: str) -> None:
     assert entry.group in GROUPS
 
 
-def test_a_key_without_effect_says_so() -> None:
-    assert SETTINGS["max_rounds"].told.endswith("no effect yet.") == bool(SETTINGS["max_rounds"].kept_for)
-    assert SETTINGS["rejections_max"].told == SETTINGS["rejections_max"].help
-
-
 def test_no_two_keys_stand_at_the_same_place_of_a_file() -> None:
     places = [entry.path or key for key, entry in SETTINGS.items()]
 

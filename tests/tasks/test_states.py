@@ -55,6 +55,7 @@ TABLE = [
     ("rule_accept", "D", "C"),  # a ruling asks for none, and the commit is reviewed and green
     ("undo", "IPRCDVX", "DFIRCV"),  # a ruling is taken back: to wherever the task was
     ("clash", "C", "I"),  # the approved commit no longer fits onto the target branch
+    ("review_again", "CD", "R"),  # it was rebased, and the project wants to see it once more
     ("retry", "DF", "IPR"),  # a human sends it on
     ("defer", "PIRDFV", "V"),  # any unfinished one
     ("resume", "V", "PID"),  # by the facts: nothing handed in, something, or still in dispute

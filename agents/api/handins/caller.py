@@ -92,7 +92,7 @@ def _locked(tasks: Any) -> Task | None:
     return found
 
 
-def end_run(caller: Caller, task: Task, **made: Any) -> None:
+def end_run(caller: Caller, task: Task) -> None:
     """The run has handed in: exactly once, and only in the turn it was started for."""
     run = caller.run
     if run is None:
@@ -104,7 +104,7 @@ def end_run(caller: Caller, task: Task, **made: Any) -> None:
         )  # fmt: skip
     live = [Run.Status.STARTING, Run.Status.RUNNING]
     if not Run.objects.filter(pk=run.pk, fence=run.fence, status__in=live).update(
-        status=Run.Status.CLOSING, token_hash=None, **made
+        status=Run.Status.CLOSING, token_hash=None
     ):
         raise Refused("handed_in", f"Run {run.pk} has handed in already.", "End your work.")
 
