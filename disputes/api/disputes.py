@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from disputes import opinions, rulings, staleness
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.presenting import presentation
-from disputes.protocol.rulings.options import choice, read_choice
+from disputes.protocol.rulings.options import read_choice
 from disputes.protocol.rulings.synthesis import Source
 from disputes.web.queue.listing import in_order
 from tasks import idempotency
@@ -365,7 +365,7 @@ def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
 
     Raises Refused: several_meanings.
     """
-    known = [(c, choice.option) for c in chosen if (choice := read_choice(word, c.kind, c.origin))]
+    known = [(c, choice.option) for c in chosen if (choice := read_choice(word, c.choices))]
     if len({option for _, option in known}) > 1:
         told = ", ".join(f"{option} on {conflict.ref}" for conflict, option in known)
         raise Refused(
@@ -377,7 +377,7 @@ def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
 
 def _own_words(conflict: Conflict, option: str, notes: str) -> str:
     """Notes alone are the ruling where somebody must write one and nobody has."""
-    offered = choice(conflict.kind, option, conflict.origin)
+    offered = conflict.choice(option)
     return notes if offered and offered.needs_text and not rulings.text_of(conflict, option) else ""
 
 

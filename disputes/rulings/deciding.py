@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from disputes import opening
 from disputes.models import Bulk, Conflict, Decision
-from disputes.protocol.rulings import options
 from disputes.rulings.effects import act
 from disputes.rulings.offers import SHOWN, draft, shown_hash
 from tasks.access import RULE, may
@@ -69,9 +68,9 @@ def decide(
             "no_right", f"You may not rule in {project.name}.",
             "A maintainer can make you a triager.", status=403,
         )  # fmt: skip
-    choice = options.choice(conflict.kind, option, conflict.origin)
+    choice = conflict.choice(option)
     if choice is None:
-        offered = ", ".join(f"{c.letter} {c.option}" for c in options.offered(conflict.kind, conflict.origin))
+        offered = ", ".join(f"{c.letter} {c.option}" for c in conflict.choices)
         raise Refused(
             "unknown_option", f"{option} is no option of {conflict.ref}.", f"Offered are {offered}.",
             status=422,

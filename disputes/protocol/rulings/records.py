@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from disputes.protocol.rulings.options import Option, letter
+from disputes.protocol.rulings.options import ROWS, Option
 from disputes.protocol.text.quotes import as_heading, inert, one_line, quoted
 
 POSITION_MAX = 8_000
@@ -19,13 +19,6 @@ OPEN, RESOLVED, MINOR = "open", "resolved", "minor"
 AWAITING = "AWAITING HUMAN DECISION"
 NOBODY = "none"
 
-# The word of each option in dispute.md and, in brackets, behind the letter in decisions.md.
-WORDS: dict[Option, tuple[str, str]] = {
-    Option.UPHOLD_REVIEWER: ("REVIEWER", "Reviewer"),
-    Option.UPHOLD_CODER: ("CODER", "Engineer"),
-    Option.COMPROMISE: ("COMPROMISE", "Synthesis"),
-    Option.OTHER: ("CUSTOM", "User specifies"),
-}
 # What the ruling did to the task, by `Decision.action`.
 FOR_GAP: dict[str, str] = {
     "revise": "{task} goes back to the coder.",
@@ -167,9 +160,8 @@ def _resolved(entry: DisputeEntry) -> list[str]:
     if entry.status == MINOR:
         lines += [_line("Created", entry.created)]
     else:
-        other = entry.option.replace("_", " ").upper()
-        ruled = WORDS.get(Option(entry.option), (other, ""))[0] if entry.option else ""
-        lines += [_line("Resolution", f"{ruled or entry.outcome.upper()} ({entry.resolved_on})")]
+        ruled = (ROWS[Option(entry.option)].word or entry.option) if entry.option else entry.outcome
+        lines += [_line("Resolution", f"{ruled.replace('_', ' ').upper()} ({entry.resolved_on})")]
     lines += _item("Ruling", entry.ruling, bullet="")
     return [*lines, *_item("Notes", entry.notes, bullet="")]
 
@@ -218,8 +210,8 @@ def _decision(entry: DecisionEntry) -> list[str]:
 
 def chosen(option: str) -> str:
     """`C (Synthesis)`; of cards without letters the word of the choice."""
-    known = WORDS.get(Option(option))
-    return f"{letter(option)} ({known[1]})" if known else option.replace("_", " ").capitalize()
+    row = ROWS[Option(option)]
+    return f"{row.letter} ({row.side})" if row.side else option.replace("_", " ").capitalize()
 
 
 def _summary(text: str) -> str:

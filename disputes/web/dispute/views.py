@@ -202,14 +202,10 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
         return JsonResponse({"error": error.message}, status=error.status)
     conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
     form = RulingForm(request.POST)
-    if not form.is_valid() or form.cleaned_data["option"] not in _offered(conflict):
+    if not form.is_valid() or conflict.choice(form.cleaned_data["option"]) is None:
         return JsonResponse({"error": "Choose an option first."}, status=422)
     chosen = form.chosen(conflict)
     if chosen["option"] in NOT_FOR_THE_CODER:
         return JsonResponse({"lines": []})
     chosen["text"] = chosen["text"] or rulings.text_of(conflict, chosen["option"])
     return JsonResponse({"lines": [plain(line) for line in rulings.preview(conflict, **chosen)]})
-
-
-def _offered(conflict: Conflict) -> set[str]:
-    return {option.option for option in rulings.options_of(conflict)}
