@@ -65,7 +65,10 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         if decision.option == Option.CONVERT:
             rates.take_anew(task, actor=Actor.person(user), since=decision.at)
         _hold_or_let_go(task, decision, Actor.person(user))
-        record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
+        record(
+            task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref,
+            data={"conflict": conflict.ref},
+        )  # fmt: skip
         conflict.refresh_from_db()
         opening.refresh(conflict.dispute)
     return conflict
