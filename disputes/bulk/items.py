@@ -152,22 +152,29 @@ def _items_of_case(
 ) -> list[Item]:
     """The open conflicts of one dispute, those last that hold the task: with them it goes on."""
     conflicts = sorted(_open(dispute), key=lambda conflict: conflict.effect == HOLD)
-    wanted = {c.pk: opinions[c.pk].option if c.pk in opinions else verb.option for c in conflicts}
-    chosen = {c.pk: c.choice(wanted[c.pk]) for c in conflicts}
+    chosen = {c.pk: c.choice(opinions[c.pk].option if c.pk in opinions else verb.option) for c in conflicts}
     staying = [c for c in conflicts if chosen[c.pk] is None and c.effect != LOG]
     holding = [c.ref for c in staying if c.effect == HOLD]
-    settled = {c.finding_id for c in conflicts if wanted[c.pk] == Option.UPHOLD_CODER}
-    changes = any(choice and choice.expects_change for choice in chosen.values()) or _is_owed(dispute)
+    settled = _settled_by(chosen, conflicts) if not staying and not _is_owed(dispute) else None
     items = []
     for conflict in conflicts:
-        found = blockers.get(conflict.submission_id or 0)
-        lands = not staying and not changes and found is not None and found <= settled
-        choice = chosen[conflict.pk]
+        choice, found = chosen[conflict.pk], blockers.get(conflict.submission_id or 0)
+        lands = settled is not None and found is not None and found <= settled
         if choice is None:
             items.append(_left_out(conflict, verb))
         else:
             items.append(_item(conflict, choice, opinions.get(conflict.pk), holding, lands))
     return items
+
+
+def _settled_by(
+    chosen: dict[int, options.Choice | None], conflicts: Iterable[Conflict]
+) -> set[int | None] | None:
+    """The findings that block no more if it is ruled so; None where the code must change anyway."""
+    if any(choice and choice.expects_change for choice in chosen.values()):
+        return None
+    upheld = {pk for pk, choice in chosen.items() if choice and choice.option == Option.UPHOLD_CODER}
+    return {conflict.finding_id for conflict in conflicts if conflict.pk in upheld}
 
 
 def _is_owed(dispute: Dispute) -> bool:
