@@ -382,7 +382,9 @@ class Decision(models.Model):
 
     @property
     def letter(self) -> str:
-        return options.letter(self.option)
+        """The key that chose it on its card."""
+        choice = self.conflict.choice(self.option)
+        return choice.letter if choice else options.letter(self.option)
 
     @property
     def by(self) -> str:

@@ -203,6 +203,7 @@ def ruling_of(decision: Decision) -> Ruling:
         constraints=decision.constraints_text,
         place=_place_of(conflict),
         expects_change=decision.expects_change,
+        letter=decision.letter,
     )
 
 

@@ -21,6 +21,7 @@ class Ruling:
     constraints: str = ""
     place: str = ""
     expects_change: bool = True
+    letter: str = ""  # on its card; empty: as on most cards
 
 
 def action_for_coder(ruling: Ruling) -> str:
@@ -40,9 +41,8 @@ def ruling_lines(rulings: Iterable[Ruling]) -> list[str]:
     """The section that the next engineer prompt begins with; empty where nothing was decided (DEC-1)."""
     lines: list[str] = []
     for number, ruling in enumerate(rulings, start=1):
-        lines.append(
-            f"{number}. {ruling.name} ({ruling.severity.upper()}): {letter(ruling.option)}, {ruling.option}"
-        )
+        key = ruling.letter or letter(ruling.option)
+        lines.append(f"{number}. {ruling.name} ({ruling.severity.upper()}): {key}, {ruling.option}")
         lines += _indented("About: ", " ".join(ruling.title.split()))
         if ruling.text.strip():
             lines += _indented("Ruling: ", ruling.text)
