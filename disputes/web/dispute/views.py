@@ -20,8 +20,8 @@ from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_only
 from disputes.web.work.comments import Discussion
-from tasks.access import READ, RULE
-from tasks.admin.base import is_superuser, project_ids
+from tasks.access import READ, RULE, require_role
+from tasks.admin.base import is_superuser, project_ids, role_in
 from tasks.errors import Refused
 from tasks.models import Project
 
@@ -66,11 +66,7 @@ def to_rule(request: HttpRequest, pk: int) -> Dispute:
 
 def needs_right(request: HttpRequest, project: Project) -> None:
     """Raises Refused: no_right where the person may not rule in the project."""
-    if not may_rule(request, project):
-        raise Refused(
-            "no_right", f"You may not rule in {project.name}.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
+    require_role(role_in(request, project.pk), project, RULE, "rule")
 
 
 def case_of(request: HttpRequest, dispute: Dispute, name: str) -> Case:
