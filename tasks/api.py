@@ -22,6 +22,8 @@ from tasks.projects import address_of, counts_of
 from tasks.severities import SeverityFilter
 from tasks.states import Status
 
+REF = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"  # a name in an address: ledger-214, D-7
+
 
 class TaskFilter(django_filters.FilterSet):
     """The filters of the list; the pages share them."""
@@ -187,7 +189,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     serializer_class = TaskSerializer
     filterset_class = TaskFilter
     lookup_field = "ref"
-    lookup_value_regex = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"
+    lookup_value_regex = REF
 
     def get_queryset(self) -> TaskQuerySet:
         return (

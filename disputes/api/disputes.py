@@ -20,6 +20,7 @@ from disputes.protocol.rulings.synthesis import Source
 from disputes.web.queue.listing import in_order
 from tasks import idempotency
 from tasks.access import RULE, projects_for, require, tasks_for
+from tasks.api import REF
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -219,7 +220,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     serializer_class = DisputeSerializer
     filterset_class = DisputeFilter
     lookup_field = "ref"
-    lookup_value_regex = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"
+    lookup_value_regex = REF
 
     def get_queryset(self) -> QuerySet[Dispute]:
         visible = Q(project__in=projects_for(self.request.user)) | Q(task__in=tasks_for(self.request.user))
