@@ -88,11 +88,13 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
 def consequence_of(conflict: Conflict, choice: options.Choice, *, was_reviewed_green: bool) -> str:
     """What happens to the conflict's task if this is chosen, in one sentence."""
     task = conflict.dispute.task
+    following = task.next_stage() if task and was_reviewed_green else None
     return options.consequence(
         choice,
         next_round=task.round + 1 if task else 1,
         dependants=conflict.dispute.blocks,
         was_reviewed_green=was_reviewed_green,
+        next_stage=following.name if following else "",
         earlier=conflict.stage,
         later=conflict.thread.stage if conflict.thread else "",
     )

@@ -93,6 +93,19 @@ def test_the_preview_names_the_stages_where_two_disagree(ledger: Project, tom: U
     assert items[objection.ref].effect == "It stays. Round 2: dev goes on, and may not object again."
 
 
+def test_a_task_with_stages_left_goes_on_to_the_next(tom: User) -> None:
+    pipeline = create_project("pipeline", members={tom: "triager"}, settings={"stages": ["dev", "qa"]})
+    task = create_task(pipeline, status="disputed", round=1, stage="dev")
+    conflict = on(task)
+    effect = preview(bulk.RULE_B, tom, conflict)[conflict.ref].effect
+    assert effect == "The reviewer may not raise it again. The task goes on to its stage qa."
+    made = act(bulk.RULE_B, tom, conflict)
+    [result] = made.results
+    assert (result["done"], result["words"]) == (True, f"B. {task.ref} goes on to its next stage.")
+    task.refresh_from_db()
+    assert task.stage == "qa"
+
+
 def test_what_the_preview_says_is_what_happens(ledger: Project, tom: User) -> None:
     clean, unclean = dispute(ledger), dispute(ledger)
     create_finding(unclean.submission.reviews.get())

@@ -49,11 +49,12 @@ class Choice:
     """One choice on a card: its key on the keyboard, its words, and what it asks of the coder.
 
     `does` says for the button what happens then, `does_if_clean` the same where nothing else keeps a tested
-    commit from landing: {round} is the round that begins, {waiting} and {free} tell of the tasks that wait
-    for this one, {earlier} and {later} are stages. `in_prompt` is what the next prompt tells the coder to do,
-    with {place}; empty where the prompt says nothing of the choice. After one that `expects_change` the code
-    must change; one that only `asks` sends the task back for an answer. `word` is a further name for it, in
-    capitals in dispute.md, and `side` whose way it goes, in decisions.md and on the command line.
+    commit from landing, `does_if_staged` where a further stage keeps it. In them {round} is the round that
+    begins, {waiting} and {free} tell of the tasks that wait for this one, {next}, {earlier} and {later} are
+    stages. `in_prompt` is what the next prompt tells the coder to do, with {place}; empty where the prompt
+    says nothing of the choice. After one that `expects_change` the code must change; one that only `asks`
+    sends the task back for an answer. `word` is a further name for it, in capitals in dispute.md, and `side`
+    whose way it goes, in decisions.md and on the command line.
     """
 
     option: Option
@@ -61,6 +62,7 @@ class Choice:
     title: str
     does: str
     does_if_clean: str = ""
+    does_if_staged: str = ""
     in_prompt: str = ""
     expects_change: bool = False
     needs_text: bool = False
@@ -81,6 +83,7 @@ CODER = Choice(
     Option.UPHOLD_CODER, "B", "Coder",
     "The reviewer may not raise it again, and reviews the rest of this commit.{waiting}",
     "The reviewer may not raise it again. The commit lands as it is.{free}",
+    "The reviewer may not raise it again. The task goes on to its stage {next}.{waiting}",
     in_prompt=LEAVE, word="coder", side="Engineer",
 )  # fmt: skip
 # Its words are a rule's, the judge's, or those of whoever hands it in (OPT-2, OPT-3).
@@ -234,7 +237,7 @@ BETWEEN_STAGES = (
     replace(REVIEWER, title="Objection", does="Round {round}: {earlier} changes it; then {later} goes on."),
     replace(
         CODER, title="Reply", does="It stays. Round {round}: {later} goes on, and may not object again.",
-        does_if_clean="",
+        does_if_clean="", does_if_staged="",
     ),
     replace(SYNTHESIS, does="Round {round}: {earlier} builds what both can live with."),
     replace(OWN_WORDS, does="Round {round}: {earlier} does what you write; then {later} goes on."),
@@ -284,6 +287,7 @@ def consequence(
     next_round: int,
     dependants: int,
     was_reviewed_green: bool,
+    next_stage: str = "",
     earlier: str = "",
     later: str = "",
 ) -> str:
@@ -292,5 +296,8 @@ def consequence(
     free = {0: "", 1: " Then one waiting task goes on."}.get(
         dependants, f" Then {dependants} waiting tasks go on."
     )
-    does = (was_reviewed_green and choice.does_if_clean) or choice.does
-    return does.format(round=next_round, waiting=waiting, free=free, earlier=earlier, later=later)
+    if_clean = choice.does_if_staged if next_stage else choice.does_if_clean
+    does = (was_reviewed_green and if_clean) or choice.does
+    return does.format(
+        round=next_round, waiting=waiting, free=free, next=next_stage, earlier=earlier, later=later
+    )

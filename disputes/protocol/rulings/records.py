@@ -20,7 +20,7 @@ AWAITING = "AWAITING HUMAN DECISION"
 NOBODY = "none"
 
 # What the ruling did to the task, by `Decision.action`.
-FOR_GAP: dict[str, str] = {
+WHAT_CAME: dict[str, str] = {
     "revise": "{task} goes back to the coder.",
     "review": "{task} is reviewed, then it may be completed.",
     "accept": "{task} is completed; its commit may land.",
@@ -180,7 +180,6 @@ def decisions_record(entries: Iterable[DecisionEntry]) -> str:
 
 
 def _decision(entry: DecisionEntry) -> list[str]:
-    for_gap = FOR_GAP.get(entry.action, "{task} stays where it is.").format(task=entry.task_ref)
     return [
         f"### {entry.code}: {inert(as_heading(one_line(entry.title, LINE_MAX)))}",
         "",
@@ -200,12 +199,17 @@ def _decision(entry: DecisionEntry) -> list[str]:
         "",
         "**Action Required:**",
         f"- For Engineer: {_summary(entry.for_coder)}",
-        f"- For Gap: {for_gap}",
+        f"- For Gap: {what_came(entry.action, entry.task_ref)}",
         "",
         _line("Decided By", entry.by),
         _line("Timestamp", entry.at),
         *([_line("State", entry.state)] if entry.state else []),
     ]
+
+
+def what_came(action: str, task: str) -> str:
+    """What a ruling did to the task, in a sentence."""
+    return WHAT_CAME.get(action, WHAT_CAME["wait"]).format(task=task)
 
 
 def chosen(option: str) -> str:
