@@ -23,6 +23,7 @@ QUIET = {
     tokenize.ENDMARKER,
 }
 BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension)
+BRANCHES_MAX = 15
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,9 @@ def show(structure: Structure) -> None:
     print(f"arrows that go up: {len(structure.upward)}")
     for arrow in structure.upward:
         print(f"  {arrow}")
-    print(f"functions over 15 branches: {sum(n > 15 for n, _ in structure.branches)}")
-    for n, name in structure.branches[:10]:
+    large = [(n, name) for n, name in structure.branches if n > BRANCHES_MAX]
+    print(f"functions over {BRANCHES_MAX} branches: {len(large)}")
+    for n, name in large:
         print(f"  {n} {name}")
 
 

@@ -11,7 +11,7 @@ from disputes import opening
 from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.rulings.options import PROJECT_ALERTS, Kind, Option
 from tasks import base
-from tasks.access import RULE, may
+from tasks.access import RULE, require
 from tasks.configuration.policy import LOG
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
@@ -169,20 +169,12 @@ def named_tasks(project: Project, text: str) -> list[Task]:
 # --- The answers ------------------------------------------------------------------------------------------
 
 
-def _check(project: Project, user: Any) -> None:
-    if not may(user, project, RULE):
-        raise Refused(
-            "no_right", f"You may not rule in {project.name}.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
-
-
 @transaction.atomic
 def narrow(
     project: Project, tasks: Collection[Task], reason: str, user: Any, *, actor: Actor | None = None
 ) -> None:
     """Put tasks off, with the reason. Raises Refused: no_right, text_missing, wrong_status."""
-    _check(project, user)
+    require(user, project, RULE, "rule")
     if not tasks or not reason.strip():
         raise Refused(
             "text_missing", "To narrow the scope takes tasks and a reason.", "Name both.", status=422
@@ -204,14 +196,14 @@ def narrow(
 @transaction.atomic
 def accept_complexity(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
     """The work is as large as it is: the count of flat checkpoints begins anew, the history stays."""
-    _check(project, user)
+    require(user, project, RULE, "rule")
     record(project, ACCEPTED, actor=actor or Actor.person(user), note=reason)
 
 
 @transaction.atomic
 def prioritise(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
     """Begin only critical tasks until none is left. Raises Refused: no_right, no_critical."""
-    _check(project, user)
+    require(user, project, RULE, "rule")
     if not _unsettled_critical(project).exists():
         raise Refused(
             "no_critical", f"No critical task is left in {project.name}.",
@@ -225,7 +217,7 @@ def prioritise(project: Project, reason: str, user: Any, *, actor: Actor | None 
 @transaction.atomic
 def pause(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
     """Nothing of the project is started until somebody makes it active again."""
-    _check(project, user)
+    require(user, project, RULE, "rule")
     paused = Project.objects.filter(pk=project.pk, status=Project.Status.ACTIVE)
     if not paused.update(status=Project.Status.PAUSED):
         raise Refused("wrong_status", f"{project.name} is not active.", "Nothing of it is started anyway.")

@@ -10,7 +10,7 @@ from disputes.closed_findings import settled_findings
 from disputes.completion import stuck
 from disputes.models import Conflict, Flag
 from disputes.rulings.effects import go_on
-from tasks.access import RULE, may
+from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
@@ -25,8 +25,7 @@ def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
     already, nothing of it waits any more. Raises Refused: no_right, unchanged (nothing was asked of it),
     already_open (both are in dispute).
     """
-    if not may(user, finding.task.project, RULE):
-        raise Refused("no_right", f"You may not rule in {finding.task.project.name}.", status=403)
+    require(user, finding.task.project, RULE, "rule")
     with transaction.atomic():
         task = locked(Task.objects).select_related("project", "section").get(pk=finding.task_id)
         finding = Finding.objects.select_related("possibly__first", "review", "task").get(pk=finding.pk)

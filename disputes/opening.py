@@ -56,6 +56,14 @@ def effect_of(project: Project, *, severity: str, reason: str, opened_as: str, h
     return HOLD if opened_as == "human" and effect == LOG else effect
 
 
+def severity_of(reason: str, known: str) -> str:
+    """A new conflict's severity; `known` is that of its finding, if any. Security is never below HIGH."""
+    severity = known or REASON_SEVERITY[Conflict.Reason(reason)]
+    if reason == Conflict.Reason.SECURITY and severity_rank(severity) < severity_rank(Severity.HIGH):
+        return Severity.HIGH
+    return severity
+
+
 def open_conflicts(task: Task) -> list[OpenConflict]:
     """The task's undecided conflicts, as the gate needs them: hints and alerts let nothing pass."""
     rows = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN).exclude(effect=LOG)
@@ -94,22 +102,22 @@ def open_conflict(
     alerts say their `effect` themselves: hold, or log where they ask without holding anything.
     """
     locked(Task.objects).get(pk=task.pk)
-    severity = severity or (finding.severity if finding else REASON_SEVERITY[Conflict.Reason(reason)])
-    if reason == Conflict.Reason.SECURITY and severity_rank(severity) < severity_rank(Severity.HIGH):
-        severity = Severity.HIGH
+    severity = severity_of(reason, severity or (finding.severity if finding else ""))
     effect = effect or effect_of(
         task.project, severity=severity, reason=reason, opened_as=opened_as,
         heard=not {coder_position, reviewer_position} & {"", NOT_STATED},
     )  # fmt: skip
-    logged = effect == LOG and kind == Conflict.Kind.DISAGREEMENT
-    if kind == Conflict.Kind.DISAGREEMENT and finding and not logged:
-        more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as)]
-    if kind == Conflict.Kind.DISAGREEMENT and "synthesis" not in more:
-        views = Views(question, reviewer_position, coder_position, more.get("coder_rationale", ""))
-        more |= _synthesis(views)
+    is_disagreement = kind == Conflict.Kind.DISAGREEMENT
+    logged = effect == LOG and is_disagreement
+    if is_disagreement:
+        if finding and not logged:
+            more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as)]
+        if "synthesis" not in more:
+            views = Views(question, reviewer_position, coder_position, more.get("coder_rationale", ""))
+            more |= _synthesis(views)
+        reviewer_position, coder_position = reviewer_position or NOT_STATED, coder_position or NOT_STATED
     if "stage" not in more:
-        raised = submission or (finding.review.submission if finding else None)
-        more["stage"] = (raised.stage if raised else "") or task.stage
+        more["stage"] = _stage_of(task, submission, finding)
     dispute = _case_for(task, question, severity, closed=logged)
     conflict = Conflict.objects.create(
         dispute=dispute,
@@ -123,8 +131,8 @@ def open_conflict(
         effect=effect,
         reason=reason,
         status=Conflict.Status.LOGGED if logged else Conflict.Status.OPEN,
-        reviewer_position=reviewer_position or (NOT_STATED if kind == Conflict.Kind.DISAGREEMENT else ""),
-        coder_position=coder_position or (NOT_STATED if kind == Conflict.Kind.DISAGREEMENT else ""),
+        reviewer_position=reviewer_position,
+        coder_position=coder_position,
         **more,
     )
     if not logged:
@@ -135,6 +143,12 @@ def open_conflict(
         note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},
     )  # fmt: skip
     return conflict
+
+
+def _stage_of(task: Task, submission: Submission | None, finding: Finding | None) -> str:
+    """Where it came up: at the stage of what is disputed, else where the task is now."""
+    raised = submission or (finding.review.submission if finding else None)
+    return (raised.stage if raised else "") or task.stage
 
 
 def withdraw(alert: Conflict, *, actor: Actor) -> None:

@@ -25,7 +25,7 @@ from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.recommendations import PRECEDENTS, settles_itself
 from disputes.protocol.rulings.synthesis import Source
 from disputes.protocol.text.quotes import plain
-from tasks.access import RULE, may
+from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
@@ -87,11 +87,8 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
     Raises Refused: no_right, nothing_to_judge, not_open, already_decided, already_asked, nobody_to_ask,
     has_synthesis.
     """
-    if user is not None and not may(user, conflict.dispute.project, RULE):
-        raise Refused(
-            "no_right", f"You may not rule in {conflict.dispute.project.name}.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
+    if user is not None:
+        require(user, conflict.dispute.project, RULE, "rule")
     if conflict.kind != Conflict.Kind.DISAGREEMENT or conflict.dispute.task is None:
         raise Refused(
             "nothing_to_judge", f"On {conflict.ref} no two sides disagree.", "Choose one of its options.",

@@ -11,7 +11,7 @@ from disputes.completion import rates
 from disputes.models import NOT_STATED, Conflict, Flag
 from disputes.protocol.rulings.options import Option
 from disputes.rulings.effects import go_on
-from tasks.access import RULE, may
+from tasks.access import RULE, require
 from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -30,8 +30,7 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
     Raises Refused: no_right, text_missing, unknown_severity, unchanged, decided.
     """
     task = finding.task
-    if not may(user, task.project, RULE):
-        raise Refused("no_right", f"You may not rule in {task.project.name}.", status=403)
+    require(user, task.project, RULE, "rule")
     if severity not in set(Severity):
         names = ", ".join(Severity)
         raise Refused("unknown_severity", f"{severity} is no severity.", f"Choose {names}.", status=422)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from disputes.models import Dispute, Duty, Watch
 from disputes.models.case import SNOOZE_CONDITIONS
-from tasks.access import READ, RULE, may
+from tasks.access import READ, RULE, may, require
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Membership, Project
@@ -31,14 +31,6 @@ WAKING = {
     "cancel": LANDING,
     "finish": LANDING,
 }
-
-
-def _need(user: Any, dispute: Dispute, roles: frozenset[str], what: str) -> None:
-    if not may(user, dispute.project, roles):
-        raise Refused(
-            "no_right", f"You may not {what} in {dispute.project.name}.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
 
 
 def _not_open(dispute: Dispute) -> Refused:
@@ -91,7 +83,7 @@ def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
 
     Raises Refused: no_right, cannot_rule (the person may not rule there), not_open.
     """
-    _need(by, dispute, RULE, "assign")
+    require(by, dispute.project, RULE, "assign disputes")
     if to is not None and not (to.is_active and may(to, dispute.project, RULE)):
         raise Refused(
             "cannot_rule", f"{name_of(to)} may not rule in {dispute.project.name}.", "Choose somebody else.",
@@ -111,7 +103,7 @@ def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
 @transaction.atomic
 def watch(dispute: Dispute, user: Any) -> bool:
     """Tell the person of everything that happens to it. False where they watch already."""
-    _need(user, dispute, READ, "watch")
+    require(user, dispute.project, READ, "watch disputes")
     _, made = Watch.objects.get_or_create(dispute=dispute, user=user)
     if made:
         _told(dispute, "watched", Actor.person(user))
@@ -121,7 +113,7 @@ def watch(dispute: Dispute, user: Any) -> bool:
 @transaction.atomic
 def unwatch(dispute: Dispute, user: Any) -> bool:
     """Stop that. False where they did not watch."""
-    _need(user, dispute, READ, "watch")
+    require(user, dispute.project, READ, "watch disputes")
     gone, _ = Watch.objects.filter(dispute=dispute, user=user.pk).delete()
     if gone:
         _told(dispute, "unwatched", Actor.person(user))
@@ -137,7 +129,7 @@ def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, conditio
 
     Raises Refused: no_right, not_open, no_end (nothing would ever wake it), too_long, unknown_condition.
     """
-    _need(by, dispute, RULE, "snooze")
+    require(by, dispute.project, RULE, "snooze disputes")
     now = timezone.now()
     if condition and condition not in dict(SNOOZE_CONDITIONS):
         raise Refused(
@@ -208,7 +200,7 @@ def wake(dispute: Dispute, why: str, *, actor: Actor = SYSTEM) -> bool:
 
 def wake_by(dispute: Dispute, user: Any) -> bool:
     """A person wants it back. Raises Refused: no_right."""
-    _need(user, dispute, RULE, "wake")
+    require(user, dispute.project, RULE, "wake disputes")
     return wake(dispute, "person", actor=Actor.person(user))
 
 

@@ -106,6 +106,18 @@ def as_refused(error: Exception) -> Refused | None:
                 "Ask a maintainer of the project.",
                 status=403,
             )
+        case RequestDataTooBig():
+            return Refused("too_large", "The request is larger than 1 MiB.", "Send less.", status=413)
+        case RecursionError():
+            return Refused("parse_error", "The JSON is nested too deep.", HINTS[400], status=400)
+        case exceptions.APIException():
+            return _of_the_framework(error)
+    return None
+
+
+def _of_the_framework(error: exceptions.APIException) -> Refused:
+    """What the REST framework found wrong with a request before a view saw it."""
+    match error:
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
             return Refused(
                 "not_signed_in", "There is no valid token with this request.",
@@ -118,14 +130,8 @@ def as_refused(error: Exception) -> Refused | None:
             )  # fmt: skip
         case exceptions.Throttled():
             return Refused("too_many", "Too many requests.", "Wait a moment, then send it again.", status=429)
-        case RequestDataTooBig():
-            return Refused("too_large", "The request is larger than 1 MiB.", "Send less.", status=413)
-        case RecursionError():
-            return Refused("parse_error", "The JSON is nested too deep.", HINTS[400], status=400)
-        case exceptions.APIException():
-            hint = HINTS.get(error.status_code, "Correct it and send it again.")
-            return Refused(str(error.default_code), str(error.detail), hint, status=error.status_code)
-    return None
+    hint = HINTS.get(error.status_code, "Correct it and send it again.")
+    return Refused(str(error.default_code), str(error.detail), hint, status=error.status_code)
 
 
 def _field_problems(detail: Any) -> list[dict[str, str]]:

@@ -2,6 +2,7 @@
 
 import agents.loop.bell
 import disputes.notifications.bell
+import disputes.notifications.notices
 from agents import judging, tallies
 from agents.web import costs, standing
 from disputes import hooks as of_disputes
@@ -14,6 +15,7 @@ from tasks import hooks as of_tasks
 def fill_slots() -> None:
     """Called once, when all apps are there."""
     of_tasks.ring_loop.fill(agents.loop.bell.ring)
+    of_tasks.is_told.fill(disputes.notifications.notices.is_told)
     of_tasks.ring_notices.fill(disputes.notifications.bell.ring)
     of_tasks.wake_for.fill(triage.wake_for)
     of_tasks.waiting_line.fill(standing.line_of)

@@ -4,7 +4,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from tasks.errors import Refused
 from tasks.models import Membership, Project, Task
+from tasks.models.task import TaskQuerySet
 
 READ = frozenset(Membership.Role.values)
 RULE = frozenset({Membership.Role.TRIAGER, Membership.Role.MAINTAINER})
@@ -31,7 +33,7 @@ def roles_of(user: Any) -> dict[int, str]:
     return dict(Membership.objects.filter(user=user).values_list("project", "role"))
 
 
-def tasks_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Task]:
+def tasks_for(user: Any, roles: frozenset[str] = READ) -> TaskQuerySet:
     """The tasks of those projects. A run's token reads its own task and has no other right."""
     if (own := getattr(user, "task_pk", None)) is not None:
         return Task.objects.filter(pk=own) if roles == READ else Task.objects.none()
@@ -41,3 +43,27 @@ def tasks_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Task]:
 def may(user: Any, project: Project, roles: frozenset[str]) -> bool:
     """Whether the person has one of the roles in this project."""
     return projects_for(user, roles).filter(pk=project.pk).exists()
+
+
+def require(user: Any, project: Project, roles: frozenset[str], what: str) -> None:
+    """Raises Refused: no_right, where the person has none of the roles in this project.
+
+    `what` ends the sentence: You may not … in Ledger.
+    """
+    if not may(user, project, roles):
+        raise no_right(project, roles, what)
+
+
+def require_role(role: str, project: Project, roles: frozenset[str], what: str) -> None:
+    """The same where the person's role in this project is known already. Raises Refused: no_right."""
+    if role not in roles:
+        raise no_right(project, roles, what)
+
+
+def no_right(project: Project, roles: frozenset[str], what: str) -> Refused:
+    """What is said to whoever lacks a role, and who can give it."""
+    hint = "Ask a maintainer to do it, or to make you one."
+    if Membership.Role.TRIAGER in roles:
+        lowest = "member" if Membership.Role.VIEWER in roles else "triager"
+        hint = f"Ask a maintainer to make you a {lowest}."
+    return Refused("no_right", f"You may not {what} in {project.name}.", hint, status=403)

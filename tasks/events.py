@@ -1,4 +1,4 @@
-"""Core: who acted, and which events people are told of. `tasks.models.event.record` writes them."""
+"""Core: who acted. `tasks.models.event.record` writes it down with what happened."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +21,3 @@ class Actor:
 
 
 SYSTEM = Actor("system", "Steroids")
-
-# Of what anybody may be told: each such event leaves a notice, which the notifications take up.
-TOLD = frozenset(
-    {
-        "conflict_opened", "alert_opened", "ruled", "ruling_undone", "dispute_closed",
-        "assigned", "commented", "nudged", "unattended", "stale",
-        "trouble", "round_limit", "project_ended", "landed",
-    }
-)  # fmt: skip

@@ -35,7 +35,9 @@ class Slot(Generic[Given, Answer]):
 
 # After the transaction of any event, with its project's key: the loop looks at once.
 ring_loop: "Slot[[int], None]" = Slot("ring_loop")
-# The same for events of which people are told.
+# Whether people are told of events of this kind: each such event leaves a notice.
+is_told: "Slot[[str], bool]" = Slot("is_told")
+# After the transaction of such an event.
 ring_notices: "Slot[[int], None]" = Slot("ring_notices")
 # Within the transaction of an event: what slept until it wakes.
 wake_for: "Slot[[Event], None]" = Slot("wake_for")

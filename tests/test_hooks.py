@@ -12,6 +12,7 @@ APPS = ("tasks", "disputes", "agents", "steroidsweb")
 
 FILLED = {
     "tasks.hooks.ring_loop": bell.silent,  # agents.loop.bell.ring, which the tests silence
+    "tasks.hooks.is_told": "disputes.notifications.notices.is_told",
     "tasks.hooks.ring_notices": bell.silent,  # disputes.notifications.bell.ring
     "tasks.hooks.wake_for": "disputes.triage.wake_for",
     "tasks.hooks.waiting_line": "agents.web.standing",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.access import MAINTAIN, RULE
+from tasks.access import MAINTAIN, RULE, require_role
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import StaleTask, Task
@@ -54,10 +54,7 @@ def offered(task: Task, role: str) -> list[ByHand]:
 
 def check_right(task: Task, verb: str, role: str) -> None:
     """Raises Refused with 403 where the role does not allow the verb."""
-    if role not in BY_HAND[verb].roles:
-        raise Refused(
-            "no_right", f"You may not {verb} tasks in {task.project.name}.", "Ask a maintainer.", status=403
-        )
+    require_role(role, task.project, BY_HAND[verb].roles, f"{verb} tasks")
 
 
 def carry_out(task: Task, verb: str, *, user: Any, role: str, note: str, version: str = "") -> None:

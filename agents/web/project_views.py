@@ -7,9 +7,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.web.project import Overview
-from agents.web.setup import check_role
 from disputes.web.view_helpers import page, refuses, staff_only
-from tasks.access import MAINTAIN, projects_for
+from tasks.access import MAINTAIN, projects_for, require_role
 from tasks.admin.base import role_in
 from tasks.events import Actor
 from tasks.models import Project
@@ -43,7 +42,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
     """Paste a TODO.md: a look at what would come of it, with its faults by line, then the import."""
     project = _project(request, slug)
-    check_role(project, role_in(request, project.pk), MAINTAIN)
+    require_role(role_in(request, project.pk), project, MAINTAIN, "import tasks")
     text = request.POST.get("text", "").replace("\r\n", "\n")
     context = {
         "title": f"Import tasks into {project.name}",

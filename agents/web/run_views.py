@@ -13,7 +13,7 @@ from agents.loop import run_ends as verbs
 from agents.models import Prompt, Run
 from agents.web import costs, log, moves, runs
 from disputes.web.view_helpers import next_url, page, refuses, staff_only
-from tasks.access import RULE
+from tasks.access import RULE, require_role
 from tasks.admin.base import project_ids, role_in
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -97,10 +97,7 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask its host to end the run; with `hold`, defer its task as well, so that the loop leaves it alone."""
     run = _run(request, pk)
     here = reverse("run", args=[run.pk])
-    if role_in(request, run.project_id) not in RULE:
-        raise Refused(
-            "no_right", f"You may not stop runs in {run.project.name}.", "Ask a triager.", status=403
-        )
+    require_role(role_in(request, run.project_id), run.project, RULE, "stop runs")
     hold = "hold" in request.POST
     try:
         if hold:

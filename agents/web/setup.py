@@ -15,7 +15,7 @@ from agents.models import Host, Trial
 from disputes import alerts
 from disputes.models import Conflict
 from tasks import base
-from tasks.access import MAINTAIN, RULE
+from tasks.access import MAINTAIN, RULE, require_role
 from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -74,20 +74,10 @@ def mark_of(project: Project) -> str:
     return f"{project.base_state} {project.base_at.timestamp() if project.base_at else 0}"
 
 
-def check_role(project: Project, role: str, roles: frozenset[str]) -> None:
-    """Raises Refused where people of this role may not do it."""
-    if role not in roles:
-        who = "triager" if roles == RULE else "maintainer"
-        raise Refused(
-            "no_right", f"You may not do this in {project.name}.", f"Ask a {who}, or to be made one.",
-            status=403,
-        )  # fmt: skip
-
-
 def carry_out(project: Project, name: str, *, user: Any, role: str, mark: str) -> str:
     """Press a button, and say what follows. Raises Refused: no_right, changed, wrong_state."""
     verb = VERBS[name]
-    check_role(project, role, verb.roles)
+    require_role(role, project, verb.roles, "do this")
     actor = Actor.person(user)
     with transaction.atomic():
         project = locked(Project.objects).get(pk=project.pk)

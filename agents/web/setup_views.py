@@ -13,7 +13,7 @@ from agents.web import setup
 from agents.web.setup_forms import COMMANDS, CommandsForm, RepositoryForm
 from disputes.web.view_helpers import page, staff_only
 from tasks import base
-from tasks.access import MAINTAIN, projects_for
+from tasks.access import MAINTAIN, projects_for, require_role
 from tasks.admin.base import is_superuser, role_in
 from tasks.configuration.changing import configure
 from tasks.errors import Refused
@@ -70,7 +70,7 @@ def setup_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _save_commands(request: HttpRequest, project: Project, form: CommandsForm) -> None:
     """Raises Refused: no_right, changed. Where the form holds errors nothing is saved."""
-    setup.check_role(project, role_in(request, project.pk), MAINTAIN)
+    require_role(role_in(request, project.pk), project, MAINTAIN, "change the set-up")
     actor = Actor.person(request.user)
     with transaction.atomic():
         row = locked(Project.objects).get(pk=project.pk)
@@ -99,7 +99,7 @@ def move(request: HttpRequest, slug: str) -> HttpResponse:
         get_object_or_404(projects_for(request.user), slug=slug), request.POST, may_move=is_superuser(request)
     )
     try:
-        setup.check_role(project, role_in(request, project.pk), MAINTAIN)
+        require_role(role_in(request, project.pk), project, MAINTAIN, "change the set-up")
     except Refused as refused:
         return _show(request, project, refused=refused, repository=form)
     if not form.is_valid():

@@ -15,11 +15,12 @@ from rest_framework.response import Response
 from disputes import opinions, rulings, staleness
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.presenting import presentation
-from disputes.protocol.rulings.options import choice, read_choice
+from disputes.protocol.rulings.options import read_choice
 from disputes.protocol.rulings.synthesis import Source
 from disputes.web.queue.listing import in_order
 from tasks import idempotency
-from tasks.access import RULE, may, projects_for, tasks_for
+from tasks.access import RULE, projects_for, require, tasks_for
+from tasks.api import REF
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -219,11 +220,9 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     serializer_class = DisputeSerializer
     filterset_class = DisputeFilter
     lookup_field = "ref"
-    lookup_value_regex = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"
+    lookup_value_regex = REF
 
     def get_queryset(self) -> QuerySet[Dispute]:
-        if getattr(self, "swagger_fake_view", False):
-            return Dispute.objects.none()
         visible = Q(project__in=projects_for(self.request.user)) | Q(task__in=tasks_for(self.request.user))
         return (
             Dispute.objects.filter(visible)
@@ -314,10 +313,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     def _to_rule(self, request: Request) -> Dispute:
         """The dispute, where the person may rule on it. Raises Http404, Refused: not_found, no_right."""
         dispute = self.get_object()
-        if not may(request.user, dispute.project, RULE):
-            raise Refused(
-                "no_right", f"You may not rule in {dispute.project.name}.", "Ask a maintainer.", status=403
-            )
+        require(request.user, dispute.project, RULE, "rule")
         return dispute
 
     def _propose(self, request: Request, ref: str) -> dict[str, Any]:
@@ -365,7 +361,7 @@ def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
 
     Raises Refused: several_meanings.
     """
-    known = [(c, choice.option) for c in chosen if (choice := read_choice(word, c.kind, c.origin))]
+    known = [(c, choice.option) for c in chosen if (choice := read_choice(word, c.choices))]
     if len({option for _, option in known}) > 1:
         told = ", ".join(f"{option} on {conflict.ref}" for conflict, option in known)
         raise Refused(
@@ -377,7 +373,7 @@ def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
 
 def _own_words(conflict: Conflict, option: str, notes: str) -> str:
     """Notes alone are the ruling where somebody must write one and nobody has."""
-    offered = choice(conflict.kind, option, conflict.origin)
+    offered = conflict.choice(option)
     return notes if offered and offered.needs_text and not rulings.text_of(conflict, option) else ""
 
 

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from disputes.completion import rollbacks
 from disputes.models import Decision
 from tasks import idempotency
-from tasks.access import MAINTAIN, RULE, may, tasks_for
+from tasks.access import MAINTAIN, RULE, require, tasks_for
 from tasks.api import TaskDetailSerializer
 from tasks.errors import Refused
 from tasks.models import Task
@@ -76,13 +76,7 @@ class PersonsVerb(APIView):
 
         def work() -> tuple[dict[str, Any], int]:
             task = self._task(request, ref)
-            if not may(request.user, task.project, self.roles):
-                raise Refused(
-                    "no_right",
-                    f"You may not do this in {task.project.name}.",
-                    "Ask a maintainer.",
-                    status=403,
-                )
+            require(request.user, task.project, self.roles, "take rounds back")
             message = verb(task)
             task = self._task(request, ref)
             archived = rollbacks.archived(task).select_related("conflict__submission")[:100]
@@ -96,9 +90,7 @@ class PersonsVerb(APIView):
             raise Refused(
                 "wrong_role", "No agent takes rounds back.", "A human of the project does.", status=403
             )
-        slug, _, number = ref.rpartition("-")
-        tasks = tasks_for(request.user).select_related("project", "section")
-        return get_object_or_404(tasks, project__slug=slug, number=number)
+        return get_object_or_404(tasks_for(request.user).select_related("project", "section").named(ref))
 
     def valid(self, form: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
         """The body. Raises ValidationError."""

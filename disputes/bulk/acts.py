@@ -9,6 +9,7 @@ from django.utils import timezone
 from disputes import rulings, triage
 from disputes.bulk.items import ASSIGN, BULK_MAX, DISCARD, SNOOZE, VERBS, Item, Terms, Verb, items_of
 from disputes.models import Bulk, Conflict, Decision, Dispute
+from disputes.protocol.rulings.records import what_came
 from tasks.access import RULE, projects_for
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -100,24 +101,12 @@ def _rule(item: Item, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
     conflict = Conflict.objects.select_related(
         "dispute__task__project", "dispute__task__section", "dispute__project", "finding", "submission"
     ).get(pk=item.ref[2:])
-    why = terms.note or item.why
+    why, task = terms.note or item.why, conflict.task
     if verb is DISCARD:
         why = f"{rulings.DISCARDED}: {why}" if why else f"{rulings.DISCARDED}."
     decision = rulings.decide(conflict, item.option, user=bulk.user, rationale=why, bulk=bulk)
-    return _result(item, f"{decision.letter}. {WHAT_CAME[decision.action]}", done=True, decision=decision.pk)
-
-
-WHAT_CAME = {
-    "revise": "The coder goes on.",
-    "review": "A review comes first.",
-    "accept": "The commit lands as it is.",
-    "wait": "The task stays where it is until nothing else holds it.",
-    "hold": "The task is held.",
-    "retry": "The task starts again.",
-    "defer": "The task is put off.",
-    "cancel": "The task is cancelled.",
-    "apply": "It is carried out.",
-}
+    came = what_came(decision.action, task.ref)
+    return _result(item, f"{decision.letter}. {came}", done=True, decision=decision.pk)
 
 
 def _result(item: Item, words: str, *, done: bool = False, **more: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Option
 from disputes.rulings.blocking import blockers_for
+from disputes.rulings.offers import consequence_of
 from tasks.access import RULE, projects_for
 from tasks.configuration.policy import HOLD, LOG
 from tasks.states import Severity
@@ -32,8 +33,8 @@ class Verb:
     rules: bool = True
 
 
-RULE_A = Verb("rule_a", "Rule A", Option.UPHOLD_REVIEWER)
-RULE_B = Verb("rule_b", "Rule B", Option.UPHOLD_CODER)
+RULE_A = Verb("rule_a", f"Rule {options.REVIEWER.letter}", Option.UPHOLD_REVIEWER)
+RULE_B = Verb("rule_b", f"Rule {options.CODER.letter}", Option.UPHOLD_CODER)
 DISCARD = Verb("discard", "Discard", Option.UPHOLD_CODER)
 ADOPT = Verb("adopt", "Adopt agreed")
 ASSIGN = Verb("assign", "Assign", rules=False)
@@ -93,7 +94,7 @@ def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[Item]:
 
 
 def _load(wanted: Iterable[int], user: Any) -> list[Dispute]:
-    conflicts = Conflict.objects.order_by("pk").select_related("finding", "submission")
+    conflicts = Conflict.objects.order_by("pk").select_related("finding", "submission", "thread")
     rows = (
         Dispute.objects.filter(pk__in=list(wanted)[:BULK_MAX], project__in=projects_for(user))
         .in_order()
@@ -151,21 +152,29 @@ def _items_of_case(
 ) -> list[Item]:
     """The open conflicts of one dispute, those last that hold the task: with them it goes on."""
     conflicts = sorted(_open(dispute), key=lambda conflict: conflict.effect == HOLD)
-    wanted = {c.pk: opinions[c.pk].option if c.pk in opinions else verb.option for c in conflicts}
-    chosen = {c.pk: options.choice(c.kind, wanted[c.pk], c.origin) for c in conflicts}
+    chosen = {c.pk: c.choice(opinions[c.pk].option if c.pk in opinions else verb.option) for c in conflicts}
     staying = [c for c in conflicts if chosen[c.pk] is None and c.effect != LOG]
     holding = [c.ref for c in staying if c.effect == HOLD]
-    settled = {c.finding_id for c in conflicts if wanted[c.pk] == Option.UPHOLD_CODER}
-    changes = any(choice and choice.expects_change for choice in chosen.values()) or _is_owed(dispute)
+    settled = _settled_by(chosen, conflicts) if not staying and not _is_owed(dispute) else None
     items = []
     for conflict in conflicts:
-        found = blockers.get(conflict.submission_id or 0)
-        lands = not staying and not changes and found is not None and found <= settled
-        if chosen[conflict.pk] is None:
+        choice, found = chosen[conflict.pk], blockers.get(conflict.submission_id or 0)
+        lands = settled is not None and found is not None and found <= settled
+        if choice is None:
             items.append(_left_out(conflict, verb))
         else:
-            items.append(_item(conflict, wanted[conflict.pk], opinions.get(conflict.pk), holding, lands))
+            items.append(_item(conflict, choice, opinions.get(conflict.pk), holding, lands))
     return items
+
+
+def _settled_by(
+    chosen: dict[int, options.Choice | None], conflicts: Iterable[Conflict]
+) -> set[int | None] | None:
+    """The findings that block no more if it is ruled so; None where the code must change anyway."""
+    if any(choice and choice.expects_change for choice in chosen.values()):
+        return None
+    upheld = {pk for pk, choice in chosen.items() if choice and choice.option == Option.UPHOLD_CODER}
+    return {conflict.finding_id for conflict in conflicts if conflict.pk in upheld}
 
 
 def _is_owed(dispute: Dispute) -> bool:
@@ -181,17 +190,15 @@ def _left_out(conflict: Conflict, verb: Verb) -> Item:
     return Item(conflict.ref, conflict.dispute, conflict.question, conflict.severity, why_not=why_not)
 
 
-def _item(conflict: Conflict, option: str, opinion: Opinion | None, holding: list[str], lands: bool) -> Item:
-    dispute = conflict.dispute
-    effect = options.consequence(
-        option, next_round=dispute.task.round + 1 if dispute.task else 1, dependants=dispute.blocks,
-        was_reviewed_green=lands,
-    )  # fmt: skip
+def _item(
+    conflict: Conflict, choice: options.Choice, opinion: Opinion | None, holding: list[str], lands: bool
+) -> Item:
+    effect = consequence_of(conflict, choice, was_reviewed_green=lands)
     if holding:
         effect += f" The task waits on for {', '.join(holding)}."
     return Item(
-        conflict.ref, dispute, conflict.question, conflict.severity, option, effect,
-        seen=_stamp(seen_of(conflict), option), why=opinion.why if opinion else "",
+        conflict.ref, conflict.dispute, conflict.question, conflict.severity, choice.option, effect,
+        seen=_stamp(seen_of(conflict), choice.option), why=opinion.why if opinion else "",
     )  # fmt: skip
 
 

@@ -16,19 +16,13 @@ from disputes.protocol.completion.acknowledgement import DEMANDS, Acknowledgemen
 from disputes.protocol.completion.closing import Durations, durations, summarise
 from disputes.protocol.completion.convergence import RoundResult, State
 from disputes.protocol.completion.termination import Exit, Next, Result, Standing, decide, extended
-from tasks.access import MAINTAIN, may
+from tasks.access import MAINTAIN, require
 from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Checkpoint, Project
 from tasks.models.event import record
-
-
-def check_maintainer(project: Project, user: Any, what: str) -> None:
-    """Raises Refused: no_right."""
-    if not may(user, project, MAINTAIN):
-        raise Refused("no_right", f"You may not {what} {project.name}.", "Ask a maintainer.", status=403)
 
 
 @transaction.atomic
@@ -52,7 +46,7 @@ def end_project(
     unconfirmed, not_landed, exit_closed, not_ready, gates.
     """
     project = locked(Project.objects).get(pk=project.pk)
-    check_maintainer(project, user, "end")
+    require(user, project, MAINTAIN, "end the work")
     if project.exit_type:
         raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
     if kind not in TITLES:
@@ -184,7 +178,7 @@ def _close(project: Project, kind: Exit, told: dict[str, Any], now: datetime) ->
 def resume_project(project: Project, *, user: Any, reason: str) -> Project:
     """Take an ended project up again. Raises Refused: no_right, text_missing, wrong_status."""
     project = locked(Project.objects).get(pk=project.pk)
-    check_maintainer(project, user, "take up")
+    require(user, project, MAINTAIN, "take the work up again")
     if not reason.strip():
         raise Refused("text_missing", "A reason is needed to take a project up again.", status=422)
     if project.status != Project.Status.FINISHED:
@@ -205,7 +199,7 @@ def extend(project: Project, *, user: Any) -> int:
     Raises Refused: no_right, not_at_limit, hard_limit.
     """
     project = locked(Project.objects).get(pk=project.pk)
-    check_maintainer(project, user, "extend")
+    require(user, project, MAINTAIN, "add checkpoints")
     standing = standing_of(project)
     if standing.rounds < standing.max_rounds:
         raise Refused(

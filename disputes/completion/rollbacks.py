@@ -17,7 +17,7 @@ from disputes.protocol.completion import rollback
 from disputes.protocol.completion.rollback import RollbackSettings, Trigger, Wanted
 from disputes.protocol.rulings import options
 from disputes.protocol.settings import part_of
-from tasks.access import MAINTAIN, RULE, may
+from tasks.access import MAINTAIN, RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
@@ -82,7 +82,7 @@ def landed_in(task: Task, to_round: int) -> Landing | None:
 
 def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
     """Raise Refused where the rounds after `to_round` cannot be taken back, with what to do instead."""
-    check_maintainer(task.project, user, "take rounds back")
+    require(user, task.project, MAINTAIN, "take rounds back")
     if not reason.strip():
         raise Refused(
             "text_missing", "A reason is needed to take rounds back.",
@@ -115,12 +115,6 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
 
 def _locked(task: Task) -> Task:
     return locked(Task.objects).select_related("project", "section").get(pk=task.pk)
-
-
-def check_maintainer(project: Project, user: Any, what: str) -> None:
-    """Raise Refused where the person is no maintainer."""
-    if not may(user, project, MAINTAIN):
-        raise Refused("no_right", f"You may not {what} in {project.name}.", "Ask a maintainer.", status=403)
 
 
 # --- Taking back ------------------------------------------------------------------------------------------
@@ -233,8 +227,7 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
     """
     old = decision.conflict
     task = locked(Task.objects).select_related("project", "section").get(pk=old.task.pk)
-    if not may(user, task.project, RULE):
-        raise Refused("no_right", f"You may not rule in {task.project.name}.", "Ask a triager.", status=403)
+    require(user, task.project, RULE, "rule")
     back = Decision.objects.select_related("archived_by").get(pk=decision.pk).archived_by
     _check_again(task, decision, back)
     actor = Actor.person(user)
@@ -299,7 +292,7 @@ def make_revert_task(task: Task, *, user: Any, reason: str) -> Task:
 
     Raises Refused: no_right, text_missing, not_landed.
     """
-    check_maintainer(task.project, user, "add tasks")
+    require(user, task.project, MAINTAIN, "add tasks")
     if not reason.strip():
         raise Refused("text_missing", "A reason is needed to revert.", "Say what it broke.", status=422)
     landing = task.landings.filter(status=Landing.Status.LANDED).order_by("-pk").first()

@@ -281,6 +281,15 @@ class Conflict(models.Model):
         task = self.dispute.task
         return f"Task {task.ref}" if task else f"Project {self.dispute.project.slug}"
 
+    @property
+    def choices(self) -> tuple[options.Choice, ...]:
+        """What may be chosen on this card (OPT-1)."""
+        return options.BETWEEN_STAGES if self.thread_id else options.offered(self.kind, self.origin)
+
+    def choice(self, option: str) -> options.Choice | None:
+        """The choice on this card, or None where the card does not offer it."""
+        return next((each for each in self.choices if each.option == option), None)
+
     def standing_decision(self) -> "Decision | None":
         return self.decisions.standing().first()
 
@@ -396,7 +405,9 @@ class Decision(models.Model):
 
     @property
     def letter(self) -> str:
-        return options.letter(self.option)
+        """The key that chose it on its card."""
+        choice = self.conflict.choice(self.option)
+        return choice.letter if choice else options.letter(self.option)
 
     @property
     def by(self) -> str:

@@ -9,8 +9,8 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from disputes.models import Channel, Conflict, Decision, Dispute, Watch
+from disputes.notifications.notices import Group, Topic
 from disputes.notifications.subjects import Subject
-from disputes.notifications.topics import Topic
 from disputes.triage import on_duty
 from tasks.access import READ, RULE
 from tasks.models import Membership, Project
@@ -71,35 +71,32 @@ def may_still_see(channel: Channel, project: Project) -> bool:
 
 def _people(subject: Subject) -> dict[int | None, Topic]:
     """Who is told, and as what: of one comment some are told because they are mentioned in it."""
-    topic = subject.topic
-    if topic is None:
+    notice = subject.notice
+    if notice is None:
         return {}
-    people = dict.fromkeys(_told(subject), topic)
-    if topic == Topic.COMMENTED:
+    people = {person: notice.topic for group in notice.to for person in _group(group, subject)}
+    if notice.if_mentioned:
         people |= dict.fromkeys(map(_number, subject.event.data.get("mentions") or ()), Topic.MENTIONED)
     return people
 
 
-def _told(subject: Subject) -> set[int | None]:
+def _group(group: Group, subject: Subject) -> set[int | None]:
     event, project, dispute = subject.event, subject.event.project, subject.dispute
-    match subject.topic:
-        case Topic.OPENED:
-            return duty(project) | _around(dispute)
-        case Topic.REOPENED:
-            return duty(project) | _around(dispute) | _who_ruled(subject.conflict)
-        case Topic.ASSIGNED:
-            return {_number(event.data.get("assignee"))}
-        case Topic.COMMENTED | Topic.RULED:
-            return _around(dispute)
-        case Topic.REMINDER if event.kind == "nudged":
-            return holder(dispute) or duty(project)
-        case Topic.REMINDER:
-            return duty(project) | leads(project)
-        case Topic.STALE:
-            return holder(dispute) | leads(project)
-        case Topic.PROJECT:
+    match group:
+        case Group.DUTY:
+            return duty(project)
+        case Group.LEADS:
             return leads(project)
-    return set()
+        case Group.HOLDER:
+            return holder(dispute)
+        case Group.HOLDER_ELSE_DUTY:
+            return holder(dispute) or duty(project)
+        case Group.AROUND:
+            return _around(dispute)
+        case Group.ASSIGNED:
+            return {_number(event.data.get("assignee"))}
+        case Group.RULED_BEFORE:
+            return _who_ruled(subject.conflict)
 
 
 def duty(project: Project, day: date | None = None) -> set[int | None]:

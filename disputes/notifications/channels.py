@@ -12,13 +12,14 @@ from disputes.models import Channel, Delivery
 from disputes.notifications import messages, post, sending, signing
 from disputes.notifications.addresses import Address
 from disputes.notifications.sealing import Unreadable, seal, unseal
-from tasks.access import MAINTAIN, READ, may, projects_for
+from tasks.access import MAINTAIN, READ, may, projects_for, require
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models.event import record
 
 CHANNELS_MAX = 20  # of one person, or of one project
 TEST_EVERY = 5  # seconds
+SET_UP = "set up channels"  # the right to do so, in words
 
 
 def own(user: Any) -> QuerySet[Channel]:
@@ -49,16 +50,7 @@ def check_right(channel: Channel, user: Any) -> None:
         return
     if not may(user, channel.project, READ):
         raise Refused("not_found", "There is no such channel.", status=404)
-    check_maintains(channel.project, user)
-
-
-def check_maintains(project: Any, user: Any) -> None:
-    """Raises Refused: no_right."""
-    if not may(user, project, MAINTAIN):
-        raise Refused(
-            "no_right", f"Only a maintainer of {project.name} sets up its channels.",
-            "Your own channels are on the page Notifications.", status=403,
-        )  # fmt: skip
+    require(user, channel.project, MAINTAIN, SET_UP)
 
 
 def save(channel: Channel, address: Address | None, *, user: Any) -> str:

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from disputes.models import Channel
 from disputes.notifications.addresses import LENGTH_MAX, Address, checked
-from disputes.notifications.topics import OF_A_PERSON, OF_A_PROJECT
+from disputes.notifications.notices import OF_A_PERSON, OF_A_PROJECT
 from tasks.access import projects_for
 from tasks.errors import Refused
 

@@ -11,38 +11,13 @@ from typing import Any
 from django.conf import settings
 from django.urls import reverse
 
-from disputes.models import Conflict
+from disputes.notifications.notices import NoticeKind, Topic
 from disputes.notifications.subjects import Subject
-from disputes.notifications.topics import Topic
 from disputes.web.plain_text import plain
 
 SUBJECT_MAX, LINE_MAX, DIGEST_MAX = 120, 300, 40
 # @channel and <!here> call, [words](url) and <url|words> dress a link up, https:// makes one.
 HARMLESS = str.maketrans({"@": "\uff20", "<": "\u2039", ">": "\u203a"})
-SENTENCES = {
-    "conflict_opened": "{kind} waits for a ruling",
-    "alert_opened": "Alert waits for a ruling",
-    "ruled": "{who} ruled",
-    "ruling_undone": "{who} took a ruling back",
-    "dispute_closed": "Settled",
-    "assigned": "{who} assigned it",
-    "commented": "{who} commented",
-    "nudged": "Still waits for a ruling",
-    "unattended": "Nobody has ruled yet",
-    "stale": "Stale",
-    "trouble": "Its repository cannot be reached",
-    "round_limit": "The limit of checkpoints is reached",
-    "project_ended": "The project has ended",
-    "landed": "Landed",
-}
-AGAIN = {
-    Conflict.Origin.REOPENED: "A ruling was reopened",
-    Conflict.Origin.NOT_HONOURED: "A ruling was not honoured",
-}
-SAYS_MORE = {
-    "assigned", "commented", "ruled", "nudged", "unattended", "stale", "trouble", "round_limit",
-    "project_ended",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +41,15 @@ def line(text: str, most: int = LINE_MAX) -> str:
 
 
 def message_of(subject: Subject, topic: str = "") -> Message:
-    """What is said of an event to those who are told of it as `topic`."""
-    event, dispute = subject.event, subject.dispute
-    told = subject.conflict or dispute
-    sentence = _sentence(subject, topic)
+    """What is said of an event to those who are told of it as `topic`.
+
+    Raises ValueError for an event of which nobody is told.
+    """
+    event, notice = subject.event, subject.notice
+    if notice is None:
+        raise ValueError(f"Nobody is told of {event.kind}.")
+    told = subject.conflict or subject.dispute
+    sentence = _sentence(notice, subject, topic)
     where = event.project.slug
     if told is None:
         name = f"{event.task.ref} {event.task.title}" if event.task else event.project.name
@@ -78,19 +58,15 @@ def message_of(subject: Subject, topic: str = "") -> Message:
     else:
         subject_line = f"[{where}] {sentence}: {line(told.question, 80)}"
         lines = [f"{sentence}: {line(told.question)}", _facts(subject)]
-    if event.kind in SAYS_MORE and event.note:
+    if notice.quotes_note and event.note:
         lines.insert(1, f"“{line(event.note)}”")
     return Message(line(subject_line, SUBJECT_MAX), tuple(filter(None, lines)), link(_path(subject)))
 
 
-def _sentence(subject: Subject, topic: str) -> str:
-    event, conflict = subject.event, subject.conflict
-    if event.kind == "conflict_opened" and conflict is not None and conflict.origin in AGAIN:
-        return AGAIN[Conflict.Origin(conflict.origin)]
-    if topic == Topic.MENTIONED:
-        return f"{line(event.label, 60)} mentioned you"
-    kind = conflict.get_kind_display() if conflict else "A card"
-    return SENTENCES[event.kind].format(kind=kind, who=line(event.label, 60))
+def _sentence(notice: NoticeKind, subject: Subject, topic: str) -> str:
+    words = notice.if_mentioned if topic == Topic.MENTIONED else notice.sentence
+    kind = subject.conflict.get_kind_display() if subject.conflict else "A card"
+    return words.format(kind=kind, who=line(subject.event.label, 60))
 
 
 def _facts(subject: Subject) -> str:
@@ -109,8 +85,8 @@ def _path(subject: Subject) -> str:
     if dispute is not None:
         path = reverse("dispute", args=[dispute.pk])
         return f"{path}?conflict={conflict.ref}" if conflict else path
-    if event.kind in {"round_limit", "project_ended"}:
-        return reverse("project-end", args=[event.project.slug])
+    if subject.notice is not None and subject.notice.page:
+        return reverse(subject.notice.page, args=[event.project.slug])
     if event.task is not None:
         return reverse("task", args=[event.task.ref])
     return reverse("project", args=[event.project.slug])

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from disputes.models import Dispute, Reminder
+from disputes.notifications.notices import Topic
 from disputes.notifications.subjects import Subject
 from tasks.configuration.policy import ProjectSettings
 from tasks.models.event import record
@@ -17,7 +18,7 @@ from tasks.models.event import record
 log = logging.getLogger(__name__)
 
 BATCH = 200
-STARTS = {"conflict_opened", "alert_opened"}
+STARTS = {Topic.OPENED, Topic.REOPENED}
 NUDGE, LEAD, STALE = Reminder.Step.NUDGE, Reminder.Step.LEAD, Reminder.Step.STALE
 KINDS = {NUDGE: "nudged", LEAD: "unattended", STALE: "stale"}
 
@@ -31,7 +32,7 @@ def follow(subject: Subject, now: datetime) -> None:
         Reminder.objects.filter(dispute=dispute).delete()
         return
     config = _config(dispute)
-    if event.kind in STARTS and (due := _first(config, event.at)):
+    if subject.topic in STARTS and (due := _first(config, event.at)):
         step, at = due
         Reminder.objects.get_or_create(
             dispute=dispute, defaults={"since": event.at, "step": step, "due_at": at}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from disputes.models import Conflict, Dispute
-from disputes.notifications.topics import Topic, topic_of
+from disputes.notifications.notices import NoticeKind, Topic, notice_of
 from tasks.models import Event
 from tasks.states import Severity
 
@@ -13,24 +13,30 @@ class Subject:
     """An event with all that a message says of it, and that decides who is told."""
 
     event: Event
-    topic: Topic | None
+    notice: NoticeKind | None
     dispute: Dispute | None
     conflict: Conflict | None
 
     @property
+    def topic(self) -> Topic | None:
+        """What it is about; None where nobody is told."""
+        return self.notice.topic if self.notice else None
+
+    @property
     def is_urgent(self) -> bool:
         """Something critical wants a person: it waits for no quiet hours."""
-        told = None if self.topic in {Topic.RULED, Topic.COMMENTED} else self.conflict or self.dispute
-        return told is not None and told.severity == Severity.CRITICAL
+        told = self.conflict or self.dispute
+        is_news = self.notice is not None and self.notice.is_news
+        return told is not None and told.severity == Severity.CRITICAL and not is_news
 
 
 def subject_of(event: Event) -> Subject:
     """Looks the rows up by what the event's data names: C-9, D-7; else the task's dispute."""
     data = event.data if isinstance(event.data, dict) else {}
-    name = event.note if event.kind == "ruling_undone" else data.get("conflict")
-    conflict = _conflict(_number(name, "C-"))
-    dispute = conflict.dispute if conflict else _dispute(_number(data.get("dispute"), "D-"), event)
-    return Subject(event, topic_of(event, conflict), dispute, conflict)
+    conflict = _conflict(_number(data.get("conflict"), "C-"))
+    notice = notice_of(event, conflict)
+    dispute = conflict.dispute if conflict else _dispute(_number(data.get("dispute"), "D-"), event, notice)
+    return Subject(event, notice, dispute, conflict)
 
 
 def _number(name: object, head: str) -> int | None:
@@ -45,10 +51,10 @@ def _conflict(pk: int | None) -> Conflict | None:
     return Conflict.objects.filter(pk=pk).select_related(*related).first() if pk else None
 
 
-def _dispute(pk: int | None, event: Event) -> Dispute | None:
+def _dispute(pk: int | None, event: Event, notice: NoticeKind | None) -> Dispute | None:
     rows = Dispute.objects.select_related("task__project", "project", "assignee")
     if pk:
         return rows.filter(pk=pk).first()
-    if event.task_id is None or event.kind == "landed":
+    if event.task_id is None or (notice is not None and not notice.has_dispute):
         return None
     return rows.filter(task=event.task_id).order_by("-pk").first()

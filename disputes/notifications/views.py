@@ -16,7 +16,7 @@ from disputes.notifications.messages import link
 from disputes.web.plain_text import plain
 from disputes.web.queue import listing
 from disputes.web.view_helpers import not_allowed, page, staff_only
-from tasks.access import MAINTAIN, projects_for
+from tasks.access import MAINTAIN, projects_for, require
 from tasks.errors import Refused
 from tasks.models import Project
 
@@ -64,7 +64,7 @@ def of_project(request: HttpRequest, slug: str) -> HttpResponse:
     """The channels of a project, for its maintainers."""
     project = get_object_or_404(projects_for(request.user), slug=slug)
     try:
-        channels.check_maintains(project, request.user)
+        require(request.user, project, MAINTAIN, channels.SET_UP)
     except Refused as refused:
         return not_allowed(request, refused)
     rows = list(channels.of_project(project))
@@ -83,7 +83,7 @@ def add(request: HttpRequest) -> HttpResponse:
     if "of" in request.GET:
         project = get_object_or_404(projects_for(request.user), slug=request.GET["of"])
         try:
-            channels.check_maintains(project, request.user)
+            require(request.user, project, MAINTAIN, channels.SET_UP)
         except Refused as refused:
             return not_allowed(request, refused)
     user: Any = None if project else request.user

@@ -8,10 +8,9 @@ from django.utils import timezone
 
 from disputes import opening
 from disputes.models import Bulk, Conflict, Decision
-from disputes.protocol.rulings import options
 from disputes.rulings.effects import act
 from disputes.rulings.offers import SHOWN, draft, shown_hash
-from tasks.access import RULE, may
+from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
@@ -64,14 +63,10 @@ def decide(
     rationale_missing (CRITICAL takes one).
     """
     project = conflict.dispute.project
-    if not may(user, project, RULE):
-        raise Refused(
-            "no_right", f"You may not rule in {project.name}.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
-    choice = options.choice(conflict.kind, option, conflict.origin)
+    require(user, project, RULE, "rule")
+    choice = conflict.choice(option)
     if choice is None:
-        offered = ", ".join(f"{c.letter} {c.option}" for c in options.offered(conflict.kind, conflict.origin))
+        offered = ", ".join(f"{c.letter} {c.option}" for c in conflict.choices)
         raise Refused(
             "unknown_option", f"{option} is no option of {conflict.ref}.", f"Offered are {offered}.",
             status=422,

@@ -190,31 +190,39 @@ def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, n
     waiting_for_others = opening.open_conflicts(task)
     if any(conflict.effect == HOLD for conflict in waiting_for_others):
         return "wait"
+    move = {"actor": actor, "note": note, "not_before": not_before}
     if due := _to_act_on(task):
-        landed = task.status == Status.COMPLETED and task.landed_at
-        place = place_of(task, due)
-        if task.status not in MOVES["rule_revise"].sources or landed:
-            return "wait"
-        if task.status == Status.IN_PROGRESS and not place:
-            return "wait"  # the next prompt begins with it
-        task.rule_revise(actor=actor, note=note, not_before=not_before, **place)
-        return "revise"
+        return _revise(task, place_of(task, due), move)
     if task.status == Status.DISPUTED and (place := objection_overruled(task)):
-        task.rule_revise(actor=actor, note=note, not_before=not_before, **place)
-        return "revise"
+        return _revise(task, place, move)
     shipped = waiting_for_others and (task.accepted_id or task.landed_at)
     if task.status != Status.DISPUTED or shipped:
         return "wait"
     submission = task.last_submission() or disputed
     if submission is None or submission.kind == Submission.Kind.DOCUMENT:  # there is no commit to go on with
-        task.rule_revise(actor=actor, note=note, not_before=not_before)
-        return "revise"
-    if blockers_of(submission) == set() and not waiting_for_others:
-        is_last = task.next_stage() is None
-        task.rule_accept(submission, actor=actor, note=note, not_before=not_before)
-        return "accept" if is_last else "advance"
-    task.rule_review(actor=actor, note=note, not_before=not_before)
-    return "review"
+        return _revise(task, {}, move)
+    return _finish(task, submission, bool(waiting_for_others), move)
+
+
+def _revise(task: Task, place: dict[str, Any], move: dict[str, Any]) -> str:
+    """Back to the coder, unless it is at work or done; `place` is another stage."""
+    landed = task.status == Status.COMPLETED and task.landed_at
+    if task.status not in MOVES["rule_revise"].sources or landed:
+        return "wait"
+    if task.status == Status.IN_PROGRESS and not place:
+        return "wait"  # the next prompt begins with it
+    task.rule_revise(**place, **move)
+    return "revise"
+
+
+def _finish(task: Task, submission: Submission, is_awaited: bool, move: dict[str, Any]) -> str:
+    """The commit stands as it is: it is accepted where nothing else is open on it, else reviewed."""
+    if is_awaited or blockers_of(submission) != set():
+        task.rule_review(**move)
+        return "review"
+    is_last = task.next_stage() is None
+    task.rule_accept(submission, **move)
+    return "accept" if is_last else "advance"
 
 
 def _to_act_on(task: Task) -> list[Decision]:

@@ -63,7 +63,6 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
 
     `blockers` remembers, for a list of conflicts, what `blockers_of` said of each submission.
     """
-    task = conflict.dispute.task
     known: dict[int, set[int] | None] = {} if blockers is None else blockers
     if conflict.submission and conflict.submission_id not in known:
         known[conflict.submission.pk] = blockers_of(conflict.submission)
@@ -74,36 +73,31 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
         OptionView(
             letter=choice.letter,
             option=choice.option,
-            title=_title_of(conflict, choice),
+            title=choice.title,
             text=text_of(conflict, choice.option),
-            consequence=_between_stages(conflict, choice.option)
-            or options.consequence(
-                choice.option,
-                next_round=task.round + 1 if task else 1,
-                dependants=conflict.dispute.blocks,
-                was_reviewed_green=clean,
-                origin=conflict.origin,
-            ),
+            consequence=consequence_of(conflict, choice, was_reviewed_green=clean),
             expects_change=choice.expects_change,
             needs_text=choice.needs_text,
             trade_off=trade_off_of(conflict, choice.option),
             recommended=advised.why if advised and advised.option == choice.option else "",
         )
-        for choice in options.offered(conflict.kind, conflict.origin)
+        for choice in conflict.choices
     ]
 
 
-def _title_of(conflict: Conflict, choice: options.Choice) -> str:
-    return options.BETWEEN_STAGES[choice.option][0] if conflict.thread_id else choice.title
-
-
-def _between_stages(conflict: Conflict, option: Option) -> str:
-    """What a choice does where two stages disagree; empty elsewhere."""
+def consequence_of(conflict: Conflict, choice: options.Choice, *, was_reviewed_green: bool) -> str:
+    """What happens to the conflict's task if this is chosen, in one sentence."""
     task = conflict.dispute.task
-    if conflict.thread is None or task is None:
-        return ""
-    _, words = options.BETWEEN_STAGES[option]
-    return words.format(round=task.round + 1, earlier=conflict.stage, later=conflict.thread.stage)
+    following = task.next_stage() if task and was_reviewed_green else None
+    return options.consequence(
+        choice,
+        next_round=task.round + 1 if task else 1,
+        dependants=conflict.dispute.blocks,
+        was_reviewed_green=was_reviewed_green,
+        next_stage=following.name if following else "",
+        earlier=conflict.stage,
+        later=conflict.thread.stage if conflict.thread else "",
+    )
 
 
 def synthesis_of(conflict: Conflict) -> Synthesis | None:
@@ -211,6 +205,7 @@ def ruling_of(decision: Decision) -> Ruling:
         constraints=decision.constraints_text,
         place=_place_of(conflict),
         expects_change=decision.expects_change,
+        letter=decision.letter,
     )
 
 
@@ -234,7 +229,7 @@ def draft(
 
     A and C always change code, B never; for own words the person says it.
     """
-    choice = options.choice(conflict.kind, option, conflict.origin)
+    choice = conflict.choice(option)
     changes = bool(choice and choice.expects_change)
     if option == Option.OTHER and expects_change is not None:
         changes = expects_change

@@ -1,13 +1,14 @@
 """Handing in a middle way on an open conflict: option C, marked by whom (OPT-3)."""
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 
 from disputes.models import Conflict
 from disputes.protocol.rulings.synthesis import Source, handed_in
 from disputes.rulings.deciding import refuse_second
 from disputes.rulings.offers import TEXT_MAX
-from tasks.access import RULE, may
+from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
@@ -67,8 +68,4 @@ def propose_synthesis(
 
 def _check(project: Project, actor: Actor) -> None:
     user = get_user_model().objects.filter(pk=actor.user_id).first()
-    if user is None or not may(user, project, RULE):
-        raise Refused(
-            "no_right", f"You may not rule in {project.name}.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
+    require(user or AnonymousUser(), project, RULE, "rule")

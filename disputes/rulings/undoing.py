@@ -13,7 +13,7 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from disputes.rulings.effects import go_on
 from disputes.silence import flags
-from tasks.access import RULE, may
+from tasks.access import RULE, require
 from tasks.configuration.policy import HOLD
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
@@ -30,8 +30,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
     if conflict.dispute.task is None:
         raise Refused("used", f"{conflict.ref} is about a whole project and was carried out at once.")
     task = conflict.task
-    if not may(user, task.project, RULE):
-        raise Refused("no_right", f"You may not rule in {task.project.name}.", status=403)
+    require(user, task.project, RULE, "rule")
     if not _may_undo(user, decision, task):
         raise Refused(
             "no_right", "Only who ruled, or a lead of the project, takes a ruling back.",
@@ -65,7 +64,10 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         if decision.option == Option.CONVERT:
             rates.take_anew(task, actor=Actor.person(user), since=decision.at)
         _hold_or_let_go(task, decision, Actor.person(user))
-        record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
+        record(
+            task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref,
+            data={"conflict": conflict.ref},
+        )  # fmt: skip
         conflict.refresh_from_db()
         opening.refresh(conflict.dispute)
     return conflict
@@ -176,8 +178,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
     if old.dispute.task is None:
         raise Refused("used", f"{old.ref} is about a whole project; the next checkpoint asks again.")
     task = old.task
-    if not may(user, task.project, RULE):
-        raise Refused("no_right", f"You may not rule in {task.project.name}.", status=403)
+    require(user, task.project, RULE, "rule")
     if not reason.strip():
         raise Refused("text_missing", "A reason is needed to reopen a ruling.", status=422)
     _refuse_archived(decision)

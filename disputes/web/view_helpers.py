@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
@@ -18,7 +18,6 @@ from tasks.access import tasks_for
 from tasks.errors import Refused
 from tasks.models import Task
 
-DIGITS_MAX = 9  # of a task's number
 FRAME, NO_FRAME = "unfold/layouts/base.html", "unfold/layouts/unauthenticated.html"
 
 
@@ -108,8 +107,4 @@ def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 def task_of(request: HttpRequest, ref: str) -> Task:
     """The task of that name (ledger-214), one that the person may see. Raises Http404."""
-    slug, _, number = ref.rpartition("-")
-    if not (number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX):
-        raise Http404(f"{ref} names no task.")
-    tasks = tasks_for(request.user).select_related("project", "section")
-    return get_object_or_404(tasks, project__slug=slug, number=number)
+    return get_object_or_404(tasks_for(request.user).select_related("project", "section").named(ref))

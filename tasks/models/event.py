@@ -8,7 +8,7 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from tasks import hooks
-from tasks.events import SYSTEM, TOLD, Actor
+from tasks.events import SYSTEM, Actor
 from tasks.triggers import no_change, no_deletion
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def record(
 
     Rings once that has committed. The rows stand then: a bell that breaks is logged, and harms nobody.
     """
+    is_told = hooks.is_told(kind)
     with transaction.atomic(savepoint=False):
         event = Event.objects.create(
             project=project,
@@ -94,10 +95,10 @@ def record(
             note=note[:2000],
             data=data or {},
         )
-        if kind in TOLD:
+        if is_told:
             Notice.objects.create(event=event)
         hooks.wake_for(event)
     transaction.on_commit(partial(hooks.ring_loop, project.pk), robust=True)
-    if kind in TOLD:
+    if is_told:
         transaction.on_commit(partial(hooks.ring_notices, project.pk), robust=True)
     return event

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tasks.models.submission import Submission
 
 RANK_STEP = 1024
+DIGITS_MAX = 9  # of a task's number
 
 
 class StaleTask(Exception):
@@ -50,6 +51,13 @@ class TaskQuerySet(models.QuerySet["Task"]):
             .alias(pick_order=order)
             .order_by("pick_order", "rank")
         )
+
+    def named(self, ref: str) -> "TaskQuerySet":
+        """The task of that name (ledger-214); empty where it names none."""
+        slug, _, number = ref.rpartition("-")
+        if not (number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX):
+            return self.none()
+        return self.filter(project__slug=slug, number=number)
 
     def to_land(self) -> "TaskQuerySet":
         """Accepted, and not on the target branch yet."""

@@ -28,7 +28,10 @@ TASK = Task(project=Project(slug="ledger", name="Ledger"), number=7, title="Impo
 
 def decision(number: int, text: str, rationale: str) -> Decision:
     """A ruling as the rows hold it; nothing is saved."""
-    conflict = Conflict(pk=number, question=f"Point {number}", severity="high", dispute=Dispute(task=TASK))
+    conflict = Conflict(
+        pk=number, kind="disagreement", question=f"Point {number}", severity="high",
+        dispute=Dispute(task=TASK),
+    )  # fmt: skip
     return Decision(
         conflict=conflict,
         option="other",

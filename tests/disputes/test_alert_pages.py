@@ -9,8 +9,8 @@ from rest_framework.test import APIClient
 
 from disputes import alerts, opening, rulings
 from disputes.models import Conflict, Decision
-from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Kind, offered
-from disputes.protocol.rulings.prompt_lines import DEMANDS, ruling_lines
+from disputes.protocol.rulings.options import CHANGE, LEAVE, NOT_FOR_THE_CODER, ROWS, Kind, offered
+from disputes.protocol.rulings.prompt_lines import ruling_lines
 from tasks.models import Event, Project, Task
 from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task, create_token
@@ -239,6 +239,7 @@ def opened(task: Task, kind: str) -> Conflict:
 
 
 CHOICES = [(kind, choice.option) for kind in Kind for choice in offered(kind)]
+ASKED = [cell for cell in CHOICES if ROWS[cell[1]].in_prompt not in {CHANGE, LEAVE, ""}]
 
 
 @for_each(("kind", "option"), CHOICES)
@@ -256,13 +257,13 @@ def test_the_preview_is_what_the_coder_will_read(tom_at: Client, task: Task, kin
         assert lines[-1].startswith("   Do: ")
 
 
-@for_each(("kind", "option"), [cell for cell in CHOICES if cell[1] in DEMANDS])
+@for_each(("kind", "option"), ASKED)
 def test_what_is_asked_for_is_said_in_the_last_line(
     tom_at: Client, task: Task, kind: str, option: str
 ) -> None:
     conflict = opened(task, kind)
     lines = tom_at.post(page(conflict, "preview/"), form(conflict, option)).json()["lines"]
-    assert lines[-1] == f"   Do: {DEMANDS[option]}"
+    assert lines[-1] == f"   Do: {ROWS[option].in_prompt}"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.DISAGREEMENT])

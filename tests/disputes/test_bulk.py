@@ -15,7 +15,9 @@ from disputes import bulk, opening, rulings, triage
 from disputes.bulk import opinions
 from disputes.models import Bulk, Conflict, Decision, Dispute
 from tasks.errors import Refused
+from tasks.events import SYSTEM
 from tasks.models import Event, Project, Task
+from tasks.remarks.comments import add_comment
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -81,6 +83,27 @@ def test_the_preview_says_what_happens_to_each_task(ledger: Project, tom: User) 
     assert (items[hands.ref].effect, items[hands.ref].option) == ("", "")
     assert "asks something else" in items[hands.ref].why_not
     assert "Round 2" in preview(bulk.RULE_A, tom, clean)[clean.ref].effect
+
+
+def test_the_preview_names_the_stages_where_two_disagree(ledger: Project, tom: User) -> None:
+    task = create_task(ledger, status="disputed", round=1)
+    thread = add_comment(ledger, "The tests are wrong.", actor=SYSTEM, task=task, stage="dev")
+    objection = on(task, thread=thread, stage="tests", finding=None)
+    items = preview(bulk.RULE_B, tom, objection)
+    assert items[objection.ref].effect == "It stays. Round 2: dev goes on, and may not object again."
+
+
+def test_a_task_with_stages_left_goes_on_to_the_next(tom: User) -> None:
+    pipeline = create_project("pipeline", members={tom: "triager"}, settings={"stages": ["dev", "qa"]})
+    task = create_task(pipeline, status="disputed", round=1, stage="dev")
+    conflict = on(task)
+    effect = preview(bulk.RULE_B, tom, conflict)[conflict.ref].effect
+    assert effect == "The reviewer may not raise it again. The task goes on to its stage qa."
+    made = act(bulk.RULE_B, tom, conflict)
+    [result] = made.results
+    assert (result["done"], result["words"]) == (True, f"B. {task.ref} goes on to its next stage.")
+    task.refresh_from_db()
+    assert task.stage == "qa"
 
 
 def test_what_the_preview_says_is_what_happens(ledger: Project, tom: User) -> None:

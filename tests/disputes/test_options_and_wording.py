@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.rulings.options import (
+    BETWEEN_STAGES,
+    BY_ORIGIN,
+    NOT_FOR_THE_CODER,
     OPTIONS,
+    ROWS,
     Choice,
     Kind,
     Option,
     asks,
-    choice,
     consequence,
     letter,
     offered,
@@ -26,6 +29,11 @@ REVIEWER, CODER, COMPROMISE, OTHER = (
     Option.UPHOLD_REVIEWER, Option.UPHOLD_CODER, Option.COMPROMISE, Option.OTHER,
 )  # fmt: skip
 RETRY, DEFER, CANCEL = Option.RETRY, Option.DEFER, Option.CANCEL
+
+
+def choice(kind: str, option: str, origin: str = "") -> Choice | None:
+    return next((each for each in offered(kind, origin) if each.option == option), None)
+
 
 # --- The table of options ---------------------------------------------------------------------------------
 
@@ -62,8 +70,10 @@ def test_a_kind_of_conflict_offers_the_choice(
     kind: str, option: str, key: str, title: str, changes: bool, writes: bool
 ) -> None:
     asked = option in {"ask", "ask_disagree", "reduce", "clarify"}
-    assert choice(kind, option) == Choice(Option(option), key, title, changes, writes, asked)
-    assert asks(option) is asked
+    row = choice(kind, option)
+    assert row
+    assert (row.letter, row.title, row.expects_change, row.needs_text) == (key, title, changes, writes)
+    assert row.asks is asks(option) is asked
 
 
 @for_each(
@@ -141,16 +151,28 @@ def test_a_choice_is_named_by_its_letter_its_key_or_its_title_on_every_card() ->
         for each in offered(kind, origin):
             spoken = {each.option, each.option.replace("_", "-").upper(), each.title, each.letter.lower()}
             for word in spoken | {f" {each.letter} "}:
-                assert read_choice(word, kind, origin) == each, (kind, word)
+                assert read_choice(word, offered(kind, origin)) == each, (kind, word)
 
 
 def test_some_choices_have_a_further_word_and_no_card_knows_what_it_does_not_offer() -> None:
     for word, option in {"reviewer": REVIEWER, "coder": CODER, "custom": OTHER}.items():
-        assert read_choice(word, "disagreement") == choice("disagreement", option)
-        assert read_choice(word, "hands") is None
-    assert read_choice("raise", "hands", "budget") == choice("hands", Option.RAISE, "budget")
+        assert read_choice(word, offered("disagreement")) == choice("disagreement", option)
+        assert read_choice(word, offered("hands")) is None
+    assert read_choice("raise", offered("hands", "budget")) == choice("hands", Option.RAISE, "budget")
     for word in ("raise", "retry", "1", "", "E", "nonsense"):
-        assert read_choice(word, "disagreement") is None, word
+        assert read_choice(word, offered("disagreement")) is None, word
+
+
+def test_the_rows_of_an_option_ask_the_same_of_the_coder_on_every_card() -> None:
+    """Prompts and records know a ruling by its option alone."""
+    for rows in (*OPTIONS.values(), *BY_ORIGIN.values(), BETWEEN_STAGES):
+        for row in rows:
+            known = ROWS[row.option]
+            assert (row.in_prompt, row.asks, row.word, row.side) == (
+                known.in_prompt, known.asks, known.word, known.side,
+            ), row  # fmt: skip
+            assert not (row.expects_change or row.asks) or row.option not in NOT_FOR_THE_CODER
+    assert set(ROWS) == set(Option)
 
 
 # --- The consequence in words -----------------------------------------------------------------------------
@@ -190,13 +212,15 @@ CONSEQUENCES = [
 
 @for_each(("option", "dependants", "green", "sentence"), CONSEQUENCES)
 def test_the_button_says_what_happens(option: Option, dependants: int, green: bool, sentence: str) -> None:
-    assert consequence(option, next_round=4, dependants=dependants, was_reviewed_green=green) == sentence
+    assert (
+        consequence(ROWS[option], next_round=4, dependants=dependants, was_reviewed_green=green) == sentence
+    )
 
 
 @for_each("round_", [1, 2, 15])
 @for_each("option", [REVIEWER, COMPROMISE, OTHER], ids=str)
 def test_the_button_names_the_round_that_begins(option: Option, round_: int) -> None:
-    said = consequence(option, next_round=round_, dependants=0, was_reviewed_green=False)
+    said = consequence(ROWS[option], next_round=round_, dependants=0, was_reviewed_green=False)
 
     assert said.startswith(f"Round {round_}: ")
 
@@ -214,7 +238,7 @@ BEFORE_A_RULING = {
 @for_each("green", [True, False])
 @for_each("dependants", [0, 1, 2, 1000])
 def test_every_option_says_something_whole(option: Option, green: bool, dependants: int) -> None:
-    said = consequence(option.value, next_round=2, dependants=dependants, was_reviewed_green=green)
+    said = consequence(ROWS[option], next_round=2, dependants=dependants, was_reviewed_green=green)
 
     assert said.endswith(".")
     assert "  " not in said
@@ -223,7 +247,7 @@ def test_every_option_says_something_whole(option: Option, green: bool, dependan
 
 @for_each("option", sorted(BEFORE_A_RULING))
 def test_a_hint_and_an_alert_say_something_whole(option: Option) -> None:
-    said = consequence(option, next_round=2, dependants=7, was_reviewed_green=False)
+    said = consequence(ROWS[option], next_round=2, dependants=7, was_reviewed_green=False)
     assert said.endswith(".")
     assert "7" not in said
 
@@ -231,16 +255,21 @@ def test_a_hint_and_an_alert_say_something_whole(option: Option) -> None:
 @for_each("option", sorted(set(Option) - BEFORE_A_RULING))
 @for_each("green", [True, False])
 def test_only_what_ends_the_waiting_says_so(option: Option, green: bool) -> None:
-    said = consequence(option, next_round=2, dependants=5, was_reviewed_green=green)
+    said = consequence(ROWS[option], next_round=2, dependants=5, was_reviewed_green=green)
     ends = option is CANCEL or (option is CODER and green)
 
     assert ("Then 5 waiting tasks go on." in said) is ends
     assert ("5 tasks go on waiting." in said) is not ends
 
 
-def test_a_consequence_of_nothing_is_a_mistake_in_the_program() -> None:
-    with pytest.raises(ValueError, match="is not a valid Option"):
-        consequence("nonsense", next_round=2, dependants=0, was_reviewed_green=False)
+def test_between_stages_the_button_names_them() -> None:
+    for row in BETWEEN_STAGES:
+        said = consequence(
+            row, next_round=3, dependants=2, was_reviewed_green=True, earlier="plan", later="build"
+        )
+        assert "Round 3" in said, row
+        assert "plan" in said or "build" in said, row
+        assert not set(said) & set("{}"), row
 
 
 # --- The lines of a ruling (DEC-1) ------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from disputes.protocol.responses.rates import (
     HYPOTHESES,
-    RATE_OPTIONS,
     Action,
     Rated,
     Rates,
@@ -21,7 +20,7 @@ from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity
 from tests.cases import for_each
 
-DEFAULTS = RateSettings()
+DEFAULTS = part_of(ProjectSettings(), RateSettings)
 CRITICAL, HIGH, MEDIUM, LOW = Severity
 
 
@@ -157,12 +156,8 @@ def test_the_limits_are_the_projects() -> None:
 
 
 def test_a_round_with_nothing_to_answer_is_allowed_under_any_settings() -> None:
-    none = RateSettings(disagree_min_denominator=0, disagree_round_share=0.0, session_window=1)
+    none = replace(DEFAULTS, disagree_min_denominator=0, disagree_round_share=0.0, session_window=1)
     assert check_rates(Tally(1, 0, 0, 0), (), none).hits == ()
-
-
-def test_the_defaults_are_those_of_a_project() -> None:
-    assert part_of(ProjectSettings(), RateSettings) == DEFAULTS
 
 
 # --- The card ---------------------------------------------------------------------------------------------
@@ -181,16 +176,7 @@ def test_the_card_says_what_how_often_why_and_what_next() -> None:
     assert not any("ISSUE-R6-005" in line for line in lines)
     assert [f"{number}. {text}" for number, text in enumerate(HYPOTHESES, 1)] == lines[
         lines.index("This could indicate:") + 1 :
-    ][:3]
-    assert [line.partition(" - ")[0] for line in lines[-4:]] == [
-        "1. Accept disagreements", "2. Request Engineer revision", "3. Review Reviewer feedback",
-        "4. Mediate scope",
-    ]  # fmt: skip
-
-
-def test_every_option_of_the_card_says_what_it_does() -> None:
-    assert len({option.key for option in RATE_OPTIONS}) == 4
-    assert all(option.effect.endswith(".") for option in RATE_OPTIONS)
+    ]
 
 
 def test_the_card_lists_every_limit_with_its_recommendation() -> None:

@@ -274,9 +274,9 @@ def test_the_option_has_its_letter(option: str, words: str) -> None:
     assert f"- **Chosen Option:** {words}\n" in decisions_record([decision(option=option)])
 
 
-@for_each("action", records.FOR_GAP)
+@for_each("action", records.WHAT_CAME)
 def test_the_task_is_told_what_the_ruling_did(action: str) -> None:
-    assert f"- For Gap: {records.FOR_GAP[action].format(task='web-1')}\n" in decisions_record(
+    assert f"- For Gap: {records.WHAT_CAME[action].format(task='web-1')}\n" in decisions_record(
         [decision(action=action)]
     )
 

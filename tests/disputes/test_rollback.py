@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from disputes.protocol.completion.rollback import (
     ANALYSED,
+    DEFAULTS,
     LANDED,
     PLAIN,
     SPENT,
@@ -28,7 +29,7 @@ from disputes.protocol.rounds.patterns import DetectedPattern, Pattern
 from tests.cases import for_each
 
 G = GapState
-INTERACTIVE, AUTO_RETRY, STRICT = (RollbackSettings(rollback_mode=mode) for mode in RollbackMode)
+INTERACTIVE, AUTO_RETRY, STRICT = (replace(DEFAULTS, rollback_mode=mode) for mode in RollbackMode)
 FAILED = Wanted(round=4, current=4, trigger=Trigger.VALIDATION_EXHAUSTED)
 WANTED = st.builds(
     Wanted,
@@ -91,12 +92,12 @@ def test_the_default_is_to_ask() -> None:
 
 
 def test_a_mode_is_read_in_any_case() -> None:
-    assert may_roll_back(FAILED, RollbackSettings(rollback_mode="AUTO_RETRY")).ask is False
+    assert may_roll_back(FAILED, replace(DEFAULTS, rollback_mode="AUTO_RETRY")).ask is False
 
 
 def test_a_mode_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="always"):
-        may_roll_back(FAILED, RollbackSettings(rollback_mode="always"))
+        may_roll_back(FAILED, replace(DEFAULTS, rollback_mode="always"))
 
 
 def test_what_has_landed_is_not_rolled_back_but_reverted() -> None:
@@ -121,7 +122,7 @@ def test_the_budget_binds_people_too() -> None:
 
 
 def test_the_budget_is_a_setting() -> None:
-    assert may_roll_back(replace(FAILED, of_session=9), RollbackSettings(max_rollbacks_session=10)).allowed
+    assert may_roll_back(replace(FAILED, of_session=9), replace(DEFAULTS, max_rollbacks_session=10)).allowed
 
 
 def test_after_the_second_one_there_are_five_more_options() -> None:

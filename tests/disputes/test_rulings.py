@@ -1255,6 +1255,16 @@ def test_the_preview_of_a_card_that_asks_for_hands_is_the_prompt_too(ledger: Pro
     assert shown == ruling_lines(rulings.ruling_of(decision) for decision in found)
 
 
+def test_a_ruling_is_called_by_the_key_of_its_own_card(ledger: Project, tom: User) -> None:
+    """The same choice has another key where more is offered."""
+    task = create_task(ledger, number=31, status="in_progress", round=1)
+    conflict = opening.park(task, "verifying", "The tests are red.")
+    decision = rule(conflict, "retry", tom, text="Start the server first.")
+    assert decision.letter == "2"
+    [_, _, first, *_] = ruling_lines([rulings.ruling_of(decision)])
+    assert first == f"1. Task {task.ref} ({conflict.severity.upper()}): 2, retry"
+
+
 def test_a_preview_writes_nothing(ledger: Project) -> None:
     conflict = declined(ledger)
     before = rows()

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from disputes.protocol.responses.response import read_response
-from disputes.protocol.silence.heuristics import Judgement, SilenceSettings, Suspicion, Watched, judge_silence
-from disputes.protocol.silence.suspicion import round_level
+from disputes.protocol.silence.heuristics import Judgement, Suspicion, Watched, judge_silence
+from disputes.protocol.silence.suspicion import DEFAULTS, round_level
 from tasks.states import Severity
 from tests.cases import for_each
 from tests.disputes.test_documents import QUADRATIC, growth
@@ -25,7 +25,7 @@ def watched(number: int = 1, severity: Severity | None = HIGH, **facts: Any) -> 
 def judge(document: str, *findings: Watched, previous: str = "", **settings: Any) -> Judgement:
     found = findings or (watched(),)
     response = read_response(document, [finding.code for finding in found])
-    return judge_silence(found, response, document, previous, settings=SilenceSettings(**settings))
+    return judge_silence(found, response, document, previous, settings=replace(DEFAULTS, **settings))
 
 
 def flag(document: str, *findings: Watched, previous: str = "", **settings: Any) -> Suspicion:
@@ -306,8 +306,8 @@ def test_the_level_goes_by_how_many_are_unanswered(
 
 
 def test_the_thresholds_are_settings() -> None:
-    settings = SilenceSettings(
-        unaddressed_high_threshold=1, unaddressed_critical_threshold=2, critical_block=3
+    settings = replace(
+        DEFAULTS, unaddressed_high_threshold=1, unaddressed_critical_threshold=2, critical_block=3
     )
 
     assert round_level(HIGH, 1, 0, settings) == "warn"

@@ -18,13 +18,13 @@ from disputes.protocol.completion.acknowledgement import (
 )
 from disputes.protocol.completion.convergence import State
 from disputes.protocol.completion.termination import (
+    DEFAULTS,
     Ask,
     Exit,
     Gap,
     Next,
     Result,
     Standing,
-    TerminationSettings,
     Unresolved,
     decide,
     extended,
@@ -78,12 +78,12 @@ def test_vector_8_the_limit_of_rounds_follows_from_the_first_gaps(gaps: int, lim
 def test_the_limit_is_the_ceiling_of_six_tenths(gaps: int) -> None:
     exact = next(n for n in range(gaps + 1) if 10 * n >= 6 * gaps)
 
-    assert max_rounds(gaps, TerminationSettings(hard_limit=100_000)) == max(10, exact)
+    assert max_rounds(gaps, replace(DEFAULTS, hard_limit=100_000)) == max(10, exact)
 
 
 def test_a_project_may_set_its_limit_but_not_beyond_the_hard_one() -> None:
-    assert max_rounds(50, TerminationSettings(max_rounds=4)) == 4
-    assert max_rounds(1, TerminationSettings(max_rounds=60)) == 50
+    assert max_rounds(50, replace(DEFAULTS, max_rounds=4)) == 4
+    assert max_rounds(1, replace(DEFAULTS, max_rounds=60)) == 50
 
 
 @pytest.mark.parametrize(("limit", "after"), [(10, 15), (45, 50), (48, 50)])
@@ -219,8 +219,8 @@ def test_what_is_complete(gaps: list[Gap], complete: bool) -> None:
 
 
 def test_the_weight_of_what_is_deferred_is_a_setting() -> None:
-    assert is_complete(parked(MEDIUM, MEDIUM, LOW), TerminationSettings(complete_deferred_weight_max=5))
-    assert not is_complete(parked(LOW), TerminationSettings(complete_deferred_weight_max=0))
+    assert is_complete(parked(MEDIUM, MEDIUM, LOW), replace(DEFAULTS, complete_deferred_weight_max=5))
+    assert not is_complete(parked(LOW), replace(DEFAULTS, complete_deferred_weight_max=0))
 
 
 # --- The procedure ----------------------------------------------------------------------------------------

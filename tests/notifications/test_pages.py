@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from disputes import rulings, triage
 from disputes.models import Channel, Delivery
 from disputes.notifications import fanout, sealing, signing
-from disputes.notifications.topics import OF_A_PERSON, OF_A_PROJECT
+from disputes.notifications.notices import OF_A_PERSON, OF_A_PROJECT
 from tasks.models import Event, Project
 from tests.cases import for_each
 from tests.factories import create_project, create_user

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
-from tasks.access import MAINTAIN, READ, RULE, may, projects_for, tasks_for
-from tasks.models import Membership, Project
+from tasks.access import MAINTAIN, READ, RULE, may, projects_for, require, require_role, tasks_for
+from tasks.errors import Refused
+from tasks.models import Membership, Project, Task
 from tests.cases import for_each
 from tests.factories import create_project, create_task, create_user
 
@@ -106,6 +107,31 @@ def test_a_right_ends_with_the_membership(ledger: Project, tom: User) -> None:
     Membership.objects.filter(user=tom).delete()
     assert not may(tom, ledger, READ)
     assert not tasks_for(tom).exists()
+
+
+def test_whoever_lacks_a_role_is_told_what_they_may_not_do_and_who_can_change_it(
+    ledger: Project, lea: User, tom: User, vera: User, otto: User
+) -> None:
+    for user, roles, hint in (
+        (otto, READ, "Ask a maintainer to make you a member."),
+        (vera, RULE, "Ask a maintainer to make you a triager."),
+        (tom, MAINTAIN, "Ask a maintainer to do it, or to make you one."),
+    ):
+        with pytest.raises(Refused) as refused:
+            require(user, ledger, roles, "end the work")
+        assert (refused.value.code, refused.value.status) == ("no_right", 403)
+        assert (refused.value.message, refused.value.hint) == ("You may not end the work in Ledger.", hint)
+        require(lea, ledger, roles, "end the work")
+    with pytest.raises(Refused, match=r"You may not rule in Ledger\."):
+        require_role("viewer", ledger, RULE, "rule")
+    require_role("triager", ledger, RULE, "rule")
+
+
+def test_a_task_is_found_by_its_name_and_nothing_else_is(ledger: Project) -> None:
+    task = create_task(ledger, number=214)
+    assert list(Task.objects.named("ledger-214")) == [task]
+    for name in ("", "214", "ledger-", "ledger-x", "other-214", "ledger-²", "ledger-" + "2" * 30, "-214"):
+        assert not Task.objects.named(name).exists(), name
 
 
 def test_a_superuser_sees_all_projects(ledger: Project) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from agents.api.principals import RunPrincipal
 from agents.models import Run
 from disputes.models import Conflict
-from tasks.access import MAINTAIN, RULE, tasks_for
+from tasks.access import MAINTAIN, RULE, require, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
@@ -67,23 +67,14 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
             )  # fmt: skip
         actor = Actor("run", run.agent_label, run_number=run.pk, model=model or run.model)
         return Caller(actor, run), task
-    slug, _, number = ref.rpartition("-")
-    named = (
-        tasks_for(user).filter(project__slug=slug, number=number)
-        if number.isascii() and number.isdigit()
-        else Task.objects.none()
-    )
-    task = _locked(named)
+    task = _locked(tasks_for(user).named(ref))
     if task is None:
         raise Refused("not_found", f"There is no task {ref} that you may see.", "Check the name.", status=404)
     if verb not in PERSON_VERBS:
         raise Refused(
             "wrong_role", f"People give no {verb}: they rule.", "Use `steroids dispute resolve`.", status=403
         )
-    if not tasks_for(user, PERSON_VERBS[verb]).filter(pk=task.pk).exists():
-        raise Refused(
-            "no_right", f"You may not {verb} in {task.project.name}.", "Ask a maintainer.", status=403
-        )
+    require(user, task.project, PERSON_VERBS[verb], verb)
     return Caller(Actor.person(user)), task
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from disputes.protocol.rounds.patterns import DetectedPattern
+from disputes.protocol.settings import part_of
+from tasks.configuration.policy import ProjectSettings
 
 
 class RollbackMode(StrEnum):
@@ -76,10 +78,13 @@ LANDED = (RollbackOption.REVERT_TASK,)
 class RollbackSettings:
     """How often, and who is asked."""
 
-    rollback_mode: str = RollbackMode.INTERACTIVE
-    max_rollbacks_session: int = 7
-    analysis_after: int = 2
-    backup_rounds: int = 3
+    rollback_mode: str
+    max_rollbacks_session: int
+    analysis_after: int
+    backup_rounds: int
+
+
+DEFAULTS = part_of(ProjectSettings(), RollbackSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,23 +115,22 @@ class RollbackAnswer:
     deep: bool = False  # further back than is offered by default (RB-4)
 
 
-def may_roll_back(wanted: Wanted, settings: RollbackSettings | None = None) -> RollbackAnswer:
+def may_roll_back(wanted: Wanted, settings: RollbackSettings = DEFAULTS) -> RollbackAnswer:
     """Whether a round may be rolled back, and who is asked (RB-4, RB-5, RB-7).
 
     A person's own wish is not asked about again. Raises ValueError for a round that does not exist.
     """
-    chosen = settings or RollbackSettings()
     if not 1 <= wanted.round <= wanted.current:
         raise ValueError(f"There is no round {wanted.round}; the last one is {wanted.current}.")
     if wanted.landed:
         why = "Something of it has landed; a task that reverts it can be made."
         return RollbackAnswer(allowed=False, ask=True, options=LANDED, why=why)
-    if wanted.of_session >= chosen.max_rollbacks_session:
-        why = f"All {chosen.max_rollbacks_session} rollbacks are used up."
+    if wanted.of_session >= settings.max_rollbacks_session:
+        why = f"All {settings.max_rollbacks_session} rollbacks are used up."
         return RollbackAnswer(allowed=False, ask=True, options=SPENT, why=why)
     attempt = wanted.of_round + 1
-    mode = RollbackMode(chosen.rollback_mode.lower())
-    analyse = attempt >= (1 if mode is RollbackMode.STRICT else chosen.analysis_after)
+    mode = RollbackMode(settings.rollback_mode.lower())
+    analyse = attempt >= (1 if mode is RollbackMode.STRICT else settings.analysis_after)
     silent = wanted.trigger is Trigger.USER or (mode is RollbackMode.AUTO_RETRY and attempt == 1)
     return RollbackAnswer(
         allowed=True,
@@ -134,14 +138,13 @@ def may_roll_back(wanted: Wanted, settings: RollbackSettings | None = None) -> R
         analyse=analyse,
         options=() if silent else (*PLAIN, *ANALYSED) if analyse else PLAIN,
         why=f"Rollback {attempt} of round {wanted.round}, {wanted.of_session + 1} in all.",
-        deep=wanted.current - wanted.round >= chosen.backup_rounds,
+        deep=wanted.current - wanted.round >= settings.backup_rounds,
     )
 
 
-def offered(current: int, settings: RollbackSettings | None = None) -> tuple[int, ...]:
+def offered(current: int, settings: RollbackSettings = DEFAULTS) -> tuple[int, ...]:
     """The rounds that a page offers to roll back, the last one first; any other can be named (RB-4)."""
-    depth = (settings or RollbackSettings()).backup_rounds
-    return tuple(range(current, max(current - depth, 0), -1))
+    return tuple(range(current, max(current - settings.backup_rounds, 0), -1))
 
 
 def adjustments(seen: Sequence[DetectedPattern]) -> list[str]:

@@ -17,8 +17,10 @@ from disputes.protocol.completion.acknowledgement import (
     refusals,
 )
 from disputes.protocol.completion.convergence import State
-from disputes.protocol.reviews.severity import WEIGHTS, is_grave, total_weight
+from disputes.protocol.reviews.severity import is_grave, total_weight
 from disputes.protocol.rounds.gaps import SETTLED, GapState
+from disputes.protocol.settings import part_of
+from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity
 
 
@@ -59,11 +61,14 @@ class Next(StrEnum):
 class TerminationSettings:
     """The limits of a project (END-4). `max_rounds` None: by the number of gaps it began with."""
 
-    max_rounds: int | None = None
-    extend_by: int = 5
-    hard_limit: int = 50
-    complete_deferred_weight_max: int = 4
-    severity_weights: Mapping[str, int] = field(default_factory=lambda: dict(WEIGHTS))
+    max_rounds: int | None
+    extend_by: int
+    hard_limit: int
+    complete_deferred_weight_max: int
+    severity_weights: Mapping[str, int]
+
+
+DEFAULTS = part_of(ProjectSettings(), TerminationSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,29 +123,26 @@ class Result:
 # --- Limits -----------------------------------------------------------------------------------------------
 
 
-def max_rounds(initial_gaps: int, settings: TerminationSettings | None = None) -> int:
-    """The limit of rounds for a project that began with `initial_gaps`: six for ten of them, at least 10."""
-    chosen = settings or TerminationSettings()
-    limit = chosen.max_rounds or max(10, (3 * initial_gaps + 4) // 5)
-    return min(limit, chosen.hard_limit)
+def max_rounds(initial_gaps: int, settings: TerminationSettings = DEFAULTS) -> int:
+    """The limit of rounds for a project that began with so many gaps: six for ten, at least 10."""
+    limit = settings.max_rounds or max(10, (3 * initial_gaps + 4) // 5)
+    return min(limit, settings.hard_limit)
 
 
-def extended(limit: int, settings: TerminationSettings | None = None) -> int:
+def extended(limit: int, settings: TerminationSettings = DEFAULTS) -> int:
     """The limit after a person extends it. Raises ValueError where the hard limit is reached."""
-    chosen = settings or TerminationSettings()
-    if limit >= chosen.hard_limit:
-        raise ValueError(f"There are {limit} rounds; {chosen.hard_limit} are the most.")
-    return min(limit + chosen.extend_by, chosen.hard_limit)
+    if limit >= settings.hard_limit:
+        raise ValueError(f"There are {limit} rounds; {settings.hard_limit} are the most.")
+    return min(limit + settings.extend_by, settings.hard_limit)
 
 
-def is_complete(gaps: Iterable[Gap], settings: TerminationSettings | None = None) -> bool:
+def is_complete(gaps: Iterable[Gap], settings: TerminationSettings = DEFAULTS) -> bool:
     """Whether every gap is closed or terminal, or deferred within limits: none critical or high, Σ ≤ 4."""
-    chosen = settings or TerminationSettings()
     rest = [gap for gap in gaps if gap.state not in SETTLED]
     return (
         all(gap.state is GapState.USER_DEFERRED and not is_grave(gap.severity) for gap in rest)
-        and total_weight((gap.severity for gap in rest), chosen.severity_weights)
-        <= chosen.complete_deferred_weight_max
+        and total_weight((gap.severity for gap in rest), settings.severity_weights)
+        <= settings.complete_deferred_weight_max
     )
 
 
@@ -157,9 +159,8 @@ def left_over(standing: Standing) -> tuple[Leftover, ...]:
 # --- The procedure ----------------------------------------------------------------------------------------
 
 
-def decide(standing: Standing, settings: TerminationSettings | None = None) -> Result:
+def decide(standing: Standing, settings: TerminationSettings = DEFAULTS) -> Result:
     """What happens now, END-1 to END-7 in order. Completeness is tested before the limit of rounds."""
-    chosen = settings or TerminationSettings()
     asked = standing.asked
     if asked is Ask.ABANDON:
         return Result(Next.END, "END-1", Exit.ABANDONED, "a person abandoned it")
@@ -168,13 +169,13 @@ def decide(standing: Standing, settings: TerminationSettings | None = None) -> R
     high = _of(standing.conflicts, Severity.HIGH)
     ends = asked is _way_out(standing)
     # With a high conflict a person may still end it, but only through the gates of END-7.
-    if is_complete(standing.gaps, chosen) and not (high and ends):
+    if is_complete(standing.gaps, settings) and not (high and ends):
         return _finished(standing, high)
     if ends:
         return _gated(standing, Exit.STALL_EXIT if asked is Ask.FORCE_COMPLETE else Exit.USER_APPROVED)
     if standing.rounds >= standing.max_rounds:
         why = f"{standing.rounds} of {standing.max_rounds} rounds are used"
-        more = standing.max_rounds < chosen.hard_limit
+        more = standing.max_rounds < settings.hard_limit
         return Result(Next.MAX_ROUNDS, "END-4", why=why, left=left_over(standing), may_extend=more)
     if standing.convergence is State.DIVERGENCE_WARNING:
         return Result(Next.DIVERGENCE, "END-5", why="more comes up than is settled, or nothing is")

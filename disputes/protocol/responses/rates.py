@@ -30,11 +30,11 @@ class Rule(StrEnum):
 class RateSettings:
     """The settings that these limits read; every comparison is a strict "more than"."""
 
-    disagree_absolute: int = 5
-    disagree_round_share: float = 0.5
-    disagree_min_denominator: int = 2
-    disagree_session_share: float = 0.4
-    session_window: int = 3
+    disagree_absolute: int
+    disagree_round_share: float
+    disagree_min_denominator: int
+    disagree_session_share: float
+    session_window: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,42 +166,17 @@ def percent(part: int, whole: int) -> str:
 # --- The alert card ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RateOption:
-    """One way out of a rate alert, with what it does."""
-
-    key: str
-    title: str
-    effect: str
-
-
 HYPOTHESES = (
     "Reviewer feedback is overly prescriptive",
     "Engineer is avoiding work",
     "Fundamental misalignment on approach",
 )
-RATE_OPTIONS = (
-    RateOption("accept", "Accept disagreements", "Proceed to conflict resolution for each."),
-    RateOption(
-        "reduce", "Request Engineer revision",
-        "Ask Engineer to reduce disagreements: the coder runs once more and withdraws or justifies each one.",
-    ),
-    RateOption(
-        "check_review", "Review Reviewer feedback",
-        "Check if issues were reasonable. You may lower severities; what falls below HIGH is no conflict any "
-        "more, and the rate is computed again.",
-    ),
-    RateOption(
-        "clarify", "Mediate scope",
-        "Clarify session goals before continuing: both sides get your words first, the conflicts stay open.",
-    ),
-)  # fmt: skip
 
 
 def alert_lines(rates: Rates, findings: Iterable[Rated]) -> list[str]:
-    """The text of the card: what was exceeded, which findings, three hypotheses, four options (RL-5).
+    """The text of the card: what was exceeded, which findings, three hypotheses (RL-5).
 
-    Empty where nothing was exceeded.
+    Its options follow it like those of every card. Empty where nothing was exceeded.
     """
     if not rates.hits:
         return []
@@ -211,9 +186,7 @@ def alert_lines(rates: Rates, findings: Iterable[Rated]) -> list[str]:
     disputed = [finding for finding in findings if finding.disagreed or finding.converted]
     if disputed:
         lines += ["Issues disagreed with:", *_numbered(_named(finding) for finding in disputed), ""]
-    lines += ["This could indicate:", *_numbered(HYPOTHESES), ""]
-    options = (f"{option.title} - {option.effect}" for option in RATE_OPTIONS)
-    return [*lines, "Options:", *_numbered(options)]
+    return [*lines, "This could indicate:", *_numbered(HYPOTHESES)]
 
 
 def _numbered(texts: Iterable[str]) -> list[str]:

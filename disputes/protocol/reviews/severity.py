@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity, severity_rank, worst
 
 # SEV-9: foreign words for severities.
@@ -28,13 +29,7 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "niedrig": Severity.LOW,
     "gering": Severity.LOW,
 }
-# SEV-11. A project may set others (severity_weights).
-WEIGHTS: dict[str, int] = {
-    Severity.CRITICAL: 16,
-    Severity.HIGH: 4,
-    Severity.MEDIUM: 2,
-    Severity.LOW: 1,
-}
+WEIGHTS = ProjectSettings().severity_weights  # SEV-11; a project may set others
 GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
 # Words around a severity in the heading of a section: High Priority Issues.
 SECTION_WORDS = re.compile(r"\b(?:issues?|priority|severity|findings?)\b")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.options import OPTIONS, Kind, Option
 from disputes.protocol.text.documents import STATED, Line, Problem, scan
 from disputes.protocol.text.identifiers import codes_in
 from disputes.protocol.text.quotes import one_line, readable, unquoted
@@ -46,12 +46,7 @@ LABELS: dict[str, str] = {
 }
 # Labels that only head a group of others, and end the value before them.
 GROUPS = {"positions", "resolution", "action required", "context", "alternatives considered"}
-LETTERS: dict[str, Option] = {
-    "a": Option.UPHOLD_REVIEWER,
-    "b": Option.UPHOLD_CODER,
-    "c": Option.COMPROMISE,
-    "d": Option.OTHER,
-}
+LETTERS = {row.letter.lower(): row.option for row in OPTIONS[Kind.DISAGREEMENT]}
 WORDS: dict[str, Option] = {option.value.replace("_", " "): option for option in Option}
 VALUE_MAX = 20_000
 TITLE_MAX = 1_000

@@ -1,7 +1,12 @@
-"""What a human may choose for each kind of conflict, and what each choice does. One table."""
+"""What a human may choose on each kind of card: one row per choice, with all its words.
+
+Whatever shows, prints or reads a choice takes it from its row: the page, the command line, the next prompt,
+the records. What a choice does to the rows of the database is in `disputes/rulings/effects.py`.
+"""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -41,82 +46,182 @@ class Option(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One button: its key on the keyboard, its words, and what it asks of the coder.
+    """One choice on a card: its key on the keyboard, its words, and what it asks of the coder.
 
-    After one that `expects_change` the code must change; one that only `asks` sends the task back for an
-    answer.
+    `does` says for the button what happens then, `does_if_clean` the same where nothing else keeps a tested
+    commit from landing, `does_if_staged` where a further stage keeps it. In them {round} is the round that
+    begins, {waiting} and {free} tell of the tasks that wait for this one, {next}, {earlier} and {later} are
+    stages. `in_prompt` is what the next prompt tells the coder to do, with {place}; empty where the prompt
+    says nothing of the choice. After one that `expects_change` the code must change; one that only `asks`
+    sends the task back for an answer. `word` is a further name for it, in capitals in dispute.md, and `side`
+    whose way it goes, in decisions.md and on the command line.
     """
 
     option: Option
     letter: str
     title: str
-    expects_change: bool
+    does: str
+    does_if_clean: str = ""
+    does_if_staged: str = ""
+    in_prompt: str = ""
+    expects_change: bool = False
     needs_text: bool = False
     asks: bool = False
+    word: str = ""
+    side: str = ""
 
+
+CHANGE = "Change {place}. Do not argue it again; trouble that it causes is a new finding."
+LEAVE = "Leave the code at this point as it is."
+
+REVIEWER = Choice(
+    Option.UPHOLD_REVIEWER, "A", "Reviewer",
+    "Round {round}: the coder carries it out and may not decline again.{waiting}",
+    in_prompt=CHANGE, expects_change=True, word="reviewer", side="Reviewer",
+)  # fmt: skip
+CODER = Choice(
+    Option.UPHOLD_CODER, "B", "Coder",
+    "The reviewer may not raise it again, and reviews the rest of this commit.{waiting}",
+    "The reviewer may not raise it again. The commit lands as it is.{free}",
+    "The reviewer may not raise it again. The task goes on to its stage {next}.{waiting}",
+    in_prompt=LEAVE, word="coder", side="Engineer",
+)  # fmt: skip
+# Its words are a rule's, the judge's, or those of whoever hands it in (OPT-2, OPT-3).
+SYNTHESIS = Choice(
+    Option.COMPROMISE, "C", "Synthesis",
+    "Round {round}: the coder builds what both sides can live with.{waiting}",
+    in_prompt=CHANGE, expects_change=True, needs_text=True, side="Synthesis",
+)  # fmt: skip
+# Whether the code must change is the person's to say: where it need not, its prompt says `LEAVE`.
+OWN_WORDS = Choice(
+    Option.OTHER, "D", "Own words",
+    "Round {round}: the coder does what you write. Nobody may argue it again.{waiting}",
+    in_prompt=CHANGE, expects_change=True, needs_text=True, word="custom", side="User specifies",
+)  # fmt: skip
+RETRY = Choice(
+    Option.RETRY, "1", "Instruct and retry",
+    "The coder starts again with your words first; counts begin anew.{waiting}",
+    in_prompt="Start again with these words in mind.", expects_change=True,
+)  # fmt: skip
+DEFER = Choice(Option.DEFER, "2", "Defer", "Nothing runs on this task until somebody resumes it.{waiting}")
+CANCEL = Choice(Option.CANCEL, "3", "Cancel", "The task ends without code.{free}")
+PAUSE = Choice(
+    Option.PAUSE, "4", "Pause", "Nothing of this project is started until somebody takes it up again."
+)
 
 OPTIONS: dict[Kind, tuple[Choice, ...]] = {
-    Kind.DISAGREEMENT: (
-        Choice(Option.UPHOLD_REVIEWER, "A", "Reviewer", expects_change=True),
-        Choice(Option.UPHOLD_CODER, "B", "Coder", expects_change=False),
-        # Its words are a rule's, the judge's, or those of whoever hands it in (OPT-2, OPT-3).
-        Choice(Option.COMPROMISE, "C", "Synthesis", expects_change=True, needs_text=True),
-        Choice(Option.OTHER, "D", "Own words", expects_change=True, needs_text=True),
-    ),
+    Kind.DISAGREEMENT: (REVIEWER, CODER, SYNTHESIS, OWN_WORDS),
     # SIL-12. To waive, and to say what is wrong with the hint, takes a reason.
     Kind.SILENCE: (
-        Choice(Option.ASK, "1", "Ask to address", expects_change=False, asks=True),
-        Choice(Option.ASK_DISAGREE, "2", "Ask whether it disagrees", expects_change=False, asks=True),
-        Choice(Option.CONVERT, "3", "Convert to a conflict", expects_change=False),
-        Choice(Option.WAIVE, "4", "Waive", expects_change=False, needs_text=True),
-        Choice(Option.FALSE_POSITIVE, "5", "False alarm", expects_change=False, needs_text=True),
+        Choice(
+            Option.ASK, "1", "Ask to address",
+            "Round {round}: the coder must answer it, disagree openly or show where it is done.",
+            in_prompt="Answer it in your response: do it and say how, or write a DISAGREE block, or quote "
+            "the place that covers it already.",
+            asks=True,
+        ),
+        Choice(
+            Option.ASK_DISAGREE, "2", "Ask whether it disagrees",
+            "Round {round}: the coder must say whether it disagrees, and why.",
+            in_prompt="Say whether you disagree: write a DISAGREE block with a rationale, or do it.",
+            asks=True,
+        ),
+        Choice(
+            Option.CONVERT, "3", "Convert to a conflict",
+            "A conflict with the options A to D; the coder's side is quoted as not stated.",
+        ),
+        Choice(
+            Option.WAIVE, "4", "Waive",
+            "The finding is settled; the reviewer is told why and may not raise it again.",
+            needs_text=True,
+        ),
+        Choice(
+            Option.FALSE_POSITIVE, "5", "False alarm",
+            "The hint is closed, and this kind of hint counts for less in this project.",
+            needs_text=True,
+        ),
     ),
     # RL-5: the coder declines too much.
     Kind.ALERT: (
-        Choice(Option.ACCEPT, "1", "Accept, rule on each", expects_change=False),
-        Choice(Option.REDUCE, "2", "Ask to reduce", expects_change=False, asks=True),
-        Choice(Option.CHECK_REVIEW, "3", "Check the review", expects_change=False),
-        Choice(Option.CLARIFY, "4", "Clarify the scope", expects_change=False, needs_text=True, asks=True),
+        Choice(Option.ACCEPT, "1", "Accept, rule on each", "Nothing moves; this card is closed."),
+        Choice(
+            Option.REDUCE, "2", "Ask to reduce",
+            "Round {round}: what it declined is open again; the coder answers each anew.",
+            in_prompt="Answer each finding anew: withdraw what is mere taste, give evidence for the rest.",
+            asks=True,
+        ),
+        Choice(
+            Option.CHECK_REVIEW, "3", "Check the review",
+            "Lower what does not block, below; conflicts on findings that no longer block are closed.",
+        ),
+        Choice(
+            Option.CLARIFY, "4", "Clarify the scope",
+            "Round {round}: coder and reviewer read your words first.{waiting}",
+            in_prompt="Read the open findings in this light, and answer each of them anew.",
+            needs_text=True, asks=True,
+        ),
     ),
-    Kind.HANDS: (
-        Choice(Option.RETRY, "1", "Instruct and retry", expects_change=True),
-        Choice(Option.DEFER, "2", "Defer", expects_change=False),
-        Choice(Option.CANCEL, "3", "Cancel", expects_change=False),
-    ),
-}
+    Kind.HANDS: (RETRY, DEFER, CANCEL),
+}  # fmt: skip
 
 # CONV-7: a whole project diverges or stalls. It ends on the page that asks for the acknowledgements.
 PROJECT_OPTIONS = (
-    Choice(Option.ACCEPT, "1", "Accept the complexity", expects_change=False),
-    Choice(Option.NARROW, "2", "Narrow the scope", expects_change=False, needs_text=True),
-    Choice(Option.PRIORITISE, "3", "Critical tasks first", expects_change=False),
-    Choice(Option.PAUSE, "4", "Pause", expects_change=False),
-)
+    Choice(Option.ACCEPT, "1", "Accept the complexity", "Nothing moves; this card is closed."),
+    Choice(
+        Option.NARROW, "2", "Narrow the scope",
+        "The tasks that you name, one a line, are put off; the count of flat rounds begins anew.",
+        needs_text=True,
+    ),
+    Choice(
+        Option.PRIORITISE, "3", "Critical tasks first",
+        "Only critical tasks are begun until none of them is left.",
+    ),
+    PAUSE,
+)  # fmt: skip
 PROJECT_ALERTS = frozenset({"divergence", "stall"})
 
 # A cap of money or tokens is reached. Who raises it says by how much, first in the text.
 BUDGET_OPTIONS = (
-    Choice(Option.RETRY, "1", "Go on once", expects_change=True),
-    Choice(Option.DEFER, "2", "Defer", expects_change=False),
-    Choice(Option.CANCEL, "3", "Cancel", expects_change=False),
-    Choice(Option.RAISE, "4", "Raise the cap", expects_change=False, needs_text=True),
-)
+    replace(
+        RETRY, title="Go on once",
+        does="It goes on: a task may spend its whole cap once more, a run has its own again.{waiting}",
+    ),
+    DEFER,
+    CANCEL,
+    Choice(
+        Option.RAISE, "4", "Raise the cap",
+        "Write by how much, such as 5: this task may spend that more, and goes on.{waiting}",
+        needs_text=True, word="raise",
+    ),
+)  # fmt: skip
 
 # Build or tests did not come out green, and the coder may not be the one to mend it.
 VERIFYING_OPTIONS = (
-    Choice(Option.VERIFY, "1", "Verify the same commit again", expects_change=False),
-    Choice(Option.RETRY, "2", "Instruct and retry", expects_change=True),
-    Choice(Option.DEFER, "3", "Defer", expects_change=False),
-    Choice(Option.CANCEL, "4", "Cancel", expects_change=False),
-)
+    Choice(
+        Option.VERIFY, "1", "Verify the same commit again",
+        "Build and tests run once more on the commit as it is; green, it goes on.{waiting}",
+    ),
+    replace(RETRY, letter="2"),
+    replace(DEFER, letter="3"),
+    replace(CANCEL, letter="4"),
+)  # fmt: skip
 
 # The target branch itself is red, or cannot be built and tested here: no coder begins.
 BASE_OPTIONS = (
-    Choice(Option.TRY_AGAIN, "1", "Try again", expects_change=False),
-    Choice(Option.ACCEPT_BASE, "2", "Accept as it is", expects_change=False),
-    Choice(Option.FIND_COMMANDS, "3", "Let the coder find the commands", expects_change=False),
-    Choice(Option.PAUSE, "4", "Pause", expects_change=False),
-)
+    Choice(
+        Option.TRY_AGAIN, "1", "Try again",
+        "The branch is fetched, and its commands run once more; green, the work begins.",
+    ),
+    Choice(
+        Option.ACCEPT_BASE, "2", "Accept as it is",
+        "The work begins. What is red now does not count against anybody; what is newly red does.",
+    ),
+    Choice(
+        Option.FIND_COMMANDS, "3", "Let the coder find the commands",
+        "A coder gets the task to find them; what it finds is verified by running it.",
+    ),
+    PAUSE,
+)  # fmt: skip
 
 BUDGET, VERIFYING, BASE = "budget", "verifying", "base"
 # What is offered where it hangs on more than the kind: on what the card is about.
@@ -127,30 +232,22 @@ BY_ORIGIN: dict[tuple[Kind, str], tuple[Choice, ...]] = {
     (Kind.HANDS, VERIFYING): VERIFYING_OPTIONS,
 }
 
-# Two stages disagree over the work of the earlier one (ITM-3): title and consequence of each choice.
-BETWEEN_STAGES: dict[Option, tuple[str, str]] = {
-    Option.UPHOLD_REVIEWER: ("Objection", "Round {round}: {earlier} changes it; then {later} goes on."),
-    Option.UPHOLD_CODER: ("Reply", "It stays. Round {round}: {later} goes on, and may not object again."),
-    Option.COMPROMISE: ("Synthesis", "Round {round}: {earlier} builds what both can live with."),
-    Option.OTHER: ("Own words", "Round {round}: {earlier} does what you write; then {later} goes on."),
-}
-
-# What these do is done at once, or told to the reviewer; the coder's prompt says nothing of them.
-NOT_FOR_THE_CODER = frozenset(
-    {
-        Option.CONVERT, Option.WAIVE, Option.FALSE_POSITIVE, Option.ACCEPT, Option.CHECK_REVIEW,
-        Option.NARROW, Option.PRIORITISE, Option.PAUSE, Option.DEFER, Option.CANCEL,
-        Option.RAISE, Option.VERIFY, Option.TRY_AGAIN, Option.ACCEPT_BASE, Option.FIND_COMMANDS,
-    }
+# Two stages disagree over the work of the earlier one (ITM-3).
+BETWEEN_STAGES = (
+    replace(REVIEWER, title="Objection", does="Round {round}: {earlier} changes it; then {later} goes on."),
+    replace(
+        CODER, title="Reply", does="It stays. Round {round}: {later} goes on, and may not object again.",
+        does_if_clean="", does_if_staged="",
+    ),
+    replace(SYNTHESIS, does="Round {round}: {earlier} builds what both can live with."),
+    replace(OWN_WORDS, does="Round {round}: {earlier} does what you write; then {later} goes on."),
 )  # fmt: skip
 
-# Further words for a choice, beside its letter, its key and its title.
-WORDS: dict[str, Option] = {
-    "reviewer": Option.UPHOLD_REVIEWER,
-    "coder": Option.UPHOLD_CODER,
-    "custom": Option.OTHER,
-    "raise": Option.RAISE,
-}
+# A row of each option, of the card on which it is offered mostly: for what is asked without a card.
+ROWS = {row.option: row for rows in (*BY_ORIGIN.values(), *OPTIONS.values()) for row in rows}
+
+# What these do is done at once, or told to the reviewer; the coder's prompt says nothing of them.
+NOT_FOR_THE_CODER = frozenset(option for option, row in ROWS.items() if not row.in_prompt)
 
 
 def offered(kind: str, origin: str = "") -> tuple[Choice, ...]:
@@ -158,22 +255,16 @@ def offered(kind: str, origin: str = "") -> tuple[Choice, ...]:
     return BY_ORIGIN.get((Kind(kind), origin), OPTIONS[Kind(kind)])
 
 
-def choice(kind: str, option: str, origin: str = "") -> Choice | None:
-    """The choice of that kind, or None where this kind does not offer it."""
-    return next((each for each in offered(kind, origin) if each.option == option), None)
-
-
-def read_choice(word: str, kind: str, origin: str = "") -> Choice | None:
-    """The choice that a person names on a card of that kind: by letter, key, title or another word for it.
+def read_choice(word: str, choices: Iterable[Choice]) -> Choice | None:
+    """The one of these choices that a person names: by letter, key, title or its further word.
 
     The same number means another thing on another card.
     """
     said = _plain(word)
-    for each in offered(kind, origin):
-        if said in {_plain(each.letter), _plain(each.option), _plain(each.title)}:
+    for each in choices:
+        if said and said in {_plain(name) for name in (each.letter, each.option, each.title, each.word)}:
             return each
-    named = WORDS.get(said)
-    return choice(kind, named, origin) if named else None
+    return None
 
 
 def _plain(word: str) -> str:
@@ -182,75 +273,31 @@ def _plain(word: str) -> str:
 
 def asks(option: str) -> bool:
     """Whether the option sends the task back for an answer, though no code must change."""
-    return any(each.asks for choices in OPTIONS.values() for each in choices if each.option == option)
+    return ROWS[Option(option)].asks
 
 
 def letter(option: str) -> str:
     """A, B, C or D; for other options the key that chooses them."""
-    tables = (*BY_ORIGIN.values(), *OPTIONS.values())  # the later ones say how it is called elsewhere
-    letters = {c.option: c.letter for choices in tables for c in choices}
-    return letters[Option(option)]
+    return ROWS[Option(option)].letter
 
 
 def consequence(
-    option: str, *, next_round: int, dependants: int, was_reviewed_green: bool, origin: str = ""
+    choice: Choice,
+    *,
+    next_round: int,
+    dependants: int,
+    was_reviewed_green: bool,
+    next_stage: str = "",
+    earlier: str = "",
+    later: str = "",
 ) -> str:
     """What happens to the task if this is chosen, in one sentence for the button."""
     waiting = {0: "", 1: " One task goes on waiting."}.get(dependants, f" {dependants} tasks go on waiting.")
     free = {0: "", 1: " Then one waiting task goes on."}.get(
         dependants, f" Then {dependants} waiting tasks go on."
     )
-    match Option(option):
-        case Option.UPHOLD_REVIEWER:
-            return f"Round {next_round}: the coder carries it out and may not decline again.{waiting}"
-        case Option.UPHOLD_CODER if was_reviewed_green:
-            return f"The reviewer may not raise it again. The commit lands as it is.{free}"
-        case Option.UPHOLD_CODER:
-            return f"The reviewer may not raise it again, and reviews the rest of this commit.{waiting}"
-        case Option.COMPROMISE:
-            return f"Round {next_round}: the coder builds what both sides can live with.{waiting}"
-        case Option.OTHER:
-            return f"Round {next_round}: the coder does what you write. Nobody may argue it again.{waiting}"
-        case Option.RETRY if origin == BUDGET:
-            return f"It goes on: a task may spend its whole cap once more, a run has its own again.{waiting}"
-        case Option.RETRY:
-            return f"The coder starts again with your words first; counts begin anew.{waiting}"
-        case Option.RAISE:
-            return f"Write by how much, such as 5: this task may spend that more, and goes on.{waiting}"
-        case Option.DEFER:
-            return f"Nothing runs on this task until somebody resumes it.{waiting}"
-        case Option.CANCEL:
-            return f"The task ends without code.{free}"
-        case Option.ASK:
-            return f"Round {next_round}: the coder must answer it, disagree openly or show where it is done."
-        case Option.ASK_DISAGREE:
-            return f"Round {next_round}: the coder must say whether it disagrees, and why."
-        case Option.CONVERT:
-            return "A conflict with the options A to D; the coder's side is quoted as not stated."
-        case Option.WAIVE:
-            return "The finding is settled; the reviewer is told why and may not raise it again."
-        case Option.FALSE_POSITIVE:
-            return "The hint is closed, and this kind of hint counts for less in this project."
-        case Option.ACCEPT:
-            return "Nothing moves; this card is closed."
-        case Option.REDUCE:
-            return f"Round {next_round}: what it declined is open again; the coder answers each anew."
-        case Option.CHECK_REVIEW:
-            return "Lower what does not block, below; conflicts on findings that no longer block are closed."
-        case Option.CLARIFY:
-            return f"Round {next_round}: coder and reviewer read your words first.{waiting}"
-        case Option.NARROW:
-            return "The tasks that you name, one a line, are put off; the count of flat rounds begins anew."
-        case Option.PRIORITISE:
-            return "Only critical tasks are begun until none of them is left."
-        case Option.VERIFY:
-            return f"Build and tests run once more on the commit as it is; green, it goes on.{waiting}"
-        case Option.TRY_AGAIN:
-            return "The branch is fetched, and its commands run once more; green, the work begins."
-        case Option.ACCEPT_BASE:
-            return "The work begins. What is red now does not count against anybody; what is newly red does."
-        case Option.FIND_COMMANDS:
-            return "A coder gets the task to find them; what it finds is verified by running it."
-        case Option.PAUSE:
-            return "Nothing of this project is started until somebody takes it up again."
-    raise AssertionError(option)
+    if_clean = choice.does_if_staged if next_stage else choice.does_if_clean
+    does = (was_reviewed_green and if_clean) or choice.does
+    return does.format(
+        round=next_round, waiting=waiting, free=free, next=next_stage, earlier=earlier, later=later
+    )

@@ -7,7 +7,7 @@ pass for a heading, an option or a note of ours.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from disputes.protocol.rulings.options import Kind, Option
+from disputes.protocol.rulings.options import ROWS, Kind, Option
 from disputes.protocol.text.quotes import one_line, quoted
 
 POSITION_MAX = 64_000
@@ -23,12 +23,6 @@ CRITICAL_NOTE = (
     "addresses safety or correctness concerns."
 )
 RECOMMENDED = " [RECOMMENDED]"
-POSITIONS: dict[Option, str] = {
-    Option.UPHOLD_REVIEWER: "Reviewer",
-    Option.UPHOLD_CODER: "Engineer",
-    Option.COMPROMISE: "Synthesis",
-    Option.OTHER: "User specifies",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +173,7 @@ def _summary(conflict: Presented) -> list[str]:
             (
                 (
                     offer.letter,
-                    POSITIONS.get(offer.option, offer.title),
+                    ROWS[offer.option].side or offer.title,
                     one_line(offer.trade_off, CELL_MAX) or "-",
                     "Yes" if offer.is_recommended else "-",
                 )

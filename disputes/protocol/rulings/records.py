@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from disputes.protocol.rulings.options import Option, letter
+from disputes.protocol.rulings.options import ROWS, Option
 from disputes.protocol.text.quotes import as_heading, inert, one_line, quoted
 
 POSITION_MAX = 8_000
@@ -19,15 +19,8 @@ OPEN, RESOLVED, MINOR = "open", "resolved", "minor"
 AWAITING = "AWAITING HUMAN DECISION"
 NOBODY = "none"
 
-# The word for each option in dispute.md and, in brackets after the letter, in decisions.md.
-WORDS: dict[Option, tuple[str, str]] = {
-    Option.UPHOLD_REVIEWER: ("REVIEWER", "Reviewer"),
-    Option.UPHOLD_CODER: ("CODER", "Engineer"),
-    Option.COMPROMISE: ("COMPROMISE", "Synthesis"),
-    Option.OTHER: ("CUSTOM", "User specifies"),
-}
 # What the ruling did to the task, by `Decision.action`.
-FOR_GAP: dict[str, str] = {
+WHAT_CAME: dict[str, str] = {
     "revise": "{task} goes back to the coder.",
     "review": "{task} is reviewed, then it may be completed.",
     "accept": "{task} is completed; its commit may land.",
@@ -167,9 +160,8 @@ def _resolved(entry: DisputeEntry) -> list[str]:
     if entry.status == MINOR:
         lines += [_line("Created", entry.created)]
     else:
-        other = entry.option.replace("_", " ").upper()
-        ruled = WORDS.get(Option(entry.option), (other, ""))[0] if entry.option else ""
-        lines += [_line("Resolution", f"{ruled or entry.outcome.upper()} ({entry.resolved_on})")]
+        ruled = (ROWS[Option(entry.option)].word or entry.option) if entry.option else entry.outcome
+        lines += [_line("Resolution", f"{ruled.replace('_', ' ').upper()} ({entry.resolved_on})")]
     lines += _item("Ruling", entry.ruling, bullet="")
     return [*lines, *_item("Notes", entry.notes, bullet="")]
 
@@ -188,7 +180,6 @@ def decisions_record(entries: Iterable[DecisionEntry]) -> str:
 
 
 def _decision(entry: DecisionEntry) -> list[str]:
-    for_gap = FOR_GAP.get(entry.action, "{task} stays where it is.").format(task=entry.task_ref)
     return [
         f"### {entry.code}: {inert(as_heading(one_line(entry.title, LINE_MAX)))}",
         "",
@@ -208,7 +199,7 @@ def _decision(entry: DecisionEntry) -> list[str]:
         "",
         "**Action Required:**",
         f"- For Engineer: {_summary(entry.for_coder)}",
-        f"- For Gap: {for_gap}",
+        f"- For Gap: {what_came(entry.action, entry.task_ref)}",
         "",
         _line("Decided By", entry.by),
         _line("Timestamp", entry.at),
@@ -216,10 +207,15 @@ def _decision(entry: DecisionEntry) -> list[str]:
     ]
 
 
+def what_came(action: str, task: str) -> str:
+    """What a ruling did to the task, in a sentence."""
+    return WHAT_CAME.get(action, WHAT_CAME["wait"]).format(task=task)
+
+
 def chosen(option: str) -> str:
     """`C (Synthesis)`; of cards without letters the word of the choice."""
-    known = WORDS.get(Option(option))
-    return f"{letter(option)} ({known[1]})" if known else option.replace("_", " ").capitalize()
+    row = ROWS[Option(option)]
+    return f"{row.letter} ({row.side})" if row.side else option.replace("_", " ").capitalize()
 
 
 def _summary(text: str) -> str:

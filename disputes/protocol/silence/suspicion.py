@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from disputes.protocol.settings import part_of
+from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity
 
 WATCHED = frozenset({Severity.HIGH, Severity.CRITICAL})
@@ -58,16 +60,16 @@ CONFIDENCE = {
 class SilenceSettings:
     """The settings that this module reads."""
 
-    unaddressed_high_threshold: int = 2
-    unaddressed_critical_threshold: int = 1
-    critical_block: int = 2
-    pattern_threshold: int = 3
-    semantic_overlap_minimum: float = 0.3
-    enable_semantic_check: bool = True
-    soft_match_overlap: float = 0.5
+    unaddressed_high_threshold: int
+    unaddressed_critical_threshold: int
+    critical_block: int
+    pattern_threshold: int
+    semantic_overlap_minimum: float
+    enable_semantic_check: bool
+    soft_match_overlap: float
 
 
-DEFAULTS = SilenceSettings()
+DEFAULTS = part_of(ProjectSettings(), SilenceSettings)  # for documents without a project
 
 
 @dataclass(frozen=True, slots=True)

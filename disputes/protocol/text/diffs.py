@@ -1,7 +1,8 @@
-"""Which lines a unified diff changed. What the lines say is read elsewhere."""
+"""What a unified diff changed: which lines of which files, and what they say."""
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from disputes.protocol.text.locations import same_file
 
@@ -21,6 +22,23 @@ class Edit:
     added: int
 
 
+class HunkLine(NamedTuple):
+    """One line with its sign, and its number in the new file, of a removed one in the old."""
+
+    number: int
+    sign: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """The lines below one `@@`, as far as they are there; `old` is the first of the old file."""
+
+    header: str
+    old: int
+    lines: list[HunkLine] = field(default_factory=list)
+
+
 @dataclass(slots=True)
 class FileChange:
     """What happened to one file. Without edits it was renamed, or is binary, or only its mode changed."""
@@ -31,6 +49,7 @@ class FileChange:
     is_deleted: bool = False
     is_binary: bool = False
     edits: list[Edit] = field(default_factory=list)
+    hunks: list[Hunk] = field(default_factory=list)
 
     def edited(self, old: int, removed: int, new: int, added: int) -> None:
         """Note an edit that ends before these lines of the old and the new file."""
@@ -78,6 +97,15 @@ def ends_early(text: str) -> bool:
 
 def read_diff(text: str, *, is_cut: bool = False) -> Changes:
     """The changes in what `git diff` printed. A malformed or cut end is passed over, and noted as a cut."""
+    files, is_cut = read_files(text, is_cut=is_cut)
+    return Changes({file.path: file for file in files}, is_cut)
+
+
+def read_files(text: str, *, is_cut: bool = False) -> tuple[list[FileChange], bool]:
+    """Its files in their order, and whether its end is missing.
+
+    A path may come twice, as the link that it was and the file that it became.
+    """
     reader = _Reader()
     is_cut |= ends_early(text)
     lines = (text.removesuffix(CUT) if is_cut else text).split("\n")
@@ -90,7 +118,7 @@ def read_diff(text: str, *, is_cut: bool = False) -> Changes:
         else:
             reader.header(lines[index])
             index += 1
-    return Changes({file.path: file for file in reader.files}, is_cut)
+    return reader.files, is_cut
 
 
 def _hunk(file: FileChange, match: re.Match[str], lines: list[str], index: int) -> tuple[int, bool]:
@@ -98,9 +126,15 @@ def _hunk(file: FileChange, match: re.Match[str], lines: list[str], index: int) 
     old, old_left, new, new_left = (int(number) if number else 1 for number in match.groups())
     # Of a side without lines git names the line before the gap.
     old, new = old + (not old_left), new + (not new_left)
+    hunk = Hunk(match.string, old)
+    file.hunks.append(hunk)
     removed = added = 0
     while (old_left > 0 or new_left > 0) and index < len(lines):
         sign = lines[index][:1] or " "
+        if sign not in {"-", "+", " ", "\\"}:
+            break
+        if sign != "\\":
+            hunk.lines.append(HunkLine(old if sign == "-" else new, sign, lines[index][1:]))
         if sign == "-":
             old, old_left, removed = old + 1, old_left - 1, removed + 1
         elif sign == "+":
@@ -109,8 +143,6 @@ def _hunk(file: FileChange, match: re.Match[str], lines: list[str], index: int) 
             file.edited(old, removed, new, added)
             removed = added = 0
             old, old_left, new, new_left = old + 1, old_left - 1, new + 1, new_left - 1
-        elif sign != "\\":
-            break
         index += 1
     file.edited(old, removed, new, added)
     return index, old_left <= 0 and new_left <= 0

@@ -1,6 +1,5 @@
 """The code that a dispute is about: reading diffs, the lines around a place, colours. Pure."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -12,15 +11,13 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
-from disputes.protocol.text.diffs import ends_early, unquoted_path
+from disputes.protocol.text.diffs import FileChange, ends_early, read_files
 from disputes.web.plain_text import visible
 
 CONTEXT = 7
 REMOVED_MAX = 12
 LINE_MAX = 400
 COLOURED_MAX = 1_500  # lines of a whole diff that get colours
-
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +47,12 @@ class Pair:
 @dataclass(frozen=True, slots=True)
 class Hunk:
     header: str
+    old: int  # its first line of the old file
     lines: list[Line] = field(default_factory=list)
 
     def pairs(self) -> list[Pair]:
         """Removed lines beside the added ones that follow them; what did not change on both sides."""
-        found = _HUNK.match(self.header)
-        old = int(found[1]) if found else 1
+        old = self.old
         rows: list[Pair] = []
         gone: list[Line] = []
         come: list[Line] = []
@@ -98,47 +95,23 @@ class Diff:
 
 def parse_diff(text: str, max_lines: int = 4000) -> Diff:
     """Read what `git diff` printed, at most so many lines. A cut or malformed end is passed over."""
-    files: list[FileDiff] = []
     lines = text.split("\n")
-    old = new = old_left = new_left = 0
-    for line in lines[:max_lines]:
-        file = files[-1] if files else None
-        if file and (old_left > 0 or new_left > 0):
-            sign = line[:1] or " "
-            if sign == "\\":
-                continue
-            shown = Line(old if sign == "-" else new, sign if sign in "+-" else " ", line[1:])
-            file.hunks[-1].lines.append(shown)
-            old, old_left = (old, old_left) if sign == "+" else (old + 1, old_left - 1)
-            new, new_left = (new, new_left) if sign == "-" else (new + 1, new_left - 1)
-            file.added += sign == "+"
-            file.removed += sign == "-"
-        elif line.startswith("diff --git "):
-            files.append(FileDiff(unquoted_path(line.rsplit(" b/", 1)[-1])))
-        elif file and (found := _HUNK.match(line)):
-            old, old_left, new, new_left = (int(n) if n else 1 for n in found.groups())
-            file.hunks.append(Hunk(line))
-        elif file:
-            _read_header(file, line)
-    return Diff(files, is_cut=len(lines) > max_lines or ends_early(text))
+    is_cut = len(lines) > max_lines or ends_early(text)
+    files, is_cut = read_files("\n".join(lines[:max_lines]), is_cut=is_cut)
+    return Diff([_as_shown(file) for file in files], is_cut)
 
 
-def _read_header(file: FileDiff, line: str) -> None:
-    """The lines between `diff --git` and the first hunk."""
-    if line.startswith("+++ ") and not line.startswith("+++ /dev/null"):
-        file.path = unquoted_path(line[4:]).removeprefix("b/")
-    elif line.startswith("--- ") and not line.startswith("--- /dev/null"):
-        file.path = unquoted_path(line[4:]).removeprefix("a/")
-    elif line.startswith("rename from "):
-        file.note = f"renamed from {unquoted_path(line[12:])}"
-    elif line.startswith("rename to "):
-        file.path = unquoted_path(line[10:])
-    elif line.startswith("new file"):
-        file.note = "new file"
-    elif line.startswith("deleted file"):
-        file.note = "deleted"
-    elif line.startswith("Binary files"):
-        file.note = "binary"
+def _as_shown(file: FileChange) -> FileDiff:
+    note = f"renamed from {file.old_path}" if file.old_path not in {"", file.path} else ""
+    for word, holds in (("new file", file.is_new), ("deleted", file.is_deleted), ("binary", file.is_binary)):
+        note = word if holds else note
+    return FileDiff(
+        file.path,
+        note,
+        sum(edit.added for edit in file.edits),
+        sum(edit.removed for edit in file.edits),
+        [Hunk(hunk.header, hunk.old, [Line(*line) for line in hunk.lines]) for hunk in file.hunks],
+    )
 
 
 # --- The place --------------------------------------------------------------------------------------------

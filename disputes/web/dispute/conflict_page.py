@@ -8,7 +8,7 @@ from django.utils.functional import cached_property
 
 from disputes import precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
-from disputes.protocol.rulings.options import Option, choice
+from disputes.protocol.rulings.options import Option
 from disputes.web.dispute import rounds
 from disputes.web.dispute.asking import Asking
 from disputes.web.dispute.code import Line, code_at
@@ -291,7 +291,7 @@ class Case:
     def ruled_title(self) -> str:
         """The title of the option that was ruled."""
         option = self.ruling.option if self.ruling else ""
-        chosen = choice(self.conflict.kind, option, self.conflict.origin)
+        chosen = self.conflict.choice(option)
         return chosen.title if chosen else option.capitalize()
 
     @property

@@ -8,7 +8,6 @@ from django.core import signing
 
 from disputes import rulings
 from disputes.models import Conflict
-from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Option
 
 SALT = "disputes.card"
@@ -80,7 +79,7 @@ class RulingForm(forms.Form):
                 "option": Option.UPHOLD_CODER.value, "text": "", "rationale": reason, "constraints": "",
                 "expects_change": False,
             }  # fmt: skip
-        choice = options.choice(conflict.kind, data["option"], conflict.origin)
+        choice = conflict.choice(data["option"])
         changes = choice.expects_change if choice else True
         return {
             "option": data["option"],

@@ -20,8 +20,8 @@ from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_only
 from disputes.web.work.comments import Discussion
-from tasks.access import READ, RULE
-from tasks.admin.base import is_superuser, project_ids
+from tasks.access import READ, RULE, require_role
+from tasks.admin.base import is_superuser, project_ids, role_in
 from tasks.errors import Refused
 from tasks.models import Project
 
@@ -66,11 +66,7 @@ def to_rule(request: HttpRequest, pk: int) -> Dispute:
 
 def needs_right(request: HttpRequest, project: Project) -> None:
     """Raises Refused: no_right where the person may not rule in the project."""
-    if not may_rule(request, project):
-        raise Refused(
-            "no_right", f"You may not rule in {project.name}.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
+    require_role(role_in(request, project.pk), project, RULE, "rule")
 
 
 def case_of(request: HttpRequest, dispute: Dispute, name: str) -> Case:
@@ -202,14 +198,10 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
         return JsonResponse({"error": error.message}, status=error.status)
     conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
     form = RulingForm(request.POST)
-    if not form.is_valid() or form.cleaned_data["option"] not in _offered(conflict):
+    if not form.is_valid() or conflict.choice(form.cleaned_data["option"]) is None:
         return JsonResponse({"error": "Choose an option first."}, status=422)
     chosen = form.chosen(conflict)
     if chosen["option"] in NOT_FOR_THE_CODER:
         return JsonResponse({"lines": []})
     chosen["text"] = chosen["text"] or rulings.text_of(conflict, chosen["option"])
     return JsonResponse({"lines": [plain(line) for line in rulings.preview(conflict, **chosen)]})
-
-
-def _offered(conflict: Conflict) -> set[str]:
-    return {option.option for option in rulings.options_of(conflict)}

@@ -179,8 +179,8 @@ def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
         "conflict", "option", "at", "user__first_name", "user__last_name", "user__username"
     )
     conflicts = Conflict.objects.order_by("pk").select_related("submission").only(
-        "dispute", "kind", "origin", "severity", "status", "opened_at", "coder_label", "reviewer_label",
-        "submission__by_model",
+        "dispute", "kind", "origin", "thread", "severity", "status", "opened_at", "coder_label",
+        "reviewer_label", "submission__by_model",
     )  # fmt: skip
     judged = Opinion.objects.filter(conflict=OuterRef("pk"), kind=Opinion.Kind.JUDGE).order_by("-pk")
     conflicts = conflicts.annotate(

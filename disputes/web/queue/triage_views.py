@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 from disputes import triage
 from disputes.models import Dispute
 from disputes.web.queue.holders import Holders, ending_of
-from disputes.web.view_helpers import next_url, not_allowed, page, staff_only
-from tasks.access import RULE, may, projects_for
+from disputes.web.view_helpers import next_url, not_allowed, page, refuses, staff_only
+from tasks.access import RULE, may, no_right, projects_for, require
 from tasks.errors import Refused
 
 
@@ -25,13 +25,6 @@ def _dispute(request: HttpRequest, pk: int) -> Dispute:
     return get_object_or_404(
         visible.select_related("project", "task__project", "assignee", "claimed_by", "snoozed_by"), pk=pk
     )
-
-
-def _no_right(dispute: Dispute) -> Refused:
-    return Refused(
-        "no_right", f"You may not do this in {dispute.project.name}.",
-        "A maintainer can make you a triager.", status=403,
-    )  # fmt: skip
 
 
 @staff_only
@@ -70,7 +63,7 @@ def claim(request: HttpRequest, pk: int) -> HttpResponse:
     """Take the claim or prolong it. Says who has it, and until when."""
     dispute = _dispute(request, pk)
     if not may(request.user, dispute.project, RULE):
-        return JsonResponse({"error": "You may not rule here."}, status=403)
+        return JsonResponse(no_right(dispute.project, RULE, "rule").as_json(), status=403)
     mine = triage.claim(dispute, request.user)
     name = triage.name_of(dispute.claimed_by) if dispute.claimed_by else ""
     until = dispute.claimed_until.isoformat() if dispute.claimed_until else None
@@ -83,7 +76,7 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
     """The person leaves the page."""
     dispute = _dispute(request, pk)
     if not may(request.user, dispute.project, RULE):
-        return JsonResponse({"error": "You may not rule here."}, status=403)
+        return JsonResponse(no_right(dispute.project, RULE, "rule").as_json(), status=403)
     triage.release(dispute, request.user)
     return HttpResponse(status=204)
 
@@ -96,9 +89,8 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
 def assign(request: HttpRequest, pk: int) -> HttpResponse:
     """Give it to the person with the key `to`; `me` toggles one's own turn, nothing makes it nobody's."""
     dispute = _dispute(request, pk)
-    if not may(request.user, dispute.project, RULE):
-        return not_allowed(request, _no_right(dispute))
     try:
+        require(request.user, dispute.project, RULE, "assign disputes")
         to = _person(request, dispute)
         triage.assign(dispute, to, by=request.user)
     except Refused as error:
@@ -143,9 +135,8 @@ def watch(request: HttpRequest, pk: int) -> HttpResponse:
 def snooze(request: HttpRequest, pk: int) -> HttpResponse:
     """Put it off: until what `ending` names, or until the time in `until`."""
     dispute = _dispute(request, pk)
-    if not may(request.user, dispute.project, RULE):
-        return not_allowed(request, _no_right(dispute))
     try:
+        require(request.user, dispute.project, RULE, "snooze disputes")
         until, condition = chosen_ending(request)
         triage.snooze(dispute, by=request.user, until=until, condition=condition)
     except Refused as error:
@@ -170,10 +161,9 @@ def chosen_ending(request: HttpRequest) -> tuple[Any, str]:
 
 @staff_only
 @require_POST
+@refuses
 def wake(request: HttpRequest, pk: int) -> HttpResponse:
     """Back into the queue at once."""
     dispute = _dispute(request, pk)
-    if not may(request.user, dispute.project, RULE):
-        return not_allowed(request, _no_right(dispute))
     triage.wake_by(dispute, request.user)
     return _done(request, dispute, f"{dispute.ref} is awake again.")

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from disputes.models import Dispute
 from disputes.opening import live_dispute
 from disputes.web.view_helpers import next_url, refusal_page, refuses, staff_only, task_of
-from tasks.access import RULE, projects_for
+from tasks.access import RULE, projects_for, require
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Comment, Project, Task
@@ -36,7 +36,7 @@ def on_project(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _say(request: HttpRequest, project: Project, task: Task | None, dispute: Dispute | None) -> HttpResponse:
-    _needs_right(request, project)
+    require(request.user, project, RULE, "comment")
     body = request.POST.get("body", "").replace("\r\n", "\n").replace("\0", "")
     beside = dispute.ref if dispute else ""
     try:
@@ -47,14 +47,6 @@ def _say(request: HttpRequest, project: Project, task: Task | None, dispute: Dis
     except Refused as error:
         return refusal_page(request, "Not said", error, typed=body, back=_back(request, dispute))
     return redirect(f"{_back(request, dispute)}#comment-{made.pk}")
-
-
-def _needs_right(request: HttpRequest, project: Project) -> None:
-    if not projects_for(request.user, RULE).filter(pk=project.pk).exists():
-        raise Refused(
-            "no_right", f"You may read in {project.name}, not comment.",
-            "A maintainer can make you a triager.", status=403,
-        )  # fmt: skip
 
 
 def _parent(request: HttpRequest, project: Project, task: Task | None) -> Comment | None:
@@ -80,7 +72,7 @@ def resolve(request: HttpRequest, pk: int) -> HttpResponse:
     """Settle a thread, or open it again."""
     visible = Comment.objects.filter(project__in=projects_for(request.user))
     comment = get_object_or_404(visible.select_related("project", "task"), pk=pk)
-    _needs_right(request, comment.project)
+    require(request.user, comment.project, RULE, "comment")
     resolved = request.POST.get("resolved") != "no"
     try:
         settle(comment, actor=Actor.person(request.user), resolved=resolved)

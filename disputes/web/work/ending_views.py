@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from disputes.completion import endings
 from disputes.web.view_helpers import staff_only
 from disputes.web.work.ending import EndingPage, Typed
-from tasks.access import projects_for
+from tasks.access import MAINTAIN, projects_for, require
 from tasks.errors import Refused
 from tasks.models import Project
 
@@ -72,7 +72,7 @@ def ending(request: HttpRequest, slug: str) -> HttpResponse:
         return _page(request, project)
     typed = _typed(request)
     try:
-        endings.check_maintainer(project, request.user, "end")
+        require(request.user, project, MAINTAIN, "end the work")
         if not typed.kind:
             raise Refused("incomplete", "Choose an end.", "What you typed is kept.", status=422)
         ended = endings.end_project(project, typed.kind, user=request.user, **_arguments(typed))

@@ -10,19 +10,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from disputes.completion import rollbacks
 from disputes.models import Decision
-from disputes.web.view_helpers import not_allowed, staff_only
+from disputes.web.view_helpers import not_allowed, staff_only, task_of
 from disputes.web.work.rollback import RollbackPage
-from tasks.access import tasks_for
+from tasks.access import RULE, no_right
 from tasks.errors import Refused
 from tasks.models import StaleTask, Task
 from tasks.states import IllegalMove
-
-
-def _task(request: HttpRequest, ref: str) -> Task:
-    """A task that the person may see."""
-    slug, _, number = ref.rpartition("-")
-    tasks = tasks_for(request.user).select_related("project", "section")
-    return get_object_or_404(tasks, project__slug=slug, number=number)
 
 
 def _page(
@@ -31,13 +24,7 @@ def _page(
     """The page; after a refusal with what was typed, and the refusal's status."""
     page = RollbackPage(task, request.user, typed or {})
     if not page.may_rule:
-        refused = Refused(
-            "no_right",
-            f"You may not take rounds back in {task.project.name}.",
-            "Ask a maintainer.",
-            status=403,
-        )
-        return not_allowed(request, refused)
+        return not_allowed(request, no_right(task.project, RULE, "take rounds back"))
     context = {
         "title": f"{task.ref} rounds", "is_nav_sidebar_enabled": False, "page": page, "task": task,
         "typed": typed or {},
@@ -62,7 +49,7 @@ def _refusal(request: HttpRequest, task: Task, typed: dict[str, str], error: Exc
 @require_http_methods(["GET", "HEAD", "POST"])
 def rollback(request: HttpRequest, ref: str) -> HttpResponse:
     """What each round held; sent, the rounds after the chosen one are taken back."""
-    task = _task(request, ref)
+    task = task_of(request, ref)
     if request.method != "POST":
         return _page(request, task)
     typed = {name: request.POST.get(name, "") for name in ("to_round", "reason", "version")}
@@ -83,7 +70,7 @@ def rollback(request: HttpRequest, ref: str) -> HttpResponse:
 @require_POST
 def reapply(request: HttpRequest, ref: str, pk: int) -> HttpResponse:
     """Make an archived ruling again, as it was or with other words."""
-    task = _task(request, ref)
+    task = task_of(request, ref)
     decision = get_object_or_404(Decision, pk=pk, conflict__dispute__task=task)
     text = request.POST.get("text", "").replace("\r\n", "\n")[: rollbacks.TEXT_MAX]
     try:
@@ -100,7 +87,7 @@ def reapply(request: HttpRequest, ref: str, pk: int) -> HttpResponse:
 @require_POST
 def revert(request: HttpRequest, ref: str) -> HttpResponse:
     """Ask for a task that takes back what has landed."""
-    task = _task(request, ref)
+    task = task_of(request, ref)
     reason = request.POST.get("reason", "")
     try:
         made = rollbacks.make_revert_task(task, user=request.user, reason=reason)

@@ -31,9 +31,7 @@ class Command(BaseCommand):
 
 def find_task(ref: str) -> Task:
     """The task of that name. Raises CommandError."""
-    slug, _, number = ref.rpartition("-")
-    named = number.isascii() and number.isdigit() and len(number) < 10
-    tasks = Task.objects.select_related("project").filter(project__slug=slug, number=number if named else 0)
-    if (task := tasks.first()) is None:
+    task = Task.objects.select_related("project").named(ref).first()
+    if task is None:
         raise CommandError(f"There is no task {ref}.")
     return task

@@ -1,0 +1,126 @@
+"""Of what people are told: one row per notification, with its topic, whom it goes to, and its words.
+
+An event whose kind stands in `NOTICES` leaves a notice when it is recorded; all else reads the row.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from django.db.models import TextChoices
+
+from disputes.models import Conflict
+from tasks.models import Event
+
+
+class Topic(TextChoices):
+    """What messages are about. People choose among topics."""
+
+    OPENED = "opened", "A card was opened"
+    REOPENED = "reopened", "A ruling was reopened or not honoured"
+    ASSIGNED = "assigned", "A dispute was assigned to you"
+    MENTIONED = "mentioned", "Somebody mentioned you"
+    COMMENTED = "commented", "A comment on what you watch or hold"
+    RULED = "ruled", "A ruling, or its end, on what you watch or hold"
+    REMINDER = "reminder", "Nobody has ruled for hours"
+    STALE = "stale", "A dispute is stale"
+    PROJECT = "project", "The project is stuck, at its limit or ended"
+    LANDED = "landed", "A task landed"
+
+
+# What a person's channel may choose, and what a project's: nobody is told in person of a landing, and a room
+# is not mentioned.
+OF_A_PERSON = {topic: topic.label for topic in Topic if topic != Topic.LANDED}
+OF_A_PROJECT = {topic: topic.label for topic in Topic if topic != Topic.MENTIONED} | {
+    Topic.ASSIGNED: "A dispute was assigned",
+    Topic.COMMENTED: "A comment",
+    Topic.RULED: "A ruling, or its end",
+}
+
+
+class Group(Enum):
+    """People by their part in it; `audience` finds them."""
+
+    DUTY = auto()  # who looks after the queue that day
+    LEADS = auto()
+    HOLDER = auto()  # whose turn the dispute is by name
+    HOLDER_ELSE_DUTY = auto()
+    AROUND = auto()  # the assignee and the watchers
+    ASSIGNED = auto()  # to whom this event assigns it
+    RULED_BEFORE = auto()  # who made the ruling that is open again
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeKind:
+    """One notification. The project's own channels get it beside the people of `to`.
+
+    In `sentence` {kind} is the kind of card and {who} who acted. `of_origin` narrows the row to cards that
+    were opened so; it stands before the row of all others.
+    """
+
+    event: str
+    topic: Topic
+    sentence: str
+    to: tuple[Group, ...] = ()
+    of_origin: str = ""
+    quotes_note: bool = False  # the event's note follows the sentence
+    if_mentioned: str = ""  # the sentence for those whom the event mentions
+    is_news: bool = False  # nobody has to act on it: even what is critical keeps to quiet hours
+    has_dispute: bool = True  # whether the task's dispute is meant where the event names none
+    page: str = ""  # of the project, where the link leads if there is no dispute
+
+
+NOTICES = (
+    NoticeKind(
+        "conflict_opened", Topic.REOPENED, "A ruling was reopened",
+        (Group.DUTY, Group.AROUND, Group.RULED_BEFORE), of_origin=Conflict.Origin.REOPENED,
+    ),
+    NoticeKind(
+        "conflict_opened", Topic.REOPENED, "A ruling was not honoured",
+        (Group.DUTY, Group.AROUND, Group.RULED_BEFORE), of_origin=Conflict.Origin.NOT_HONOURED,
+    ),
+    NoticeKind(
+        "conflict_opened", Topic.OPENED, "{kind} waits for a ruling", (Group.DUTY, Group.AROUND)
+    ),
+    NoticeKind("alert_opened", Topic.OPENED, "Alert waits for a ruling", (Group.DUTY, Group.AROUND)),
+    NoticeKind("ruled", Topic.RULED, "{who} ruled", (Group.AROUND,), quotes_note=True, is_news=True),
+    NoticeKind("ruling_undone", Topic.RULED, "{who} took a ruling back", (Group.AROUND,), is_news=True),
+    NoticeKind("dispute_closed", Topic.RULED, "Settled", (Group.AROUND,), is_news=True),
+    NoticeKind("assigned", Topic.ASSIGNED, "{who} assigned it", (Group.ASSIGNED,), quotes_note=True),
+    NoticeKind(
+        "commented", Topic.COMMENTED, "{who} commented", (Group.AROUND,), quotes_note=True, is_news=True,
+        if_mentioned="{who} mentioned you",
+    ),
+    NoticeKind(
+        "nudged", Topic.REMINDER, "Still waits for a ruling", (Group.HOLDER_ELSE_DUTY,), quotes_note=True
+    ),
+    NoticeKind(
+        "unattended", Topic.REMINDER, "Nobody has ruled yet", (Group.DUTY, Group.LEADS), quotes_note=True
+    ),
+    NoticeKind("stale", Topic.STALE, "Stale", (Group.HOLDER, Group.LEADS), quotes_note=True),
+    NoticeKind(
+        "trouble", Topic.PROJECT, "Its repository cannot be reached", (Group.LEADS,), quotes_note=True
+    ),
+    NoticeKind(
+        "round_limit", Topic.PROJECT, "The limit of checkpoints is reached", (Group.LEADS,),
+        quotes_note=True, page="project-end",
+    ),
+    NoticeKind(
+        "project_ended", Topic.PROJECT, "The project has ended", (Group.LEADS,), quotes_note=True,
+        page="project-end",
+    ),
+    NoticeKind("landed", Topic.LANDED, "Landed", has_dispute=False),
+)  # fmt: skip
+TOLD = frozenset(row.event for row in NOTICES)
+
+
+def is_told(kind: str) -> bool:
+    """Whether anybody may be told of events of this kind."""
+    return kind in TOLD
+
+
+def notice_of(event: Event, conflict: Conflict | None) -> NoticeKind | None:
+    """The row of an event; None for one that nobody is told of, as some projects want it of stale ones."""
+    if event.kind == "stale" and not event.data.get("told", True):
+        return None
+    origins = {"", conflict.origin if conflict else ""}
+    return next((row for row in NOTICES if row.event == event.kind and row.of_origin in origins), None)
