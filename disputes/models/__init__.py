@@ -1,15 +1,9 @@
 """The rows of disagreement. What each table promises is said by its constraints."""
 
-from disputes.models.case import (
-    NOT_STATED,
-    Conflict,
-    Decision,
-    DecisionQuerySet,
-    Dispute,
-    DisputeQuerySet,
-    Flag,
-    HeuristicScore,
-)
+from disputes.models.conflict import NOT_STATED, Conflict
+from disputes.models.decision import Decision, DecisionQuerySet
+from disputes.models.dispute import Dispute, DisputeQuerySet
+from disputes.models.flag import Flag, HeuristicScore
 from disputes.models.insights import Tally
 from disputes.models.opinion import Opinion
 from disputes.models.telling import Channel, Delivery, Reminder

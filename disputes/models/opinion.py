@@ -3,7 +3,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from disputes.models.case import Conflict
+from disputes.models.conflict import Conflict
 
 
 class Opinion(models.Model):
