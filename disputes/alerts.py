@@ -72,7 +72,7 @@ def _ask(
     dispute = Dispute.objects.live().filter(project=project, task__isnull=True).first()
     if dispute is None:
         dispute = Dispute.objects.create(project=project, question=question[:500], severity=severity)
-    conflict = Conflict.objects.create(
+    conflict = Conflict.begin(
         dispute=dispute, kind=Kind.ALERT, opened_as="system", severity=severity, effect=LOG, **words
     )
     opening.refresh(dispute)
@@ -112,8 +112,7 @@ def withdraw_base_card(project: Project) -> None:
     """The branch is fit again, or is being tried anew for a reason of its own: nobody has to answer."""
     cards = list(about_base(project).select_related("dispute__project", "dispute__task"))
     for card in cards:
-        card.status = Conflict.Status.MOOT
-        card.save(update_fields=["status"])
+        card.drop("the branch needs no answer any more")
         opening.refresh(card.dispute)
 
 

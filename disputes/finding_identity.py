@@ -82,14 +82,15 @@ def _close(origin: Finding, finding: Finding, task: Task, actor: Actor) -> None:
     """The point was settled before: nobody has to rule on it again."""
     opened = list(
         Conflict.objects.filter(finding=origin, status=Conflict.Status.OPEN).select_related(
-            "dispute__project", "submission"
+            "dispute__project", "dispute__task", "submission"
         )
     )
-    Conflict.objects.filter(pk__in=[conflict.pk for conflict in opened]).update(status=Conflict.Status.MOOT)
-    Flag.objects.filter(finding=origin, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
+    note = f"{finding.code} was settled as {origin.code}."
+    for conflict in opened:
+        conflict.drop(note, actor=actor)
+    Flag.objects.filter(finding=origin).open().drop()
     for conflict in opened:
         conflict.dispute.refresh_from_db()
         opening.refresh(conflict.dispute)
     if opened:
-        note = f"{finding.code} was settled as {origin.code}."
         go_on(task, opened[0].submission, actor=actor, note=note, not_before=timezone.now())

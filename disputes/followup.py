@@ -3,7 +3,7 @@
 from django.db.models import Q
 
 from disputes import opening
-from disputes.models import Conflict, Decision, Dispute
+from disputes.models import Conflict, Decision, Dispute, StaleConflict
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.compliance import Order, Seen, judge
 from disputes.ruling_stages import is_followed_at
@@ -20,15 +20,17 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
     """
     waiting = Conflict.objects.filter(dispute__task=task, followed=Conflict.Followed.WAITING)
     touched: set[Dispute] = set()
-    for conflict in waiting.select_related("dispute", "finding", "submission"):
+    for conflict in waiting.select_related("dispute__project", "dispute__task", "finding", "submission"):
         decision = conflict.standing_decision()
         if decision is None or not is_followed_at(conflict, submission):
             continue
         seen = judge(_order(conflict, decision), _seen(conflict, decision, submission, raised))
         if seen.state == Conflict.Followed.WAITING:
             continue
-        conflict.followed = Conflict.Followed(seen.state)
-        conflict.save(update_fields=["followed"])
+        try:
+            conflict.mark(seen.state, actor=actor, note=seen.why)
+        except StaleConflict:  # a card that was reopened just now says already what became of this one
+            continue
         touched.add(conflict.dispute)
         if seen.reopens and not _is_asked(conflict):
             _reopen_not_honoured(conflict, submission, seen.why, actor)
@@ -84,13 +86,14 @@ def sweep() -> int:
         status=Dispute.Status.RULED, task__status=Status.COMPLETED, task__landed_at__isnull=False
     )
     for dispute in landed:
-        waiting = dispute.conflicts.filter(followed=Conflict.Followed.WAITING)
         asked = [option for option in options.Option if options.asks(option)]
         ignored = Decision.objects.standing().filter(
             Q(expects_change=True) | Q(option__in=asked), action="wait", used_at__isnull=True
         )
-        waiting.filter(pk__in=ignored.values("conflict")).update(followed=Conflict.Followed.CANNOT_TELL)
-        waiting.update(followed=Conflict.Followed.APPLIED)
+        unseen = set(ignored.filter(conflict__dispute=dispute).values_list("conflict", flat=True))
+        for conflict in dispute.conflicts.filter(followed=Conflict.Followed.WAITING):
+            is_unseen = conflict.pk in unseen
+            conflict.mark(Conflict.Followed.CANNOT_TELL if is_unseen else Conflict.Followed.APPLIED)
         opening.close(dispute, "followed")
         closed += 1
     return closed

@@ -103,7 +103,7 @@ def open_conflict(
     )  # fmt: skip
     logged = effect == LOG and kind == Conflict.Kind.DISAGREEMENT
     if kind == Conflict.Kind.DISAGREEMENT and finding and not logged:
-        more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as)]
+        more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as, actor)]
     if kind == Conflict.Kind.DISAGREEMENT and "synthesis" not in more:
         views = Views(question, reviewer_position, coder_position, more.get("coder_rationale", ""))
         more |= _synthesis(views)
@@ -111,7 +111,8 @@ def open_conflict(
         raised = submission or (finding.review.submission if finding else None)
         more["stage"] = (raised.stage if raised else "") or task.stage
     dispute = _case_for(task, question, severity, closed=logged)
-    conflict = Conflict.objects.create(
+    conflict = Conflict.begin(
+        is_logged=logged,
         dispute=dispute,
         kind=kind,
         origin=origin,
@@ -122,7 +123,6 @@ def open_conflict(
         severity=severity,
         effect=effect,
         reason=reason,
-        status=Conflict.Status.LOGGED if logged else Conflict.Status.OPEN,
         reviewer_position=reviewer_position or (NOT_STATED if kind == Conflict.Kind.DISAGREEMENT else ""),
         coder_position=coder_position or (NOT_STATED if kind == Conflict.Kind.DISAGREEMENT else ""),
         **more,
@@ -142,12 +142,13 @@ def withdraw(alert: Conflict, *, actor: Actor) -> None:
     declined = Conflict.objects.filter(
         dispute__task=alert.dispute.task_id, origin=Conflict.Origin.DISAGREE, status=Conflict.Status.OPEN,
         submission__round=alert.submission.round if alert.submission else 0,
-    )  # fmt: skip
-    conflicts = list(declined.values_list("pk", flat=True))
-    declined.update(status=Conflict.Status.MOOT)
+    ).select_related("dispute__project", "dispute__task")  # fmt: skip
+    dropped = list(declined)
+    for conflict in dropped:
+        conflict.drop(f"{alert.ref}: the coder is asked again", actor=actor)
     record(
         alert.dispute.project, WITHDRAWN, actor=actor, task=alert.dispute.task, note=alert.ref,
-        data={"alert": alert.pk, "conflicts": conflicts},
+        data={"alert": alert.pk, "conflicts": [conflict.pk for conflict in dropped]},
     )  # fmt: skip
 
 
@@ -164,24 +165,24 @@ def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
     ).exclude(finding__mandatory=False, finding__lowered_by__isnull=False)  # fmt: skip
 
 
-def _absorb_hints(finding: Finding, opened_as: str) -> list[str]:
+def _absorb_hints(finding: Finding, opened_as: str, actor: Actor) -> list[str]:
     """The point is in dispute now: nothing else is asked about it. Returns what its open hints say."""
-    hints = Conflict.objects.filter(finding=finding, kind=Conflict.Kind.SILENCE, status=Conflict.Status.OPEN)
-    evidence = [line for hint in hints for line in hint.evidence]
+    about = Conflict.objects.filter(finding=finding).select_related("dispute__project", "dispute__task")
+    hints = list(about.filter(kind=Conflict.Kind.SILENCE, status=Conflict.Status.OPEN))
     is_answer = opened_as == "coder"
-    asked = Decision.objects.standing().filter(
-        conflict__finding=finding, conflict__followed=Conflict.Followed.WAITING,
-        option__in=[Option.ASK, Option.ASK_DISAGREE],
-    )  # fmt: skip
-    cards = list(asked.values_list("conflict", flat=True))
-    Conflict.objects.filter(pk__in=cards).update(
-        followed=Conflict.Followed.APPLIED if is_answer else Conflict.Followed.CANNOT_TELL
-    )
+    asked = Decision.objects.standing().filter(option__in=[Option.ASK, Option.ASK_DISAGREE])
+    cards = list(about.filter(followed=Conflict.Followed.WAITING, decisions__in=asked))
     status = Flag.Status.ANSWERED if is_answer else Flag.Status.MOOT
     Flag.objects.filter(conflict__in=cards, status=Flag.Status.ASKED).update(status=status)
-    Flag.objects.filter(conflict__in=hints, status=Flag.Status.OPEN).update(status=status)
-    hints.update(status=Conflict.Status.MOOT)
-    return evidence
+    Flag.objects.filter(conflict__in=hints).open().update(status=status)
+    why = "the point is in dispute"
+    for card in cards:
+        card.mark(
+            Conflict.Followed.APPLIED if is_answer else Conflict.Followed.CANNOT_TELL, actor=actor, note=why
+        )
+    for hint in hints:
+        hint.drop(why, actor=actor)
+    return [line for hint in hints for line in hint.evidence]
 
 
 def _synthesis(views: Views) -> dict[str, Any]:
@@ -251,8 +252,9 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
 
 def close(dispute: Dispute, reason: str) -> None:
     """Nothing of it waits for anybody any more."""
-    Flag.objects.filter(conflict__dispute=dispute, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
-    dispute.conflicts.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
+    for conflict in dispute.conflicts.filter(status=Conflict.Status.OPEN):
+        conflict.drop(reason)
+    Flag.objects.filter(conflict__dispute=dispute).open().drop()
     dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, timezone.now(), reason
     dispute.save(update_fields=_FROM_CONFLICTS)
     record(dispute.project, "dispute_closed", task=dispute.task, note=reason, data={"dispute": dispute.ref})

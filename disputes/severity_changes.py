@@ -82,21 +82,22 @@ def _is_ruled(origin: Finding) -> bool:
 def _open_on(finding: Finding) -> QuerySet[Conflict]:
     return Conflict.objects.filter(
         finding=finding.origin, status=Conflict.Status.OPEN, kind__in=ON_FINDINGS
-    ).select_related("dispute__project", "submission")
+    ).select_related("dispute__project", "dispute__task", "submission")
 
 
 def _drop(finding: Finding, task: Task, actor: Actor) -> None:
     """It need not be settled: what is open about it is no conflict, the rate is taken anew, work goes on."""
     dropped = list(_open_on(finding))
-    Conflict.objects.filter(pk__in=[conflict.pk for conflict in dropped]).update(status=Conflict.Status.MOOT)
-    Flag.objects.filter(finding=finding.origin, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
+    note = f"{finding.code} need not be settled: {finding.severity} now."
+    for conflict in dropped:
+        conflict.drop(note, actor=actor)
+    Flag.objects.filter(finding=finding.origin).open().drop()
     alerts = rates.take_anew(task, actor=actor)
     for dispute in {conflict.dispute for conflict in [*dropped, *alerts]}:
         dispute.refresh_from_db()
         opening.refresh(dispute)
     if dropped or alerts:
         submission: Submission | None = next((c.submission for c in dropped if c.submission), None)
-        note = f"{finding.code} need not be settled: {finding.severity} now."
         go_on(task, submission, actor=actor, note=note, not_before=timezone.now())
 
 

@@ -9,14 +9,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from disputes import opening
-from disputes.models import Conflict, Flag
+from disputes.models import Conflict, StaleConflict
 from disputes.protocol.reviews.review import ReadReview
 from disputes.protocol.reviews.statuses import Status
 from disputes.protocol.text.diffs import FileChange
 from disputes.silence.changes import changes_since_last_round, round_before
 from tasks.events import SYSTEM, Actor
 from tasks.models import Finding, Submission, Task
-from tasks.models.event import record
 from tasks.states import Severity
 from tasks.states import Status as TaskStatus
 
@@ -32,7 +31,7 @@ def open_about(task: Task) -> list[Conflict]:
         )
         .exclude(severity=Severity.CRITICAL)
         .exclude(reason=Conflict.Reason.SECURITY)
-        .select_related("finding__review", "dispute__project", "submission")
+        .select_related("finding__review", "dispute__project", "dispute__task", "submission")
     )
 
 
@@ -111,18 +110,13 @@ def drop(conflicts: Iterable[Conflict], reason: str, *, actor: Actor) -> None:
     from disputes.rulings.effects import go_on
 
     for conflict in conflicts:
-        still = Conflict.objects.filter(pk=conflict.pk, status=Conflict.Status.OPEN)
-        if not still.update(status=Conflict.Status.MOOT):
+        try:
+            conflict.drop(reason, actor=actor)
+        except StaleConflict:
             continue
-        Flag.objects.filter(conflict=conflict, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
-        task = conflict.task
-        record(
-            task.project, "conflict_moot", actor=actor, task=task, note=reason,
-            data={"conflict": conflict.ref, "dispute": conflict.dispute.ref},
-        )  # fmt: skip
         conflict.dispute.refresh_from_db()
         opening.refresh(conflict.dispute, moot=reason)
-        task = Task.objects.select_related("project", "section").get(pk=task.pk)
+        task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
         if task.status != TaskStatus.DISPUTED:  # where it is reviewed or worked on, that goes on as it would
             continue
         note = f"{conflict.ref}: {reason}."

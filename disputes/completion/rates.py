@@ -103,7 +103,7 @@ def take_anew(task: Task, *, actor: Actor, since: datetime | None = None) -> lis
     for alert in alerts:
         is_undone = since is not None and alert.opened_at >= since
         if is_undone or (alert.submission and watch(alert.submission, actor=actor) is None):
-            Conflict.objects.filter(pk=alert.pk).update(status=Conflict.Status.MOOT)
+            alert.drop("what opened it is taken back" if is_undone else "the limits are kept", actor=actor)
             opening.refresh(alert.dispute)
     return alerts
 

@@ -1,6 +1,6 @@
 """The rows of disagreement. What each table promises is said by its constraints."""
 
-from disputes.models.conflict import NOT_STATED, Conflict
+from disputes.models.conflict import NOT_STATED, Conflict, StaleConflict
 from disputes.models.decision import Decision, DecisionQuerySet
 from disputes.models.dispute import Dispute, DisputeQuerySet
 from disputes.models.flag import Flag, HeuristicScore
@@ -25,6 +25,7 @@ __all__ = [
     "Opinion",
     "Reminder",
     "SavedView",
+    "StaleConflict",
     "Tally",
     "Watch",
 ]

@@ -1,19 +1,30 @@
 """What is disputed: one finding, or one question about the whole task."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from disputes.models.dispute import Dispute
-from disputes.protocol.rulings import options
+from disputes.protocol.rulings import conflict_states, options
+from disputes.protocol.rulings.conflict_states import MARKS, MOVES, State
+from tasks.events import SYSTEM, Actor
 from tasks.models import SEVERITY_CHOICES, Finding, Submission, Task
+from tasks.models.event import record
 
 if TYPE_CHECKING:
     from disputes.models.decision import Decision
 
 NOT_STATED = "not stated"
+
+
+class StaleConflict(Exception):
+    """Somebody was faster: the conflict is no longer as the caller saw it."""
+
+    def __init__(self, conflict: "Conflict") -> None:
+        self.conflict = conflict
+        super().__init__(f"{conflict.ref} is not {conflict.state} any more.")
 
 
 class Conflict(models.Model):
@@ -52,17 +63,17 @@ class Conflict(models.Model):
         VERIFYING = "verifying", "Build or tests"
 
     class Status(models.TextChoices):
-        OPEN = "open"
-        DECIDED = "decided"
-        LOGGED = "logged"
-        MOOT = "moot"
+        OPEN = conflict_states.Status.OPEN.value
+        DECIDED = conflict_states.Status.DECIDED.value
+        LOGGED = conflict_states.Status.LOGGED.value
+        MOOT = conflict_states.Status.MOOT.value
 
     class Followed(models.TextChoices):
-        WAITING = "waiting"
-        APPLIED = "applied"
-        NOT_HONOURED = "not_honoured", "Not honoured"
-        CANNOT_TELL = "cannot_tell", "Cannot tell"
-        REOPENED = "reopened", "Reopened"
+        WAITING = conflict_states.Followed.WAITING.value
+        APPLIED = conflict_states.Followed.APPLIED.value
+        NOT_HONOURED = conflict_states.Followed.NOT_HONOURED.value, "Not honoured"
+        CANNOT_TELL = conflict_states.Followed.CANNOT_TELL.value, "Cannot tell"
+        REOPENED = conflict_states.Followed.REOPENED.value, "Reopened"
 
     class Reason(models.TextChoices):
         ARCHITECTURE = "architecture_disagreement", "Architecture"
@@ -156,3 +167,72 @@ class Conflict(models.Model):
 
     def standing_decision(self) -> "Decision | None":
         return self.decisions.standing().first()
+
+    # --- Moves. Nobody outside this class writes `status` and `followed`. ---------------------------------
+
+    @property
+    def state(self) -> State:
+        """Where it stands, by both columns."""
+        return State(
+            conflict_states.Status(self.status),
+            conflict_states.Followed(self.followed) if self.followed else "",
+        )
+
+    @classmethod
+    def begin(cls, *, is_logged: bool = False, **fields: Any) -> "Conflict":
+        """A new conflict: open, or only logged. The caller records the event."""
+        return cls.objects.create(status=cls.Status.LOGGED if is_logged else cls.Status.OPEN, **fields)
+
+    def move(
+        self, verb: str, *, actor: Actor = SYSTEM, note: str = "", data: dict[str, Any] | None = None
+    ) -> None:
+        """Make one move of the table: row and event in one transaction, by compare-and-set.
+
+        Raises IllegalMove where the table refuses and StaleConflict where somebody was faster.
+        """
+        old, new = self.state, conflict_states.target(verb, self.state)
+        with transaction.atomic():
+            seen = Conflict.objects.filter(pk=self.pk, status=old.status, followed=old.followed)
+            if not seen.update(status=new.status, followed=new.followed):
+                raise StaleConflict(self)
+            record(
+                self.dispute.project, MOVES[verb].event, actor=actor, task=self.dispute.task, note=note,
+                data={"conflict": self.ref, **(data or {})},
+            )  # fmt: skip
+        self.status, self.followed = new
+
+    move.alters_data = True  # type: ignore[attr-defined]
+
+    def rule(self, *, actor: Actor, note: str, data: dict[str, Any]) -> None:
+        """It is decided; `data` says how. Whether the ruling is followed is to be seen."""
+        self.move("rule", actor=actor, note=note, data=data)
+
+    def drop(self, reason: str, *, actor: Actor = SYSTEM) -> None:
+        """Nobody has to rule on it any more, nor on the open hints that it shows."""
+        with transaction.atomic():
+            self.move("drop", actor=actor, note=reason, data={"dispute": self.dispute.ref})
+            self.flags.open().drop()
+
+    def restore(self, reason: str, *, actor: Actor) -> None:
+        """What it was dropped for is taken back: it waits again."""
+        self.move("restore", actor=actor, note=reason)
+
+    def undo(self, *, actor: Actor) -> None:
+        """The ruling on it was taken back: it waits again."""
+        self.move("undo", actor=actor, note=self.ref)
+
+    def reopen(self, reason: str, *, actor: Actor) -> None:
+        """Its ruling is put in question; a new conflict goes on with it."""
+        self.move("reopen", actor=actor, note=reason)
+
+    def mark(self, followed: str, *, actor: Actor = SYSTEM, note: str = "") -> None:
+        """Say what has become of the ruling: applied, not honoured, or nobody can tell."""
+        self.move(MARKS[conflict_states.Followed(followed)], actor=actor, note=note)
+
+    def await_again(self, reason: str, *, actor: Actor) -> None:
+        """What was said of the ruling no longer holds; it is to be carried out again."""
+        self.move("await_again", actor=actor, note=reason)
+
+    def archive(self, reason: str, *, actor: Actor) -> None:
+        """The round in which it came up was taken back, whatever had become of it."""
+        self.move("archive", actor=actor, note=reason)

@@ -7,6 +7,16 @@ from disputes.models.conflict import Conflict
 from tasks.models import Finding, Project, Submission
 
 
+class FlagQuerySet(models.QuerySet["Flag"]):
+    def open(self) -> "FlagQuerySet":
+        """Hints that nobody has dealt with."""
+        return self.filter(status=Flag.Status.OPEN)
+
+    def drop(self) -> int:
+        """Nobody has to deal with these any more. Returns how many there were."""
+        return self.update(status=Flag.Status.MOOT)
+
+
 class Flag(models.Model):
     """Suspected silent disagreement on one finding: evidence and a level, never a verdict (SIL-10)."""
 
@@ -40,6 +50,8 @@ class Flag(models.Model):
         Conflict, null=True, blank=True, on_delete=models.PROTECT, related_name="flags"
     )
     at = models.DateTimeField(default=timezone.now)
+
+    objects = FlagQuerySet.as_manager()
 
     class Meta:
         ordering = ["pk"]

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from disputes import opening
-from disputes.models import Bulk, Conflict, Decision
+from disputes.models import Bulk, Conflict, Decision, StaleConflict
 from disputes.protocol.rulings import options
 from disputes.rulings.effects import act
 from disputes.rulings.offers import SHOWN, draft, shown_hash
@@ -16,7 +16,6 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project, Task
-from tasks.models.event import record
 from tasks.states import Severity
 
 
@@ -120,29 +119,23 @@ def _settle(
 ) -> Decision:
     """Write the ruling, once, and do what follows from it. Raises Refused: already_decided, stale_view."""
     conflict = decision.conflict
-    task, project = conflict.dispute.task, conflict.dispute.project
-    wait = project.config.undo_seconds if undo_seconds is None else undo_seconds
+    wait = conflict.dispute.project.config.undo_seconds if undo_seconds is None else undo_seconds
     now = timezone.now()
-    about = {"conflict": conflict.ref, "option": decision.option, "letter": decision.letter}
+    how = {"option": decision.option, "letter": decision.letter}
     if decision.policy_set_by_id:
-        about["policy_set_by"] = decision.policy_set_by_id
+        how["policy_set_by"] = decision.policy_set_by_id
     try:
         with transaction.atomic():
             _lock(conflict)
             refuse_stale(conflict, shown)
-            won = Conflict.objects.filter(pk=conflict.pk, status=Conflict.Status.OPEN).update(
-                status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING
-            )
-            if not won:
-                raise _Lost
+            conflict.rule(actor=actor, note=note, data=how)
             decision.action = "wait"
             decision.at, decision.effective_at = now, now + timedelta(seconds=wait)
             decision.save()
-            record(project, "ruled", actor=actor, task=task, note=note, data=about)
             conflict.refresh_from_db()
             act(decision, actor)
             opening.refresh(conflict.dispute)
-    except (IntegrityError, _Lost):
+    except (IntegrityError, StaleConflict):
         conflict.refresh_from_db()
         raise refuse_second(conflict) from None
     return decision
@@ -171,7 +164,3 @@ def _lock(conflict: Conflict) -> None:
         locked(Task.objects).get(pk=conflict.dispute.task.pk)
     else:
         locked(Project.objects).get(pk=conflict.dispute.project_id)
-
-
-class _Lost(Exception):
-    """Somebody decided between our look and our UPDATE."""

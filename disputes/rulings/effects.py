@@ -32,7 +32,7 @@ def act(decision: Decision, actor: Actor) -> None:
         alerts.carry_out(decision, actor=actor)
         decision.action = "apply"
         decision.save(update_fields=["action"])
-        _followed(conflict)
+        _followed(conflict, actor)
         return
     task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
     note = f"{conflict.ref}: {decision.letter}, {decision.option}"
@@ -57,9 +57,10 @@ def act(decision: Decision, actor: Actor) -> None:
     conflict.dispute.refresh_from_db()
 
 
-def _followed(conflict: Conflict) -> None:
+def _followed(conflict: Conflict, actor: Actor) -> None:
     """Nobody has to do anything more for it."""
-    Conflict.objects.filter(pk=conflict.pk).update(followed=Conflict.Followed.APPLIED)
+    if conflict.followed == Conflict.Followed.WAITING:
+        conflict.mark(Conflict.Followed.APPLIED, actor=actor)
 
 
 def _silence(task: Task, decision: Decision, actor: Actor) -> str:
@@ -68,7 +69,7 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
     flags.settle(conflict, decision.option)
     match Option(decision.option):
         case Option.CONVERT:
-            _followed(conflict)
+            _followed(conflict, actor)
             made = flags.convert(conflict, actor=actor)
             if made.submission and made.previous_id == conflict.pk:  # it counts from here on (RL-4)
                 rates.watch(made.submission, actor=actor)
@@ -76,7 +77,7 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
                 task.hold(actor=actor, note=f"{conflict.ref} became a conflict.")
                 return "hold"
         case Option.FALSE_POSITIVE:
-            _followed(conflict)
+            _followed(conflict, actor)
     return ""
 
 
@@ -91,7 +92,7 @@ def _rate_alert(decision: Decision, actor: Actor) -> str:
             )  # fmt: skip
         opening.withdraw(conflict, actor=actor)
     if not options.asks(decision.option):
-        _followed(conflict)
+        _followed(conflict, actor)
     return ""
 
 
@@ -116,23 +117,23 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
                 return "accept"
             return _start_again(task, decision, actor, note)
         case Option.VERIFY:
-            _followed(decision.conflict)
+            _followed(decision.conflict, actor)
             if any(other.effect == HOLD for other in opening.open_conflicts(task)):
                 return "wait"
             return _verify_again(task, decision, actor, note)
         case Option.RAISE:
             _check_amount(decision)
-            _followed(decision.conflict)
+            _followed(decision.conflict, actor)
             if any(other.effect == HOLD for other in opening.open_conflicts(task)):
                 return "wait"
             return _start_again(task, decision, actor, note)
         case Option.DEFER:
             task.defer(actor=actor, note=note)
-            Conflict.objects.filter(pk=decision.conflict_id).update(followed=Conflict.Followed.APPLIED)
+            _followed(decision.conflict, actor)
             return "defer"
         case Option.CANCEL:
             task.cancel(actor=actor, note=note)
-            Conflict.objects.filter(pk=decision.conflict_id).update(followed=Conflict.Followed.APPLIED)
+            _followed(decision.conflict, actor)
             return "cancel"
     return ""
 
@@ -143,7 +144,7 @@ def _start_again(task: Task, decision: Decision, actor: Actor, note: str) -> str
     reviewable = {Submission.State.KEPT, Submission.State.VERIFIED}
     is_budget = decision.conflict.origin == Conflict.Origin.BUDGET
     if is_budget and last and last.round == task.round and last.state in reviewable:
-        _followed(decision.conflict)
+        _followed(decision.conflict, actor)
         task.rule_review(actor=actor, note=note, not_before=after)
         return "review"
     started = task.submissions.standing().exists()

@@ -20,7 +20,6 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Task
-from tasks.models.event import record
 from tasks.states import MOVES, Status
 
 
@@ -38,6 +37,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
             "Reopen it with a reason.", status=403,
         )  # fmt: skip
     _refuse_archived(decision)
+    actor = Actor.person(user)
     with transaction.atomic():
         task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
         revoked = Decision.objects.standing().unused().filter(pk=decision.pk)
@@ -47,8 +47,9 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
                 "Reopen the conflict with a reason: that opens a new one which names this.",
             )  # fmt: skip
         _refuse_answered(decision, task)
+        conflict.refresh_from_db(fields=["status", "followed"])
         if decision.option == Option.CONVERT:
-            flags.unconvert(conflict)
+            flags.unconvert(conflict, actor=actor)
         newer = opening.live_dispute(task)
         stale = newer is not None and newer.pk != conflict.dispute_id
         waits = _newer(conflict).filter(status=Conflict.Status.OPEN).exists()
@@ -57,15 +58,15 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         if conflict.kind == Conflict.Kind.SILENCE:
             flags.unsettle(conflict, decision.option)
         if moved := _that_moved(task, decision):
-            _restore(task, moved, Actor.person(user))
-        Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
+            _restore(task, moved, actor)
+        conflict.undo(actor=actor)
         stage_objections.unsettle(conflict)
         if decision.option == Option.REDUCE:
-            opening.withdrawn_by(conflict).update(status=Conflict.Status.OPEN)
+            for declined in opening.withdrawn_by(conflict):
+                declined.restore(f"The ruling on {conflict.ref} was taken back.", actor=actor)
         if decision.option == Option.CONVERT:
-            rates.take_anew(task, actor=Actor.person(user), since=decision.at)
-        _hold_or_let_go(task, decision, Actor.person(user))
-        record(task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref)
+            rates.take_anew(task, actor=actor, since=decision.at)
+        _hold_or_let_go(task, decision, actor)
         conflict.refresh_from_db()
         opening.refresh(conflict.dispute)
     return conflict
@@ -189,7 +190,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         old.refresh_from_db()
         if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
             raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")
-        Conflict.objects.filter(pk=old.pk).update(followed=Conflict.Followed.REOPENED)
+        old.reopen(reason.strip(), actor=actor)
         conflict = opening.open_conflict(
             task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
             finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,
@@ -202,7 +203,6 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         )  # fmt: skip
         if old.kind == Conflict.Kind.SILENCE:
             flags.carry_over(old, decision.option, conflict)
-        record(task.project, "ruling_reopened", actor=actor, task=task, note=reason.strip())
         task.refresh_from_db()
         if conflict.effect == HOLD:
             _hold(task, actor, f"{old.ref} was reopened: {reason.strip()}"[:500])

@@ -146,10 +146,11 @@ def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
     )  # fmt: skip
 
 
-def unconvert(conflict: Conflict) -> None:
+def unconvert(conflict: Conflict, *, actor: Actor) -> None:
     """The conflict that a card was converted into, as long as nobody has ruled on it, is moot."""
     made = Conflict.objects.filter(previous=conflict, origin=Conflict.Origin.CONVERTED)
-    made.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
+    for disputed in made.filter(status=Conflict.Status.OPEN):
+        disputed.drop(f"The ruling on {conflict.ref} was taken back.", actor=actor)
 
 
 def answered(submission: Submission, findings: Iterable[int], *, actor: Actor) -> None:
@@ -157,14 +158,15 @@ def answered(submission: Submission, findings: Iterable[int], *, actor: Actor) -
     about = {"finding__in": list(findings), "finding__task": submission.task_id}
     unsettled = Flag.objects.filter(**about, status__in=[Flag.Status.OPEN, Flag.Status.ASKED])
     unsettled.exclude(submission=submission).update(status=Flag.Status.ANSWERED)
-    for card in Conflict.objects.filter(**about, kind=Conflict.Kind.SILENCE).select_related("dispute"):
+    for card in Conflict.objects.filter(**about, kind=Conflict.Kind.SILENCE).select_related(
+        "dispute__project", "dispute__task"
+    ):
         ruling = card.standing_decision()
         if card.status == Conflict.Status.OPEN:
-            card.status = Conflict.Status.MOOT
+            card.drop("It was answered.", actor=actor)
         elif card.followed == Conflict.Followed.WAITING and ruling and asks(ruling.option):
-            card.followed = Conflict.Followed.APPLIED
+            card.mark(Conflict.Followed.APPLIED, actor=actor, note="It was answered.")
         else:
             continue
-        card.save(update_fields=["status", "followed"])
         card.dispute.refresh_from_db()
         opening.refresh(card.dispute)
