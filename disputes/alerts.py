@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from disputes import opening
-from disputes.models import Conflict, Decision, Dispute
+from disputes.models import Conflict, ConflictQuerySet, Decision, Dispute
 from disputes.protocol.rulings.options import PROJECT_ALERTS, Kind, Option
 from tasks import base
 from tasks.access import RULE, may
@@ -34,10 +34,11 @@ TASK_REF = re.compile(r"[a-z0-9][\w-]*-\d{1,9}\b", re.IGNORECASE)
 
 def open_alerts(project: Project) -> QuerySet[Conflict]:
     """The undecided cards about the whole project."""
-    return Conflict.objects.filter(
-        dispute__project=project, dispute__task__isnull=True, kind=Kind.ALERT, origin__in=PROJECT_ALERTS,
-        status=Conflict.Status.OPEN,
-    )  # fmt: skip
+    return _open_on(project).filter(kind=Kind.ALERT, origin__in=PROJECT_ALERTS)
+
+
+def _open_on(project: Project) -> ConflictQuerySet:
+    return Conflict.objects.open().filter(dispute__project=project, dispute__task__isnull=True)
 
 
 @transaction.atomic
@@ -87,10 +88,7 @@ def _ask(
 
 
 def about_base(project: Project) -> QuerySet[Conflict]:
-    return Conflict.objects.filter(
-        dispute__project=project, dispute__task__isnull=True, origin=Conflict.Origin.BASE,
-        status=Conflict.Status.OPEN,
-    )  # fmt: skip
+    return _open_on(project).filter(origin=Conflict.Origin.BASE)
 
 
 @transaction.atomic

@@ -9,7 +9,7 @@ from disputes.protocol.rulings.compliance import Order, Seen, judge
 from disputes.ruling_stages import is_followed_at
 from disputes.silence.changes import changes_since_last_round
 from tasks.events import Actor
-from tasks.models import Finding, Submission, Task
+from tasks.models import Submission, Task
 from tasks.states import Status
 
 
@@ -18,7 +18,7 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
 
     `raised` holds the findings, as first raised, that the review of `submission` names.
     """
-    waiting = Conflict.objects.filter(dispute__task=task, followed=Conflict.Followed.WAITING)
+    waiting = Conflict.objects.of(task).awaited()
     touched: set[Dispute] = set()
     for conflict in waiting.select_related("dispute__project", "dispute__task", "finding", "submission"):
         decision = conflict.standing_decision()
@@ -56,12 +56,11 @@ def _seen(conflict: Conflict, decision: Decision, submission: Submission, raised
 
 def _is_asked(conflict: Conflict) -> bool:
     """Whether a newer card on the point waits for a ruling."""
-    return Conflict.objects.filter(finding=conflict.finding_id, status=Conflict.Status.OPEN).exists()
+    return conflict.finding is not None and Conflict.objects.about(conflict.finding).open().exists()
 
 
 def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, actor: Actor) -> None:
-    same = Finding.objects.standing().filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id))
-    newest = same.order_by("pk").last()
+    newest = conflict.finding.chain().standing().order_by("pk").last() if conflict.finding else None
     opening.open_conflict(
         conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,
         opened_as="system", question=f"Not honoured: {conflict.question}", finding=conflict.finding,
@@ -91,7 +90,7 @@ def sweep() -> int:
             Q(expects_change=True) | Q(option__in=asked), action="wait", used_at__isnull=True
         )
         unseen = set(ignored.filter(conflict__dispute=dispute).values_list("conflict", flat=True))
-        for conflict in dispute.conflicts.filter(followed=Conflict.Followed.WAITING):
+        for conflict in dispute.conflicts.awaited():
             is_unseen = conflict.pk in unseen
             conflict.mark(Conflict.Followed.CANNOT_TELL if is_unseen else Conflict.Followed.APPLIED)
         opening.close(dispute, "followed")

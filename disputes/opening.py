@@ -58,7 +58,7 @@ def effect_of(project: Project, *, severity: str, reason: str, opened_as: str, h
 
 def open_conflicts(task: Task) -> list[OpenConflict]:
     """The task's undecided conflicts, as the gate needs them: hints and alerts let nothing pass."""
-    rows = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN).exclude(effect=LOG)
+    rows = Conflict.objects.of(task).open().exclude(effect=LOG)
     return [
         OpenConflict(finding if kind == Conflict.Kind.DISAGREEMENT else None, effect)
         for finding, kind, effect in rows.values_list("finding", "kind", "effect")
@@ -139,11 +139,15 @@ def open_conflict(
 
 def withdraw(alert: Conflict, *, actor: Actor) -> None:
     """What the alert's round declined, and nobody has ruled on, is open again for the coder."""
-    declined = Conflict.objects.filter(
-        dispute__task=alert.dispute.task_id, origin=Conflict.Origin.DISAGREE, status=Conflict.Status.OPEN,
-        submission__round=alert.submission.round if alert.submission else 0,
-    ).select_related("dispute__project", "dispute__task")  # fmt: skip
-    dropped = list(declined)
+    declined = (
+        Conflict.objects.of(alert.dispute.task_id)
+        .open()
+        .filter(
+            origin=Conflict.Origin.DISAGREE,
+            submission__round=alert.submission.round if alert.submission else 0,
+        )
+    )
+    dropped = list(declined.select_related("dispute__project", "dispute__task"))
     for conflict in dropped:
         conflict.drop(f"{alert.ref}: the coder is asked again", actor=actor)
     record(
@@ -159,19 +163,17 @@ def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
     """
     told = Event.objects.filter(task=alert.dispute.task_id, kind=WITHDRAWN, data__alert=alert.pk)
     newest = told.order_by("-pk").values_list("data", flat=True).first() or {}
-    return Conflict.objects.filter(
-        pk__in=newest.get("conflicts", []), status=Conflict.Status.MOOT,
-        submission__rolled_back__isnull=True,
-    ).exclude(finding__mandatory=False, finding__lowered_by__isnull=False)  # fmt: skip
+    dropped = Conflict.objects.filter(pk__in=newest.get("conflicts", []), status=Conflict.Status.MOOT)
+    return dropped.standing().exclude(finding__mandatory=False, finding__lowered_by__isnull=False)
 
 
 def _absorb_hints(finding: Finding, opened_as: str, actor: Actor) -> list[str]:
     """The point is in dispute now: nothing else is asked about it. Returns what its open hints say."""
-    about = Conflict.objects.filter(finding=finding).select_related("dispute__project", "dispute__task")
-    hints = list(about.filter(kind=Conflict.Kind.SILENCE, status=Conflict.Status.OPEN))
+    about = Conflict.objects.about(finding).select_related("dispute__project", "dispute__task")
+    hints = list(about.open().hints())
     is_answer = opened_as == "coder"
     asked = Decision.objects.standing().filter(option__in=[Option.ASK, Option.ASK_DISAGREE])
-    cards = list(about.filter(followed=Conflict.Followed.WAITING, decisions__in=asked))
+    cards = list(about.awaited().filter(decisions__in=asked))
     status = Flag.Status.ANSWERED if is_answer else Flag.Status.MOOT
     Flag.objects.filter(conflict__in=cards, status=Flag.Status.ASKED).update(status=status)
     Flag.objects.filter(conflict__in=hints).open().update(status=status)
@@ -232,7 +234,7 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
     `moot` is the reason with which it closes where nothing of it was ruled on.
     """
     conflicts = list(dispute.conflicts.all())
-    waiting = [conflict for conflict in conflicts if conflict.status == Conflict.Status.OPEN]
+    waiting = [conflict for conflict in conflicts if conflict.is_open]
     if waiting:
         head = max(waiting, key=lambda conflict: (severity_rank(conflict.severity), -conflict.pk))
         dispute.status = Dispute.Status.OPEN
@@ -252,7 +254,7 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
 
 def close(dispute: Dispute, reason: str) -> None:
     """Nothing of it waits for anybody any more."""
-    for conflict in dispute.conflicts.filter(status=Conflict.Status.OPEN):
+    for conflict in dispute.conflicts.open():
         conflict.drop(reason)
     Flag.objects.filter(conflict__dispute=dispute).open().drop()
     dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, timezone.now(), reason

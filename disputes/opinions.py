@@ -104,7 +104,7 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
         with transaction.atomic():
             locked(Task.objects).get(pk=conflict.task.pk)
             conflict.refresh_from_db()
-            if conflict.status != Conflict.Status.OPEN:
+            if not conflict.is_open:
                 raise rulings.refuse_second(conflict)
             if kind == Opinion.Kind.MEDIATOR and conflict.synthesis:
                 raise Refused(
@@ -139,8 +139,8 @@ def give(opinion: Opinion, said: Said, *, actor: Actor) -> Opinion:
     )
     locked(Task.objects).get(pk=conflict.task.pk)
     conflict.refresh_from_db()
-    is_late = conflict.status != Conflict.Status.OPEN
-    given = Opinion.objects.filter(pk=opinion.pk, state=Opinion.State.ASKED).update(
+    is_late = not conflict.is_open
+    given = Opinion.objects.asked().filter(pk=opinion.pk).update(
         state=Opinion.State.LATE if is_late else Opinion.State.GIVEN,
         verdict=said.verdict, reasons=plain(said.reasons).strip(), text=plain(said.text).strip(),
         trade_off=plain(said.trade_off).strip(), by_agent=said.agent[:120], by_model=said.model[:120],
@@ -209,8 +209,10 @@ def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
 def fail(opinion: Opinion, why: str) -> bool:
     """Nobody gives it any more; the card says so. False where it was given or given up before."""
     with transaction.atomic():
-        failed = Opinion.objects.filter(pk=opinion.pk, state=Opinion.State.ASKED).update(
-            state=Opinion.State.FAILED, reasons=why[:500]
+        failed = (
+            Opinion.objects.asked()
+            .filter(pk=opinion.pk)
+            .update(state=Opinion.State.FAILED, reasons=why[:500])
         )
         if failed:
             conflict = opinion.conflict
@@ -325,10 +327,9 @@ def _ask_each(conflicts: Iterable[Conflict], kind: str) -> int:
 def _unruled(project: Project) -> QuerySet[Conflict]:
     """Open disagreements on which nothing was ruled yet, also nothing that was taken back."""
     return (
-        Conflict.objects.filter(
-            dispute__project=project, dispute__task__isnull=False, kind=Conflict.Kind.DISAGREEMENT,
-            status=Conflict.Status.OPEN,
-        )
+        Conflict.objects.open()
+        .disagreements()
+        .filter(dispute__project=project, dispute__task__isnull=False)
         .exclude(Exists(Decision.objects.filter(conflict=OuterRef("pk"))))
         .select_related("dispute__task__project", "dispute__project", "submission", "finding")
         .order_by("pk")

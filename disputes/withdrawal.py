@@ -20,15 +20,15 @@ from tasks.states import Severity
 from tasks.states import Status as TaskStatus
 
 PLACE_GONE, WITHDRAWN = "place gone", "finding withdrawn"
-KINDS = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
 
 
 def open_about(task: Task) -> list[Conflict]:
     """The task's open conflicts on findings that may end without a ruling."""
     return list(
-        Conflict.objects.filter(
-            dispute__task=task, status=Conflict.Status.OPEN, kind__in=KINDS, finding__isnull=False
-        )
+        Conflict.objects.of(task)
+        .open()
+        .on_findings()
+        .filter(finding__isnull=False)
         .exclude(severity=Severity.CRITICAL)
         .exclude(reason=Conflict.Reason.SECURITY)
         .select_related("finding__review", "dispute__project", "dispute__task", "submission")
@@ -93,13 +93,10 @@ def withdraw(findings: Iterable[Finding], task: Task, *, actor: Actor) -> list[C
     """Mark points as taken back, each time that they were raised, and close what is open about them."""
     origins = {finding.origin.pk for finding in findings}
     about = [conflict for conflict in open_about(task) if conflict.finding_id in origins]
-    held = Conflict.objects.filter(
-        finding__in=origins, status=Conflict.Status.OPEN
-    ).exclude(pk__in=[conflict.pk for conflict in about])  # fmt: skip
-    kept = set(held.values_list("finding", flat=True))
-    free = origins - kept
-    Finding.objects.filter(pk__in=free).update(is_withdrawn=True)
-    Finding.objects.filter(first__in=free).update(is_withdrawn=True)
+    held = Conflict.objects.open().filter(finding__in=origins)
+    held = held.exclude(pk__in=[conflict.pk for conflict in about])
+    free = origins - set(held.values_list("finding", flat=True))
+    Finding.objects.of_points(free).update(is_withdrawn=True)
     gone = [conflict for conflict in about if conflict.finding_id in free]
     drop(gone, WITHDRAWN, actor=actor)
     return gone

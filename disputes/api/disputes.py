@@ -161,9 +161,7 @@ class DisputeSerializer(serializers.ModelSerializer[Dispute]):
 
     def get_reason(self, dispute: Dispute) -> str:
         conflicts = list(dispute.conflicts.all())
-        head = next(
-            (c for c in conflicts if c.status == Conflict.Status.OPEN), conflicts[0] if conflicts else None
-        )
+        head = next((c for c in conflicts if c.is_open), conflicts[0] if conflicts else None)
         if head is None:
             return ""
         return head.reason if head.reason != Conflict.Reason.OTHER else head.origin
@@ -384,7 +382,7 @@ def _own_words(conflict: Conflict, option: str, notes: str) -> str:
 def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[Conflict]:
     """Which conflicts are meant. Raises Refused: several_open, not_found, or who ruled on it already."""
     conflicts = list(dispute.conflicts.select_related("finding", "submission", "dispute__task__project"))
-    opened = [conflict for conflict in conflicts if conflict.status == Conflict.Status.OPEN]
+    opened = [conflict for conflict in conflicts if conflict.is_open]
     if ref.upper().startswith("C-"):
         named = ref
     if named:

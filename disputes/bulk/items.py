@@ -115,7 +115,7 @@ def _load(wanted: Iterable[int], user: Any) -> list[Dispute]:
 
 
 def _open(dispute: Dispute) -> list[Conflict]:
-    return [each for each in dispute.conflicts.all() if each.status == Conflict.Status.OPEN]
+    return [each for each in dispute.conflicts.all() if each.is_open]
 
 
 def _why_not(dispute: Dispute, ruled: set[int]) -> str:

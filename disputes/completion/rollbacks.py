@@ -177,7 +177,7 @@ def _archive_conflicts(task: Task, back: Rollback, began: datetime | None, actor
         later |= Q(submission__isnull=True)
     if began:
         later |= Q(opened_at__gte=began)
-    of_task = Conflict.objects.filter(dispute__task=task).exclude(status=Conflict.Status.MOOT)
+    of_task = Conflict.objects.of(task).exclude(status=Conflict.Status.MOOT)
     conflicts = list(of_task.filter(later).select_related("dispute__project", "dispute__task"))
     Decision.objects.standing().filter(conflict__in=conflicts).update(archived_by=back)
     before = of_task.filter(pk__in=[conflict.previous_id for conflict in conflicts])
@@ -196,7 +196,7 @@ def _stand_again(conflicts: QuerySet[Conflict], actor: Actor) -> None:
 
 def _await_anew(task: Task, actor: Actor) -> None:
     """Rulings whose carrying out was taken back are in the next prompt again."""
-    judged = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED, followed__in=JUDGED)
+    judged = Conflict.objects.of(task).filter(followed__in=JUDGED)
     for conflict in judged:
         ruling = conflict.standing_decision()
         if ruling is None or not (ruling.expects_change or options.asks(ruling.option)):
@@ -212,7 +212,8 @@ def _await_anew(task: Task, actor: Actor) -> None:
 def archived(task: Task) -> QuerySet[Decision]:
     """The rulings that rollbacks archived, newest first."""
     return (
-        Decision.objects.filter(conflict__dispute__task=task, archived_by__isnull=False)
+        Decision.objects.of(task)
+        .filter(archived_by__isnull=False)
         .select_related("conflict__finding", "conflict__dispute__task__project", "archived_by", "user")
         .order_by("-pk")
     )
@@ -279,8 +280,10 @@ def _check_again(task: Task, decision: Decision, back: Rollback | None) -> None:
             "already_applied", f"{old.ref} was ruled again as {again.conflict.ref}.",
             "Reopen that one if it is wrong.",
         )  # fmt: skip
-    asked = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN).filter(
-        Q(previous=old) | Q(finding__isnull=False, finding=old.finding_id)
+    asked = (
+        Conflict.objects.of(task)
+        .open()
+        .filter(Q(previous=old) | Q(finding__isnull=False, finding=old.finding_id))
     )
     if open_one := asked.first():
         raise Refused("already_open", f"{open_one.ref} asks for the same point now.", "Rule on that one.")

@@ -1,6 +1,6 @@
 """The rows of disagreement. What each table promises is said by its constraints."""
 
-from disputes.models.conflict import NOT_STATED, Conflict, StaleConflict
+from disputes.models.conflict import NOT_STATED, Conflict, ConflictQuerySet, StaleConflict
 from disputes.models.decision import Decision, DecisionQuerySet
 from disputes.models.dispute import Dispute, DisputeQuerySet
 from disputes.models.flag import Flag, HeuristicScore
@@ -14,6 +14,7 @@ __all__ = [
     "Bulk",
     "Channel",
     "Conflict",
+    "ConflictQuerySet",
     "Decision",
     "DecisionQuerySet",
     "Delivery",

@@ -9,6 +9,7 @@ from django.utils import timezone
 from disputes.models.dispute import Dispute
 from disputes.protocol.rulings import conflict_states, options
 from disputes.protocol.rulings.conflict_states import MARKS, MOVES, State
+from tasks.configuration.policy import HOLD
 from tasks.events import SYSTEM, Actor
 from tasks.models import SEVERITY_CHOICES, Finding, Submission, Task
 from tasks.models.event import record
@@ -25,6 +26,48 @@ class StaleConflict(Exception):
     def __init__(self, conflict: "Conflict") -> None:
         self.conflict = conflict
         super().__init__(f"{conflict.ref} is not {conflict.state} any more.")
+
+
+class ConflictQuerySet(models.QuerySet["Conflict"]):
+    def of(self, task: Any) -> "ConflictQuerySet":
+        """Of one task: the row, its key or an OuterRef."""
+        return self.filter(dispute__task=task)
+
+    def about(self, finding: Finding) -> "ConflictQuerySet":
+        """About one point, however often it was raised."""
+        return self.filter(finding=finding.origin)
+
+    def open(self) -> "ConflictQuerySet":
+        """Waiting for a ruling."""
+        return self.filter(status=Conflict.Status.OPEN)
+
+    def holding(self) -> "ConflictQuerySet":
+        """Those for which the task is held as long as they are open."""
+        return self.filter(effect=HOLD)
+
+    def ruled(self) -> "ConflictQuerySet":
+        """Decided, and not reopened since."""
+        return self.filter(status=Conflict.Status.DECIDED).exclude(followed=Conflict.Followed.REOPENED)
+
+    def awaited(self) -> "ConflictQuerySet":
+        """Decided, with a ruling that is still to be carried out."""
+        return self.filter(followed=Conflict.Followed.WAITING)
+
+    def standing(self) -> "ConflictQuerySet":
+        """Without those about submissions of rounds that were rolled back."""
+        return self.filter(submission__rolled_back__isnull=True)
+
+    def disagreements(self) -> "ConflictQuerySet":
+        """Two sides, a reviewer's and a coder's."""
+        return self.filter(kind=Conflict.Kind.DISAGREEMENT)
+
+    def hints(self) -> "ConflictQuerySet":
+        """Cards about findings that were passed over in silence."""
+        return self.filter(kind=Conflict.Kind.SILENCE)
+
+    def on_findings(self) -> "ConflictQuerySet":
+        """Disagreements and hints: what asks whether a finding is to be settled."""
+        return self.filter(kind__in=[Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE])
 
 
 class Conflict(models.Model):
@@ -125,6 +168,8 @@ class Conflict(models.Model):
     )
     opened_at = models.DateTimeField(default=timezone.now)
 
+    objects = ConflictQuerySet.as_manager()
+
     class Meta:
         ordering = ["dispute", "pk"]
         constraints = [
@@ -149,6 +194,11 @@ class Conflict(models.Model):
     def ref(self) -> str:
         """The name that people and the command use: C-9."""
         return f"C-{self.pk}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits for a ruling."""
+        return self.status == self.Status.OPEN
 
     @property
     def task(self) -> Task:

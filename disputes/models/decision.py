@@ -1,5 +1,7 @@
 """The rulings on conflicts."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -14,6 +16,14 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
     def standing(self) -> "DecisionQuerySet":
         """Rulings that hold: neither taken back nor archived with their round (DEC-8)."""
         return self.filter(revoked_at__isnull=True, archived_by__isnull=True)
+
+    def of(self, task: Any) -> "DecisionQuerySet":
+        """On the conflicts of one task: the row, or its key."""
+        return self.filter(conflict__dispute__task=task)
+
+    def awaited(self) -> "DecisionQuerySet":
+        """Rulings that are still to be carried out."""
+        return self.filter(conflict__followed=Conflict.Followed.WAITING)
 
     def unused(self) -> "DecisionQuerySet":
         """Rulings that no prompt has used: these may be undone."""

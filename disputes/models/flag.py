@@ -12,6 +12,14 @@ class FlagQuerySet(models.QuerySet["Flag"]):
         """Hints that nobody has dealt with."""
         return self.filter(status=Flag.Status.OPEN)
 
+    def unsettled(self) -> "FlagQuerySet":
+        """Those, and the ones of which the coder was asked and has not answered."""
+        return self.filter(status__in=[Flag.Status.OPEN, Flag.Status.ASKED])
+
+    def standing(self) -> "FlagQuerySet":
+        """Without those on submissions of rounds that were rolled back."""
+        return self.filter(submission__rolled_back__isnull=True)
+
     def drop(self) -> int:
         """Nobody has to deal with these any more. Returns how many there were."""
         return self.update(status=Flag.Status.MOOT)

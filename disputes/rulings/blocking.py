@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from django.db.models import QuerySet
-
 from disputes.closed_findings import settled_by_task
 from disputes.models import Conflict
 from tasks.models import Finding, Review, Submission, Task
@@ -41,13 +39,10 @@ def blockers_for(submissions: Iterable[Submission]) -> dict[int, set[int] | None
 
 def is_held(task: Task) -> bool:
     """Whether an open conflict holds the task."""
-    return _open_on(task).filter(effect="hold").exists()
+    return Conflict.objects.of(task).open().holding().exists()
 
 
 def is_undecided(task: Task) -> bool:
     """Whether a conflict of severity HIGH or above is open on the task (DEC-7)."""
-    return _open_on(task).filter(severity__in=[Severity.CRITICAL, Severity.HIGH]).exists()
-
-
-def _open_on(task: Task) -> QuerySet[Conflict]:
-    return Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN)
+    grave = [Severity.CRITICAL, Severity.HIGH]
+    return Conflict.objects.of(task).open().filter(severity__in=grave).exists()

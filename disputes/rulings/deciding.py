@@ -75,7 +75,7 @@ def decide(
             "unknown_option", f"{option} is no option of {conflict.ref}.", f"Offered are {offered}.",
             status=422,
         )  # fmt: skip
-    if conflict.status != Conflict.Status.OPEN:
+    if not conflict.is_open:
         raise refuse_second(conflict)
     refuse_stale(conflict, shown)
     decision = draft(conflict, option, text, rationale, constraints, expects_change)
@@ -106,7 +106,7 @@ def decide_by_policy(conflict: Conflict, option: str, *, set_by: Any, rationale:
             "no_policy", f"No policy rules on {conflict.ref}: it is {conflict.severity}, {conflict.kind}.",
             "A human of the project rules.", status=403,
         )  # fmt: skip
-    if conflict.status != Conflict.Status.OPEN:
+    if not conflict.is_open:
         raise refuse_second(conflict)
     decision = draft(conflict, option, "", rationale, "", None)
     decision.authority, decision.policy_set_by = Decision.Authority.POLICY, set_by
@@ -151,7 +151,7 @@ def refuse_stale(conflict: Conflict, shown: str) -> None:
     if not shown:
         return
     now = Conflict.objects.select_related(*SHOWN).get(pk=conflict.pk)
-    if now.status == Conflict.Status.OPEN and shown != shown_hash(now):
+    if now.is_open and shown != shown_hash(now):
         raise Refused(
             "stale_view", f"{conflict.ref} has changed since you opened it.",
             "Your text is kept. Look at it again, then rule.",

@@ -224,9 +224,7 @@ def _to_act_on(task: Task) -> list[Decision]:
     What has landed, or is being pushed, comes back for a change, not for an answer.
     """
     is_landing = task.landed_at or task.landings.filter(status=Landing.Status.PUSHING).exists()
-    waiting = Decision.objects.standing().filter(
-        conflict__dispute__task=task, conflict__followed=Conflict.Followed.WAITING
-    )
+    waiting = Decision.objects.of(task).standing().awaited()
     return [
         ruling
         for ruling in waiting.select_related("conflict__thread")

@@ -177,7 +177,7 @@ def shown_hash(
 def _last_raised(conflict: Conflict) -> Finding | None:
     if conflict.finding_id is None:
         return None
-    raised = Finding.objects.filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id))
+    raised = Finding.objects.of_points([conflict.finding_id])
     before = raised.filter(review__at__lte=conflict.opened_at).order_by("-pk").first()
     return before or raised.order_by("pk").first()
 
@@ -186,7 +186,7 @@ def _code_now(conflict: Conflict) -> list[Submission]:
     task = conflict.dispute.task
     if task is None:
         return []
-    newest = task.submissions.standing().order_by("-round", "-attempt").values("pk")[:1]
+    newest = task.submissions.standing().newest_first().values("pk")[:1]
     rows = task.submissions.filter(Q(pk=conflict.submission_id) | Q(pk__in=newest))
     return list(rows.only("pk", "sha", "patch_id", "problem").order_by("pk"))
 

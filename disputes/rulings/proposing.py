@@ -49,7 +49,7 @@ def propose_synthesis(
     with transaction.atomic():
         locked(Task.objects).get(pk=conflict.task.pk)
         conflict.refresh_from_db()
-        if conflict.status != Conflict.Status.OPEN:
+        if not conflict.is_open:
             raise refuse_second(conflict)
         before = conflict.synthesis_by
         conflict.synthesis, conflict.synthesis_by = found.proposal, f"{by} {actor.label}"[:LABEL_MAX]

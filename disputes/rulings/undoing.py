@@ -52,7 +52,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
             flags.unconvert(conflict, actor=actor)
         newer = opening.live_dispute(task)
         stale = newer is not None and newer.pk != conflict.dispute_id
-        waits = _newer(conflict).filter(status=Conflict.Status.OPEN).exists()
+        waits = _newer(conflict).open().exists()
         if stale or waits or conflict.followed == Conflict.Followed.REOPENED:
             raise Refused("already_open", f"A newer card asks for {conflict.ref}.", "Rule on that one.")
         if conflict.kind == Conflict.Kind.SILENCE:
@@ -86,7 +86,7 @@ def _refuse_answered(decision: Decision, task: Task) -> None:
         )  # fmt: skip
     if decision.option == Option.REDUCE:
         again = opening.withdrawn_by(conflict).values("finding")
-        if Conflict.objects.filter(finding__in=again, status=Conflict.Status.OPEN).exists():
+        if Conflict.objects.open().filter(finding__in=again).exists():
             raise Refused("already_open", "A newer card asks about what was declined.", "Rule on that one.")
 
 
@@ -122,11 +122,8 @@ def _that_moved(task: Task, decision: Decision) -> Decision | None:
     """The ruling that moved the task: this one, or a later one that waited for it."""
     if decision.before or decision.conflict.effect != HOLD:
         return decision if decision.before else None
-    later = (
-        Decision.objects.standing()
-        .unused()
-        .filter(conflict__dispute__task=task, before__isnull=False, pk__gt=decision.pk)
-    )
+    unused = Decision.objects.of(task).standing().unused()
+    later = unused.filter(before__isnull=False, pk__gt=decision.pk)
     return later.order_by("-pk").first()
 
 

@@ -456,7 +456,7 @@ class Task(models.Model):
 
     def last_submission(self) -> "Submission | None":
         """The newest one of the rounds that stand."""
-        return self.submissions.standing().order_by("-round", "-attempt").first()
+        return self.submissions.standing().newest_first().first()
 
 
 class Dependency(models.Model):

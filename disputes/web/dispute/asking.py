@@ -73,7 +73,7 @@ class Asking:
     @property
     def is_offered(self) -> bool:
         """Whether anybody may be asked at all: two sides disagree, and nobody has ruled."""
-        is_open = self.conflict.status == Conflict.Status.OPEN and self.conflict.dispute.task is not None
+        is_open = self.conflict.is_open and self.conflict.dispute.task is not None
         return self.may_rule and is_open and self.conflict.kind == Conflict.Kind.DISAGREEMENT
 
     @property

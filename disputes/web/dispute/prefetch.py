@@ -99,7 +99,7 @@ class Rows:
         """
         if self.task is None:
             return {}
-        newest = self.task.submissions.standing().order_by("-round", "-attempt").values("pk")[:1]
+        newest = self.task.submissions.standing().newest_first().values("pk")[:1]
         wanted = Q(pk=self.conflict.submission_id) | Q(pk__in=newest)
         if self._last_raised:
             wanted |= Q(pk=self._last_raised.review.submission_id)
