@@ -9,6 +9,7 @@ from django.utils.functional import cached_property
 
 from disputes.closed_findings import settled_among
 from disputes.models import Conflict, Decision, Dispute, Opinion, Watch
+from disputes.rulings.blocking import still_blocking
 from tasks.models import Finding, Review, Submission, Task
 
 
@@ -125,15 +126,9 @@ class Rows:
     def blockers(self, around: Iterable[Conflict]) -> set[int] | None:
         """`rulings.blockers_of` of the disputed submission, out of the rows that are here anyway."""
         disputed = self.submissions.get(self.conflict.submission_id or 0)
-        if disputed is None or disputed.state != Submission.State.VERIFIED or disputed.newest_review is None:
+        if disputed is None:
             return None
+        newest = (disputed.newest_review, disputed.newest_turn) if disputed.newest_review else None
+        raised = [each for each in self._findings if each.review.submission_id == disputed.pk]
         settled = settled_among((each, next(iter(each.rulings), None)) for each in around)
-        last = [each for each in self._findings if _is_of_last_turn(each.review, disputed)]
-        return {each.origin.pk for each in last if each.mandatory} - set(settled)
-
-
-def _is_of_last_turn(review: Review, reviewed: Any) -> bool:
-    """Whether it is the newest review of the submission, or one beside it in the same turn."""
-    if review.pk == reviewed.newest_review:
-        return True
-    return (review.submission_id, review.turn) == (reviewed.pk, reviewed.newest_turn or -1)
+        return still_blocking(disputed, newest, raised, settled)
