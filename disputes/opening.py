@@ -21,7 +21,7 @@ from tasks.states import Severity, severity_rank, worst
 
 WITHDRAWN = "withdrawn"  # the event
 # What `refresh` writes; who holds it and how long it sleeps is written by people meanwhile.
-_FROM_CONFLICTS = ["status", "severity", "severity_rank", "question", "closed_at", "closed_reason"]
+_FROM_CONFLICTS = ["status", "severity", "question", "closed_at", "closed_reason"]
 # A task-level dispute without --severity takes it from its reason (DIS-4).
 REASON_SEVERITY = {
     Conflict.Reason.SECURITY: Severity.HIGH,

@@ -2,11 +2,11 @@
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, Q, Value, When
 from django.utils import timezone
 
 from tasks.models import SEVERITY_CHOICES, Project, Task
-from tasks.states import severity_rank
+from tasks.states import SEVERITY_RANK, Severity
 
 # What may wake a snoozed dispute, beside a time.
 SNOOZE_CONDITIONS = [
@@ -42,7 +42,14 @@ class Dispute(models.Model):
     task = models.ForeignKey(Task, null=True, blank=True, on_delete=models.PROTECT, related_name="disputes")
     status = models.CharField(max_length=6, choices=Status, default=Status.OPEN)
     severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES)
-    severity_rank = models.PositiveSmallIntegerField(editable=False)
+    severity_rank = models.GeneratedField(
+        expression=Case(
+            *(When(severity=each.value, then=Value(rank)) for each, rank in SEVERITY_RANK.items()),
+            default=Value(SEVERITY_RANK[Severity.MEDIUM]),
+        ),
+        output_field=models.PositiveSmallIntegerField(),
+        db_persist=True,
+    )
     blocks = models.PositiveIntegerField(default=0, help_text="Unfinished tasks that wait for this one.")
     question = models.CharField(max_length=500)
     opened_at = models.DateTimeField(default=timezone.now)
@@ -129,10 +136,6 @@ class Dispute(models.Model):
 
     def __str__(self) -> str:
         return f"{self.ref} {self.question}"
-
-    def save(self, *args: object, **kwargs: object) -> None:
-        self.severity_rank = severity_rank(self.severity)
-        super().save(*args, **kwargs)  # type: ignore[arg-type]
 
     @property
     def ref(self) -> str:

@@ -334,8 +334,7 @@ def test_nothing_of_a_case_is_deleted_with_it() -> None:
 @for_each(("severity", "rank"), [("critical", 3), ("high", 2), ("medium", 1), ("low", 0)])
 def test_a_dispute_keeps_the_rank_of_its_severity(severity: str, rank: int) -> None:
     dispute = create_dispute()
-    dispute.severity = severity
-    dispute.save()
+    Dispute.objects.filter(pk=dispute.pk).update(severity=severity)
     assert Dispute.objects.get().severity_rank == rank
 
 
