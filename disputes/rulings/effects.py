@@ -1,6 +1,5 @@
 """What a decision does to the task (GATE-2)."""
 
-from datetime import datetime
 from typing import Any
 
 from disputes import alerts, opening, stage_objections
@@ -12,17 +11,12 @@ from disputes.protocol.rulings.options import Kind, Option
 from disputes.ruling_stages import objection_overruled, place_of
 from disputes.rulings.blocking import blockers_of
 from disputes.silence import flags
+from tasks import snapshots
 from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task
 from tasks.states import MOVES, Status
-
-# What a ruling may change on the task, and undo puts back.
-RESTORED = (
-    "status", "round", "rejections", "accepted_id", "landed_sha", "landed_at", "finished_by",
-    "counts_since", "not_before", "stage", "home_stage", "escalation",
-)  # fmt: skip
 
 
 def act(decision: Decision, actor: Actor) -> None:
@@ -36,7 +30,7 @@ def act(decision: Decision, actor: Actor) -> None:
         return
     task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
     note = f"{conflict.ref}: {decision.letter}, {decision.option}"
-    before = {name: getattr(task, name) for name in RESTORED}
+    before = snapshots.take(task)
     match Kind(conflict.kind):
         case Kind.HANDS:
             action = _hands(task, decision, actor, note)
@@ -51,7 +45,7 @@ def act(decision: Decision, actor: Actor) -> None:
         task, conflict.submission, actor=actor, note=note, not_before=decision.effective_at
     )
     if decision.action != "wait":
-        decision.before = {name: _plain(value) for name, value in before.items()} | {"turn": task.version}
+        decision.before = before | {"turn": task.version}  # the turn to which it moved
     decision.save(update_fields=["action", "before"])
     conflict.refresh_from_db()
     conflict.dispute.refresh_from_db()
@@ -94,11 +88,6 @@ def _rate_alert(decision: Decision, actor: Actor) -> str:
     if not options.asks(decision.option):
         _followed(conflict, actor)
     return ""
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON can hold it."""
-    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:

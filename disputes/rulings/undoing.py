@@ -5,7 +5,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from disputes import opening, stage_objections
 from disputes.completion import rates
@@ -129,25 +128,17 @@ def _that_moved(task: Task, decision: Decision) -> Decision | None:
 
 def _restore(task: Task, decision: Decision, actor: Actor) -> None:
     """The task as it was before the ruling moved it."""
-    before = dict(decision.before)
-    status, turn = before.pop("status"), before.pop("turn")
-    if task.version != turn:
+    before = decision.before
+    if task.version != before["turn"]:
         raise Refused(
             "moved_on", f"{task.ref} has moved on since: it is {task.status} now.",
             "Reopen the conflict with a reason.", status_now=task.status,
         )  # fmt: skip
     if (task.landed_at and not before["landed_at"]) or task.landings.filter(status="pushing").exists():
         raise Refused("moved_on", f"{task.ref} has landed; the ruling cannot be undone.", "Reopen it.")
-    for name in ("landed_at", "counts_since", "not_before"):
-        before[name] = parse_datetime(before[name]) if before[name] else None
-    if task.status == status:
-        Task.objects.filter(pk=task.pk).update(**before)
-    else:
-        task.move("undo", to=status, actor=actor, note=decision.conflict.ref, **before)
+    task.put_back(before, actor=actor, note=decision.conflict.ref)
     recount([task])
     recount_dependants(task)
-    if status == Status.FAILED:
-        task.stop_sections()
 
 
 def _hold(task: Task, actor: Actor, note: str) -> None:

@@ -4,7 +4,7 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from tasks import hooks, states
+from tasks import hooks, snapshots, states
 from tasks.configuration import stages
 from tasks.configuration.stages import Stage
 from tasks.errors import Refused
@@ -446,6 +446,17 @@ class Task(models.Model):
                 stage=self._stage_in(to_round + 1), home_stage="", escalation="",
             )  # fmt: skip
             self._restart_sections()
+
+    def put_back(self, snapshot: dict[str, Any], *, actor: Actor, note: str) -> None:
+        """To where it was before a ruling that is taken back. It is no move where the status is the same."""
+        columns = snapshots.columns_of(snapshot)
+        status = columns.pop("status")
+        if status == self.status:
+            Task.objects.filter(pk=self.pk).update(**columns)
+        else:
+            self.move("undo", to=status, actor=actor, note=note, **columns)
+        if self.status == Status.FAILED:
+            self.stop_sections()
 
     def _stage_in(self, round_: int) -> str:
         """Where that round was worked on, as far as what was handed in tells."""
