@@ -100,7 +100,7 @@ class Table:
         from django.db import connection, models
 
         self.model, self.rows, self.numbers = model, [], count(1)
-        fields = model._meta.concrete_fields
+        fields = [field for field in model._meta.concrete_fields if not field.generated]
         self.columns = [field.column for field in fields]
         self.places = {field.attname: place for place, field in enumerate(fields)}
         self.json = {n for n, field in enumerate(fields) if isinstance(field, models.JSONField)}

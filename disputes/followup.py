@@ -68,7 +68,7 @@ def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, a
         reviewer_position=(newest.suggestion or newest.text) if newest else conflict.reviewer_position,
         reviewer_label=conflict.reviewer_label, coder_position=conflict.coder_position,
         coder_label=conflict.coder_label, previous=conflict, evidence=[why],
-        **opening.synthesis_kept(conflict),
+        proposal=conflict.proposal,
     )  # fmt: skip
 
 

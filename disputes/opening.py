@@ -104,9 +104,6 @@ def open_conflict(
     logged = effect == LOG and kind == Conflict.Kind.DISAGREEMENT
     if kind == Conflict.Kind.DISAGREEMENT and finding and not logged:
         more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as, actor)]
-    if kind == Conflict.Kind.DISAGREEMENT and "synthesis" not in more:
-        views = Views(question, reviewer_position, coder_position, more.get("coder_rationale", ""))
-        more |= _synthesis(views)
     if "stage" not in more:
         raised = submission or (finding.review.submission if finding else None)
         more["stage"] = (raised.stage if raised else "") or task.stage
@@ -127,6 +124,10 @@ def open_conflict(
         coder_position=coder_position or (NOT_STATED if kind == Conflict.Kind.DISAGREEMENT else ""),
         **more,
     )
+    if kind == Conflict.Kind.DISAGREEMENT and conflict.proposal is None:
+        views = Views(question, reviewer_position, coder_position, conflict.coder_rationale)
+        if found := synthesise(views):
+            conflict.propose(found, found.rule)
     if not logged:
         refresh(dispute)
         triage.wake(dispute, "conflict", actor=actor)
@@ -185,31 +186,6 @@ def _absorb_hints(finding: Finding, opened_as: str, actor: Actor) -> list[str]:
     for hint in hints:
         hint.drop(why, actor=actor)
     return [line for hint in hints for line in hint.evidence]
-
-
-def _synthesis(views: Views) -> dict[str, Any]:
-    """Option C, where a rule finds one (OPT-2)."""
-    found = synthesise(views)
-    if found is None:
-        return {}
-    return {
-        "synthesis": found.proposal,
-        "synthesis_by": f"rule on {found.rule}",
-        "synthesis_trade_off": found.trade_off,
-        "synthesis_covers_both": found.covers_both,
-    }
-
-
-def synthesis_kept(conflict: Conflict) -> dict[str, Any]:
-    """Option C of a conflict, for the one that follows it; empty where it had none."""
-    if not conflict.synthesis:
-        return {}
-    return {
-        "synthesis": conflict.synthesis,
-        "synthesis_by": conflict.synthesis_by,
-        "synthesis_trade_off": conflict.synthesis_trade_off,
-        "synthesis_covers_both": conflict.synthesis_covers_both,
-    }
 
 
 def _case_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:

@@ -106,7 +106,7 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
             conflict.refresh_from_db()
             if not conflict.is_open:
                 raise rulings.refuse_second(conflict)
-            if kind == Opinion.Kind.MEDIATOR and conflict.synthesis:
+            if kind == Opinion.Kind.MEDIATOR and conflict.proposal_id:
                 raise Refused(
                     "has_synthesis", f"{conflict.ref} has an option C already.", "Propose another yourself."
                 )
@@ -187,7 +187,7 @@ def _check(opinion: Opinion, said: Said) -> None:
 def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
     """Option C of a mediator; the ruling of the policy where the judge may rule (ARB-7)."""
     if opinion.verdict == Opinion.Verdict.PROPOSE:
-        if not conflict.synthesis:
+        if conflict.proposal_id is None:
             rulings.propose_synthesis(
                 conflict, opinion.text, by=Source.MEDIATOR, actor=actor, trade_off=opinion.trade_off
             )
@@ -284,7 +284,9 @@ def apply_policy(project: Project) -> int:
     if policy.mediator:
         since = _last_change(project, MEDIATOR_KEYS)[1]
         without = (
-            _opened_since(fresh, since).filter(synthesis="").exclude(Exists(_asked(Opinion.Kind.MEDIATOR)))
+            _opened_since(fresh, since)
+            .filter(proposal__isnull=True)
+            .exclude(Exists(_asked(Opinion.Kind.MEDIATOR)))
         )
         done += _ask_each(without, Opinion.Kind.MEDIATOR)
     if policy.lets_the_judge_rule:

@@ -93,7 +93,7 @@ def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[Item]:
 
 
 def _load(wanted: Iterable[int], user: Any) -> list[Dispute]:
-    conflicts = Conflict.objects.order_by("pk").select_related("finding", "submission")
+    conflicts = Conflict.objects.order_by("pk").select_related("finding", "submission", "proposal")
     rows = (
         Dispute.objects.filter(pk__in=list(wanted)[:BULK_MAX], project__in=projects_for(user))
         .in_order()
@@ -199,7 +199,7 @@ def seen_of(conflict: Conflict) -> str:
     """A stamp of what the preview is about: the conflict's words and the commit in dispute."""
     return _stamp(
         conflict.question, conflict.severity, conflict.reviewer_position, conflict.coder_position,
-        conflict.synthesis, conflict.submission.sha if conflict.submission else "",
+        conflict.proposal_id, conflict.submission.sha if conflict.submission else "",
     )  # fmt: skip
 
 

@@ -247,7 +247,7 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
         reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
         coder_position=old.coder_position, coder_rationale=old.coder_rationale,
         coder_label=old.coder_label, alternative=old.alternative, evidence=[note], previous=old, actor=actor,
-        **opening.synthesis_kept(old),
+        proposal=old.proposal,
     )  # fmt: skip
     conflict.dispute.refresh_from_db()
     return rulings.decide(

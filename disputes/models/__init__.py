@@ -6,6 +6,7 @@ from disputes.models.dispute import Dispute, DisputeQuerySet
 from disputes.models.flag import Flag, HeuristicScore
 from disputes.models.insights import Tally
 from disputes.models.opinion import Opinion
+from disputes.models.proposal import Proposal
 from disputes.models.telling import Channel, Delivery, Reminder
 from disputes.models.triage import Bulk, Duty, SavedView, Watch
 
@@ -24,6 +25,7 @@ __all__ = [
     "Flag",
     "HeuristicScore",
     "Opinion",
+    "Proposal",
     "Reminder",
     "SavedView",
     "StaleConflict",

@@ -7,8 +7,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 from disputes.models.dispute import Dispute
+from disputes.models.proposal import BY_MAX, Proposal
 from disputes.protocol.rulings import conflict_states, options
 from disputes.protocol.rulings.conflict_states import MARKS, MOVES, State
+from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.configuration.policy import HOLD
 from tasks.events import SYSTEM, Actor
 from tasks.models import SEVERITY_CHOICES, Finding, Submission, Task
@@ -156,10 +158,10 @@ class Conflict(models.Model):
     coder_rationale = models.TextField(blank=True)
     coder_label = models.CharField(max_length=120, blank=True)
     alternative = models.TextField(blank=True)
-    synthesis = models.TextField(blank=True, help_text="What both sides could live with (option C).")
-    synthesis_by = models.CharField(max_length=120, blank=True, help_text="The rule, agent or person.")
-    synthesis_trade_off = models.TextField(blank=True)
-    synthesis_covers_both = models.BooleanField(default=False)
+    proposal = models.ForeignKey(
+        Proposal, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
+        help_text="Option C; that of an earlier conflict where this one goes on with it.",
+    )  # fmt: skip
     evidence = models.JSONField(default=list, blank=True, help_text="Facts that the card shows, a line each.")
     status = models.CharField(max_length=7, choices=Status, default=Status.OPEN)
     followed = models.CharField(max_length=12, choices=Followed, blank=True)
@@ -184,6 +186,14 @@ class Conflict(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(status__in=["open", "decided", "logged", "moot"]), name="conflict_status_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    status="decided",
+                    followed__in=["waiting", "applied", "not_honoured", "cannot_tell", "reopened"],
+                )
+                | (~Q(status="decided") & Q(followed="")),
+                name="conflict_followed_once_decided",
             ),
         ]
 
@@ -217,6 +227,16 @@ class Conflict(models.Model):
 
     def standing_decision(self) -> "Decision | None":
         return self.decisions.standing().first()
+
+    def propose(self, found: Synthesis, by: str) -> Proposal:
+        """Make a middle way option C, in place of an earlier one; `by` is who wrote it, or the rule."""
+        with transaction.atomic():
+            self.proposal = Proposal.objects.create(
+                conflict=self, source=found.source, by_label=by[:BY_MAX], text=found.proposal,
+                trade_off=found.trade_off, covers_both=found.covers_both,
+            )  # fmt: skip
+            self.save(update_fields=["proposal"])
+        return self.proposal
 
     # --- Moves. Nobody outside this class writes `status` and `followed`. ---------------------------------
 

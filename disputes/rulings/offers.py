@@ -54,7 +54,7 @@ def text_of(conflict: Conflict, option: str) -> str:
         case Option.UPHOLD_CODER:
             return conflict.coder_position
         case Option.COMPROMISE:
-            return conflict.synthesis
+            return conflict.proposal.text if conflict.proposal else ""
     return ""
 
 
@@ -108,15 +108,8 @@ def _between_stages(conflict: Conflict, option: Option) -> str:
 
 def synthesis_of(conflict: Conflict) -> Synthesis | None:
     """Option C as a rule found it or somebody handed it in."""
-    if not conflict.synthesis:
-        return None
-    by = conflict.synthesis_by.partition(" ")[0]
-    return Synthesis(
-        conflict.synthesis,
-        conflict.synthesis_trade_off,
-        conflict.synthesis_covers_both,
-        Source(by) if by in set(Source) else Source.HUMAN,
-    )
+    made = conflict.proposal
+    return Synthesis(made.text, made.trade_off, made.covers_both, Source(made.source)) if made else None
 
 
 def recommendation_of(conflict: Conflict) -> Recommendation | None:
@@ -162,8 +155,7 @@ def shown_hash(
     task, finding = conflict.dispute.task, finding or _last_raised(conflict)
     shown = [
         conflict.pk, conflict.reviewer_position, conflict.coder_position, conflict.coder_rationale,
-        conflict.alternative, conflict.synthesis, conflict.synthesis_by, conflict.synthesis_trade_off,
-        conflict.synthesis_covers_both, conflict.question, conflict.severity, conflict.evidence,
+        conflict.alternative, conflict.proposal_id, conflict.question, conflict.severity, conflict.evidence,
         (task.title, task.body) if task else "",
         [getattr(finding, name) for name in FINDING] if finding else "",
         [

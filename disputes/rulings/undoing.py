@@ -185,7 +185,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
             reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
             coder_position=old.coder_position, coder_rationale=old.coder_rationale,
             coder_label=old.coder_label, alternative=old.alternative, previous=old, actor=actor,
-            **opening.synthesis_kept(old),
+            proposal=old.proposal,
             effect=old.effect if old.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT} else "",
             evidence=old.evidence, stage=old.stage, thread=old.thread,
         )  # fmt: skip

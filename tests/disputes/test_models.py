@@ -20,10 +20,12 @@ from disputes.models import (
     Flag,
     HeuristicScore,
     Opinion,
+    Proposal,
     SavedView,
     Tally,
     Watch,
 )
+from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.models import Project, Rollback
 from tasks.models.event import record
 from tests.cases import for_each
@@ -60,6 +62,10 @@ def create_conflict(dispute: Dispute | None = None, **kwargs: Any) -> Conflict:
         "coder_position": "The limiter bounds it.",
     } | kwargs
     return Conflict.objects.create(**values)
+
+
+def create_proposal() -> Proposal:
+    return create_conflict().propose(Synthesis("A setting.", "Each a little.", covers_both=True), "limits")
 
 
 def create_decision(conflict: Conflict | None = None, **kwargs: Any) -> Decision:
@@ -169,6 +175,9 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "conflict_one_open_per_finding": second_open_conflict,
     "conflict_has_both_positions": lambda: of(create_conflict(), coder_position=""),
     "conflict_status_known": lambda: of(create_conflict(), status="asleep"),
+    "conflict_followed_once_decided": lambda: of(create_conflict(), status="decided"),
+    "proposal_says_something": lambda: of(create_proposal(), text=""),
+    "proposal_source_known": lambda: of(create_proposal(), source="nobody"),
     "dispute_snoozed_until_something": lambda: of(create_dispute(), snoozed_at=timezone.now()),
     "watch_once": lambda: second(Watch, dispute=create_dispute(), user=create_user()),
     "saved_view_name_once": lambda: second(SavedView, user=create_user(), name="Mine", tab="queue"),
@@ -238,7 +247,8 @@ def test_other_cards_need_not(kind: str) -> None:
 def test_a_finding_may_be_disputed_again_once_its_conflict_is_over(status: str) -> None:
     dispute = create_dispute()
     finding = finding_of(dispute)
-    old = create_conflict(dispute, finding=finding, status=status)
+    followed = "applied" if status == "decided" else ""
+    old = create_conflict(dispute, finding=finding, status=status, followed=followed)
     assert create_conflict(dispute, finding=finding, previous=old).previous == old
 
 

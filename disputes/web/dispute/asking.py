@@ -121,7 +121,7 @@ class Asking:
     @property
     def may_propose(self) -> bool:
         """A mediator is asked only where there is no option C yet."""
-        return not self.conflict.synthesis and self.mediator.is_possible and not self.mediator_is_asked
+        return self.conflict.proposal_id is None and self.mediator.is_possible and not self.mediator_is_asked
 
     @cached_property
     def default(self) -> str:

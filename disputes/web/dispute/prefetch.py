@@ -33,7 +33,7 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     """
     standing = Decision.objects.standing().select_related("user", "policy_set_by").order_by("pk")
     about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
-    conflicts = Conflict.objects.filter(about).select_related("finding").order_by("pk")
+    conflicts = Conflict.objects.filter(about).select_related("finding", "proposal").order_by("pk")
     asked = Opinion.objects.select_related("asked_by").order_by("pk")
     found = list(
         conflicts.prefetch_related(
