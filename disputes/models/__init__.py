@@ -4,7 +4,7 @@ from disputes.models.conflict import NOT_STATED, Conflict, ConflictQuerySet, Sta
 from disputes.models.decision import Decision, DecisionQuerySet
 from disputes.models.dispute import Dispute, DisputeQuerySet
 from disputes.models.flag import Flag, HeuristicScore
-from disputes.models.insights import Tally
+from disputes.models.insights import CountedUntil, Tally
 from disputes.models.opinion import Opinion
 from disputes.models.proposal import Proposal
 from disputes.models.telling import Channel, Delivery, Reminder
@@ -16,6 +16,7 @@ __all__ = [
     "Channel",
     "Conflict",
     "ConflictQuerySet",
+    "CountedUntil",
     "Decision",
     "DecisionQuerySet",
     "Delivery",

@@ -183,6 +183,9 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "saved_view_name_once": lambda: second(SavedView, user=create_user(), name="Mine", tab="queue"),
     "duty_once": lambda: second(Duty, **duty()),
     "tally_once": lambda: second(Tally, project=create_project(), day=timezone.localdate(), measure="opened"),
+    "tally_of_some_days": lambda: of(
+        Tally.objects.create(project=create_project(), day=timezone.localdate(), measure="opened"), span=0
+    ),
     "duty_ends_after_start": lambda: lambda: Duty.objects.create(**duty(last_day=date(2026, 1, 1))),
     "decision_one_standing": second_decision,
     "decision_by_a_named_person": lambda: ruling_on(create_conflict(), user=None),
