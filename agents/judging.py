@@ -20,7 +20,7 @@ from disputes.opinions import Reach, Said
 from disputes.protocol.rulings.arbitration import read_verdict
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.models import Project, Submission
+from tasks.models import Project
 from tasks.models.event import record
 
 RUNS_MAX = 3  # without an opinion, before nobody is asked any more
@@ -102,7 +102,7 @@ def _reach(conflict: Conflict, role: str, crew: Crew, sides: Sides) -> Reach:
 
 def withdraw() -> int:
     """End what is asked about conflicts that are settled now. Returns how many opinions were given up."""
-    settled = Opinion.objects.filter(state=Opinion.State.ASKED).exclude(conflict__status=Conflict.Status.OPEN)
+    settled = Opinion.objects.asked().exclude(conflict__status=Conflict.Status.OPEN)
     given_up = 0
     for opinion in settled.select_related("conflict__dispute__project", "conflict__dispute__task"):
         live = Run.objects.live().filter(opinion=opinion).exclude(status=Run.Status.CLOSING)
@@ -120,9 +120,7 @@ def start(project: Project, free: int) -> int:
 
     Whatever the status of their tasks: a task in dispute is held, and that is when somebody is asked.
     """
-    asked = Opinion.objects.filter(
-        state=Opinion.State.ASKED, conflict__status=Conflict.Status.OPEN, conflict__dispute__project=project
-    ).select_related(
+    asked = Opinion.objects.wanted().filter(conflict__dispute__project=project).select_related(
         "conflict__dispute__task__project", "conflict__dispute__project", "conflict__submission",
         "conflict__finding",
     )  # fmt: skip
@@ -192,15 +190,15 @@ def _commit(conflict: Conflict) -> str:
     """What the clone holds: what is disputed, else what was handed in last; empty where nothing was."""
     if conflict.submission and conflict.submission.sha:
         return conflict.submission.sha
-    kept = conflict.task.submissions.standing().exclude(sha="").exclude(state=Submission.State.LOST)
-    last = kept.order_by("-round", "-attempt").first()
+    kept = conflict.task.submissions.standing().exclude(sha="").fetched()
+    last = kept.newest_first().first()
     return last.sha if last else ""
 
 
 def is_overtaken(run: Run) -> bool:
     """Whether what the run was started for is over: the task's turn, or of an opinion its conflict."""
     if run.role in Run.OPINION_ROLES:
-        return not Conflict.objects.filter(opinions=run.opinion_id, status=Conflict.Status.OPEN).exists()
+        return not Conflict.objects.open().filter(opinions=run.opinion_id).exists()
     return run.task.version != run.task_version
 
 
@@ -209,10 +207,7 @@ def has_work() -> bool:
     projects = list(Project.objects.filter(status=Project.Status.ACTIVE))
     if sum(opinions.apply_policy(project) for project in projects):
         return True
-    asked = Opinion.objects.filter(
-        state=Opinion.State.ASKED, conflict__status=Conflict.Status.OPEN,
-        conflict__dispute__project__in=projects,
-    )  # fmt: skip
+    asked = Opinion.objects.wanted().filter(conflict__dispute__project__in=projects)
     crew = Crew()
     return any(
         agent.account not in crew.pauses

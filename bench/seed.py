@@ -33,7 +33,6 @@ CHUNK = 2_000  # disputes in a transaction
 PEOPLE, CODERS, REVIEWERS = 30, 6, 4
 MODELS = ["small-1", "medium-2", "large-3", "other-4"]
 SEVERITIES = ["critical", "high", "medium", "low"]
-RANKS = {"critical": 3, "high": 2, "medium": 1, "low": 0}
 REASONS = [
     "architecture_disagreement", "specification_ambiguity", "guideline_conflict", "security_concern",
     "scope_disagreement", "other",
@@ -101,7 +100,7 @@ class Table:
         from django.db import connection, models
 
         self.model, self.rows, self.numbers = model, [], count(1)
-        fields = model._meta.concrete_fields
+        fields = [field for field in model._meta.concrete_fields if not field.generated]
         self.columns = [field.column for field in fields]
         self.places = {field.attname: place for place, field in enumerate(fields)}
         self.json = {n for n, field in enumerate(fields) if isinstance(field, models.JSONField)}
@@ -417,7 +416,7 @@ class Year:
         closed_at = at + waited + timedelta(hours=5) if status == "closed" else None
         dispute = self.dispute.add(
             project_id=self.project_ids[project], task_id=task, status=status, severity=severity,
-            severity_rank=RANKS[severity], blocks=chance.choice([0, 0, 0, 1, 2, 5]), opened_at=at,
+            blocks=chance.choice([0, 0, 0, 1, 2, 5]), opened_at=at,
             question=title, closed_at=closed_at,
             closed_reason="" if closed_at is None else "moot" if is_moot else "followed",
         )  # fmt: skip

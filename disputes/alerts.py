@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from disputes import opening
-from disputes.models import Conflict, Decision, Dispute
+from disputes.models import Conflict, ConflictQuerySet, Decision, Dispute
 from disputes.protocol.rulings.options import PROJECT_ALERTS, Kind, Option
 from tasks import base
 from tasks.access import RULE, require
@@ -34,10 +34,11 @@ TASK_REF = re.compile(r"[a-z0-9][\w-]*-\d{1,9}\b", re.IGNORECASE)
 
 def open_alerts(project: Project) -> QuerySet[Conflict]:
     """The undecided cards about the whole project."""
-    return Conflict.objects.filter(
-        dispute__project=project, dispute__task__isnull=True, kind=Kind.ALERT, origin__in=PROJECT_ALERTS,
-        status=Conflict.Status.OPEN,
-    )  # fmt: skip
+    return _open_on(project).filter(kind=Kind.ALERT, origin__in=PROJECT_ALERTS)
+
+
+def _open_on(project: Project) -> ConflictQuerySet:
+    return Conflict.objects.open().filter(dispute__project=project, dispute__task__isnull=True)
 
 
 @transaction.atomic
@@ -72,7 +73,7 @@ def _ask(
     dispute = Dispute.objects.live().filter(project=project, task__isnull=True).first()
     if dispute is None:
         dispute = Dispute.objects.create(project=project, question=question[:500], severity=severity)
-    conflict = Conflict.objects.create(
+    conflict = Conflict.begin(
         dispute=dispute, kind=Kind.ALERT, opened_as="system", severity=severity, effect=LOG, **words
     )
     opening.refresh(dispute)
@@ -87,10 +88,7 @@ def _ask(
 
 
 def about_base(project: Project) -> QuerySet[Conflict]:
-    return Conflict.objects.filter(
-        dispute__project=project, dispute__task__isnull=True, origin=Conflict.Origin.BASE,
-        status=Conflict.Status.OPEN,
-    )  # fmt: skip
+    return _open_on(project).filter(origin=Conflict.Origin.BASE)
 
 
 @transaction.atomic
@@ -112,8 +110,7 @@ def withdraw_base_card(project: Project) -> None:
     """The branch is fit again, or is being tried anew for a reason of its own: nobody has to answer."""
     cards = list(about_base(project).select_related("dispute__project", "dispute__task"))
     for card in cards:
-        card.status = Conflict.Status.MOOT
-        card.save(update_fields=["status"])
+        card.drop("the branch needs no answer any more")
         opening.refresh(card.dispute)
 
 

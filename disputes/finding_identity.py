@@ -47,13 +47,12 @@ def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
 
 def _join(finding: Finding, origin: Finding, task: Task, actor: Actor) -> None:
     """Make the finding, with all that hangs on it, one more time that the point was raised."""
-    about = Conflict.objects.filter(finding__in=[finding, origin], status=Conflict.Status.OPEN)
-    disputed = about.filter(kind=Conflict.Kind.DISAGREEMENT)
+    disputed = Conflict.objects.open().disagreements().filter(finding__in=[finding, origin])
     if disputed.count() > 1:
         refs = " and ".join(conflict.ref for conflict in disputed)
         raise Refused("already_open", f"Both are in dispute: {refs}.", "Rule on one of them first.")
     is_settled = origin.pk in settled_findings(task)
-    last = Conflict.objects.filter(finding=origin).order_by("-pk").first()
+    last = Conflict.objects.about(origin).order_by("-pk").first()
     Finding.objects.filter(first=finding).update(first=origin)
     finding.first = origin
     if origin.first_severity:  # a person's word on its severity is final (SEV-7)
@@ -80,15 +79,16 @@ def _move_rows(finding: Finding, origin: Finding) -> None:
 def _close(origin: Finding, finding: Finding, task: Task, actor: Actor) -> None:
     """The point was settled before: nobody has to rule on it again."""
     opened = list(
-        Conflict.objects.filter(finding=origin, status=Conflict.Status.OPEN).select_related(
-            "dispute__project", "submission"
-        )
+        Conflict.objects.about(origin)
+        .open()
+        .select_related("dispute__project", "dispute__task", "submission")
     )
-    Conflict.objects.filter(pk__in=[conflict.pk for conflict in opened]).update(status=Conflict.Status.MOOT)
-    Flag.objects.filter(finding=origin, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
+    note = f"{finding.code} was settled as {origin.code}."
+    for conflict in opened:
+        conflict.drop(note, actor=actor)
+    Flag.objects.filter(finding=origin).open().drop()
     for conflict in opened:
         conflict.dispute.refresh_from_db()
         opening.refresh(conflict.dispute)
     if opened:
-        note = f"{finding.code} was settled as {origin.code}."
         go_on(task, opened[0].submission, actor=actor, note=note, not_before=timezone.now())

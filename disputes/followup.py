@@ -3,13 +3,13 @@
 from django.db.models import Q
 
 from disputes import opening
-from disputes.models import Conflict, Decision, Dispute
+from disputes.models import Conflict, Decision, Dispute, StaleConflict
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.compliance import Order, Seen, judge
 from disputes.ruling_stages import is_followed_at
 from disputes.silence.changes import changes_since_last_round
 from tasks.events import Actor
-from tasks.models import Finding, Submission, Task
+from tasks.models import Submission, Task
 from tasks.states import Status
 
 
@@ -18,17 +18,19 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
 
     `raised` holds the findings, as first raised, that the review of `submission` names.
     """
-    waiting = Conflict.objects.filter(dispute__task=task, followed=Conflict.Followed.WAITING)
+    waiting = Conflict.objects.of(task).awaited()
     touched: set[Dispute] = set()
-    for conflict in waiting.select_related("dispute", "finding", "submission"):
+    for conflict in waiting.select_related("dispute__project", "dispute__task", "finding", "submission"):
         decision = conflict.standing_decision()
         if decision is None or not is_followed_at(conflict, submission):
             continue
         seen = judge(_order(conflict, decision), _seen(conflict, decision, submission, raised))
         if seen.state == Conflict.Followed.WAITING:
             continue
-        conflict.followed = Conflict.Followed(seen.state)
-        conflict.save(update_fields=["followed"])
+        try:
+            conflict.mark(seen.state, actor=actor, note=seen.why)
+        except StaleConflict:  # a card that was reopened just now says already what became of this one
+            continue
         touched.add(conflict.dispute)
         if seen.reopens and not _is_asked(conflict):
             _reopen_not_honoured(conflict, submission, seen.why, actor)
@@ -54,12 +56,11 @@ def _seen(conflict: Conflict, decision: Decision, submission: Submission, raised
 
 def _is_asked(conflict: Conflict) -> bool:
     """Whether a newer card on the point waits for a ruling."""
-    return Conflict.objects.filter(finding=conflict.finding_id, status=Conflict.Status.OPEN).exists()
+    return conflict.finding is not None and Conflict.objects.about(conflict.finding).open().exists()
 
 
 def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, actor: Actor) -> None:
-    same = Finding.objects.standing().filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id))
-    newest = same.order_by("pk").last()
+    newest = conflict.finding.chain().standing().order_by("pk").last() if conflict.finding else None
     opening.open_conflict(
         conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,
         opened_as="system", question=f"Not honoured: {conflict.question}", finding=conflict.finding,
@@ -67,7 +68,7 @@ def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, a
         reviewer_position=(newest.suggestion or newest.text) if newest else conflict.reviewer_position,
         reviewer_label=conflict.reviewer_label, coder_position=conflict.coder_position,
         coder_label=conflict.coder_label, previous=conflict, evidence=[why],
-        **opening.synthesis_kept(conflict),
+        proposal=conflict.proposal,
     )  # fmt: skip
 
 
@@ -84,13 +85,14 @@ def sweep() -> int:
         status=Dispute.Status.RULED, task__status=Status.COMPLETED, task__landed_at__isnull=False
     )
     for dispute in landed:
-        waiting = dispute.conflicts.filter(followed=Conflict.Followed.WAITING)
         asked = [option for option in options.Option if options.asks(option)]
         ignored = Decision.objects.standing().filter(
             Q(expects_change=True) | Q(option__in=asked), action="wait", used_at__isnull=True
         )
-        waiting.filter(pk__in=ignored.values("conflict")).update(followed=Conflict.Followed.CANNOT_TELL)
-        waiting.update(followed=Conflict.Followed.APPLIED)
+        unseen = set(ignored.filter(conflict__dispute=dispute).values_list("conflict", flat=True))
+        for conflict in dispute.conflicts.awaited():
+            is_unseen = conflict.pk in unseen
+            conflict.mark(Conflict.Followed.CANNOT_TELL if is_unseen else Conflict.Followed.APPLIED)
         opening.close(dispute, "followed")
         closed += 1
     return closed

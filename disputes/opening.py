@@ -21,7 +21,7 @@ from tasks.states import Severity, severity_rank, worst
 
 WITHDRAWN = "withdrawn"  # the event
 # What `refresh` writes; who holds it and how long it sleeps is written by people meanwhile.
-_FROM_CONFLICTS = ["status", "severity", "severity_rank", "question", "closed_at", "closed_reason"]
+_FROM_CONFLICTS = ["status", "severity", "question", "closed_at", "closed_reason"]
 # A task-level dispute without --severity takes it from its reason (DIS-4).
 REASON_SEVERITY = {
     Conflict.Reason.SECURITY: Severity.HIGH,
@@ -66,7 +66,7 @@ def severity_of(reason: str, known: str) -> str:
 
 def open_conflicts(task: Task) -> list[OpenConflict]:
     """The task's undecided conflicts, as the gate needs them: hints and alerts let nothing pass."""
-    rows = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN).exclude(effect=LOG)
+    rows = Conflict.objects.of(task).open().exclude(effect=LOG)
     return [
         OpenConflict(finding if kind == Conflict.Kind.DISAGREEMENT else None, effect)
         for finding, kind, effect in rows.values_list("finding", "kind", "effect")
@@ -108,18 +108,15 @@ def open_conflict(
         heard=not {coder_position, reviewer_position} & {"", NOT_STATED},
     )  # fmt: skip
     is_disagreement = kind == Conflict.Kind.DISAGREEMENT
+    unstated = NOT_STATED if is_disagreement else ""
     logged = effect == LOG and is_disagreement
-    if is_disagreement:
-        if finding and not logged:
-            more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as)]
-        if "synthesis" not in more:
-            views = Views(question, reviewer_position, coder_position, more.get("coder_rationale", ""))
-            more |= _synthesis(views)
-        reviewer_position, coder_position = reviewer_position or NOT_STATED, coder_position or NOT_STATED
+    if is_disagreement and finding and not logged:
+        more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as, actor)]
     if "stage" not in more:
         more["stage"] = _stage_of(task, submission, finding)
     dispute = _case_for(task, question, severity, closed=logged)
-    conflict = Conflict.objects.create(
+    conflict = Conflict.begin(
+        is_logged=logged,
         dispute=dispute,
         kind=kind,
         origin=origin,
@@ -130,11 +127,14 @@ def open_conflict(
         severity=severity,
         effect=effect,
         reason=reason,
-        status=Conflict.Status.LOGGED if logged else Conflict.Status.OPEN,
-        reviewer_position=reviewer_position,
-        coder_position=coder_position,
+        reviewer_position=reviewer_position or unstated,
+        coder_position=coder_position or unstated,
         **more,
     )
+    if is_disagreement and conflict.proposal is None:
+        views = Views(question, reviewer_position, coder_position, conflict.coder_rationale)
+        if found := synthesise(views):
+            conflict.propose(found, found.rule)
     if not logged:
         refresh(dispute)
         triage.wake(dispute, "conflict", actor=actor)
@@ -153,15 +153,20 @@ def _stage_of(task: Task, submission: Submission | None, finding: Finding | None
 
 def withdraw(alert: Conflict, *, actor: Actor) -> None:
     """What the alert's round declined, and nobody has ruled on, is open again for the coder."""
-    declined = Conflict.objects.filter(
-        dispute__task=alert.dispute.task_id, origin=Conflict.Origin.DISAGREE, status=Conflict.Status.OPEN,
-        submission__round=alert.submission.round if alert.submission else 0,
-    )  # fmt: skip
-    conflicts = list(declined.values_list("pk", flat=True))
-    declined.update(status=Conflict.Status.MOOT)
+    declined = (
+        Conflict.objects.of(alert.dispute.task_id)
+        .open()
+        .filter(
+            origin=Conflict.Origin.DISAGREE,
+            submission__round=alert.submission.round if alert.submission else 0,
+        )
+    )
+    dropped = list(declined.select_related("dispute__project", "dispute__task"))
+    for conflict in dropped:
+        conflict.drop(f"{alert.ref}: the coder is asked again", actor=actor)
     record(
         alert.dispute.project, WITHDRAWN, actor=actor, task=alert.dispute.task, note=alert.ref,
-        data={"alert": alert.pk, "conflicts": conflicts},
+        data={"alert": alert.pk, "conflicts": [conflict.pk for conflict in dropped]},
     )  # fmt: skip
 
 
@@ -172,55 +177,28 @@ def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
     """
     told = Event.objects.filter(task=alert.dispute.task_id, kind=WITHDRAWN, data__alert=alert.pk)
     newest = told.order_by("-pk").values_list("data", flat=True).first() or {}
-    return Conflict.objects.filter(
-        pk__in=newest.get("conflicts", []), status=Conflict.Status.MOOT,
-        submission__rolled_back__isnull=True,
-    ).exclude(finding__mandatory=False, finding__lowered_by__isnull=False)  # fmt: skip
+    dropped = Conflict.objects.filter(pk__in=newest.get("conflicts", []), status=Conflict.Status.MOOT)
+    return dropped.standing().exclude(finding__mandatory=False, finding__lowered_by__isnull=False)
 
 
-def _absorb_hints(finding: Finding, opened_as: str) -> list[str]:
+def _absorb_hints(finding: Finding, opened_as: str, actor: Actor) -> list[str]:
     """The point is in dispute now: nothing else is asked about it. Returns what its open hints say."""
-    hints = Conflict.objects.filter(finding=finding, kind=Conflict.Kind.SILENCE, status=Conflict.Status.OPEN)
-    evidence = [line for hint in hints for line in hint.evidence]
+    about = Conflict.objects.about(finding).select_related("dispute__project", "dispute__task")
+    hints = list(about.open().hints())
     is_answer = opened_as == "coder"
-    asked = Decision.objects.standing().filter(
-        conflict__finding=finding, conflict__followed=Conflict.Followed.WAITING,
-        option__in=[Option.ASK, Option.ASK_DISAGREE],
-    )  # fmt: skip
-    cards = list(asked.values_list("conflict", flat=True))
-    Conflict.objects.filter(pk__in=cards).update(
-        followed=Conflict.Followed.APPLIED if is_answer else Conflict.Followed.CANNOT_TELL
-    )
+    asked = Decision.objects.standing().filter(option__in=[Option.ASK, Option.ASK_DISAGREE])
+    cards = list(about.awaited().filter(decisions__in=asked))
     status = Flag.Status.ANSWERED if is_answer else Flag.Status.MOOT
     Flag.objects.filter(conflict__in=cards, status=Flag.Status.ASKED).update(status=status)
-    Flag.objects.filter(conflict__in=hints, status=Flag.Status.OPEN).update(status=status)
-    hints.update(status=Conflict.Status.MOOT)
-    return evidence
-
-
-def _synthesis(views: Views) -> dict[str, Any]:
-    """Option C, where a rule finds one (OPT-2)."""
-    found = synthesise(views)
-    if found is None:
-        return {}
-    return {
-        "synthesis": found.proposal,
-        "synthesis_by": f"rule on {found.rule}",
-        "synthesis_trade_off": found.trade_off,
-        "synthesis_covers_both": found.covers_both,
-    }
-
-
-def synthesis_kept(conflict: Conflict) -> dict[str, Any]:
-    """Option C of a conflict, for the one that follows it; empty where it had none."""
-    if not conflict.synthesis:
-        return {}
-    return {
-        "synthesis": conflict.synthesis,
-        "synthesis_by": conflict.synthesis_by,
-        "synthesis_trade_off": conflict.synthesis_trade_off,
-        "synthesis_covers_both": conflict.synthesis_covers_both,
-    }
+    Flag.objects.filter(conflict__in=hints).open().update(status=status)
+    why = "the point is in dispute"
+    for card in cards:
+        card.mark(
+            Conflict.Followed.APPLIED if is_answer else Conflict.Followed.CANNOT_TELL, actor=actor, note=why
+        )
+    for hint in hints:
+        hint.drop(why, actor=actor)
+    return [line for hint in hints for line in hint.evidence]
 
 
 def _case_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:
@@ -245,7 +223,7 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
     `moot` is the reason with which it closes where nothing of it was ruled on.
     """
     conflicts = list(dispute.conflicts.all())
-    waiting = [conflict for conflict in conflicts if conflict.status == Conflict.Status.OPEN]
+    waiting = [conflict for conflict in conflicts if conflict.is_open]
     if waiting:
         head = max(waiting, key=lambda conflict: (severity_rank(conflict.severity), -conflict.pk))
         dispute.status = Dispute.Status.OPEN
@@ -265,8 +243,9 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
 
 def close(dispute: Dispute, reason: str) -> None:
     """Nothing of it waits for anybody any more."""
-    Flag.objects.filter(conflict__dispute=dispute, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
-    dispute.conflicts.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
+    for conflict in dispute.conflicts.open():
+        conflict.drop(reason)
+    Flag.objects.filter(conflict__dispute=dispute).open().drop()
     dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, timezone.now(), reason
     dispute.save(update_fields=_FROM_CONFLICTS)
     record(dispute.project, "dispute_closed", task=dispute.task, note=reason, data={"dispute": dispute.ref})

@@ -101,9 +101,9 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
         with transaction.atomic():
             locked(Task.objects).get(pk=conflict.task.pk)
             conflict.refresh_from_db()
-            if conflict.status != Conflict.Status.OPEN:
+            if not conflict.is_open:
                 raise rulings.refuse_second(conflict)
-            if kind == Opinion.Kind.MEDIATOR and conflict.synthesis:
+            if kind == Opinion.Kind.MEDIATOR and conflict.proposal_id:
                 raise Refused(
                     "has_synthesis", f"{conflict.ref} has an option C already.", "Propose another yourself."
                 )
@@ -136,8 +136,8 @@ def give(opinion: Opinion, said: Said, *, actor: Actor) -> Opinion:
     )
     locked(Task.objects).get(pk=conflict.task.pk)
     conflict.refresh_from_db()
-    is_late = conflict.status != Conflict.Status.OPEN
-    given = Opinion.objects.filter(pk=opinion.pk, state=Opinion.State.ASKED).update(
+    is_late = not conflict.is_open
+    given = Opinion.objects.asked().filter(pk=opinion.pk).update(
         state=Opinion.State.LATE if is_late else Opinion.State.GIVEN,
         verdict=said.verdict, reasons=plain(said.reasons).strip(), text=plain(said.text).strip(),
         trade_off=plain(said.trade_off).strip(), by_agent=said.agent[:120], by_model=said.model[:120],
@@ -184,7 +184,7 @@ def _check(opinion: Opinion, said: Said) -> None:
 def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
     """Option C of a mediator; the ruling of the policy where the judge may rule (ARB-7)."""
     if opinion.verdict == Opinion.Verdict.PROPOSE:
-        if not conflict.synthesis:
+        if conflict.proposal_id is None:
             rulings.propose_synthesis(
                 conflict, opinion.text, by=Source.MEDIATOR, actor=actor, trade_off=opinion.trade_off
             )
@@ -206,8 +206,10 @@ def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
 def fail(opinion: Opinion, why: str) -> bool:
     """Nobody gives it any more; the card says so. False where it was given or given up before."""
     with transaction.atomic():
-        failed = Opinion.objects.filter(pk=opinion.pk, state=Opinion.State.ASKED).update(
-            state=Opinion.State.FAILED, reasons=why[:500]
+        failed = (
+            Opinion.objects.asked()
+            .filter(pk=opinion.pk)
+            .update(state=Opinion.State.FAILED, reasons=why[:500])
         )
         if failed:
             conflict = opinion.conflict
@@ -279,7 +281,9 @@ def apply_policy(project: Project) -> int:
     if policy.mediator:
         since = _last_change(project, MEDIATOR_KEYS)[1]
         without = (
-            _opened_since(fresh, since).filter(synthesis="").exclude(Exists(_asked(Opinion.Kind.MEDIATOR)))
+            _opened_since(fresh, since)
+            .filter(proposal__isnull=True)
+            .exclude(Exists(_asked(Opinion.Kind.MEDIATOR)))
         )
         done += _ask_each(without, Opinion.Kind.MEDIATOR)
     if policy.lets_the_judge_rule:
@@ -322,10 +326,9 @@ def _ask_each(conflicts: Iterable[Conflict], kind: str) -> int:
 def _unruled(project: Project) -> QuerySet[Conflict]:
     """Open disagreements on which nothing was ruled yet, also nothing that was taken back."""
     return (
-        Conflict.objects.filter(
-            dispute__project=project, dispute__task__isnull=False, kind=Conflict.Kind.DISAGREEMENT,
-            status=Conflict.Status.OPEN,
-        )
+        Conflict.objects.open()
+        .disagreements()
+        .filter(dispute__project=project, dispute__task__isnull=False)
         .exclude(Exists(Decision.objects.filter(conflict=OuterRef("pk"))))
         .select_related("dispute__task__project", "dispute__project", "submission", "finding")
         .order_by("pk")

@@ -19,7 +19,7 @@ POSITION_MAX = 600  # characters of each position that are compared
 MINIMUM = 0.3  # how like it a conflict must read to be shown
 CLOSE = 0.5  # and to speak for a ruling
 KINDS = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
-_LONG = ("reviewer_position", "coder_position", "coder_rationale", "alternative", "synthesis", "evidence")
+_LONG = ("reviewer_position", "coder_position", "coder_rationale", "alternative", "evidence")
 _TEXTS = ("question", "reviewer_position", "coder_position")
 
 

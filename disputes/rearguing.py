@@ -55,8 +55,9 @@ def standing(task: Task, known: dict[str, Finding], settled: Iterable[Conflict])
     for code, finding in known.items():
         codes.setdefault(finding.origin.pk, set()).add(code)
     decided = (
-        Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED, finding__isnull=False)
-        .exclude(followed=Conflict.Followed.REOPENED)
+        Conflict.objects.of(task)
+        .ruled()
+        .filter(finding__isnull=False)
         .exclude(kind=Conflict.Kind.SILENCE)
         .prefetch_related("decisions")
     )

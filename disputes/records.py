@@ -37,7 +37,7 @@ LEFT_OUT = ("submission__diff", "submission__specification", "submission__respon
 def disputes_text(project: Project, dispute: Dispute | None = None) -> str:
     """dispute.md of the project, or of one dispute of it."""
     conflicts = _conflicts(project, dispute)
-    opened = conflicts.filter(status=Conflict.Status.OPEN).order_by(
+    opened = conflicts.open().order_by(
         "-dispute__severity_rank", "-dispute__blocks", "dispute__opened_at", "pk"
     )
     settled = conflicts.exclude(status=Conflict.Status.OPEN).order_by("-pk")
@@ -114,7 +114,7 @@ def _dispute_entry(conflict: Conflict) -> DisputeEntry:
 
 
 def _status(conflict: Conflict) -> str:
-    if conflict.status == Conflict.Status.OPEN:
+    if conflict.is_open:
         return OPEN
     return MINOR if conflict.status == Conflict.Status.LOGGED else RESOLVED
 

@@ -27,10 +27,8 @@ def place_of(task: Task, rulings: Iterable[Decision]) -> dict[str, str]:
 
 def objection_overruled(task: Task) -> dict[str, str]:
     """Where the task goes on if a human has ruled against an objection and nobody was told yet: forward."""
-    told = Decision.objects.standing().unused().filter(
-        conflict__dispute__task=task, conflict__thread__isnull=False, expects_change=False,
-        conflict__followed=Conflict.Followed.WAITING,
-    )  # fmt: skip
+    unused = Decision.objects.of(task).standing().unused().awaited()
+    told = unused.filter(conflict__thread__isnull=False, expects_change=False)
     decision = told.select_related("conflict__thread").order_by("-pk").first()
     if decision is None or decision.conflict.thread is None:
         return {}

@@ -21,7 +21,6 @@ from tasks.models.event import record
 from tasks.states import MOVES, Severity
 
 REASON_MAX = 2_000
-ON_FINDINGS = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
 
 
 def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) -> Finding:
@@ -45,7 +44,7 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
         if _is_ruled(finding.origin):
             raise Refused("decided", f"{finding.code} has been ruled on.", "Reopen that ruling instead.")
         old, was_mandatory = finding.severity, finding.mandatory
-        for one in Finding.objects.filter(Q(pk=finding.origin.pk) | Q(first=finding.origin)):
+        for one in finding.chain():
             one.first_severity = one.first_severity or one.severity
             one.severity = severity
             one.mandatory = task.project.config.is_mandatory(severity) and not one.is_follow_up
@@ -67,35 +66,35 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
 
 def _is_ruled(origin: Finding) -> bool:
     """Whether a ruling on the matter itself stands, and no newer card asks again."""
-    about = Conflict.objects.filter(finding=origin, kind__in=ON_FINDINGS)
-    if about.filter(status=Conflict.Status.OPEN, kind=Conflict.Kind.DISAGREEMENT).exists():
+    about = Conflict.objects.about(origin).on_findings()
+    if about.open().disagreements().exists():
         return False
-    ruled = about.filter(status=Conflict.Status.DECIDED).exclude(followed=Conflict.Followed.REOPENED)
     return (
-        ruled.filter(Q(kind=Conflict.Kind.DISAGREEMENT) | Q(decisions__option=Option.WAIVE))
+        about.ruled()
+        .filter(Q(kind=Conflict.Kind.DISAGREEMENT) | Q(decisions__option=Option.WAIVE))
         .filter(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
         .exists()
     )
 
 
 def _open_on(finding: Finding) -> QuerySet[Conflict]:
-    return Conflict.objects.filter(
-        finding=finding.origin, status=Conflict.Status.OPEN, kind__in=ON_FINDINGS
-    ).select_related("dispute__project", "submission")
+    opened = Conflict.objects.about(finding).open().on_findings()
+    return opened.select_related("dispute__project", "dispute__task", "submission")
 
 
 def _drop(finding: Finding, task: Task, actor: Actor) -> None:
     """It need not be settled: what is open about it is no conflict, the rate is taken anew, work goes on."""
     dropped = list(_open_on(finding))
-    Conflict.objects.filter(pk__in=[conflict.pk for conflict in dropped]).update(status=Conflict.Status.MOOT)
-    Flag.objects.filter(finding=finding.origin, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
+    note = f"{finding.code} need not be settled: {finding.severity} now."
+    for conflict in dropped:
+        conflict.drop(note, actor=actor)
+    Flag.objects.filter(finding=finding.origin).open().drop()
     alerts = rates.take_anew(task, actor=actor)
     for dispute in {conflict.dispute for conflict in [*dropped, *alerts]}:
         dispute.refresh_from_db()
         opening.refresh(dispute)
     if dropped or alerts:
         submission: Submission | None = next((c.submission for c in dropped if c.submission), None)
-        note = f"{finding.code} need not be settled: {finding.severity} now."
         go_on(task, submission, actor=actor, note=note, not_before=timezone.now())
 
 

@@ -144,9 +144,7 @@ def _waiting(task: Task, known: list[Objection]) -> Objection | None:
 
 
 def _refuse_ruled(task: Task, target: str) -> None:
-    ruled = Conflict.objects.filter(
-        dispute__task=task, status=Conflict.Status.DECIDED, thread__target__iexact=target
-    ).exclude(followed=Conflict.Followed.REOPENED)
+    ruled = Conflict.objects.of(task).ruled().filter(thread__target__iexact=target)
     if conflict := ruled.order_by("-pk").first():
         raise Refused(
             "RE_ARGUED_CONFLICT", f"{target} was decided by a human in {conflict.ref}.",
@@ -170,7 +168,7 @@ def _resolve(task: Task, root: Comment, resolution: str, actor: Actor) -> None:
 def _backs(task: Task) -> int:
     """How often it was sent back since a human last ruled on that, over whatever."""
     backs = task.comments.filter(sends=BACK)
-    ruled = Decision.objects.filter(conflict__dispute__task=task, conflict__thread__isnull=False)
+    ruled = Decision.objects.of(task).filter(conflict__thread__isnull=False)
     last = ruled.order_by("-at").values_list("at", flat=True).first()
     return backs.filter(at__gt=last).count() if last else backs.count()
 

@@ -19,8 +19,8 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from disputes import hooks
-from disputes.models import Decision, Dispute, Flag, Opinion, Tally
-from disputes.models.insights import DAY, MARK
+from disputes.models import CountedUntil, Decision, Dispute, Flag, Opinion, Tally
+from disputes.models.insights import DAY
 from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.rulings import figures
 from disputes.protocol.rulings.arbitration import option_of
@@ -197,8 +197,7 @@ def count_days() -> str:
 def due(today: date) -> list[Project]:
     """The projects that are not counted up to yesterday."""
     yesterday = today - timedelta(days=1)
-    counted = Tally.objects.filter(span=MARK, day__gte=yesterday)
-    return list(Project.objects.exclude(pk__in=counted.values("project")).order_by("pk"))
+    return list(Project.objects.exclude(counted_until__day__gte=yesterday).order_by("pk"))
 
 
 def rebuild(projects: Iterable[Project] | None = None, *, since: date | None = None) -> int:
@@ -220,8 +219,7 @@ def rebuild(projects: Iterable[Project] | None = None, *, since: date | None = N
             written += _replace(kept.filter(day__gte=first) if first else kept, counts)
             for period in PERIODS:
                 written += _replace(*_span(project, period, yesterday))
-            marks_kept = Tally.objects.filter(project=project, span=MARK)
-            _replace(marks_kept, Counter({(project.pk, yesterday, "", ""): 0}), MARK)
+            CountedUntil.objects.update_or_create(project=project, defaults={"day": yesterday})
     return written
 
 
@@ -313,7 +311,8 @@ def look(projects: Iterable[int], days: int) -> Period:
 
 def counted_until(projects: Iterable[int]) -> dict[int, date]:
     """Up to which day each of the projects is counted; those never counted are left out."""
-    return dict(Tally.objects.filter(span=MARK, project__in=list(projects)).values_list("project", "day"))
+    rows = CountedUntil.objects.filter(project__in=list(projects))
+    return dict(rows.values_list("project", "day"))
 
 
 def _today() -> date:

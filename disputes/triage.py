@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from disputes.models import Dispute, Duty, Watch
-from disputes.models.case import SNOOZE_CONDITIONS
+from disputes.models.dispute import SNOOZE_CONDITIONS
 from tasks.access import READ, RULE, may, require
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor

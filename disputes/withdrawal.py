@@ -9,30 +9,29 @@ from django.db import transaction
 from django.utils import timezone
 
 from disputes import opening
-from disputes.models import Conflict, Flag
+from disputes.models import Conflict, StaleConflict
 from disputes.protocol.reviews.review import ReadReview
 from disputes.protocol.reviews.statuses import Status
 from disputes.protocol.text.diffs import FileChange
 from disputes.silence.changes import changes_since_last_round, round_before
 from tasks.events import SYSTEM, Actor
 from tasks.models import Finding, Submission, Task
-from tasks.models.event import record
 from tasks.states import Severity
 from tasks.states import Status as TaskStatus
 
 PLACE_GONE, WITHDRAWN = "place gone", "finding withdrawn"
-KINDS = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
 
 
 def open_about(task: Task) -> list[Conflict]:
     """The task's open conflicts on findings that may end without a ruling."""
     return list(
-        Conflict.objects.filter(
-            dispute__task=task, status=Conflict.Status.OPEN, kind__in=KINDS, finding__isnull=False
-        )
+        Conflict.objects.of(task)
+        .open()
+        .on_findings()
+        .filter(finding__isnull=False)
         .exclude(severity=Severity.CRITICAL)
         .exclude(reason=Conflict.Reason.SECURITY)
-        .select_related("finding__review", "dispute__project", "submission")
+        .select_related("finding__review", "dispute__project", "dispute__task", "submission")
     )
 
 
@@ -94,13 +93,10 @@ def withdraw(findings: Iterable[Finding], task: Task, *, actor: Actor) -> list[C
     """Mark points as taken back, each time that they were raised, and close what is open about them."""
     origins = {finding.origin.pk for finding in findings}
     about = [conflict for conflict in open_about(task) if conflict.finding_id in origins]
-    held = Conflict.objects.filter(
-        finding__in=origins, status=Conflict.Status.OPEN
-    ).exclude(pk__in=[conflict.pk for conflict in about])  # fmt: skip
-    kept = set(held.values_list("finding", flat=True))
-    free = origins - kept
-    Finding.objects.filter(pk__in=free).update(is_withdrawn=True)
-    Finding.objects.filter(first__in=free).update(is_withdrawn=True)
+    held = Conflict.objects.open().filter(finding__in=origins)
+    held = held.exclude(pk__in=[conflict.pk for conflict in about])
+    free = origins - set(held.values_list("finding", flat=True))
+    Finding.objects.of_points(free).update(is_withdrawn=True)
     gone = [conflict for conflict in about if conflict.finding_id in free]
     drop(gone, WITHDRAWN, actor=actor)
     return gone
@@ -111,18 +107,13 @@ def drop(conflicts: Iterable[Conflict], reason: str, *, actor: Actor) -> None:
     from disputes.rulings.effects import go_on
 
     for conflict in conflicts:
-        still = Conflict.objects.filter(pk=conflict.pk, status=Conflict.Status.OPEN)
-        if not still.update(status=Conflict.Status.MOOT):
+        try:
+            conflict.drop(reason, actor=actor)
+        except StaleConflict:
             continue
-        Flag.objects.filter(conflict=conflict, status=Flag.Status.OPEN).update(status=Flag.Status.MOOT)
-        task = conflict.task
-        record(
-            task.project, "conflict_moot", actor=actor, task=task, note=reason,
-            data={"conflict": conflict.ref, "dispute": conflict.dispute.ref},
-        )  # fmt: skip
         conflict.dispute.refresh_from_db()
         opening.refresh(conflict.dispute, moot=reason)
-        task = Task.objects.select_related("project", "section").get(pk=task.pk)
+        task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
         if task.status != TaskStatus.DISPUTED:  # where it is reviewed or worked on, that goes on as it would
             continue
         note = f"{conflict.ref}: {reason}."

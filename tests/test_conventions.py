@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -15,6 +16,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.questioner import NonInteractiveMigrationQuestioner
 from django.db.migrations.state import ProjectState
 
+from disputes.protocol.rulings.conflict_states import MARKS
+from disputes.protocol.rulings.conflict_states import MOVES as OF_CONFLICTS
 from tasks.states import MOVES, Status
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -269,6 +272,43 @@ def test_only_the_task_assigns_its_status() -> None:
     ]
 
     assert found == []
+
+
+WRITING_CALLS = (".update", ".create", "get_or_create", "update_or_create", "Conflict")
+
+
+def writes_of(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Whatever a module assigns to an attribute or hands over by name: its line, the name, the value."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Assign):
+            for goal in node.targets:
+                names = goal.elts if isinstance(goal, ast.Tuple) else [goal]
+                for name in names:
+                    if isinstance(name, ast.Attribute):
+                        yield node.lineno, name.attr, ast.unparse(node)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(WRITING_CALLS):
+            for word in node.keywords:
+                yield node.lineno, word.arg or "", ast.unparse(node)
+
+
+def test_only_the_conflict_writes_its_state() -> None:
+    # `followed` is a column of conflicts alone; a status is one of theirs where the line speaks of them.
+    found = [
+        f"{relative(path)}:{line}"
+        for app in APPS
+        for path in sources(app)
+        if relative(path) != "disputes/models/conflict.py"
+        for line, name, text in writes_of(path)
+        if name == "followed" or (name == "status" and re.search(r"\bconflicts?\b", text, re.IGNORECASE))
+    ]
+
+    assert found == []
+
+
+def test_every_move_of_a_conflict_is_made_by_a_method_of_it() -> None:
+    model = (ROOT / "disputes/models/conflict.py").read_text(encoding="utf-8")
+
+    assert [verb for verb in OF_CONFLICTS if f'"{verb}"' not in model and verb not in MARKS.values()] == []
 
 
 def test_rows_are_locked_in_one_way() -> None:

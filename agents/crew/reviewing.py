@@ -39,10 +39,8 @@ def facts_of(tasks: Iterable[Task]) -> dict[int, Facts]:
     found = {pk: Facts() for pk in rows}
     if not rows:
         return found
-    newest = Submission.objects.standing().filter(task=OuterRef("task")).order_by("-round", "-attempt")
-    disputed = Conflict.objects.filter(
-        dispute__task=OuterRef("task"), status=Conflict.Status.OPEN, kind=Conflict.Kind.DISAGREEMENT
-    )
+    newest = Submission.objects.standing().filter(task=OuterRef("task")).newest_first()
+    disputed = Conflict.objects.of(OuterRef("task")).open().disagreements()
     submissions = Submission.objects.filter(task__in=rows, pk=Subquery(newest.values("pk")[:1])).annotate(
         coder=F("run__agent"), made_by=F("run__agent__vendor"), provider=F("run__agent__provider"),
         is_disputed=Exists(disputed),

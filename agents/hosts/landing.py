@@ -234,9 +234,7 @@ def _push(landing: Landing, mirror: Mirror) -> None:
     if Task.objects.filter(pk=landing.task_id, accepted=landing.submission_id).update(not_before=None) == 0:
         _release(landing, status=Landing.Status.SUPERSEDED)
         return
-    Decision.objects.standing().unused().filter(conflict__dispute__task=landing.task).update(
-        used_at=timezone.now()
-    )
+    Decision.objects.of(landing.task).standing().unused().update(used_at=timezone.now())
     try:
         mirror.push(landing.sha)
     except Unreachable as error:

@@ -41,7 +41,7 @@ def base_of(run: Run, mirror: Mirror) -> str:
         return run.sha
     task = run.task
     standing = task.submissions.standing().exclude(state="lost").exclude(kind="document")
-    last: Submission | None = standing.order_by("-round", "-attempt").first()
+    last: Submission | None = standing.newest_first().first()
     coders = Run.objects.filter(task=task, role=Run.Role.CODER, stage__in={"", run.stage})
     if back := task.rollbacks.order_by("-pk").first():  # what was saved before it belongs to its rounds
         coders = coders.filter(queued_at__gt=back.at)

@@ -20,6 +20,7 @@ from agents.prompts.specifications import SOURCE_MAX
 from agents.pull import commits
 from disputes import withdrawal
 from disputes.silence import detection
+from disputes.silence.changes import round_before
 from tasks.locking import locked
 from tasks.models import Bundle, Finding, Landing, Submission, Task
 from tasks.models.event import record
@@ -156,13 +157,7 @@ def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Conte
 
 def _since_last_round(submission: Submission, mirror: Mirror) -> str:
     """What changed since the round before; empty in the first round, or where its commit is not here."""
-    before = (
-        Submission.objects.standing()
-        .filter(task=submission.task, round__lt=submission.round)
-        .exclude(state=Submission.State.LOST)
-        .order_by("-round", "-attempt")
-        .first()
-    )
+    before = round_before(submission)
     if before is None or not mirror.has(before.sha):
         return ""
     return mirror.diff(before.sha, submission.sha, context=0, limit=CHANGES_MAX).replace("\0", "")

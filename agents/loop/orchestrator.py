@@ -24,7 +24,6 @@ from agents.pull import leases
 from disputes import alerts, followup, intake, opinions, passing_stages
 from disputes.completion import checkpoints
 from disputes.models import Conflict
-from tasks.configuration.policy import HOLD
 from tasks.configuration.stages import escalations_of, stages_of
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
@@ -134,9 +133,9 @@ def _working() -> QuerySet[Run]:
 def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
     """What may be picked now, and somebody idle could take; with the last submission's state and commit."""
     config = project.config
-    held = Conflict.objects.filter(dispute__task=OuterRef("pk"), status=Conflict.Status.OPEN, effect=HOLD)
+    held = Conflict.objects.of(OuterRef("pk")).open().holding()
     seated = _working().filter(task=OuterRef("pk"))
-    last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
     candidates = (
         Task.objects.filter(project=project)
         .startable()
@@ -178,7 +177,7 @@ def _may_go_on() -> Q:
 
 
 def _last_state() -> Subquery:
-    last = Submission.objects.standing().filter(task=OuterRef("pk")).order_by("-round", "-attempt")
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
     return Subquery(last.values("state")[:1])
 
 
@@ -247,7 +246,7 @@ def _queue(task: Task, choice: choosing.Choice | None, done: Ticked, *, sha: str
 def _queue_landings(project: Project) -> int:
     """A Landing for each accepted submission that has none under way; rows, not memory."""
     live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
-    held = Conflict.objects.filter(dispute__task=OuterRef("pk"), status=Conflict.Status.OPEN, effect=HOLD)
+    held = Conflict.objects.of(OuterRef("pk")).open().holding()
     tasks = (
         Task.objects.filter(project=project)
         .to_land()
@@ -282,7 +281,7 @@ def _verify_landings(project: Project, free: int, done: Ticked) -> int:
 
 def waiting_tasks(until: datetime) -> list[Task]:
     """Tasks that the loop would start by `until`, had it the seats and the agents."""
-    held = Conflict.objects.filter(dispute__task=OuterRef("pk"), status=Conflict.Status.OPEN, effect=HOLD)
+    held = Conflict.objects.of(OuterRef("pk")).open().holding()
     tasks = (
         Task.objects.filter(project__status=Project.Status.ACTIVE, section__is_stopped=False)
         .filter(status__in=STARTABLE)

@@ -70,9 +70,7 @@ def _told(objection: Objection, task: Task) -> dict[str, Any]:
 
 def _ruled(task: Task) -> str:
     """The objections that a human has decided, a line for each; both stages keep to it."""
-    ruled = Conflict.objects.filter(
-        dispute__task=task, thread__isnull=False, status=Conflict.Status.DECIDED
-    ).exclude(followed=Conflict.Followed.REOPENED)
+    ruled = Conflict.objects.of(task).ruled().filter(thread__isnull=False)
     lines = []
     for conflict in ruled.select_related("thread").prefetch_related("decisions").order_by("-pk")[:RULED_MAX]:
         decision = next((each for each in conflict.decisions.all() if each.stands), None)

@@ -92,7 +92,7 @@ class RoundFacts:
         """What came out of it, in a word, and the word's colour: good, bad, turn or none."""
         if self.landed:
             return "Landed", "good"
-        if any(conflict.status == Conflict.Status.OPEN for conflict in self.conflicts):
+        if any(conflict.is_open for conflict in self.conflicts):
             return "Waits for a human", "turn"
         if self.live:
             return "Under way", "turn"
@@ -241,7 +241,7 @@ class TaskPage:
         ruling = FilteredRelation(
             "decisions", condition=Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
         )
-        rows = Conflict.objects.filter(dispute__task=self.task).annotate(
+        rows = Conflict.objects.of(self.task).annotate(
             ruling=ruling, ruled=F("ruling__option"), ruled_at=F("ruling__at"),
             ruled_by=F("ruling__user__username"), at_round=F("submission__round"),
             raised_in=F("finding__round"),
@@ -308,6 +308,6 @@ def events_of(task: Task, before: int | None, count: int) -> list[Event]:
 
 def whole_diff(task: Task, submission_pk: int | None) -> tuple[Any, Diff]:
     """A submission of the task with its whole diff; the last one where none is named."""
-    rows = task.submissions.order_by("-round", "-attempt")
+    rows = task.submissions.newest_first()
     found = rows.filter(pk=submission_pk).first() if submission_pk else rows.standing().first()
     return found, parse_diff(found.diff if found else "", WHOLE_DIFF_LINES)

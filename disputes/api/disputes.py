@@ -107,6 +107,12 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
     options = serializers.SerializerMethodField()
     decision = serializers.SerializerMethodField()
     opinions = OpinionSerializer(many=True, read_only=True)
+    synthesis = serializers.CharField(source="proposal.text", default="", read_only=True)
+    synthesis_by = serializers.CharField(source="proposal.by", default="", read_only=True)
+    synthesis_trade_off = serializers.CharField(source="proposal.trade_off", default="", read_only=True)
+    synthesis_covers_both = serializers.BooleanField(
+        source="proposal.covers_both", default=False, read_only=True
+    )
     presentation = serializers.SerializerMethodField(
         help_text="The conflict as a person reads it, in Markdown"
     )
@@ -162,9 +168,7 @@ class DisputeSerializer(serializers.ModelSerializer[Dispute]):
 
     def get_reason(self, dispute: Dispute) -> str:
         conflicts = list(dispute.conflicts.all())
-        head = next(
-            (c for c in conflicts if c.status == Conflict.Status.OPEN), conflicts[0] if conflicts else None
-        )
+        head = next((c for c in conflicts if c.is_open), conflicts[0] if conflicts else None)
         if head is None:
             return ""
         return head.reason if head.reason != Conflict.Reason.OTHER else head.origin
@@ -235,8 +239,9 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         """By dispute (D-7), conflict (C-9) or task (ledger-214: its newest dispute)."""
         head, _, number = self.kwargs["ref"].rpartition("-")
         disputes = self.get_queryset().prefetch_related(
-            "conflicts__finding", "conflicts__decisions__user", "conflicts__decisions__policy_set_by",
-            "conflicts__opinions", "conflicts__submission__task__project",
+            "conflicts__finding", "conflicts__proposal", "conflicts__opinions",
+            "conflicts__decisions__user", "conflicts__decisions__policy_set_by",
+            "conflicts__submission__task__project",
             "conflicts__dispute__task__project", "conflicts__dispute__project",
         )  # fmt: skip
         if head.upper() == "D":
@@ -323,12 +328,12 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         body.is_valid(raise_exception=True)
         data = body.validated_data
         [conflict] = _chosen(dispute, ref, data["conflict"], take_all=False)
-        rulings.propose_synthesis(
+        made = rulings.propose_synthesis(
             conflict, data["text"], by=Source.HUMAN, actor=Actor.person(request.user),
             trade_off=data["trade_off"], covers_both=data["covers_both"],
         )  # fmt: skip
         told = DisputeDetailSerializer(self.get_object()).data
-        return {**told, "message": f"Option C of {conflict.ref} is proposed by {conflict.synthesis_by}."}
+        return {**told, "message": f"Option C of {conflict.ref} is proposed by {made.by}."}
 
     def _resolve(self, request: Request, ref: str) -> dict[str, Any]:
         _refuse_runs(request, "rule on a dispute", "rules")
@@ -379,8 +384,10 @@ def _own_words(conflict: Conflict, option: str, notes: str) -> str:
 
 def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[Conflict]:
     """Which conflicts are meant. Raises Refused: several_open, not_found, or who ruled on it already."""
-    conflicts = list(dispute.conflicts.select_related("finding", "submission", "dispute__task__project"))
-    opened = [conflict for conflict in conflicts if conflict.status == Conflict.Status.OPEN]
+    conflicts = list(
+        dispute.conflicts.select_related("finding", "submission", "proposal", "dispute__task__project")
+    )
+    opened = [conflict for conflict in conflicts if conflict.is_open]
     if ref.upper().startswith("C-"):
         named = ref
     if named:

@@ -94,7 +94,7 @@ def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[Item]:
 
 
 def _load(wanted: Iterable[int], user: Any) -> list[Dispute]:
-    conflicts = Conflict.objects.order_by("pk").select_related("finding", "submission", "thread")
+    conflicts = Conflict.objects.order_by("pk").select_related("finding", "submission", "thread", "proposal")
     rows = (
         Dispute.objects.filter(pk__in=list(wanted)[:BULK_MAX], project__in=projects_for(user))
         .in_order()
@@ -116,7 +116,7 @@ def _load(wanted: Iterable[int], user: Any) -> list[Dispute]:
 
 
 def _open(dispute: Dispute) -> list[Conflict]:
-    return [each for each in dispute.conflicts.all() if each.status == Conflict.Status.OPEN]
+    return [each for each in dispute.conflicts.all() if each.is_open]
 
 
 def _why_not(dispute: Dispute, ruled: set[int]) -> str:
@@ -206,7 +206,7 @@ def seen_of(conflict: Conflict) -> str:
     """A stamp of what the preview is about: the conflict's words and the commit in dispute."""
     return _stamp(
         conflict.question, conflict.severity, conflict.reviewer_position, conflict.coder_position,
-        conflict.synthesis, conflict.submission.sha if conflict.submission else "",
+        conflict.proposal_id, conflict.submission.sha if conflict.submission else "",
     )  # fmt: skip
 
 

@@ -44,7 +44,6 @@ NEEDS = {
     Exit.STALL_EXIT: "In a warning only, with the same acknowledgements.",
     Exit.ABANDONED: "Nothing is exported; the history is kept.",
 }
-ASKED_OF_PEOPLE = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
 NAMED = 5  # tasks or conflicts that a refusal names
 
 
@@ -69,9 +68,7 @@ def settings_of(project: Project) -> TerminationSettings:
 
 def _gaps(project: Project) -> list[Gap]:
     verdicts = Review.objects.standing().filter(submission__task=OuterRef("pk")).order_by("-pk")
-    hands = Conflict.objects.filter(
-        dispute__task=OuterRef("pk"), kind=Conflict.Kind.HANDS, status=Conflict.Status.OPEN
-    )
+    hands = Conflict.objects.of(OuterRef("pk")).open().filter(kind=Conflict.Kind.HANDS)
     deferred = Event.objects.filter(task=OuterRef("pk"), kind="defer").order_by("-pk")
     tasks = project.tasks.annotate(
         verdict=Subquery(verdicts.values("verdict")[:1]),
@@ -96,10 +93,8 @@ def _gap(project: Project, task: Any) -> Gap:
 
 def _conflicts(project: Project) -> list[Unresolved]:
     """What waits for a ruling. A card that asks for hands is a state of its task (BLOCKED_EXTERNAL)."""
-    rows = Conflict.objects.filter(
-        dispute__project=project, dispute__task__isnull=False, kind__in=ASKED_OF_PEOPLE,
-        status=Conflict.Status.OPEN,
-    )  # fmt: skip
+    of_tasks = Conflict.objects.filter(dispute__project=project, dispute__task__isnull=False)
+    rows = of_tasks.open().on_findings()
     return [Unresolved(row.ref, Severity(row.severity), row.question) for row in rows.order_by("pk")]
 
 
@@ -124,10 +119,7 @@ def final_review(project: Project, standing: Standing, checked: Collection[str])
 
     What rows can tell the program looks at itself; the rest no reviewer looks at for now but the maintainer.
     """
-    open_flags = Flag.objects.filter(
-        finding__task__project=project, submission__rolled_back__isnull=True,
-        status__in=[Flag.Status.OPEN, Flag.Status.ASKED],
-    )  # fmt: skip
+    open_flags = Flag.objects.standing().unsettled().filter(finding__task__project=project)
     untreated = {
         f"{flag.finding.code} of {project.slug}-{flag.finding.task.number}": Treated.OPEN
         for flag in open_flags.select_related("finding__task")

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from disputes import opening
 from disputes.models import Conflict
 from disputes.protocol.responses.rates import (
@@ -73,9 +75,7 @@ def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
         "effect": HOLD if rates.action is Action.BLOCK_ROUND else LOG,
         "evidence": [line for line in alert_lines(rates, rated) if line],
     }
-    waiting = Conflict.objects.filter(
-        dispute__task=task, origin=Conflict.Origin.RATE, status=Conflict.Status.OPEN
-    ).first()
+    waiting = _open_alerts(task).first()
     if waiting is None:
         return opening.open_conflict(
             task, kind=Conflict.Kind.ALERT, origin=Conflict.Origin.RATE, opened_as="system",
@@ -96,23 +96,26 @@ def take_anew(task: Task, *, actor: Actor, since: datetime | None = None) -> lis
     Those that were opened from `since` on are closed anyway: what opened them is taken back.
     """
     alerts = list(
-        Conflict.objects.filter(
-            dispute__task=task, origin=Conflict.Origin.RATE, status=Conflict.Status.OPEN
-        ).select_related("dispute__project", "dispute__task", "submission__task__project")
+        _open_alerts(task).select_related("dispute__project", "dispute__task", "submission__task__project")
     )
     for alert in alerts:
         is_undone = since is not None and alert.opened_at >= since
         if is_undone or (alert.submission and watch(alert.submission, actor=actor) is None):
-            Conflict.objects.filter(pk=alert.pk).update(status=Conflict.Status.MOOT)
+            alert.drop("what opened it is taken back" if is_undone else "the limits are kept", actor=actor)
             opening.refresh(alert.dispute)
     return alerts
+
+
+def _open_alerts(task: Task) -> QuerySet[Conflict]:
+    return Conflict.objects.of(task).open().filter(origin=Conflict.Origin.RATE)
 
 
 def rated_rounds(task: Task) -> dict[int, list[Rated]]:
     """What each round made of the findings that it had to answer; the last attempt of a round counts."""
     answers = (
-        Answer.objects.filter(submission__task=task, submission__rolled_back__isnull=True)
-        .exclude(submission__state=Submission.State.LOST)
+        Answer.objects.standing()
+        .filter(submission__task=task)
+        .fetched()
         .select_related("finding")
         .order_by("submission__round", "submission__attempt", "pk")
         .values_list("submission__round", "finding", "kind")
@@ -124,7 +127,8 @@ def rated_rounds(task: Task) -> dict[int, list[Rated]]:
     for finding in Finding.objects.standing().filter(task=task).select_related("first").order_by("pk"):
         raised.setdefault(finding.origin.pk, []).append(finding)
     converted = set(
-        Conflict.objects.filter(dispute__task=task, origin=Conflict.Origin.CONVERTED)
+        Conflict.objects.of(task)
+        .filter(origin=Conflict.Origin.CONVERTED)
         .exclude(status=Conflict.Status.MOOT)
         .values_list("finding", "submission__round")
     )

@@ -144,9 +144,9 @@ def roll_back(task: Task, to_round: int, *, user: Any, reason: str, version: int
     began = _began(task, to_round + 1)
     task.submissions.standing().filter(round__gt=to_round).update(rolled_back=back)
     Finding.objects.filter(review__submission__rolled_back=back).update(rolled_back=back)
-    _archive_conflicts(task, back, began)
+    _archive_conflicts(task, back, began, actor)
     task.rollback(to_round, actor=actor, note=reason)
-    _await_anew(task)
+    _await_anew(task, actor)
     for dispute in Dispute.objects.live().filter(task=task):
         opening.refresh(dispute)
     return back
@@ -164,39 +164,40 @@ def _began(task: Task, round_: int) -> datetime | None:
     return began
 
 
-def _archive_conflicts(task: Task, back: Rollback, began: datetime | None) -> None:
+def _archive_conflicts(task: Task, back: Rollback, began: datetime | None, actor: Actor) -> None:
     """The conflicts of the rounds taken back are moot, with their flags; their rulings are archived."""
     later = Q(submission__rolled_back=back) | Q(finding__rolled_back=back)
     if back.to_round == 0:
         later |= Q(submission__isnull=True)
     if began:
         later |= Q(opened_at__gte=began)
-    of_task = Conflict.objects.filter(dispute__task=task).exclude(status=Conflict.Status.MOOT)
-    conflicts = set(of_task.filter(later).values_list("pk", flat=True))
+    of_task = Conflict.objects.of(task).exclude(status=Conflict.Status.MOOT)
+    conflicts = list(of_task.filter(later).select_related("dispute__project", "dispute__task"))
     Decision.objects.standing().filter(conflict__in=conflicts).update(archived_by=back)
-    _stand_again(Conflict.objects.filter(reopened_as__in=conflicts).exclude(pk__in=conflicts))
-    Conflict.objects.filter(pk__in=conflicts).update(status=Conflict.Status.MOOT, followed="")
-    Flag.objects.filter(submission__rolled_back=back, status__in=UNDER_WAY).update(status=Flag.Status.MOOT)
+    before = of_task.filter(pk__in=[conflict.previous_id for conflict in conflicts])
+    _stand_again(before.exclude(pk__in=[conflict.pk for conflict in conflicts]), actor)
+    for conflict in conflicts:
+        conflict.archive(f"Round {back.to_round + 1} begins again.", actor=actor)
+    Flag.objects.filter(submission__rolled_back=back, status__in=UNDER_WAY).drop()
 
 
-def _stand_again(conflicts: QuerySet[Conflict]) -> None:
+def _stand_again(conflicts: QuerySet[Conflict], actor: Actor) -> None:
     """Rulings of earlier rounds that were reopened in those taken back: they stand as before."""
     overtaken = (Conflict.Followed.REOPENED, Conflict.Followed.NOT_HONOURED)
-    conflicts.filter(status=Conflict.Status.DECIDED, followed__in=overtaken).update(
-        followed=Conflict.Followed.WAITING
-    )
+    for conflict in conflicts.filter(followed__in=overtaken):
+        conflict.await_again("What reopened it was taken back.", actor=actor)
 
 
-def _await_anew(task: Task) -> None:
+def _await_anew(task: Task, actor: Actor) -> None:
     """Rulings whose carrying out was taken back are in the next prompt again."""
-    judged = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.DECIDED, followed__in=JUDGED)
+    judged = Conflict.objects.of(task).filter(followed__in=JUDGED)
     for conflict in judged:
         ruling = conflict.standing_decision()
         if ruling is None or not (ruling.expects_change or options.asks(ruling.option)):
             continue
         reviewed = task.submissions.standing().filter(at__gt=ruling.at, reviews__isnull=False)
         if not reviewed.exists():
-            Conflict.objects.filter(pk=conflict.pk).update(followed=Conflict.Followed.WAITING)
+            conflict.await_again("What carried it out was taken back.", actor=actor)
 
 
 # --- Ruling again -----------------------------------------------------------------------------------------
@@ -205,7 +206,8 @@ def _await_anew(task: Task) -> None:
 def archived(task: Task) -> QuerySet[Decision]:
     """The rulings that rollbacks archived, newest first."""
     return (
-        Decision.objects.filter(conflict__dispute__task=task, archived_by__isnull=False)
+        Decision.objects.of(task)
+        .filter(archived_by__isnull=False)
         .select_related("conflict__finding", "conflict__dispute__task__project", "archived_by", "user")
         .order_by("-pk")
     )
@@ -238,7 +240,7 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
         reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
         coder_position=old.coder_position, coder_rationale=old.coder_rationale,
         coder_label=old.coder_label, alternative=old.alternative, evidence=[note], previous=old, actor=actor,
-        **opening.synthesis_kept(old),
+        proposal=old.proposal,
     )  # fmt: skip
     conflict.dispute.refresh_from_db()
     return rulings.decide(
@@ -271,8 +273,10 @@ def _check_again(task: Task, decision: Decision, back: Rollback | None) -> None:
             "already_applied", f"{old.ref} was ruled again as {again.conflict.ref}.",
             "Reopen that one if it is wrong.",
         )  # fmt: skip
-    asked = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN).filter(
-        Q(previous=old) | Q(finding__isnull=False, finding=old.finding_id)
+    asked = (
+        Conflict.objects.of(task)
+        .open()
+        .filter(Q(previous=old) | Q(finding__isnull=False, finding=old.finding_id))
     )
     if open_one := asked.first():
         raise Refused("already_open", f"{open_one.ref} asks for the same point now.", "Rule on that one.")

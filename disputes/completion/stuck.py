@@ -41,7 +41,8 @@ def earlier_finding(review: Review, found: Found) -> tuple[Finding | None, Findi
     submission = review.submission
     among = [
         finding
-        for finding in Finding.objects.filter(task=submission.task_id, rolled_back__isnull=True)
+        for finding in Finding.objects.standing()
+        .filter(task=submission.task_id)
         .select_related("first", "review")
         .order_by("-pk")[:EARLIER_MAX]
         if finding.review_id != review.pk
@@ -90,8 +91,7 @@ def may_be_follow_up(origin: Finding | None, possibly: Finding | None) -> bool:
     """Whether a finding is new as far as anybody can tell, or was never more than a follow-up."""
     if origin is None:
         return possibly is None
-    chain = Finding.objects.standing().filter(Q(pk=origin.pk) | Q(first=origin.pk))
-    return not chain.filter(is_follow_up=False).exists()
+    return not origin.chain().standing().filter(is_follow_up=False).exists()
 
 
 # --- Going round in circles -------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def look_again(review: Review) -> list[Conflict]:
     """Once the code at the places is known: does one of them only go back and forth?"""
     with transaction.atomic():
         task = locked(Task.objects).select_related("project").get(pk=review.submission.task_id)
-        newest = task.submissions.standing().order_by("-round", "-attempt").first()
+        newest = task.submissions.standing().newest_first().first()
         if task.status != Status.IN_PROGRESS or newest is None or newest.pk != review.submission_id:
             return []
         opened = open_stuck(review, review.findings.select_related("first"))
@@ -130,22 +130,19 @@ def look_again(review: Review) -> list[Conflict]:
 
 def turns_of(finding: Finding) -> list[Turn]:
     """The rounds of one point: as it was raised, and what was answered, oldest first."""
-    chain = Finding.objects.filter(task=finding.task_id, rolled_back__isnull=True)
-    raised = [
-        *chain.filter(pk=finding.origin.pk),
-        *chain.filter(first=finding.origin.pk).order_by("pk"),
-    ]
-    raised = list({one.round: one for one in raised}.values())  # once a round, however many reviewers saw it
+    chain = sorted(finding.chain().standing(), key=lambda one: (one.first_id is not None, one.pk))
+    raised = list({one.round: one for one in chain}.values())  # once a round, however many reviewers saw it
     answers = {
         answer.submission.round: answer
         for answer in Answer.objects.standing()
         .filter(finding=finding.origin)
-        .exclude(submission__state=Submission.State.LOST)
+        .fetched()
         .select_related("submission__task")
         .order_by("submission__round", "submission__attempt")
     }
     hinted = (
-        Flag.objects.filter(finding=finding.origin, submission__rolled_back__isnull=True)
+        Flag.objects.standing()
+        .filter(finding=finding.origin)
         .exclude(status=Flag.Status.FALSE_POSITIVE)
         .values_list("submission__round", "heuristics")
     )
@@ -191,8 +188,9 @@ def _was_asked(turns: list[Turn]) -> bool:
 def _was_disputed(finding: Finding) -> bool:
     """A point that has had its conflict comes back only as a ruling that was not honoured."""
     return (
-        Conflict.objects.filter(finding=finding.origin, kind=Conflict.Kind.DISAGREEMENT)
-        .filter(submission__rolled_back__isnull=True)
+        Conflict.objects.about(finding)
+        .disagreements()
+        .standing()
         .exclude(status=Conflict.Status.MOOT)
         .exists()
     )
@@ -238,5 +236,5 @@ def lacks_what_it_takes(submission: Submission) -> dict[int, Diagnosis]:
 
 def _is_mandatory(origin: Finding) -> bool:
     """Whether the point was mandatory when it was raised last."""
-    newest = Finding.objects.standing().filter(Q(pk=origin.pk) | Q(first=origin.pk)).order_by("pk").last()
+    newest = origin.chain().standing().order_by("pk").last()
     return bool(newest and newest.mandatory)

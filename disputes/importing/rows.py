@@ -164,7 +164,7 @@ class _Import:
             finding = self.findings.get(block.code.upper())
             if finding is None or not finding.mandatory:
                 continue
-            conflicts = Conflict.objects.filter(finding=finding.origin, kind=Conflict.Kind.DISAGREEMENT)
+            conflicts = Conflict.objects.about(finding).disagreements()
             if not conflicts.exists():
                 intake.disagree(self._submission_for(finding, work), finding, block, actor=self.actor)
                 self.report.count("conflict")

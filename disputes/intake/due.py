@@ -3,18 +3,13 @@
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
-from django.db.models import Q
-
 from disputes import opening
 from disputes.closed_findings import settled_findings
 from disputes.completion import stuck
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
-from tasks.models import Answer, Finding, Review, Submission, Task
+from tasks.models import Answer, Finding, Review, Task
 from tasks.states import severity_rank
-
-# Work that was not taken has answered nothing.
-UNTAKEN = (Submission.State.LOST, Submission.State.RED)
 
 
 def last_reviews(task: Task) -> list[Review]:
@@ -43,14 +38,11 @@ def findings_to_answer(task: Task) -> list[Finding]:
     if not reviews:
         return []
     asked = asked_findings(task)
-    conflicts = Conflict.objects.filter(
-        dispute__task=task, finding__isnull=False, kind=Conflict.Kind.DISAGREEMENT
-    )
-    undecided = conflicts.filter(status=Conflict.Status.OPEN)
-    underway = conflicts.filter(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
-    ruled = {*(undecided | underway).values_list("finding", flat=True), *settled_findings(task)}
+    conflicts = Conflict.objects.of(task).disagreements().filter(finding__isnull=False)
+    undecided = conflicts.open() | conflicts.awaited()
+    ruled = {*undecided.values_list("finding", flat=True), *settled_findings(task)}
     later = task.submissions.standing().filter(round__gt=reviews[-1].submission.round)
-    taken = later.exclude(state__in=UNTAKEN)
+    taken = later.taken()
     handed_in = set(Answer.objects.filter(submission__in=taken).values_list("finding", flat=True)) - asked
     findings = _merged(reviews)
     besides = asked - ruled - {finding.origin.pk for finding in findings}
@@ -84,7 +76,7 @@ def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
     """Points, named by the findings as first raised, as they were raised last."""
     if not origins:
         return []
-    raised = task.findings.standing().filter(Q(pk__in=origins) | Q(first__in=origins))
+    raised = task.findings.standing().of_points(origins)
     newest = {
         finding.origin.pk: finding for finding in raised.select_related("first", "review").order_by("pk")
     }
@@ -93,19 +85,14 @@ def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
 
 def asked_findings(task: Task) -> set[int]:
     """Findings, as first raised, that a human told the coder to answer, and nothing taken since has."""
-    rulings = Decision.objects.standing().filter(
-        conflict__dispute__task=task, option__in=[*ASKING],
+    rulings = Decision.objects.of(task).standing().filter(
+        option__in=[*ASKING],
         conflict__followed__in=[Conflict.Followed.WAITING, Conflict.Followed.APPLIED],
     )  # fmt: skip
     told: dict[int, datetime] = {}
     for ruling in rulings.select_related("conflict__submission").order_by("pk"):
         told |= dict.fromkeys(ASKING[Option(ruling.option)](ruling.conflict), ruling.at)
-    answers = (
-        Answer.objects.standing()
-        .filter(submission__task=task, finding__in=told)
-        .exclude(kind=Answer.Kind.SILENT)
-        .exclude(submission__state__in=UNTAKEN)
-    )
+    answers = Answer.objects.standing().filter(submission__task=task, finding__in=told).given().taken()
     answered = {pk for pk, at in answers.values_list("finding", "submission__at") if at > told[pk]}
     return told.keys() - answered
 

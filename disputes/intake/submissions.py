@@ -1,6 +1,6 @@
 """A response becomes answers and conflicts."""
 
-from django.db.models import Max, Q
+from django.db.models import Max
 
 from disputes import opening, rearguing, stage_objections
 from disputes.closed_findings import settled_findings
@@ -100,9 +100,7 @@ def take_answers(
 
 
 def _in_open_conflict(finding: Finding) -> bool:
-    return Conflict.objects.filter(
-        finding=finding.origin, status=Conflict.Status.OPEN, kind=Conflict.Kind.DISAGREEMENT
-    ).exists()
+    return Conflict.objects.about(finding).open().disagreements().exists()
 
 
 def disagree(submission: Submission, finding: Finding, block: Disagreement, *, actor: Actor) -> Conflict:
@@ -129,9 +127,7 @@ def disagree(submission: Submission, finding: Finding, block: Disagreement, *, a
 
 def raised_by(finding: Finding) -> list[str]:
     """Who raised the point at the same submission: it is one finding, whoever saw it (ARB-9)."""
-    same = Finding.objects.standing().filter(
-        Q(pk=finding.origin.pk) | Q(first=finding.origin.pk), review__submission=finding.review.submission_id
-    )
+    same = finding.chain().standing().filter(review__submission=finding.review.submission_id)
     names = same.order_by("pk").values_list("review__by_agent", flat=True)
     return list(dict.fromkeys(names)) or [finding.review.by_agent]
 

@@ -1,17 +1,12 @@
 """The rows of disagreement. What each table promises is said by its constraints."""
 
-from disputes.models.case import (
-    NOT_STATED,
-    Conflict,
-    Decision,
-    DecisionQuerySet,
-    Dispute,
-    DisputeQuerySet,
-    Flag,
-    HeuristicScore,
-)
-from disputes.models.insights import Tally
+from disputes.models.conflict import NOT_STATED, Conflict, ConflictQuerySet, StaleConflict
+from disputes.models.decision import Decision, DecisionQuerySet
+from disputes.models.dispute import Dispute, DisputeQuerySet
+from disputes.models.flag import Flag, HeuristicScore
+from disputes.models.insights import CountedUntil, Tally
 from disputes.models.opinion import Opinion
+from disputes.models.proposal import Proposal
 from disputes.models.telling import Channel, Delivery, Reminder
 from disputes.models.triage import Bulk, Duty, SavedView, Watch
 
@@ -20,6 +15,8 @@ __all__ = [
     "Bulk",
     "Channel",
     "Conflict",
+    "ConflictQuerySet",
+    "CountedUntil",
     "Decision",
     "DecisionQuerySet",
     "Delivery",
@@ -29,8 +26,10 @@ __all__ = [
     "Flag",
     "HeuristicScore",
     "Opinion",
+    "Proposal",
     "Reminder",
     "SavedView",
+    "StaleConflict",
     "Tally",
     "Watch",
 ]

@@ -1,11 +1,11 @@
 """Sums for the insights page. All of it can be made anew from the rows it was counted from."""
 
 from django.db import models
+from django.db.models import Q
 
 from tasks.models import Project
 
 DAY = 1
-MARK = 0  # such a row counts nothing: it says that the project is counted up to its day
 
 
 class Tally(models.Model):
@@ -16,9 +16,7 @@ class Tally(models.Model):
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tallies")
-    span = models.PositiveSmallIntegerField(
-        default=DAY, help_text="How many days; 0 marks up to which day all is counted."
-    )
+    span = models.PositiveSmallIntegerField(default=DAY, help_text="How many days.")
     day = models.DateField(help_text="The last of them, in UTC.")
     measure = models.CharField(max_length=30)
     key = models.CharField(max_length=200, blank=True, help_text="The coder, model, category it is about.")
@@ -28,8 +26,24 @@ class Tally(models.Model):
         verbose_name_plural = "tallies"
         ordering = ["project", "span", "day", "measure", "key"]
         constraints = [
-            models.UniqueConstraint(fields=["project", "span", "day", "measure", "key"], name="tally_once")
+            models.UniqueConstraint(fields=["project", "span", "day", "measure", "key"], name="tally_once"),
+            models.CheckConstraint(condition=Q(span__gte=DAY), name="tally_of_some_days"),
         ]
 
     def __str__(self) -> str:
         return f"{self.measure} {self.key} on {self.day}: {self.n}"
+
+
+class CountedUntil(models.Model):
+    """Up to which day everything of a project is counted; one that was never counted has no row."""
+
+    project = models.OneToOneField(
+        Project, on_delete=models.CASCADE, primary_key=True, related_name="counted_until"
+    )
+    day = models.DateField(help_text="In UTC.")
+
+    class Meta:
+        verbose_name_plural = "counted until"
+
+    def __str__(self) -> str:
+        return f"{self.project} is counted up to {self.day}"

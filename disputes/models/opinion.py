@@ -3,7 +3,17 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from disputes.models.case import Conflict
+from disputes.models.conflict import Conflict
+
+
+class OpinionQuerySet(models.QuerySet["Opinion"]):
+    def asked(self) -> "OpinionQuerySet":
+        """Those that nobody has given yet, nor given up."""
+        return self.filter(state=Opinion.State.ASKED)
+
+    def wanted(self) -> "OpinionQuerySet":
+        """Those of them whose conflict still waits for a ruling."""
+        return self.asked().filter(conflict__status=Conflict.Status.OPEN)
 
 
 class Opinion(models.Model):
@@ -42,6 +52,8 @@ class Opinion(models.Model):
     by_model = models.CharField(max_length=120, blank=True)
     by_vendor = models.CharField(max_length=60, blank=True)
     given_at = models.DateTimeField(null=True, blank=True)
+
+    objects = OpinionQuerySet.as_manager()
 
     class Meta:
         ordering = ["conflict", "pk"]

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from disputes.models.case import Dispute
+from disputes.models.dispute import Dispute
 from tasks.models import Event, Project
 
 

@@ -1,8 +1,6 @@
 """What keeps a submission from landing, for one or for many of them."""
 
-from collections.abc import Iterable
-
-from django.db.models import QuerySet
+from collections.abc import Container, Iterable
 
 from disputes.closed_findings import settled_by_task
 from disputes.models import Conflict
@@ -21,33 +19,53 @@ def blockers_of(submission: Submission) -> set[int] | None:
 def blockers_for(submissions: Iterable[Submission]) -> dict[int, set[int] | None]:
     """The same for many, by the submission's key, in four queries at most."""
     every = {submission.pk: submission for submission in submissions}
-    verified = [pk for pk, each in every.items() if each.state == Submission.State.VERIFIED]
-    reviews = Review.objects.filter(submission__in=verified).order_by("pk")
-    last: dict[int, tuple[int | None, set[int]]] = {}  # the newest of each submission, and its turn
-    for of, review, turn in reviews.values_list("submission", "pk", "turn"):
-        beside = last[of][1] if turn is not None and of in last and last[of][0] == turn else set()
-        last[of] = turn, beside | {review}
-    by_review = {review: pk for pk, (_, those) in last.items() for review in those}
-    raised = Finding.objects.filter(review__in=by_review, mandatory=True).select_related("first")
-    settled = settled_by_task({every[pk].task_id for pk in last})
-    found: dict[int, set[int] | None] = {pk: set() if pk in last else None for pk in every}
-    for finding in raised:
-        of = by_review[finding.review_id]
-        blocking = found[of]
-        if blocking is not None and finding.origin.pk not in settled.get(every[of].task_id, {}):
-            blocking.add(finding.origin.pk)
-    return found
+    reviews = Review.objects.filter(submission__in=[pk for pk, each in every.items() if _is_green(each)])
+    newest = {
+        of: (pk, turn) for of, pk, turn in reviews.order_by("pk").values_list("submission", "pk", "turn")
+    }
+    raised: dict[int, list[Finding]] = {}
+    of_them = Finding.objects.filter(review__submission__in=newest, mandatory=True)
+    for finding in of_them.select_related("first", "review").defer("review__text"):
+        raised.setdefault(finding.review.submission_id, []).append(finding)
+    settled = settled_by_task({every[pk].task_id for pk in newest})
+    return {
+        pk: still_blocking(each, newest.get(pk), raised.get(pk, ()), settled.get(each.task_id, {}))
+        for pk, each in every.items()
+    }
+
+
+def still_blocking(
+    submission: Submission,
+    newest: tuple[int, int | None] | None,
+    raised: Iterable[Finding],
+    settled: Container[int],
+) -> set[int] | None:
+    """The rule itself, on rows that somebody has read (GATE-2).
+
+    `newest` is the key and the turn of the submission's newest review, `raised` are findings of its reviews,
+    each with its review. The reviews of one turn count together.
+    """
+    if newest is None or not _is_green(submission):
+        return None
+    review, turn = newest
+    return {
+        finding.origin.pk
+        for finding in raised
+        if finding.review_id == review or (turn is not None and finding.review.turn == turn)
+        if finding.mandatory and finding.origin.pk not in settled
+    }
+
+
+def _is_green(submission: Submission) -> bool:
+    return submission.state == Submission.State.VERIFIED
 
 
 def is_held(task: Task) -> bool:
     """Whether an open conflict holds the task."""
-    return _open_on(task).filter(effect="hold").exists()
+    return Conflict.objects.of(task).open().holding().exists()
 
 
 def is_undecided(task: Task) -> bool:
     """Whether a conflict of severity HIGH or above is open on the task (DEC-7)."""
-    return _open_on(task).filter(severity__in=[Severity.CRITICAL, Severity.HIGH]).exists()
-
-
-def _open_on(task: Task) -> QuerySet[Conflict]:
-    return Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN)
+    grave = [Severity.CRITICAL, Severity.HIGH]
+    return Conflict.objects.of(task).open().filter(severity__in=grave).exists()

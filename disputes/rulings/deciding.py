@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from disputes import opening
-from disputes.models import Bulk, Conflict, Decision
+from disputes.models import Bulk, Conflict, Decision, StaleConflict
 from disputes.rulings.effects import act
 from disputes.rulings.offers import SHOWN, draft, shown_hash
 from tasks.access import RULE, require
@@ -15,7 +15,6 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project, Task
-from tasks.models.event import record
 from tasks.states import Severity
 
 
@@ -71,7 +70,7 @@ def decide(
             "unknown_option", f"{option} is no option of {conflict.ref}.", f"Offered are {offered}.",
             status=422,
         )  # fmt: skip
-    if conflict.status != Conflict.Status.OPEN:
+    if not conflict.is_open:
         raise refuse_second(conflict)
     refuse_stale(conflict, shown)
     decision = draft(conflict, option, text, rationale, constraints, expects_change)
@@ -102,7 +101,7 @@ def decide_by_policy(conflict: Conflict, option: str, *, set_by: Any, rationale:
             "no_policy", f"No policy rules on {conflict.ref}: it is {conflict.severity}, {conflict.kind}.",
             "A human of the project rules.", status=403,
         )  # fmt: skip
-    if conflict.status != Conflict.Status.OPEN:
+    if not conflict.is_open:
         raise refuse_second(conflict)
     decision = draft(conflict, option, "", rationale, "", None)
     decision.authority, decision.policy_set_by = Decision.Authority.POLICY, set_by
@@ -115,29 +114,23 @@ def _settle(
 ) -> Decision:
     """Write the ruling, once, and do what follows from it. Raises Refused: already_decided, stale_view."""
     conflict = decision.conflict
-    task, project = conflict.dispute.task, conflict.dispute.project
-    wait = project.config.undo_seconds if undo_seconds is None else undo_seconds
+    wait = conflict.dispute.project.config.undo_seconds if undo_seconds is None else undo_seconds
     now = timezone.now()
-    about = {"conflict": conflict.ref, "option": decision.option, "letter": decision.letter}
+    how = {"option": decision.option, "letter": decision.letter}
     if decision.policy_set_by_id:
-        about["policy_set_by"] = decision.policy_set_by_id
+        how["policy_set_by"] = decision.policy_set_by_id
     try:
         with transaction.atomic():
             _lock(conflict)
             refuse_stale(conflict, shown)
-            won = Conflict.objects.filter(pk=conflict.pk, status=Conflict.Status.OPEN).update(
-                status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING
-            )
-            if not won:
-                raise _Lost
+            conflict.rule(actor=actor, note=note, data=how)
             decision.action = "wait"
             decision.at, decision.effective_at = now, now + timedelta(seconds=wait)
             decision.save()
-            record(project, "ruled", actor=actor, task=task, note=note, data=about)
             conflict.refresh_from_db()
             act(decision, actor)
             opening.refresh(conflict.dispute)
-    except (IntegrityError, _Lost):
+    except (IntegrityError, StaleConflict):
         conflict.refresh_from_db()
         raise refuse_second(conflict) from None
     return decision
@@ -153,7 +146,7 @@ def refuse_stale(conflict: Conflict, shown: str) -> None:
     if not shown:
         return
     now = Conflict.objects.select_related(*SHOWN).get(pk=conflict.pk)
-    if now.status == Conflict.Status.OPEN and shown != shown_hash(now):
+    if now.is_open and shown != shown_hash(now):
         raise Refused(
             "stale_view", f"{conflict.ref} has changed since you opened it.",
             "Your text is kept. Look at it again, then rule.",
@@ -166,7 +159,3 @@ def _lock(conflict: Conflict) -> None:
         locked(Task.objects).get(pk=conflict.dispute.task.pk)
     else:
         locked(Project.objects).get(pk=conflict.dispute.project_id)
-
-
-class _Lost(Exception):
-    """Somebody decided between our look and our UPDATE."""

@@ -1,6 +1,5 @@
 """What a decision does to the task (GATE-2)."""
 
-from datetime import datetime
 from typing import Any
 
 from disputes import alerts, opening, stage_objections
@@ -12,17 +11,12 @@ from disputes.protocol.rulings.options import Kind, Option
 from disputes.ruling_stages import objection_overruled, place_of
 from disputes.rulings.blocking import blockers_of
 from disputes.silence import flags
+from tasks import snapshots
 from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task
 from tasks.states import MOVES, Status
-
-# What a ruling may change on the task, and undo puts back.
-RESTORED = (
-    "status", "round", "rejections", "accepted_id", "landed_sha", "landed_at", "finished_by",
-    "counts_since", "not_before", "stage", "home_stage", "escalation",
-)  # fmt: skip
 
 
 def act(decision: Decision, actor: Actor) -> None:
@@ -32,11 +26,11 @@ def act(decision: Decision, actor: Actor) -> None:
         alerts.carry_out(decision, actor=actor)
         decision.action = "apply"
         decision.save(update_fields=["action"])
-        _followed(conflict)
+        _followed(conflict, actor)
         return
     task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
     note = f"{conflict.ref}: {decision.letter}, {decision.option}"
-    before = {name: getattr(task, name) for name in RESTORED}
+    before = snapshots.take(task)
     match Kind(conflict.kind):
         case Kind.HANDS:
             action = _hands(task, decision, actor, note)
@@ -51,15 +45,16 @@ def act(decision: Decision, actor: Actor) -> None:
         task, conflict.submission, actor=actor, note=note, not_before=decision.effective_at
     )
     if decision.action != "wait":
-        decision.before = {name: _plain(value) for name, value in before.items()} | {"turn": task.version}
+        decision.before = before | {"turn": task.version}  # the turn to which it moved
     decision.save(update_fields=["action", "before"])
     conflict.refresh_from_db()
     conflict.dispute.refresh_from_db()
 
 
-def _followed(conflict: Conflict) -> None:
+def _followed(conflict: Conflict, actor: Actor) -> None:
     """Nobody has to do anything more for it."""
-    Conflict.objects.filter(pk=conflict.pk).update(followed=Conflict.Followed.APPLIED)
+    if conflict.followed == Conflict.Followed.WAITING:
+        conflict.mark(Conflict.Followed.APPLIED, actor=actor)
 
 
 def _silence(task: Task, decision: Decision, actor: Actor) -> str:
@@ -68,7 +63,7 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
     flags.settle(conflict, decision.option)
     match Option(decision.option):
         case Option.CONVERT:
-            _followed(conflict)
+            _followed(conflict, actor)
             made = flags.convert(conflict, actor=actor)
             if made.submission and made.previous_id == conflict.pk:  # it counts from here on (RL-4)
                 rates.watch(made.submission, actor=actor)
@@ -76,7 +71,7 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
                 task.hold(actor=actor, note=f"{conflict.ref} became a conflict.")
                 return "hold"
         case Option.FALSE_POSITIVE:
-            _followed(conflict)
+            _followed(conflict, actor)
     return ""
 
 
@@ -91,13 +86,8 @@ def _rate_alert(decision: Decision, actor: Actor) -> str:
             )  # fmt: skip
         opening.withdraw(conflict, actor=actor)
     if not options.asks(decision.option):
-        _followed(conflict)
+        _followed(conflict, actor)
     return ""
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON can hold it."""
-    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
@@ -116,23 +106,23 @@ def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
                 return "accept"
             return _start_again(task, decision, actor, note)
         case Option.VERIFY:
-            _followed(decision.conflict)
+            _followed(decision.conflict, actor)
             if any(other.effect == HOLD for other in opening.open_conflicts(task)):
                 return "wait"
             return _verify_again(task, decision, actor, note)
         case Option.RAISE:
             _check_amount(decision)
-            _followed(decision.conflict)
+            _followed(decision.conflict, actor)
             if any(other.effect == HOLD for other in opening.open_conflicts(task)):
                 return "wait"
             return _start_again(task, decision, actor, note)
         case Option.DEFER:
             task.defer(actor=actor, note=note)
-            Conflict.objects.filter(pk=decision.conflict_id).update(followed=Conflict.Followed.APPLIED)
+            _followed(decision.conflict, actor)
             return "defer"
         case Option.CANCEL:
             task.cancel(actor=actor, note=note)
-            Conflict.objects.filter(pk=decision.conflict_id).update(followed=Conflict.Followed.APPLIED)
+            _followed(decision.conflict, actor)
             return "cancel"
     return ""
 
@@ -143,7 +133,7 @@ def _start_again(task: Task, decision: Decision, actor: Actor, note: str) -> str
     reviewable = {Submission.State.KEPT, Submission.State.VERIFIED}
     is_budget = decision.conflict.origin == Conflict.Origin.BUDGET
     if is_budget and last and last.round == task.round and last.state in reviewable:
-        _followed(decision.conflict)
+        _followed(decision.conflict, actor)
         task.rule_review(actor=actor, note=note, not_before=after)
         return "review"
     started = task.submissions.standing().exists()
@@ -231,9 +221,7 @@ def _to_act_on(task: Task) -> list[Decision]:
     What has landed, or is being pushed, comes back for a change, not for an answer.
     """
     is_landing = task.landed_at or task.landings.filter(status=Landing.Status.PUSHING).exists()
-    waiting = Decision.objects.standing().filter(
-        conflict__dispute__task=task, conflict__followed=Conflict.Followed.WAITING
-    )
+    waiting = Decision.objects.of(task).standing().awaited()
     return [
         ruling
         for ruling in waiting.select_related("conflict__thread")

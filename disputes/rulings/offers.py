@@ -54,7 +54,7 @@ def text_of(conflict: Conflict, option: str) -> str:
         case Option.UPHOLD_CODER:
             return conflict.coder_position
         case Option.COMPROMISE:
-            return conflict.synthesis
+            return conflict.proposal.text if conflict.proposal else ""
     return ""
 
 
@@ -102,15 +102,8 @@ def consequence_of(conflict: Conflict, choice: options.Choice, *, was_reviewed_g
 
 def synthesis_of(conflict: Conflict) -> Synthesis | None:
     """Option C as a rule found it or somebody handed it in."""
-    if not conflict.synthesis:
-        return None
-    by = conflict.synthesis_by.partition(" ")[0]
-    return Synthesis(
-        conflict.synthesis,
-        conflict.synthesis_trade_off,
-        conflict.synthesis_covers_both,
-        Source(by) if by in set(Source) else Source.HUMAN,
-    )
+    made = conflict.proposal
+    return Synthesis(made.text, made.trade_off, made.covers_both, Source(made.source)) if made else None
 
 
 def recommendation_of(conflict: Conflict) -> Recommendation | None:
@@ -156,8 +149,7 @@ def shown_hash(
     task, finding = conflict.dispute.task, finding or _last_raised(conflict)
     shown = [
         conflict.pk, conflict.reviewer_position, conflict.coder_position, conflict.coder_rationale,
-        conflict.alternative, conflict.synthesis, conflict.synthesis_by, conflict.synthesis_trade_off,
-        conflict.synthesis_covers_both, conflict.question, conflict.severity, conflict.evidence,
+        conflict.alternative, conflict.proposal_id, conflict.question, conflict.severity, conflict.evidence,
         (task.title, task.body) if task else "",
         [getattr(finding, name) for name in FINDING] if finding else "",
         [
@@ -171,7 +163,7 @@ def shown_hash(
 def _last_raised(conflict: Conflict) -> Finding | None:
     if conflict.finding_id is None:
         return None
-    raised = Finding.objects.filter(Q(pk=conflict.finding_id) | Q(first=conflict.finding_id))
+    raised = Finding.objects.of_points([conflict.finding_id])
     before = raised.filter(review__at__lte=conflict.opened_at).order_by("-pk").first()
     return before or raised.order_by("pk").first()
 
@@ -180,7 +172,7 @@ def _code_now(conflict: Conflict) -> list[Submission]:
     task = conflict.dispute.task
     if task is None:
         return []
-    newest = task.submissions.standing().order_by("-round", "-attempt").values("pk")[:1]
+    newest = task.submissions.standing().newest_first().values("pk")[:1]
     rows = task.submissions.filter(Q(pk=conflict.submission_id) | Q(pk__in=newest))
     return list(rows.only("pk", "sha", "patch_id", "problem").order_by("pk"))
 

@@ -9,7 +9,7 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.text.quotes import one_line
 from disputes.ruling_stages import told_at
-from tasks.models import Answer, Finding, Submission, Task
+from tasks.models import Answer, Finding, Task
 
 LINE_MAX, REASON_MAX = 300, 300
 
@@ -17,12 +17,10 @@ LINE_MAX, REASON_MAX = 300, 300
 def rulings_for_prompt(task: Task) -> list[Decision]:
     """The rulings that the next engineer prompt begins with (DEC-1): in force, not yet carried out."""
     return list(
-        Decision.objects.standing()
-        .filter(
-            conflict__dispute__task=task,
-            conflict__followed=Conflict.Followed.WAITING,
-            effective_at__lte=timezone.now(),
-        )
+        Decision.objects.of(task)
+        .standing()
+        .awaited()
+        .filter(effective_at__lte=timezone.now())
         .filter(told_at(task))
         .select_related("conflict__finding", "conflict__dispute__task__project")
         .order_by("pk")
@@ -33,7 +31,8 @@ def settled_lines(task: Task) -> list[str]:
     """What the reviewer is told not to raise again, a line for each point, with the reason (DEC-5)."""
     lines: dict[int | None, str] = {}
     conflicts = (
-        Conflict.objects.filter(dispute__task=task, submission__rolled_back__isnull=True)
+        Conflict.objects.of(task)
+        .standing()
         .exclude(status__in=[Conflict.Status.OPEN, Conflict.Status.MOOT])
         .exclude(followed=Conflict.Followed.REOPENED)
         .select_related("finding", "dispute__task__project")
@@ -89,8 +88,8 @@ def _put_off(task: Task) -> Iterable[tuple[Finding, str]]:
     answers = (
         Answer.objects.standing()
         .filter(submission__task=task, finding__mandatory=False, finding__is_withdrawn=False)
-        .exclude(submission__state=Submission.State.LOST)
-        .exclude(kind=Answer.Kind.SILENT)
+        .fetched()
+        .given()
         .select_related("finding__first")
         .order_by("submission__round", "submission__attempt", "pk")
     )

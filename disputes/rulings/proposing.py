@@ -4,7 +4,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 
-from disputes.models import Conflict
+from disputes.models import Conflict, Proposal
 from disputes.protocol.rulings.synthesis import Source, handed_in
 from disputes.rulings.deciding import refuse_second
 from disputes.rulings.offers import TEXT_MAX
@@ -15,8 +15,6 @@ from tasks.locking import locked
 from tasks.models import Project, Task
 from tasks.models.event import record
 
-LABEL_MAX = 120
-
 
 def propose_synthesis(
     conflict: Conflict,
@@ -26,7 +24,7 @@ def propose_synthesis(
     actor: Actor,
     trade_off: str = "",
     covers_both: bool = False,
-) -> Conflict:
+) -> Proposal:
     """Make the text option C of an open disagreement, in place of a rule's or an earlier one.
 
     A person needs the right to rule. Whoever looks at the conflict meanwhile is asked to look again.
@@ -50,20 +48,15 @@ def propose_synthesis(
     with transaction.atomic():
         locked(Task.objects).get(pk=conflict.task.pk)
         conflict.refresh_from_db()
-        if conflict.status != Conflict.Status.OPEN:
+        if not conflict.is_open:
             raise refuse_second(conflict)
-        before = conflict.synthesis_by
-        conflict.synthesis, conflict.synthesis_by = found.proposal, f"{by} {actor.label}"[:LABEL_MAX]
-        conflict.synthesis_trade_off = found.trade_off
-        conflict.synthesis_covers_both = found.covers_both
-        conflict.save(
-            update_fields=["synthesis", "synthesis_by", "synthesis_trade_off", "synthesis_covers_both"]
-        )
+        before = conflict.proposal
+        made = conflict.propose(found, actor.label)
         record(
             project, "synthesis_proposed", actor=actor, task=conflict.task, note=found.proposal,
-            data={"conflict": conflict.ref, "by": conflict.synthesis_by, "before": before},
+            data={"conflict": conflict.ref, "by": made.by, "before": before.by if before else ""},
         )  # fmt: skip
-    return conflict
+    return made
 
 
 def _check(project: Project, actor: Actor) -> None:

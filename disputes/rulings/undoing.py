@@ -5,7 +5,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from disputes import opening, stage_objections
 from disputes.completion import rates
@@ -20,7 +19,6 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Task
-from tasks.models.event import record
 from tasks.states import MOVES, Status
 
 
@@ -37,6 +35,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
             "Reopen it with a reason.", status=403,
         )  # fmt: skip
     _refuse_archived(decision)
+    actor = Actor.person(user)
     with transaction.atomic():
         task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
         revoked = Decision.objects.standing().unused().filter(pk=decision.pk)
@@ -46,28 +45,26 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
                 "Reopen the conflict with a reason: that opens a new one which names this.",
             )  # fmt: skip
         _refuse_answered(decision, task)
+        conflict.refresh_from_db(fields=["status", "followed"])
         if decision.option == Option.CONVERT:
-            flags.unconvert(conflict)
+            flags.unconvert(conflict, actor=actor)
         newer = opening.live_dispute(task)
         stale = newer is not None and newer.pk != conflict.dispute_id
-        waits = _newer(conflict).filter(status=Conflict.Status.OPEN).exists()
+        waits = _newer(conflict).open().exists()
         if stale or waits or conflict.followed == Conflict.Followed.REOPENED:
             raise Refused("already_open", f"A newer card asks for {conflict.ref}.", "Rule on that one.")
         if conflict.kind == Conflict.Kind.SILENCE:
             flags.unsettle(conflict, decision.option)
         if moved := _that_moved(task, decision):
-            _restore(task, moved, Actor.person(user))
-        Conflict.objects.filter(pk=conflict.pk).update(status=Conflict.Status.OPEN, followed="")
+            _restore(task, moved, actor)
+        conflict.undo(actor=actor)
         stage_objections.unsettle(conflict)
         if decision.option == Option.REDUCE:
-            opening.withdrawn_by(conflict).update(status=Conflict.Status.OPEN)
+            for declined in opening.withdrawn_by(conflict):
+                declined.restore(f"The ruling on {conflict.ref} was taken back.", actor=actor)
         if decision.option == Option.CONVERT:
-            rates.take_anew(task, actor=Actor.person(user), since=decision.at)
-        _hold_or_let_go(task, decision, Actor.person(user))
-        record(
-            task.project, "ruling_undone", actor=Actor.person(user), task=task, note=conflict.ref,
-            data={"conflict": conflict.ref},
-        )  # fmt: skip
+            rates.take_anew(task, actor=actor, since=decision.at)
+        _hold_or_let_go(task, decision, actor)
         conflict.refresh_from_db()
         opening.refresh(conflict.dispute)
     return conflict
@@ -87,7 +84,7 @@ def _refuse_answered(decision: Decision, task: Task) -> None:
         )  # fmt: skip
     if decision.option == Option.REDUCE:
         again = opening.withdrawn_by(conflict).values("finding")
-        if Conflict.objects.filter(finding__in=again, status=Conflict.Status.OPEN).exists():
+        if Conflict.objects.open().filter(finding__in=again).exists():
             raise Refused("already_open", "A newer card asks about what was declined.", "Rule on that one.")
 
 
@@ -123,35 +120,24 @@ def _that_moved(task: Task, decision: Decision) -> Decision | None:
     """The ruling that moved the task: this one, or a later one that waited for it."""
     if decision.before or decision.conflict.effect != HOLD:
         return decision if decision.before else None
-    later = (
-        Decision.objects.standing()
-        .unused()
-        .filter(conflict__dispute__task=task, before__isnull=False, pk__gt=decision.pk)
-    )
+    unused = Decision.objects.of(task).standing().unused()
+    later = unused.filter(before__isnull=False, pk__gt=decision.pk)
     return later.order_by("-pk").first()
 
 
 def _restore(task: Task, decision: Decision, actor: Actor) -> None:
     """The task as it was before the ruling moved it."""
-    before = dict(decision.before)
-    status, turn = before.pop("status"), before.pop("turn")
-    if task.version != turn:
+    before = decision.before
+    if task.version != before["turn"]:
         raise Refused(
             "moved_on", f"{task.ref} has moved on since: it is {task.status} now.",
             "Reopen the conflict with a reason.", status_now=task.status,
         )  # fmt: skip
     if (task.landed_at and not before["landed_at"]) or task.landings.filter(status="pushing").exists():
         raise Refused("moved_on", f"{task.ref} has landed; the ruling cannot be undone.", "Reopen it.")
-    for name in ("landed_at", "counts_since", "not_before"):
-        before[name] = parse_datetime(before[name]) if before[name] else None
-    if task.status == status:
-        Task.objects.filter(pk=task.pk).update(**before)
-    else:
-        task.move("undo", to=status, actor=actor, note=decision.conflict.ref, **before)
+    task.put_back(before, actor=actor, note=decision.conflict.ref)
     recount([task])
     recount_dependants(task)
-    if status == Status.FAILED:
-        task.stop_sections()
 
 
 def _hold(task: Task, actor: Actor, note: str) -> None:
@@ -190,20 +176,19 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         old.refresh_from_db()
         if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
             raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")
-        Conflict.objects.filter(pk=old.pk).update(followed=Conflict.Followed.REOPENED)
+        old.reopen(reason.strip(), actor=actor)
         conflict = opening.open_conflict(
             task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
             finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,
             reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
             coder_position=old.coder_position, coder_rationale=old.coder_rationale,
             coder_label=old.coder_label, alternative=old.alternative, previous=old, actor=actor,
-            **opening.synthesis_kept(old),
+            proposal=old.proposal,
             effect=old.effect if old.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT} else "",
             evidence=old.evidence, stage=old.stage, thread=old.thread,
         )  # fmt: skip
         if old.kind == Conflict.Kind.SILENCE:
             flags.carry_over(old, decision.option, conflict)
-        record(task.project, "ruling_reopened", actor=actor, task=task, note=reason.strip())
         task.refresh_from_db()
         if conflict.effect == HOLD:
             _hold(task, actor, f"{old.ref} was reopened: {reason.strip()}"[:500])

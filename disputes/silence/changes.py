@@ -11,8 +11,8 @@ def round_before(submission: Submission) -> Submission | None:
     return (
         Submission.objects.standing()
         .filter(task=submission.task_id, round__lt=submission.round)
-        .exclude(state=Submission.State.LOST)
-        .order_by("-round", "-attempt")
+        .fetched()
+        .newest_first()
         .first()
     )
 

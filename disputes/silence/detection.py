@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from django.db import transaction
-from django.db.models import Q
 
 from disputes import opening
 from disputes.closed_findings import settled_findings
@@ -28,7 +27,6 @@ from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.states import MOVES, Severity
 
 ANSWER_MAX = 2_000  # characters of an answer in JSON that are looked at
-UNTAKEN = (Submission.State.LOST, Submission.State.RED)
 
 
 @transaction.atomic
@@ -66,11 +64,9 @@ def watched_findings(submission: Submission, review: Review) -> list[Finding]:
     since = Submission.objects.standing().filter(
         task=submission.task_id, round__gt=review.submission.round, round__lt=submission.round
     )
-    answers = Answer.objects.exclude(kind=Answer.Kind.SILENT)
+    answers = Answer.objects.given()
     now = set(answers.filter(submission=submission).values_list("finding", flat=True))
-    before = set(
-        answers.filter(submission__in=since.exclude(state__in=UNTAKEN)).values_list("finding", flat=True)
-    )
+    before = set(answers.filter(submission__in=since.taken()).values_list("finding", flat=True))
     of_turn = Finding.objects.filter(review__in=review.of_its_turn()).select_related("first", "review")
     points = {finding.origin.pk: finding for finding in of_turn.order_by("-pk")}  # once, whoever raised it
     findings = sorted(points.values(), key=lambda finding: finding.pk)
@@ -88,9 +84,8 @@ def suspicions(
     """What the heuristics say of each finding that had to be answered."""
     by_code = {finding.code: finding for finding in findings}
     changes = changes_since_last_round(submission)
-    ruled = Conflict.objects.filter(dispute__task=task, kind=Conflict.Kind.DISAGREEMENT).filter(
-        Q(status=Conflict.Status.OPEN) | Q(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
-    )
+    disagreements = Conflict.objects.of(task).disagreements()
+    ruled = disagreements.open() | disagreements.awaited()
     settled = {*settled_findings(task), *ruled.values_list("finding", flat=True)}
     rolled_back = _rolled_back(task, submission.round)
     watched = [
@@ -139,9 +134,7 @@ def _watched(
 
 def silent_rounds(origin: Finding, before: int) -> tuple[int, ...]:
     """The earlier rounds in which the point was passed over, since people last called that a false alarm."""
-    raised = Flag.objects.filter(
-        finding=origin, submission__rolled_back__isnull=True, submission__round__lt=before
-    )
+    raised = Flag.objects.standing().filter(finding=origin, submission__round__lt=before)
     rounds, refused = set(), 0
     for round_, status, heuristics in raised.values_list("submission__round", "status", "heuristics"):
         if status == Flag.Status.FALSE_POSITIVE:
@@ -149,7 +142,7 @@ def silent_rounds(origin: Finding, before: int) -> tuple[int, ...]:
         elif flags.PASSED_OVER & {*heuristics}:
             rounds.add(round_)
     silent = Answer.objects.standing().filter(finding=origin, kind=Answer.Kind.SILENT)
-    silent = silent.filter(submission__round__lt=before).exclude(submission__state__in=UNTAKEN)
+    silent = silent.filter(submission__round__lt=before).taken()
     rounds.update(silent.values_list("submission__round", flat=True))
     return tuple(sorted(round_ for round_ in rounds if round_ > refused))
 
@@ -162,7 +155,7 @@ def as_read(submission: Submission, findings: list[Finding]) -> tuple[ReadRespon
     codes = {finding.origin.pk: finding.code for finding in findings}
     given = [
         (codes[answer.finding_id], answer)
-        for answer in submission.answers.exclude(kind=Answer.Kind.SILENT)
+        for answer in submission.answers.given()
         if answer.finding_id in codes
     ]
     lines = submission.response.split("\n")

@@ -68,9 +68,9 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
     effect = EFFECTS.get(Flag.Level(flag.level))
     if effect is None:
         return
-    cards = Conflict.objects.filter(finding=flag.finding, kind=Conflict.Kind.SILENCE)
-    waiting = Conflict.objects.filter(finding=flag.finding, status=Conflict.Status.OPEN)
-    card = waiting.filter(kind=Conflict.Kind.SILENCE).first()
+    cards = Conflict.objects.about(flag.finding).hints()
+    waiting = Conflict.objects.about(flag.finding).open()
+    card = waiting.hints().first()
     if card:
         _strengthen(card, flag, effect)
         flag.conflict = card
@@ -98,7 +98,7 @@ def _strengthen(card: Conflict, flag: Flag, effect: str) -> None:
 
 def settle(conflict: Conflict, option: str) -> None:
     """What a ruling on a card makes of its flags; a false alarm counts against its heuristics (SIL-14)."""
-    for flag in conflict.flags.filter(status=Flag.Status.OPEN):
+    for flag in conflict.flags.open():
         _count(flag, refused=option == Option.FALSE_POSITIVE, by=1)
         flag.status = SETTLED_AS[Option(option)]
         flag.save(update_fields=["status"])
@@ -123,7 +123,7 @@ def _count(flag: Flag, *, refused: bool, by: int) -> None:
 def carry_over(old: Conflict, option: str, new: Conflict) -> None:
     """The ruling on a card is open again on another card: so are its flags."""
     unsettle(old, option)
-    old.flags.filter(status=Flag.Status.OPEN).update(conflict=new)
+    old.flags.open().update(conflict=new)
 
 
 def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
@@ -134,9 +134,7 @@ def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
     finding = conflict.finding
     if finding is None:
         raise ValueError(f"{conflict.ref} is about no finding.")
-    disputed = Conflict.objects.filter(
-        finding=finding, kind=Conflict.Kind.DISAGREEMENT, status=Conflict.Status.OPEN
-    ).first()
+    disputed = Conflict.objects.about(finding).open().disagreements().first()
     return disputed or opening.open_conflict(
         conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.CONVERTED, opened_as="system",
         question=conflict.question, finding=finding, submission=conflict.submission,
@@ -146,25 +144,26 @@ def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
     )  # fmt: skip
 
 
-def unconvert(conflict: Conflict) -> None:
+def unconvert(conflict: Conflict, *, actor: Actor) -> None:
     """The conflict that a card was converted into, as long as nobody has ruled on it, is moot."""
     made = Conflict.objects.filter(previous=conflict, origin=Conflict.Origin.CONVERTED)
-    made.filter(status=Conflict.Status.OPEN).update(status=Conflict.Status.MOOT)
+    for disputed in made.open():
+        disputed.drop(f"The ruling on {conflict.ref} was taken back.", actor=actor)
 
 
 def answered(submission: Submission, findings: Iterable[int], *, actor: Actor) -> None:
     """A later submission treats these findings, as first raised: hints about them wait for nobody."""
     about = {"finding__in": list(findings), "finding__task": submission.task_id}
-    unsettled = Flag.objects.filter(**about, status__in=[Flag.Status.OPEN, Flag.Status.ASKED])
+    unsettled = Flag.objects.unsettled().filter(**about)
     unsettled.exclude(submission=submission).update(status=Flag.Status.ANSWERED)
-    for card in Conflict.objects.filter(**about, kind=Conflict.Kind.SILENCE).select_related("dispute"):
+    cards = Conflict.objects.hints().filter(**about)
+    for card in cards.select_related("dispute__project", "dispute__task"):
         ruling = card.standing_decision()
-        if card.status == Conflict.Status.OPEN:
-            card.status = Conflict.Status.MOOT
+        if card.is_open:
+            card.drop("It was answered.", actor=actor)
         elif card.followed == Conflict.Followed.WAITING and ruling and asks(ruling.option):
-            card.followed = Conflict.Followed.APPLIED
+            card.mark(Conflict.Followed.APPLIED, actor=actor, note="It was answered.")
         else:
             continue
-        card.save(update_fields=["status", "followed"])
         card.dispute.refresh_from_db()
         opening.refresh(card.dispute)

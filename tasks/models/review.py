@@ -1,3 +1,6 @@
+from collections.abc import Iterable
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -66,6 +69,10 @@ class FindingQuerySet(models.QuerySet["Finding"]):
         """Without those of rounds that were rolled back."""
         return self.filter(rolled_back__isnull=True)
 
+    def of_points(self, origins: Iterable[Any]) -> "FindingQuerySet":
+        """Each time that these points, named by the findings as first raised, were raised."""
+        return self.filter(Q(pk__in=origins) | Q(first__in=origins))
+
 
 class Finding(models.Model):
     """One point of a review. `first` ties the same point over the rounds; rulings hang on it."""
@@ -128,6 +135,10 @@ class Finding(models.Model):
         """The finding as it was raised first; itself if this is that."""
         return self.first or self
 
+    def chain(self) -> FindingQuerySet:
+        """Each time that the point was raised; also in rounds that were rolled back."""
+        return Finding.objects.of_points([self.origin.pk])
+
     @property
     def location(self) -> str:
         """path:line as far as known."""
@@ -138,6 +149,18 @@ class AnswerQuerySet(models.QuerySet["Answer"]):
     def standing(self) -> "AnswerQuerySet":
         """Without those of rounds that were rolled back."""
         return self.filter(submission__rolled_back__isnull=True)
+
+    def given(self) -> "AnswerQuerySet":
+        """What the coder said; a finding that was passed over has an answer that says so."""
+        return self.exclude(kind=Answer.Kind.SILENT)
+
+    def fetched(self) -> "AnswerQuerySet":
+        """Without those of submissions that could not be fetched."""
+        return self.exclude(submission__state=Submission.State.LOST)
+
+    def taken(self) -> "AnswerQuerySet":
+        """Of submissions that were taken: neither lost nor red."""
+        return self.exclude(submission__state__in=Submission.UNTAKEN)
 
 
 class Answer(models.Model):

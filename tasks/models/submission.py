@@ -39,6 +39,17 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         """Without those of rounds that were rolled back."""
         return self.filter(rolled_back__isnull=True)
 
+    def fetched(self) -> "SubmissionQuerySet":
+        """Without those that could not be fetched."""
+        return self.exclude(state=Submission.State.LOST)
+
+    def taken(self) -> "SubmissionQuerySet":
+        """Neither lost nor red; work that was not taken has answered nothing."""
+        return self.exclude(state__in=Submission.UNTAKEN)
+
+    def newest_first(self) -> "SubmissionQuerySet":
+        return self.order_by("-round", "-attempt")
+
 
 class Submission(models.Model):
     """What a coder hands in for a round: a commit, a response, one answer per finding."""
@@ -53,6 +64,8 @@ class Submission(models.Model):
         VERIFIED = "verified"  # build and tests green
         RED = "red"
         LOST = "lost"  # could not be fetched, or not a descendant of its base
+
+    UNTAKEN = (State.LOST, State.RED)
 
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="submissions")
     round = models.PositiveSmallIntegerField()

@@ -4,7 +4,7 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from tasks import hooks, states
+from tasks import hooks, snapshots, states
 from tasks.configuration import stages
 from tasks.configuration.stages import Stage
 from tasks.errors import Refused
@@ -465,6 +465,17 @@ class Task(models.Model):
             )  # fmt: skip
             self._restart_sections()
 
+    def put_back(self, snapshot: dict[str, Any], *, actor: Actor, note: str) -> None:
+        """To where it was before a ruling that is taken back. It is no move where the status is the same."""
+        columns = snapshots.columns_of(snapshot)
+        status = columns.pop("status")
+        if status == self.status:
+            Task.objects.filter(pk=self.pk).update(**columns)
+        else:
+            self.move("undo", to=status, actor=actor, note=note, **columns)
+        if self.status == Status.FAILED:
+            self.stop_sections()
+
     def _stage_in(self, round_: int) -> str:
         """Where that round was worked on, as far as what was handed in tells."""
         first = stages.first_stage(self.project.config).name
@@ -474,7 +485,7 @@ class Task(models.Model):
 
     def last_submission(self) -> "Submission | None":
         """The newest one of the rounds that stand."""
-        return self.submissions.standing().order_by("-round", "-attempt").first()
+        return self.submissions.standing().newest_first().first()
 
 
 class Dependency(models.Model):

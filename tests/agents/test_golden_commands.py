@@ -23,6 +23,7 @@ from django.utils import timezone
 from agents.models import Run, new_token, token_hash
 from disputes import opening
 from disputes.models import Conflict, Dispute
+from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.models import Project, Submission, Task
 from tests.factories import (
     BASE,
@@ -287,7 +288,7 @@ def present(desk: Desk, web: Project) -> None:
     """The examples of the design: declined openly with a middle ground, silently, and a card for hands."""
     task = create_disputed(web, 1, "Retry calls")
     finding = create_finding(Submission.objects.get(task=task).reviews.get(), code="ISSUE-R1-001")
-    open_dispute(
+    conflict = open_dispute(
         task,
         finding=finding,
         question=finding.title,
@@ -296,11 +297,11 @@ def present(desk: Desk, web: Project) -> None:
         coder_position="Keep instant retries.\n\n- Files answer at once.\n- Delays only slow the work.",
         coder_rationale="The target is the local disk, and a pause adds complexity.",
         alternative="A note for remote calls.",
-        synthesis="Instant for files, with a pause for servers.",
-        synthesis_by="rule on complexity",
-        synthesis_trade_off="Two ways to document.",
-        synthesis_covers_both=True,
     )
+    middle = Synthesis(
+        "Instant for files, with a pause for servers.", "Two ways to document.", covers_both=True
+    )
+    conflict.propose(middle, "complexity")
     other = create_disputed(web, 2, "Read settings")
     review = Submission.objects.get(task=other).reviews.get()
     finding = create_finding(

@@ -444,7 +444,7 @@ def test_a_mediator_proposes_or_says_that_there_is_no_way(ledger: Project, tom: 
         assert hand_in(client, conflict, **data).data["code"] == "wrong_verdict"
     assert hand_in(client, conflict, proposal="A setting.", trade_off="Half each.").status_code == 201
     conflict.refresh_from_db()
-    assert (conflict.synthesis, conflict.synthesis_by) == ("A setting.", "mediator calm-1")
+    assert (conflict.proposal.text, conflict.proposal.by) == ("A setting.", "mediator calm-1")
 
 
 # --- Last words ------------------------------------------------------------------------------------------

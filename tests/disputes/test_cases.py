@@ -320,11 +320,14 @@ def test_a_dispute_is_ruled_while_its_rulings_wait_to_be_carried_out(task: Task)
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"), [("decided", "followed"), ("moot", "moot"), ("logged", "moot")]
+    ("status", "followed", "reason"),
+    [("decided", "applied", "followed"), ("moot", "", "moot"), ("logged", "", "moot")],
 )
-def test_a_dispute_closes_when_nothing_of_it_waits(task: Task, status: str, reason: str) -> None:
+def test_a_dispute_closes_when_nothing_of_it_waits(
+    task: Task, status: str, followed: str, reason: str
+) -> None:
     conflict = open_on(task)
-    Conflict.objects.update(status=status)
+    Conflict.objects.update(status=status, followed=followed)
     opening.refresh(conflict.dispute)
     dispute = fresh(conflict.dispute)
     assert (dispute.status, dispute.closed_reason) == ("closed", reason)

@@ -13,7 +13,7 @@ from disputes.protocol.text.diffs import read_diff
 from disputes.protocol.text.locations import paths_in, read_place
 from tests.cases import for_each
 
-WAITING, APPLIED, NOT_HONOURED, CANNOT_TELL = Followed
+WAITING, APPLIED, NOT_HONOURED, CANNOT_TELL, _ = Followed
 DIFF = """\
 diff --git a/src/calls.py b/src/calls.py
 --- a/src/calls.py

@@ -339,7 +339,7 @@ SETTING = "How many copies are kept is a setting; its default is three."
 def test_the_presentation_has_four_options_and_whose_idea_c_is(converted: Task, person: Person) -> None:
     """Phase 3: no rule finds a middle way in these words, so somebody hands it in."""
     conflict = on("ISSUE-R1-002", kind="disagreement")
-    assert conflict.synthesis == ""
+    assert conflict.proposal is None
     assert "Synthesized Option" not in person.presented(conflict)
     person.propose(conflict, SETTING, trade_off="One more setting to explain.", covers_both=True)
     in_order(
@@ -512,7 +512,7 @@ def argued(ledger: Project) -> Conflict:
 
 def test_example_1_both_positions_are_quoted_and_a_rule_proposes_c(argued: Conflict, person: Person) -> None:
     """OPT-2 reads "complexity"."""
-    assert (argued.origin, argued.synthesis_by) == ("disagree", "rule on complexity")
+    assert (argued.origin, argued.proposal.by) == ("disagree", "rule on complexity")
     in_order(
         person.presented(argued),
         "### Conflict: ISSUE-R1-001",

@@ -20,10 +20,12 @@ from disputes.models import (
     Flag,
     HeuristicScore,
     Opinion,
+    Proposal,
     SavedView,
     Tally,
     Watch,
 )
+from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.models import Project, Rollback
 from tasks.models.event import record
 from tests.cases import for_each
@@ -60,6 +62,10 @@ def create_conflict(dispute: Dispute | None = None, **kwargs: Any) -> Conflict:
         "coder_position": "The limiter bounds it.",
     } | kwargs
     return Conflict.objects.create(**values)
+
+
+def create_proposal() -> Proposal:
+    return create_conflict().propose(Synthesis("A setting.", "Each a little.", covers_both=True), "limits")
 
 
 def create_decision(conflict: Conflict | None = None, **kwargs: Any) -> Decision:
@@ -169,11 +175,17 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "conflict_one_open_per_finding": second_open_conflict,
     "conflict_has_both_positions": lambda: of(create_conflict(), coder_position=""),
     "conflict_status_known": lambda: of(create_conflict(), status="asleep"),
+    "conflict_followed_once_decided": lambda: of(create_conflict(), status="decided"),
+    "proposal_says_something": lambda: of(create_proposal(), text=""),
+    "proposal_source_known": lambda: of(create_proposal(), source="nobody"),
     "dispute_snoozed_until_something": lambda: of(create_dispute(), snoozed_at=timezone.now()),
     "watch_once": lambda: second(Watch, dispute=create_dispute(), user=create_user()),
     "saved_view_name_once": lambda: second(SavedView, user=create_user(), name="Mine", tab="queue"),
     "duty_once": lambda: second(Duty, **duty()),
     "tally_once": lambda: second(Tally, project=create_project(), day=timezone.localdate(), measure="opened"),
+    "tally_of_some_days": lambda: of(
+        Tally.objects.create(project=create_project(), day=timezone.localdate(), measure="opened"), span=0
+    ),
     "duty_ends_after_start": lambda: lambda: Duty.objects.create(**duty(last_day=date(2026, 1, 1))),
     "decision_one_standing": second_decision,
     "decision_by_a_named_person": lambda: ruling_on(create_conflict(), user=None),
@@ -238,7 +250,8 @@ def test_other_cards_need_not(kind: str) -> None:
 def test_a_finding_may_be_disputed_again_once_its_conflict_is_over(status: str) -> None:
     dispute = create_dispute()
     finding = finding_of(dispute)
-    old = create_conflict(dispute, finding=finding, status=status)
+    followed = "applied" if status == "decided" else ""
+    old = create_conflict(dispute, finding=finding, status=status, followed=followed)
     assert create_conflict(dispute, finding=finding, previous=old).previous == old
 
 
@@ -334,8 +347,7 @@ def test_nothing_of_a_case_is_deleted_with_it() -> None:
 @for_each(("severity", "rank"), [("critical", 3), ("high", 2), ("medium", 1), ("low", 0)])
 def test_a_dispute_keeps_the_rank_of_its_severity(severity: str, rank: int) -> None:
     dispute = create_dispute()
-    dispute.severity = severity
-    dispute.save()
+    Dispute.objects.filter(pk=dispute.pk).update(severity=severity)
     assert Dispute.objects.get().severity_rank == rank
 
 

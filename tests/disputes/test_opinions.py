@@ -14,6 +14,7 @@ from disputes.bulk.opinions import agreed
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.opinions import Reach, Said
 from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.synthesis import Source, Synthesis
 from disputes.web.insights.summary import report
 from tasks.configuration.changing import configure
 from tasks.errors import Refused
@@ -373,18 +374,18 @@ def test_a_mediators_proposal_becomes_option_c_marked_as_its(ledger: Project, to
     conflict = disagreement(ledger)
     opinions.give(opinions.ask(conflict, "mediator", user=tom), PROPOSAL, actor=Actor("run", "calm-1"))
     conflict.refresh_from_db()
-    assert (conflict.synthesis, conflict.synthesis_by) == ("A setting.", "mediator calm-1")
-    assert not conflict.synthesis_covers_both  # no agent says so of its own
+    assert (conflict.proposal.text, conflict.proposal.by) == ("A setting.", "mediator calm-1")
+    assert not conflict.proposal.covers_both  # no agent says so of its own
     assert rulings.decide(conflict, "compromise", user=tom).text == "A setting."
 
 
 def test_where_there_is_an_option_c_a_proposal_is_only_shown(ledger: Project, tom: User) -> None:
     conflict = disagreement(ledger)
     opinion = opinions.ask(conflict, "mediator", user=tom)
-    Conflict.objects.filter(pk=conflict.pk).update(synthesis="Mine.", synthesis_by="human Tom")
+    conflict.propose(Synthesis("Mine.", "", covers_both=False, source=Source.HUMAN), "Tom")
     opinions.give(opinion, PROPOSAL, actor=Actor("run", "calm-1"))
     conflict.refresh_from_db()
-    assert conflict.synthesis == "Mine."
+    assert conflict.proposal.text == "Mine."
     with pytest.raises(Refused, match="has an option C"):
         opinions.ask(conflict, "mediator", user=tom)
 
@@ -395,7 +396,7 @@ def test_with_the_setting_a_mediator_is_asked_where_no_rule_found_a_way(ledger: 
     by_rule = disagreement(ledger, coder_rationale="Too much complexity.")
     assert opinions.apply_policy(ledger) == 1
     assert Opinion.objects.get().conflict == without
-    assert by_rule.synthesis_by == "rule on complexity"
+    assert by_rule.proposal.by == "rule on complexity"
     opinions.give(Opinion.objects.get(), Said("none", reasons="No way."), actor=Actor("run", "calm-1"))
     assert opinions.apply_policy(ledger) == 0
 

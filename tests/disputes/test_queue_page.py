@@ -189,7 +189,7 @@ def test_thirty_rows_make_a_page_and_pages_keep_the_filters(
 ) -> None:
     tasks = [create_task(ledger) for _ in range(31)]
     Dispute.objects.bulk_create(
-        Dispute(project=ledger, task=task, severity="high", severity_rank=2, question="Q") for task in tasks
+        Dispute(project=ledger, task=task, severity="high", question="Q") for task in tasks
     )
     response = as_user(client, tom).get("/queue/", {"severity": "high"})
     assert len(response.context["rows"]) == 30
@@ -200,7 +200,7 @@ def test_thirty_rows_make_a_page_and_pages_keep_the_filters(
 def test_counts_stop_at_ninety_nine(ledger: Project, tom: User) -> None:
     tasks = [create_task(ledger) for _ in range(100)]
     Dispute.objects.bulk_create(
-        Dispute(project=ledger, task=task, severity="low", severity_rank=0, question="Q") for task in tasks
+        Dispute(project=ledger, task=task, severity="low", question="Q") for task in tasks
     )
     assert listing.count_of(listing.MINE, tom) == "99+"
 

@@ -1027,7 +1027,7 @@ def test_reopening_opens_a_new_conflict_that_names_the_old_one(ledger: Project, 
     assert (new.reviewer_position, new.coder_position) == (old.reviewer_position, old.coder_position)
     task = fresh(old.task)
     assert (task.status, task.accepted) == ("disputed", None)
-    assert kinds(task)[-3:] == ["conflict_opened", "ruling_reopened", "hold"]
+    assert kinds(task)[-3:] == ["ruling_reopened", "conflict_opened", "hold"]
     assert Event.objects.get(kind="ruling_reopened").note == "The server is ours after all."
     decision.refresh_from_db()
     assert (decision.revoked_at, new.dispute.status) == (None, "open")
@@ -1339,7 +1339,7 @@ def test_hands_decide_how_a_task_goes_on(
     decision = rule(conflict, option, tom)
     task = fresh(conflict.task)
     assert (task.status, task.accepted) == (goal, None)
-    assert kind in kinds(task)[-2:]
+    assert kind in kinds(task)[-3:]
     assert decision.action == option
     conflict = Conflict.objects.get(pk=conflict.pk)
     waits = option == "retry"

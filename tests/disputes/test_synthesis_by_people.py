@@ -74,7 +74,7 @@ def test_a_person_writes_c_and_is_named(conflict: Conflict, tom: User) -> None:
     view = option_c(conflict)
     assert (view.text, view.trade_off) == (MIDDLE, "Reviewer: two may be kept. Coder: a setting.")
     assert view.recommended == "It covers both sides."
-    assert conflict.synthesis_by == "human Tom Tran"
+    assert conflict.proposal.by == "human Tom Tran"
     told = Event.objects.get(kind="synthesis_proposed")
     assert (told.user, told.task, told.note) == (tom, conflict.task, MIDDLE)
     assert told.data == {"conflict": conflict.ref, "by": "human Tom Tran", "before": ""}
@@ -97,13 +97,13 @@ def test_the_judge_may_take_it(ledger: Project, tom: User) -> None:
     """Only the judge's reasons can take the recommendation from A."""
     conflict = open_conflict(ledger, severity="critical")
     propose(conflict, tom, by=Source.JUDGE, actor=JUDGE, covers_both=True)
-    assert conflict.synthesis_by == "judge judge-1"
+    assert conflict.proposal.by == "judge judge-1"
     assert option_c(conflict).recommended == "The judge found a way that covers both sides."
 
 
 def test_the_last_one_counts_also_over_a_rules(ledger: Project, tom: User, lea: User) -> None:
     conflict = open_conflict(ledger, coder_position="That adds complexity.")
-    assert conflict.synthesis_by == "rule on complexity"
+    assert conflict.proposal.by == "rule on complexity"
     propose(conflict, tom, "One thing.")
     propose(conflict, lea, "Another thing.")
     assert option_c(conflict).text == "Another thing."
@@ -140,7 +140,7 @@ def test_a_reopened_conflict_keeps_it(conflict: Conflict, tom: User) -> None:
     propose(conflict, tom, covers_both=True)
     decision = rulings.decide(conflict, "uphold_coder", user=tom)
     again = rulings.reopen(decision, user=tom, reason="It was wrong.")
-    assert (again.synthesis, again.synthesis_by, again.synthesis_covers_both) == (
+    assert (again.proposal.text, again.proposal.by, again.proposal.covers_both) == (
         MIDDLE,
         "human Tom Tran",
         True,
@@ -153,7 +153,7 @@ def test_a_ruled_conflict_takes_none(conflict: Conflict, tom: User, lea: User) -
         propose(conflict, tom)
     assert refusal.value.code == "already_decided"
     conflict.refresh_from_db()
-    assert conflict.synthesis == ""
+    assert conflict.proposal is None
 
 
 def test_nor_does_one_that_nobody_waits_for(conflict: Conflict, tom: User) -> None:
@@ -223,7 +223,7 @@ def test_the_form_hands_it_in(client: Client, conflict: Conflict, tom: User) -> 
 def test_the_browsers_line_ends_do_not_stay(client: Client, conflict: Conflict, tom: User) -> None:
     sent(client, conflict, tom, synthesis="One.\r\nTwo.")
     conflict.refresh_from_db()
-    assert conflict.synthesis == "One.\nTwo."
+    assert conflict.proposal.text == "One.\nTwo."
 
 
 def test_a_refusal_keeps_what_was_typed(client: Client, conflict: Conflict, tom: User) -> None:

@@ -11,7 +11,7 @@ from django_q.models import Schedule
 
 from disputes import tallies
 from disputes.models import Conflict, Dispute, Tally
-from disputes.models.insights import DAY, MARK
+from disputes.models.insights import DAY
 from disputes.protocol.rulings.figures import Sums
 from tasks.models import Project
 from tests.cases import for_each
@@ -66,7 +66,7 @@ def test_deleting_the_tallies_and_counting_again_gives_the_same(year: Project, t
     tallies.rebuild()
 
     assert rows() == before
-    assert {span for _, span, *_ in before} == {MARK, DAY, *tallies.PERIODS}
+    assert {span for _, span, *_ in before} == {DAY, *tallies.PERIODS}
 
 
 def test_counting_twice_writes_nothing_the_second_time(year: Project) -> None:

@@ -19,12 +19,12 @@ from disputes.models import Conflict, Decision, Flag, HeuristicScore
 from disputes.protocol.responses.response import read_response
 from disputes.protocol.reviews.review import read_review
 from disputes.protocol.silence.heuristics import Suspicion
-from disputes.rulings.effects import RESTORED
 from disputes.silence import detection, flags
 from tasks.dependencies import recount
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Finding, Project, StaleTask, Submission, Task
+from tasks.snapshots import STORED
 from tasks.states import MOVES, IllegalMove, Status
 from tests.disputes.prompt_lines import told
 from tests.factories import create_project, create_section, create_submission, create_task, create_user
@@ -240,7 +240,7 @@ def rows(walk: Walk) -> dict[str, Any]:
     """What a ruling may change, and undo puts back."""
     conflicts = Conflict.objects.filter(pk__in=[row["pk"] for row in walk.conflicts]).order_by("pk")
     return {
-        "task": Task.objects.filter(pk=walk.pk).values(*RESTORED).get(),
+        "task": Task.objects.filter(pk=walk.pk).values(*STORED.values()).get(),
         "conflicts": list(conflicts.values_list("pk", "status", "followed", "dispute__status")),
         "new": Conflict.objects.exclude(pk__in=conflicts)
         .filter(dispute__task=walk.pk, status="open")

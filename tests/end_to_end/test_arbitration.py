@@ -197,6 +197,9 @@ def test_a_mediators_proposal_becomes_option_c(loop: Loop, make: Callable[..., T
     command_agent("mediator", script(tmp_path, "mediator", mediator))
     loop.until_idle()
     conflict = disagreement(task.project)
-    assert (conflict.synthesis, conflict.synthesis_by) == ("Say it once aloud.", "mediator mediator-script")
-    assert (conflict.synthesis_trade_off, conflict.synthesis_covers_both) == ("Each a half.", False)
+    assert (conflict.proposal.text, conflict.proposal.by) == (
+        "Say it once aloud.",
+        "mediator mediator-script",
+    )
+    assert (conflict.proposal.trade_off, conflict.proposal.covers_both) == ("Each a half.", False)
     assert conflict.status == "open"

@@ -91,7 +91,7 @@ def test_every_model_of_the_program_has_an_admin() -> None:
         # Told elsewhere: on pages, by notifications, as insights, as submissions.
         elsewhere = {
             "agents.Prompt", "tasks.Notice", "disputes.Reminder", "disputes.Watch", "disputes.Tally",
-            "agents.PullBundle", "agents.Trial",
+            "disputes.Proposal", "disputes.CountedUntil", "agents.PullBundle", "agents.Trial",
         }  # fmt: skip
         assert missing <= elsewhere
 

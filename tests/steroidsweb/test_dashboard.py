@@ -246,7 +246,6 @@ def test_the_number_is_capped_and_kept_for_a_moment(client: Client, ledger: Proj
             project=ledger,
             task=create_task(ledger),
             severity="low",
-            severity_rank=0,
             question=f"No. {number}?",
         )
         for number in range(101)

@@ -113,7 +113,7 @@ def reply(message: str, task: Task, **more: Any) -> dict[str, Any]:
 
 
 def open_conflicts_of(task: Task) -> list[Conflict]:
-    return list(Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN))
+    return list(Conflict.objects.of(task).open())
 
 
 def one_line(text: str) -> str:

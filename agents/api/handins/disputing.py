@@ -56,12 +56,10 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
 
 def _may_be_disputed(finding: Finding) -> None:
     """Not what a human has decided (DEC-2), nor what waits for a ruling already."""
-    conflicts = Conflict.objects.filter(finding=finding.origin, kind=Conflict.Kind.DISAGREEMENT).exclude(
-        followed=Conflict.Followed.REOPENED
-    )
-    if conflicts.filter(status=Conflict.Status.OPEN).exists():
+    conflicts = Conflict.objects.about(finding).disagreements()
+    if conflicts.open().exists():
         raise Refused("already_open", f"{finding.code} is in dispute already.", "Wait for the ruling.")
-    decided = conflicts.filter(status=Conflict.Status.DECIDED).exists()
+    decided = conflicts.ruled().exists()
     if decided or finding.origin.pk in intake.settled_findings(finding.task):
         raise Refused(
             "RE_ARGUED_CONFLICT",

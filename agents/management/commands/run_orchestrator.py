@@ -93,9 +93,7 @@ class Command(BaseCommand):
             self._say(
                 "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]])
             )
-        waiting = Conflict.objects.filter(status=Conflict.Status.OPEN).select_related(
-            "dispute__task__project", "finding"
-        )
+        waiting = Conflict.objects.open().select_related("dispute__task__project", "finding")
         self._say("\nOpen disputes:" if waiting else "\nNo open disputes.")
         for conflict in waiting:
             task = conflict.dispute.task

@@ -17,7 +17,6 @@ from agents.models import Host, Run
 from agents.money import caps
 from disputes.models import Conflict, Decision, Dispute
 from tasks import broker
-from tasks.configuration.policy import HOLD
 from tasks.dependencies import SATISFIED_ON
 from tasks.models import Dependency, Landing, Section, Submission, Task
 from tasks.states import UNFINISHED, Severity, Status
@@ -214,10 +213,10 @@ def _subqueries(now: datetime) -> dict[str, Any]:
     """The columns of `Asked`, each under a name that no column of a task has."""
     task = OuterRef("pk")
     disputes = Dispute.objects.open().filter(task=task).order_by("pk")
-    held = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN, effect=HOLD)
-    rulings = Decision.objects.standing().unused().filter(conflict__dispute__task=task)
+    held = Conflict.objects.of(task).open().holding()
+    rulings = Decision.objects.of(task).standing().unused()
     coming = rulings.filter(effective_at__gt=now).order_by("-effective_at")
-    last = Submission.objects.standing().filter(task=task).order_by("-round", "-attempt")
+    last = Submission.objects.standing().filter(task=task).newest_first()
     landings = Landing.objects.filter(submission=OuterRef("accepted")).order_by("-pk")
     return {
         "x_dispute": Subquery(disputes.values("pk")[:1]),

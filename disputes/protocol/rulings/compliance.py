@@ -2,20 +2,11 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 
+from disputes.protocol.rulings.conflict_states import Followed
 from disputes.protocol.text.diffs import Changes
 from disputes.protocol.text.documents import Line, scan
 from disputes.protocol.text.locations import NEAR, Place, paths_in, read_place, same_file, same_section
-
-
-class Followed(StrEnum):
-    """What can be said of a ruling (DEC-13)."""
-
-    WAITING = "waiting"
-    APPLIED = "applied"
-    NOT_HONOURED = "not_honoured"
-    CANNOT_TELL = "cannot_tell"
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Asking:
     @property
     def is_offered(self) -> bool:
         """Whether anybody may be asked at all: two sides disagree, and nobody has ruled."""
-        is_open = self.conflict.status == Conflict.Status.OPEN and self.conflict.dispute.task is not None
+        is_open = self.conflict.is_open and self.conflict.dispute.task is not None
         return self.may_rule and is_open and self.conflict.kind == Conflict.Kind.DISAGREEMENT
 
     @property
@@ -121,7 +121,7 @@ class Asking:
     @property
     def may_propose(self) -> bool:
         """A mediator is asked only where there is no option C yet."""
-        return not self.conflict.synthesis and self.mediator.is_possible and not self.mediator_is_asked
+        return self.conflict.proposal_id is None and self.mediator.is_possible and not self.mediator_is_asked
 
     @cached_property
     def default(self) -> str:

@@ -92,7 +92,7 @@ class Case:
 
     @property
     def is_open(self) -> bool:
-        return self.conflict.status == Conflict.Status.OPEN
+        return self.conflict.is_open
 
     # --- Both sides ---
 

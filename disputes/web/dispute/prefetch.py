@@ -9,6 +9,7 @@ from django.utils.functional import cached_property
 
 from disputes.closed_findings import settled_among
 from disputes.models import Conflict, Decision, Dispute, Opinion, Watch
+from disputes.rulings.blocking import still_blocking
 from tasks.models import Finding, Review, Submission, Task
 
 
@@ -32,7 +33,7 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     """
     standing = Decision.objects.standing().select_related("user", "policy_set_by").order_by("pk")
     about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
-    conflicts = Conflict.objects.filter(about).select_related("finding").order_by("pk")
+    conflicts = Conflict.objects.filter(about).select_related("finding", "proposal").order_by("pk")
     asked = Opinion.objects.select_related("asked_by").order_by("pk")
     found = list(
         conflicts.prefetch_related(
@@ -99,7 +100,7 @@ class Rows:
         """
         if self.task is None:
             return {}
-        newest = self.task.submissions.standing().order_by("-round", "-attempt").values("pk")[:1]
+        newest = self.task.submissions.standing().newest_first().values("pk")[:1]
         wanted = Q(pk=self.conflict.submission_id) | Q(pk__in=newest)
         if self._last_raised:
             wanted |= Q(pk=self._last_raised.review.submission_id)
@@ -125,15 +126,9 @@ class Rows:
     def blockers(self, around: Iterable[Conflict]) -> set[int] | None:
         """`rulings.blockers_of` of the disputed submission, out of the rows that are here anyway."""
         disputed = self.submissions.get(self.conflict.submission_id or 0)
-        if disputed is None or disputed.state != Submission.State.VERIFIED or disputed.newest_review is None:
+        if disputed is None:
             return None
+        newest = (disputed.newest_review, disputed.newest_turn) if disputed.newest_review else None
+        raised = [each for each in self._findings if each.review.submission_id == disputed.pk]
         settled = settled_among((each, next(iter(each.rulings), None)) for each in around)
-        last = [each for each in self._findings if _is_of_last_turn(each.review, disputed)]
-        return {each.origin.pk for each in last if each.mandatory} - set(settled)
-
-
-def _is_of_last_turn(review: Review, reviewed: Any) -> bool:
-    """Whether it is the newest review of the submission, or one beside it in the same turn."""
-    if review.pk == reviewed.newest_review:
-        return True
-    return (review.submission_id, review.turn) == (reviewed.pk, reviewed.newest_turn or -1)
+        return still_blocking(disputed, newest, raised, settled)

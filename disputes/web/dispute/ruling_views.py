@@ -106,7 +106,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _reopened(conflict: Conflict) -> Conflict | None:
     """The open conflict that names this one."""
-    return conflict.reopened_as.filter(status=Conflict.Status.OPEN).first()
+    return conflict.reopened_as.open().first()
 
 
 @staff_only

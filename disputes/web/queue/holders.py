@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 
 from disputes import triage
 from disputes.models import Dispute, Watch
-from disputes.models.case import SNOOZE_CONDITIONS
+from disputes.models.dispute import SNOOZE_CONDITIONS
 from disputes.web.plain_text import plain
 from tasks.access import RULE, may
 

@@ -200,7 +200,7 @@ def in_order(conflicts: Iterable[Conflict]) -> list[Conflict]:
 def first_of(conflicts: Iterable[Conflict]) -> Conflict | None:
     """The conflict to show: the first open one, else the one that was decided last, else any."""
     ordered = in_order(conflicts)
-    opened = [conflict for conflict in ordered if conflict.status == Conflict.Status.OPEN]
+    opened = [conflict for conflict in ordered if conflict.is_open]
     decided = [conflict for conflict in ordered if conflict.status == Conflict.Status.DECIDED]
     decided.sort(key=lambda conflict: max((ruling.pk for ruling in conflict.rulings), default=0))
     return next(iter([*opened, *reversed(decided), *ordered]), None)
@@ -211,7 +211,7 @@ def row_of(dispute: Dispute, user: Any) -> Row:
     head = first_of(conflicts)
     why, since = _why(dispute, head)
     number = conflicts.index(head) + 1 if head else 0
-    judge = _judge_word(head) if head and head.status == Conflict.Status.OPEN else ""
+    judge = _judge_word(head) if head and head.is_open else ""
     return Row(dispute, head, number, len(conflicts), why, since, Held.of(dispute, user), judge)
 
 

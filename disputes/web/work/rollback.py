@@ -88,7 +88,7 @@ class RollbackPage:
         reviews = Review.objects.standing().filter(submission__task=self.task).select_related("submission")
         for review in reviews.prefetch_related("findings").defer("text").order_by("pk"):
             found[review.submission.round].reviews.append(review)
-        conflicts = Conflict.objects.filter(dispute__task=self.task, submission__rolled_back__isnull=True)
+        conflicts = Conflict.objects.of(self.task).standing()
         for conflict in conflicts.select_related("submission", "dispute").order_by("pk"):
             if conflict.submission and conflict.submission.round in found:
                 found[conflict.submission.round].conflicts.append(conflict)
@@ -190,7 +190,7 @@ def _counted(rounds: list[Round]) -> str:
     counts = [
         (sum(len(each.submissions) for each in rounds), "submission"),
         (sum(len(review.findings.all()) for each in rounds for review in each.reviews), "finding"),
-        (sum(c.status == Conflict.Status.OPEN for each in rounds for c in each.conflicts), "open conflict"),
+        (sum(c.is_open for each in rounds for c in each.conflicts), "open conflict"),
         (sum(c.status == decided for each in rounds for c in each.conflicts), "ruling"),
     ]
     parts = [f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number]

@@ -1,0 +1,317 @@
+"""What is disputed: one finding, or one question about the whole task."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import models, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from disputes.models.dispute import Dispute
+from disputes.models.proposal import BY_MAX, Proposal
+from disputes.protocol.rulings import conflict_states, options
+from disputes.protocol.rulings.conflict_states import MARKS, MOVES, State
+from disputes.protocol.rulings.synthesis import Synthesis
+from tasks.configuration.policy import HOLD
+from tasks.events import SYSTEM, Actor
+from tasks.models import SEVERITY_CHOICES, Finding, Submission, Task
+from tasks.models.event import record
+
+if TYPE_CHECKING:
+    from disputes.models.decision import Decision
+
+NOT_STATED = "not stated"
+
+
+class StaleConflict(Exception):
+    """Somebody was faster: the conflict is no longer as the caller saw it."""
+
+    def __init__(self, conflict: "Conflict") -> None:
+        self.conflict = conflict
+        super().__init__(f"{conflict.ref} is not {conflict.state} any more.")
+
+
+class ConflictQuerySet(models.QuerySet["Conflict"]):
+    def of(self, task: Any) -> "ConflictQuerySet":
+        """Of one task: the row, its key or an OuterRef."""
+        return self.filter(dispute__task=task)
+
+    def about(self, finding: Finding) -> "ConflictQuerySet":
+        """About one point, however often it was raised."""
+        return self.filter(finding=finding.origin)
+
+    def open(self) -> "ConflictQuerySet":
+        """Waiting for a ruling."""
+        return self.filter(status=Conflict.Status.OPEN)
+
+    def holding(self) -> "ConflictQuerySet":
+        """Those for which the task is held as long as they are open."""
+        return self.filter(effect=HOLD)
+
+    def ruled(self) -> "ConflictQuerySet":
+        """Decided, and not reopened since."""
+        return self.filter(status=Conflict.Status.DECIDED).exclude(followed=Conflict.Followed.REOPENED)
+
+    def awaited(self) -> "ConflictQuerySet":
+        """Decided, with a ruling that is still to be carried out."""
+        return self.filter(followed=Conflict.Followed.WAITING)
+
+    def standing(self) -> "ConflictQuerySet":
+        """Without those about submissions of rounds that were rolled back."""
+        return self.filter(submission__rolled_back__isnull=True)
+
+    def disagreements(self) -> "ConflictQuerySet":
+        """Two sides, a reviewer's and a coder's."""
+        return self.filter(kind=Conflict.Kind.DISAGREEMENT)
+
+    def hints(self) -> "ConflictQuerySet":
+        """Cards about findings that were passed over in silence."""
+        return self.filter(kind=Conflict.Kind.SILENCE)
+
+    def on_findings(self) -> "ConflictQuerySet":
+        """Disagreements and hints: what asks whether a finding is to be settled."""
+        return self.filter(kind__in=[Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE])
+
+
+class Conflict(models.Model):
+    """One finding, or one question about the whole task: two positions, options, one decision."""
+
+    class Kind(models.TextChoices):
+        DISAGREEMENT = options.Kind.DISAGREEMENT.value
+        SILENCE = options.Kind.SILENCE.value
+        ALERT = options.Kind.ALERT.value
+        HANDS = options.Kind.HANDS.value
+
+    class Origin(models.TextChoices):
+        DISAGREE = "disagree", "Coder declined"
+        CLI = "cli", "Dispute opened"
+        MINOR = "minor", "Minor, logged"
+        REOPENED = "reopened", "Reopened"
+        NOT_HONOURED = "not_honoured", "Ruling not honoured"
+        REJECTIONS = "rejections", "Rejection limit"
+        EMPTY_RUNS = "empty_runs", "Runs without result"
+        BLOCKED = "blocked", "Coder is blocked"
+        LANDING = "landing", "Landing is stuck"
+        REVIEW = "review", "Review raises only settled points"
+        REPEATED = "repeated", "Raised again after it was declined"
+        CONVERTED = "converted", "Converted from silence"
+        FLAGGED = "flagged", "Findings without an answer"
+        UNANSWERED = "unanswered", "Raised again, nothing was done"
+        OSCILLATION = "oscillation", "Goes back and forth"
+        ROUNDS = "rounds", "Raised again and again"
+        RATE = "rate", "Too much is declined"
+        DIVERGENCE = "divergence", "More comes up than gets done"
+        STALL = "stall", "No progress"
+        LADDER = "ladder", "Every model of the ladder failed"
+        PING_PONG = "ping_pong", "Agents disagree over and over"
+        BUDGET = "budget", "A cap of money or tokens"
+        BASE = "base", "The target branch is red"
+        VERIFYING = "verifying", "Build or tests"
+
+    class Status(models.TextChoices):
+        OPEN = conflict_states.Status.OPEN.value
+        DECIDED = conflict_states.Status.DECIDED.value
+        LOGGED = conflict_states.Status.LOGGED.value
+        MOOT = conflict_states.Status.MOOT.value
+
+    class Followed(models.TextChoices):
+        WAITING = conflict_states.Followed.WAITING.value
+        APPLIED = conflict_states.Followed.APPLIED.value
+        NOT_HONOURED = conflict_states.Followed.NOT_HONOURED.value, "Not honoured"
+        CANNOT_TELL = conflict_states.Followed.CANNOT_TELL.value, "Cannot tell"
+        REOPENED = conflict_states.Followed.REOPENED.value, "Reopened"
+
+    class Reason(models.TextChoices):
+        ARCHITECTURE = "architecture_disagreement", "Architecture"
+        SPECIFICATION = "specification_ambiguity", "Specification"
+        GUIDELINE = "guideline_conflict", "Guideline"
+        SECURITY = "security_concern", "Security"
+        SCOPE = "scope_disagreement", "Scope"
+        OTHER = "other", "Other"
+
+    dispute = models.ForeignKey(Dispute, on_delete=models.PROTECT, related_name="conflicts")
+    kind = models.CharField(max_length=12, choices=Kind)
+    origin = models.CharField(max_length=12, choices=Origin)
+    opened_as = models.CharField(
+        max_length=8,
+        choices=[(word, word.capitalize()) for word in ("coder", "reviewer", "minor", "system", "human")],
+    )
+    reason = models.CharField(max_length=30, choices=Reason, default=Reason.OTHER)
+    finding = models.ForeignKey(
+        Finding, null=True, blank=True, on_delete=models.PROTECT, related_name="conflicts",
+        help_text="As it was raised first.",
+    )  # fmt: skip
+    submission = models.ForeignKey(
+        Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="conflicts",
+        help_text="What is disputed.",
+    )  # fmt: skip
+    stage = models.CharField(max_length=40, blank=True, help_text="Where it came up; empty: the only stage.")
+    thread = models.ForeignKey(
+        "tasks.Comment", null=True, blank=True, on_delete=models.PROTECT, related_name="conflicts",
+        help_text="The comment that began it, where two stages disagree.",
+    )  # fmt: skip
+    severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES)
+    effect = models.CharField(max_length=4, choices=[(w, w) for w in ("hold", "ship", "log")])
+    question = models.CharField(max_length=500)
+    reviewer_position = models.TextField(blank=True)
+    reviewer_label = models.CharField(max_length=120, blank=True)
+    coder_position = models.TextField(blank=True)
+    coder_rationale = models.TextField(blank=True)
+    coder_label = models.CharField(max_length=120, blank=True)
+    alternative = models.TextField(blank=True)
+    proposal = models.ForeignKey(
+        Proposal, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
+        help_text="Option C; that of an earlier conflict where this one goes on with it.",
+    )  # fmt: skip
+    evidence = models.JSONField(default=list, blank=True, help_text="Facts that the card shows, a line each.")
+    status = models.CharField(max_length=7, choices=Status, default=Status.OPEN)
+    followed = models.CharField(max_length=12, choices=Followed, blank=True)
+    previous = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="reopened_as"
+    )
+    opened_at = models.DateTimeField(default=timezone.now)
+
+    objects = ConflictQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["dispute", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["finding"],
+                condition=Q(status="open", kind="disagreement"),
+                name="conflict_one_open_per_finding",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="disagreement") | (~Q(reviewer_position="") & ~Q(coder_position="")),
+                name="conflict_has_both_positions",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["open", "decided", "logged", "moot"]), name="conflict_status_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    status="decided",
+                    followed__in=["waiting", "applied", "not_honoured", "cannot_tell", "reopened"],
+                )
+                | (~Q(status="decided") & Q(followed="")),
+                name="conflict_followed_once_decided",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.ref} {self.question}"
+
+    @property
+    def ref(self) -> str:
+        """The name that people and the command use: C-9."""
+        return f"C-{self.pk}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits for a ruling."""
+        return self.status == self.Status.OPEN
+
+    @property
+    def task(self) -> Task:
+        """The task in dispute. Raises ValueError for a card of a whole project."""
+        if self.dispute.task is None:
+            raise ValueError(f"{self.ref} belongs to a project, not to a task.")
+        return self.dispute.task
+
+    @property
+    def name(self) -> str:
+        """What prompts and people call it: the finding's code, or the task, or the project."""
+        if self.finding:
+            return self.finding.code
+        task = self.dispute.task
+        return f"Task {task.ref}" if task else f"Project {self.dispute.project.slug}"
+
+    @property
+    def choices(self) -> tuple[options.Choice, ...]:
+        """What may be chosen on this card (OPT-1)."""
+        return options.BETWEEN_STAGES if self.thread_id else options.offered(self.kind, self.origin)
+
+    def choice(self, option: str) -> options.Choice | None:
+        """The choice on this card, or None where the card does not offer it."""
+        return next((each for each in self.choices if each.option == option), None)
+
+    def standing_decision(self) -> "Decision | None":
+        return self.decisions.standing().first()
+
+    def propose(self, found: Synthesis, by: str) -> Proposal:
+        """Make a middle way option C, in place of an earlier one; `by` is who wrote it, or the rule."""
+        with transaction.atomic():
+            self.proposal = Proposal.objects.create(
+                conflict=self, source=found.source, by_label=by[:BY_MAX], text=found.proposal,
+                trade_off=found.trade_off, covers_both=found.covers_both,
+            )  # fmt: skip
+            self.save(update_fields=["proposal"])
+        return self.proposal
+
+    # --- Moves. Nobody outside this class writes `status` and `followed`. ---------------------------------
+
+    @property
+    def state(self) -> State:
+        """Where it stands, by both columns."""
+        return State(
+            conflict_states.Status(self.status),
+            conflict_states.Followed(self.followed) if self.followed else "",
+        )
+
+    @classmethod
+    def begin(cls, *, is_logged: bool = False, **fields: Any) -> "Conflict":
+        """A new conflict: open, or only logged. The caller records the event."""
+        return cls.objects.create(status=cls.Status.LOGGED if is_logged else cls.Status.OPEN, **fields)
+
+    def move(
+        self, verb: str, *, actor: Actor = SYSTEM, note: str = "", data: dict[str, Any] | None = None
+    ) -> None:
+        """Make one move of the table: row and event in one transaction, by compare-and-set.
+
+        Raises IllegalMove where the table refuses and StaleConflict where somebody was faster.
+        """
+        old, new = self.state, conflict_states.target(verb, self.state)
+        with transaction.atomic():
+            seen = Conflict.objects.filter(pk=self.pk, status=old.status, followed=old.followed)
+            if not seen.update(status=new.status, followed=new.followed):
+                raise StaleConflict(self)
+            record(
+                self.dispute.project, MOVES[verb].event, actor=actor, task=self.dispute.task, note=note,
+                data={"conflict": self.ref, **(data or {})},
+            )  # fmt: skip
+        self.status, self.followed = new
+
+    move.alters_data = True  # type: ignore[attr-defined]
+
+    def rule(self, *, actor: Actor, note: str, data: dict[str, Any]) -> None:
+        """It is decided; `data` says how. Whether the ruling is followed is to be seen."""
+        self.move("rule", actor=actor, note=note, data=data)
+
+    def drop(self, reason: str, *, actor: Actor = SYSTEM) -> None:
+        """Nobody has to rule on it any more, nor on the open hints that it shows."""
+        with transaction.atomic():
+            self.move("drop", actor=actor, note=reason, data={"dispute": self.dispute.ref})
+            self.flags.open().drop()
+
+    def restore(self, reason: str, *, actor: Actor) -> None:
+        """What it was dropped for is taken back: it waits again."""
+        self.move("restore", actor=actor, note=reason)
+
+    def undo(self, *, actor: Actor) -> None:
+        """The ruling on it was taken back: it waits again."""
+        self.move("undo", actor=actor, note=self.ref)
+
+    def reopen(self, reason: str, *, actor: Actor) -> None:
+        """Its ruling is put in question; a new conflict goes on with it."""
+        self.move("reopen", actor=actor, note=reason)
+
+    def mark(self, followed: str, *, actor: Actor = SYSTEM, note: str = "") -> None:
+        """Say what has become of the ruling: applied, not honoured, or nobody can tell."""
+        self.move(MARKS[conflict_states.Followed(followed)], actor=actor, note=note)
+
+    def await_again(self, reason: str, *, actor: Actor) -> None:
+        """What was said of the ruling no longer holds; it is to be carried out again."""
+        self.move("await_again", actor=actor, note=reason)
+
+    def archive(self, reason: str, *, actor: Actor) -> None:
+        """The round in which it came up was taken back, whatever had become of it."""
+        self.move("archive", actor=actor, note=reason)

@@ -1,0 +1,151 @@
+"""The rulings on conflicts."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from disputes.models.conflict import Conflict
+from disputes.protocol.rulings import options
+from tasks.models import Rollback
+from tasks.triggers import Trigger, no_change_of
+
+# ARB-7
+NO_POLICY_ON_CRITICAL = Trigger(
+    "disputes_decision_policy",
+    "disputes_decision",
+    "INSERT",
+    "no policy rules on a critical conflict",
+    condition="NEW.authority = 'policy' AND EXISTS "
+    "(SELECT 1 FROM disputes_conflict WHERE id = NEW.conflict_id AND severity = 'critical')",
+)
+
+
+class DecisionQuerySet(models.QuerySet["Decision"]):
+    def standing(self) -> "DecisionQuerySet":
+        """Rulings that hold: neither taken back nor archived with their round (DEC-8)."""
+        return self.filter(revoked_at__isnull=True, archived_by__isnull=True)
+
+    def of(self, task: Any) -> "DecisionQuerySet":
+        """On the conflicts of one task: the row, or its key."""
+        return self.filter(conflict__dispute__task=task)
+
+    def awaited(self) -> "DecisionQuerySet":
+        """Rulings that are still to be carried out."""
+        return self.filter(conflict__followed=Conflict.Followed.WAITING)
+
+    def unused(self) -> "DecisionQuerySet":
+        """Rulings that no prompt has used: these may be undone."""
+        return self.filter(used_at__isnull=True)
+
+
+class Decision(models.Model):
+    """The ruling on one conflict. Append-only but for the two one-way marks `used` and `revoked`."""
+
+    class Authority(models.TextChoices):
+        PERSON = "person"
+        POLICY = "policy"
+
+    conflict = models.ForeignKey(Conflict, on_delete=models.PROTECT, related_name="decisions")
+    option = models.CharField(max_length=16, choices=[(o.value, o.value) for o in options.Option])
+    text = models.TextField(blank=True)
+    rationale = models.TextField(blank=True)
+    constraints_text = models.TextField("constraints", blank=True)
+    action = models.CharField(max_length=8, help_text="revise, review, accept, wait, retry, defer, cancel")
+    before = models.JSONField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="The task before it moved, so that undo can restore it.",
+    )
+    expects_change = models.BooleanField()
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="decisions"
+    )
+    authority = models.CharField(max_length=6, choices=Authority, default=Authority.PERSON)
+    policy_set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
+        help_text="Who set the policy by which the program ruled.",
+    )  # fmt: skip
+    shown_hash = models.CharField(max_length=64, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+    effective_at = models.DateTimeField(default=timezone.now)
+    used_at = models.DateTimeField(null=True, blank=True)
+    used_by_run = models.PositiveBigIntegerField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    revoked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    revoked_reason = models.CharField(max_length=300, blank=True)
+    seconds = models.FloatField(
+        null=True, blank=True, editable=False, help_text="How long the person had the card before them."
+    )
+    bulk = models.ForeignKey(
+        "disputes.Bulk", null=True, blank=True, editable=False, on_delete=models.PROTECT,
+        related_name="decisions",
+    )  # fmt: skip
+    archived_by = models.ForeignKey(
+        Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="decisions",
+        help_text="Its round was rolled back; it may be made again.",
+    )  # fmt: skip
+
+    objects = DecisionQuerySet.as_manager()
+    triggers = (
+        no_change_of(
+            "disputes_decision",
+            fixed=(
+                "conflict_id", "option", "text", "rationale", "constraints_text", "expects_change",
+                "user_id", "at", "authority", "policy_set_by_id",
+            ),
+            one_way=("used_at", "revoked_at", "archived_by_id"),
+        ),
+        NO_POLICY_ON_CRITICAL,
+    )  # fmt: skip
+
+    class Meta:
+        ordering = ["-at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conflict"],
+                condition=Q(revoked_at__isnull=True, archived_by__isnull=True),
+                name="decision_one_standing",
+            ),
+            models.CheckConstraint(
+                condition=~Q(authority="person") | Q(user__isnull=False), name="decision_by_a_named_person"
+            ),
+            models.CheckConstraint(
+                condition=~Q(authority="policy") | Q(user__isnull=True, policy_set_by__isnull=False),
+                name="decision_policy_is_somebodys",
+            ),
+            models.CheckConstraint(
+                condition=Q(used_at__isnull=True) | Q(revoked_at__isnull=True),
+                name="decision_not_used_and_revoked",
+            ),
+        ]
+        indexes = [models.Index(fields=["at"], name="decision_by_day")]
+
+    def __str__(self) -> str:
+        return f"{self.option} on {self.conflict_id}"
+
+    @property
+    def letter(self) -> str:
+        """The key that chose it on its card."""
+        choice = self.conflict.choice(self.option)
+        return choice.letter if choice else options.letter(self.option)
+
+    @property
+    def by(self) -> str:
+        """Who ruled, in words; of a policy whose it is."""
+        person = self.user or self.policy_set_by
+        name = person.get_full_name() or person.get_username() if person else ""
+        return name if self.user else f"{name}\u2019s policy" if name else "the policy"
+
+    @property
+    def stands(self) -> bool:
+        return self.revoked_at is None and self.archived_by_id is None
+
+    @property
+    def may_be_undone(self) -> bool:
+        return self.used_at is None and self.stands

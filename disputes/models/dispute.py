@@ -1,0 +1,143 @@
+"""The queue: one case for everything about a task, or a whole project, that waits for a human."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Case, Q, Value, When
+from django.utils import timezone
+
+from tasks.models import SEVERITY_CHOICES, Project, Task
+from tasks.states import SEVERITY_RANK, Severity
+
+# What may wake a snoozed dispute, beside a time.
+SNOOZE_CONDITIONS = [
+    ("submission", "Something new is handed in"),
+    ("comment", "Somebody comments"),
+    ("landing", "A task it waits for has landed"),
+]
+
+
+class DisputeQuerySet(models.QuerySet["Dispute"]):
+    def open(self) -> "DisputeQuerySet":
+        """Waiting for a human."""
+        return self.filter(status=Dispute.Status.OPEN)
+
+    def live(self) -> "DisputeQuerySet":
+        """Not closed: waiting for a human, or ruled and not carried out yet."""
+        return self.exclude(status=Dispute.Status.CLOSED)
+
+    def in_order(self) -> "DisputeQuerySet":
+        """The queue's order: severity, tasks blocked, age since opened (OPT-8)."""
+        return self.order_by("-severity_rank", "-blocks", "opened_at", "pk")
+
+
+class Dispute(models.Model):
+    """The case of one task in the queue: everything about it that waits for a human."""
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        RULED = "ruled"
+        CLOSED = "closed"
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="disputes")
+    task = models.ForeignKey(Task, null=True, blank=True, on_delete=models.PROTECT, related_name="disputes")
+    status = models.CharField(max_length=6, choices=Status, default=Status.OPEN)
+    severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES)
+    severity_rank = models.GeneratedField(
+        expression=Case(
+            *(When(severity=each.value, then=Value(rank)) for each, rank in SEVERITY_RANK.items()),
+            default=Value(SEVERITY_RANK[Severity.MEDIUM]),
+        ),
+        output_field=models.PositiveSmallIntegerField(),
+        db_persist=True,
+    )
+    blocks = models.PositiveIntegerField(default=0, help_text="Unfinished tasks that wait for this one.")
+    question = models.CharField(max_length=500)
+    opened_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    closed_reason = models.CharField(max_length=40, blank=True)
+    claimed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
+        help_text="Who looks at it now; keeps nobody from ruling.",
+    )  # fmt: skip
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL,
+        related_name="assigned_disputes",
+    )  # fmt: skip
+    snoozed_at = models.DateTimeField(null=True, blank=True)
+    snoozed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    snoozed_until = models.DateTimeField(null=True, blank=True)
+    snoozed_for = models.CharField(max_length=12, blank=True, choices=SNOOZE_CONDITIONS)
+
+    objects = DisputeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-severity_rank", "-blocks", "opened_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task"],
+                condition=Q(task__isnull=False) & ~Q(status="closed"),
+                name="dispute_one_live_per_task",
+            ),
+            models.UniqueConstraint(
+                fields=["project"],
+                condition=Q(task__isnull=True) & ~Q(status="closed"),
+                name="dispute_one_live_per_project",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["open", "ruled", "closed"]), name="dispute_status_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(snoozed_at__isnull=True, snoozed_until__isnull=True, snoozed_for="")
+                | Q(snoozed_at__isnull=False, snoozed_until__isnull=False)
+                | (Q(snoozed_at__isnull=False) & ~Q(snoozed_for="")),
+                name="dispute_snoozed_until_something",
+            ),
+        ]
+        indexes = [
+            # Over all projects, for the queue: walked in order until the page is full.
+            models.Index(
+                fields=["-severity_rank", "-blocks", "opened_at", "id"],
+                name="dispute_open_in_order",
+                condition=Q(status="open"),
+            ),
+            models.Index(
+                fields=["-severity_rank", "-blocks", "opened_at", "id"],
+                name="dispute_ruled_in_order",
+                condition=Q(status="ruled"),
+            ),
+            models.Index(
+                fields=["-closed_at", "-id"], name="dispute_settled_in_order", condition=Q(status="closed")
+            ),
+            # Within one project.
+            models.Index(
+                fields=["project", "-severity_rank", "-blocks", "opened_at", "id"],
+                name="dispute_queue",
+                condition=Q(status="open"),
+            ),
+            models.Index(
+                fields=["project", "-severity_rank", "-blocks", "opened_at", "id"],
+                name="dispute_ruled",
+                condition=Q(status="ruled"),
+            ),
+            models.Index(
+                fields=["project", "-closed_at", "-id"], name="dispute_settled", condition=Q(status="closed")
+            ),
+            models.Index(
+                fields=["project", "snoozed_until"],
+                name="dispute_snoozed",
+                condition=Q(status="open", snoozed_at__isnull=False),
+            ),
+            models.Index(fields=["assignee"], name="dispute_assigned", condition=Q(status="open")),
+            models.Index(fields=["project", "opened_at"], name="dispute_by_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.ref} {self.question}"
+
+    @property
+    def ref(self) -> str:
+        """The name that people and the command use: D-7."""
+        return f"D-{self.pk}"

@@ -1,0 +1,86 @@
+"""Suspected silent disagreement, and how reliable each heuristic has been."""
+
+from django.db import models
+from django.utils import timezone
+
+from disputes.models.conflict import Conflict
+from tasks.models import Finding, Project, Submission
+
+
+class FlagQuerySet(models.QuerySet["Flag"]):
+    def open(self) -> "FlagQuerySet":
+        """Hints that nobody has dealt with."""
+        return self.filter(status=Flag.Status.OPEN)
+
+    def unsettled(self) -> "FlagQuerySet":
+        """Those, and the ones of which the coder was asked and has not answered."""
+        return self.filter(status__in=[Flag.Status.OPEN, Flag.Status.ASKED])
+
+    def standing(self) -> "FlagQuerySet":
+        """Without those on submissions of rounds that were rolled back."""
+        return self.filter(submission__rolled_back__isnull=True)
+
+    def drop(self) -> int:
+        """Nobody has to deal with these any more. Returns how many there were."""
+        return self.update(status=Flag.Status.MOOT)
+
+
+class Flag(models.Model):
+    """Suspected silent disagreement on one finding: evidence and a level, never a verdict (SIL-10)."""
+
+    class Level(models.TextChoices):
+        LOG = "log"
+        WARN = "warn"
+        BLOCK = "block"
+        REVIEW = "review"
+        SYSTEMATIC = "systematic"
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        ANSWERED = "answered"  # a later submission treats the finding
+        ASKED = "asked"
+        CONVERTED = "converted"
+        WAIVED = "waived"
+        FALSE_POSITIVE = "false_positive", "False alarm"
+        MOOT = "moot"
+
+    finding = models.ForeignKey(
+        Finding, on_delete=models.PROTECT, related_name="flags", help_text="As it was raised first."
+    )
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="flags")
+    heuristics = models.JSONField(default=list)
+    confidence = models.CharField(max_length=8, blank=True)
+    level = models.CharField(max_length=10, choices=Level)
+    evidence = models.JSONField(default=list, blank=True)
+    overlap = models.FloatField(null=True, blank=True)
+    status = models.CharField(max_length=14, choices=Status, default=Status.OPEN)
+    conflict = models.ForeignKey(
+        Conflict, null=True, blank=True, on_delete=models.PROTECT, related_name="flags"
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    objects = FlagQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["finding", "submission"], name="flag_once")]
+        indexes = [models.Index(fields=["at"], name="flag_by_day")]
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.heuristics)} on {self.finding_id}"
+
+
+class HeuristicScore(models.Model):
+    """How often people confirmed and how often they refused what one heuristic flagged (SIL-14)."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="heuristic_scores")
+    heuristic = models.CharField(max_length=4)
+    confirmed = models.PositiveIntegerField(default=0)
+    refused = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["project", "heuristic"]
+        constraints = [models.UniqueConstraint(fields=["project", "heuristic"], name="heuristic_score_once")]
+
+    def __str__(self) -> str:
+        return f"{self.heuristic} in {self.project.slug}"

@@ -1,0 +1,42 @@
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from disputes.protocol.rulings.synthesis import Source
+
+BY_MAX = 120
+
+
+class Proposal(models.Model):
+    """A middle way on a conflict, as a rule found it or somebody handed it in (OPT-2, OPT-3).
+
+    It is never changed: a better one is another row. What the conflict offers as option C is its `proposal`.
+    """
+
+    conflict = models.ForeignKey(
+        "disputes.Conflict", on_delete=models.PROTECT, related_name="proposals",
+        help_text="On which it was made; those that go on with it keep it.",
+    )  # fmt: skip
+    source = models.CharField(max_length=8, choices=[(source.value, source.value) for source in Source])
+    by_label = models.CharField(max_length=BY_MAX, help_text="Who wrote it, or what the rule looked at.")
+    text = models.TextField(help_text="What both sides could live with.")
+    trade_off = models.TextField(blank=True)
+    covers_both = models.BooleanField(default=False)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(condition=~Q(text=""), name="proposal_says_something"),
+            models.CheckConstraint(
+                condition=Q(source__in=["rule", "judge", "mediator", "human"]), name="proposal_source_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"option C by {self.by}"
+
+    @property
+    def by(self) -> str:
+        """Whose idea it is, in words."""
+        return f"rule on {self.by_label}" if self.source == Source.RULE else f"{self.source} {self.by_label}"

@@ -1,0 +1,100 @@
+"""The states of a conflict, and the one table of moves between them.
+
+A conflict that was decided also says what has become of its ruling. The two columns move together, so a
+state is the pair of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+
+class Status(StrEnum):
+    OPEN = "open"
+    DECIDED = "decided"
+    LOGGED = "logged"
+    MOOT = "moot"
+
+
+class Followed(StrEnum):
+    """What can be said of a ruling (DEC-13)."""
+
+    WAITING = "waiting"
+    APPLIED = "applied"
+    NOT_HONOURED = "not_honoured"
+    CANNOT_TELL = "cannot_tell"
+    REOPENED = "reopened"
+
+
+class State(NamedTuple):
+    """Where a conflict stands: open, logged or moot, or decided with what became of its ruling."""
+
+    status: Status
+    followed: Followed | Literal[""] = ""
+
+    def __str__(self) -> str:
+        return ", ".join(word.replace("_", " ") for word in self if word)
+
+
+OPEN, LOGGED, MOOT = State(Status.OPEN), State(Status.LOGGED), State(Status.MOOT)
+WAITING = State(Status.DECIDED, Followed.WAITING)
+APPLIED = State(Status.DECIDED, Followed.APPLIED)
+NOT_HONOURED = State(Status.DECIDED, Followed.NOT_HONOURED)
+CANNOT_TELL = State(Status.DECIDED, Followed.CANNOT_TELL)
+REOPENED = State(Status.DECIDED, Followed.REOPENED)
+JUDGED = frozenset({APPLIED, NOT_HONOURED, CANNOT_TELL})
+STATES = frozenset({OPEN, LOGGED, MOOT, WAITING, REOPENED}) | JUDGED
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One verb: the states it starts from, the one it ends in, and the event that tells of it."""
+
+    sources: frozenset[State]
+    target: State
+    event: str
+
+
+def _move(sources: Iterable[State], target: State, event: str) -> Move:
+    return Move(frozenset(sources), target, event)
+
+
+MOVES: dict[str, Move] = {
+    "rule": _move({OPEN}, WAITING, "ruled"),
+    "drop": _move({OPEN}, MOOT, "conflict_moot"),
+    "restore": _move({MOOT}, OPEN, "conflict_restored"),
+    "undo": _move({WAITING} | JUDGED, OPEN, "ruling_undone"),
+    "reopen": _move({WAITING} | JUDGED, REOPENED, "ruling_reopened"),
+    "mark_applied": _move({WAITING}, APPLIED, "ruling_applied"),
+    "mark_not_honoured": _move({WAITING}, NOT_HONOURED, "ruling_not_honoured"),
+    "mark_unclear": _move({WAITING}, CANNOT_TELL, "ruling_unclear"),
+    "await_again": _move(JUDGED | {REOPENED}, WAITING, "ruling_awaited"),
+    "archive": _move(STATES - {MOOT}, MOOT, "conflict_archived"),
+}
+# The verb that says what has become of a ruling.
+MARKS = {
+    Followed.APPLIED: "mark_applied",
+    Followed.NOT_HONOURED: "mark_not_honoured",
+    Followed.CANNOT_TELL: "mark_unclear",
+}
+
+
+class IllegalMove(Exception):
+    """The table does not allow this verb from the conflict's present state."""
+
+    def __init__(self, verb: str, state: State) -> None:
+        self.verb, self.state = verb, state
+        sources = "; ".join(sorted(map(str, MOVES[verb].sources)))
+        super().__init__(f"A conflict that is {state} cannot {verb.replace('_', ' ')}; that needs {sources}.")
+
+
+def target(verb: str, state: State) -> State:
+    """Where `verb` leads from `state`.
+
+    Raises IllegalMove where the table has no such move, and KeyError for an unknown verb.
+    """
+    move = MOVES[verb]
+    if state not in move.sources:
+        raise IllegalMove(verb, state)
+    return move.target
