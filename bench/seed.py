@@ -423,7 +423,7 @@ class Year:
         if status == "open" and chance.random() < 0.1:
             self.watch.add(dispute_id=dispute, user_id=chance.choice(self.user_ids), at=at)
         for n in range(2 if chance.random() < 0.1 else 1):
-            kind = chance.choices(["disagreement", "silence", "hands", "alert"], [80, 12, 5, 3])[0]
+            kind = chance.choices(["disagreement", "silence", "help", "alert"], [80, 12, 5, 3])[0]
             conflict = self._conflict(
                 dispute, kind, status, severity, title, at, findings, submission, coder, reviewer, is_moot, n
             )
@@ -435,7 +435,7 @@ class Year:
         findings: list[int], submission: int, coder: int, reviewer: int, is_moot: bool, place: int,
     ) -> int:  # fmt: skip
         finding = findings[place] if kind in {"disagreement", "silence"} else None
-        origin = {"disagreement": "disagree", "silence": "flagged", "hands": "rejections", "alert": "rounds"}
+        origin = {"disagreement": "disagree", "silence": "flagged", "help": "rejections", "alert": "rounds"}
         followed = {"open": "", "ruled": "waiting", "closed": ""}[status]
         if status == "closed" and not is_moot:
             followed = self.chance.choices(["applied", "not_honoured", "cannot_tell"], [88, 6, 6])[0]
@@ -461,7 +461,7 @@ class Year:
         options = {
             "disagreement": ["uphold_reviewer", "uphold_coder", "compromise", "other"],
             "silence": ["convert", "ask", "waive", "false_positive"],
-            "hands": ["retry", "defer"],
+            "help": ["retry", "defer"],
             "alert": ["accept", "clarify"],
         }[kind]
         weights = [50, 30, 12, 8][: len(options)]

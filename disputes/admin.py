@@ -20,9 +20,9 @@ from disputes.models import (
     Decision,
     Delivery,
     Dispute,
-    Duty,
     Flag,
     HeuristicScore,
+    OnCall,
     Opinion,
     SavedView,
 )
@@ -245,7 +245,7 @@ class DeliveryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
         self.message_user(request, f"{tried} deliveries are tried again within a minute.", messages.SUCCESS)
 
 
-class DutyForm(forms.ModelForm):
+class OnCallForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         user, project = data.get("user"), data.get("project")
@@ -257,11 +257,11 @@ class DutyForm(forms.ModelForm):
         return data
 
 
-@admin.register(Duty)
-class DutyAdmin(ProjectScopedAdmin):
-    """The rota: whose days they are in a project. Without anybody on duty all triagers are told."""
+@admin.register(OnCall)
+class OnCallAdmin(ProjectScopedAdmin):
+    """The rota: whose days they are in a project. Without anybody on call all triagers are told."""
 
-    form = DutyForm
+    form = OnCallForm
     list_display = ("user", "project", "first_day", "last_day")
     list_filter = (ProjectFilter,)
     list_select_related = ("user", "project")
@@ -282,13 +282,13 @@ class DutyAdmin(ProjectScopedAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_change_permission(request, obj)
 
-    def delete_model(self, request: HttpRequest, obj: Duty) -> None:
+    def delete_model(self, request: HttpRequest, obj: OnCall) -> None:
         self.record(request, obj, "deleted", str(obj))
         super().delete_model(request, obj)
 
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Duty]) -> None:
-        for duty in queryset.select_related("project", "user"):
-            self.delete_model(request, duty)
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[OnCall]) -> None:
+        for day in queryset.select_related("project", "user"):
+            self.delete_model(request, day)
 
 
 @admin.register(SavedView)

@@ -254,18 +254,18 @@ def close(dispute: Dispute, reason: str) -> None:
 def park(
     task: Task, origin: str, question: str, *, actor: Actor = SYSTEM, detail: str = "", **more: Any
 ) -> Conflict:
-    """Take the task out of the loop: only a pair of hands can help. Opens a card that says why."""
+    """Take the task out of the loop: only a person can help. Opens a card that says why."""
     with transaction.atomic():
         task.park(note=question, actor=actor)
-        return ask_for_hands(task, origin, question, actor=actor, detail=detail, **more)
+        return ask_for_help(task, origin, question, actor=actor, detail=detail, **more)
 
 
-def ask_for_hands(
+def ask_for_help(
     task: Task, origin: str, question: str, *, actor: Actor = SYSTEM, detail: str = "", **more: Any
 ) -> Conflict:
-    """A card that asks for hands, on a task that is out of the loop already."""
+    """A card that asks for help, on a task that is out of the loop already."""
     return open_conflict(
-        task, kind=Conflict.Kind.HANDS, origin=origin, opened_as="system", question=question,
+        task, kind=Conflict.Kind.HELP, origin=origin, opened_as="system", question=question,
         severity=task.severity, actor=actor, coder_position=detail, submission=task.last_submission(),
         **more,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""How a team shares open disputes: who looks now, whose turn it is, who watches, what sleeps, who is on duty.
+"""How a team shares open disputes: who looks now, whose turn it is, who follows, what sleeps, who is on call.
 
 None of this decides anything, and none of it keeps anybody from ruling. Claims come and go without a trace;
 everything else leaves one event.
@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from disputes.models import Dispute, Duty, Watch
+from disputes.models import Dispute, Follow, OnCall
 from disputes.models.dispute import SNOOZE_CONDITIONS
 from tasks.access import READ, RULE, may, require
 from tasks.errors import Refused
@@ -101,22 +101,22 @@ def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
 
 
 @transaction.atomic
-def watch(dispute: Dispute, user: Any) -> bool:
-    """Tell the person of everything that happens to it. False where they watch already."""
-    require(user, dispute.project, READ, "watch disputes")
-    _, made = Watch.objects.get_or_create(dispute=dispute, user=user)
+def follow(dispute: Dispute, user: Any) -> bool:
+    """Tell the person of everything that happens to it. False where they follow already."""
+    require(user, dispute.project, READ, "follow disputes")
+    _, made = Follow.objects.get_or_create(dispute=dispute, user=user)
     if made:
-        _told(dispute, "watched", Actor.person(user))
+        _told(dispute, "followed", Actor.person(user))
     return made
 
 
 @transaction.atomic
-def unwatch(dispute: Dispute, user: Any) -> bool:
-    """Stop that. False where they did not watch."""
-    require(user, dispute.project, READ, "watch disputes")
-    gone, _ = Watch.objects.filter(dispute=dispute, user=user.pk).delete()
+def unfollow(dispute: Dispute, user: Any) -> bool:
+    """Stop that. False where they did not follow."""
+    require(user, dispute.project, READ, "follow disputes")
+    gone, _ = Follow.objects.filter(dispute=dispute, user=user.pk).delete()
     if gone:
-        _told(dispute, "unwatched", Actor.person(user))
+        _told(dispute, "unfollowed", Actor.person(user))
     return bool(gone)
 
 
@@ -228,24 +228,24 @@ def wake_for(event: Event) -> None:
         wake(dispute, condition)
 
 
-# --- Duty -------------------------------------------------------------------------------------------------
+# --- OnCall -------------------------------------------------------------------------------------------------
 
 
-def duties(projects: Any, day: date | None = None) -> QuerySet[Duty]:
-    """Who is on duty in these projects that day, and may still rule there."""
+def on_call(projects: Any, day: date | None = None) -> QuerySet[OnCall]:
+    """Who is on call in these projects that day, and may still rule there."""
     today = day or timezone.localdate()
     member = Membership.objects.filter(project=OuterRef("project"), user=OuterRef("user"), role__in=RULE)
     return (
-        Duty.objects.filter(project__in=projects, first_day__lte=today, last_day__gte=today)
+        OnCall.objects.filter(project__in=projects, first_day__lte=today, last_day__gte=today)
         .filter(Exists(member) | Q(user__is_superuser=True), user__is_active=True)
         .select_related("user", "project")
         .order_by("last_day", "pk")
     )
 
 
-def on_duty(project: Project, day: date | None = None) -> list[Any]:
-    """The people on duty in the project that day (today); empty where the rota names nobody."""
-    on = duties([project.pk], day).values("user")
+def people_on_call(project: Project, day: date | None = None) -> list[Any]:
+    """The people on call in the project that day (today); empty where the rota names nobody."""
+    on = on_call([project.pk], day).values("user")
     return list(get_user_model().objects.filter(pk__in=on).order_by("pk"))
 
 

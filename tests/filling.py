@@ -15,13 +15,13 @@ from disputes.models import (
     Decision,
     Delivery,
     Dispute,
-    Duty,
     Flag,
+    Follow,
     HeuristicScore,
+    OnCall,
     Opinion,
     SavedView,
     Tally,
-    Watch,
 )
 from tasks.models import (
     Answer,
@@ -127,9 +127,9 @@ def fill(project: Project, seed: int, user: User) -> None:
 def _triage(project: Project, dispute: Dispute, user: User, seed: int) -> None:
     """What people add to a dispute, and whom it was told."""
     today = timezone.now().date()
-    Watch.objects.create(dispute=dispute, user=user)
+    Follow.objects.create(dispute=dispute, user=user)
     SavedView.objects.create(user=user, name=f"Mine {seed}", tab="queue", query="severity=high")
-    Duty.objects.create(
+    OnCall.objects.create(
         project=project,
         user=user,
         first_day=today + timedelta(days=seed),

@@ -322,7 +322,7 @@ def _stick(landing: Landing, problem: str) -> None:
             return
         if task.status == Status.DISPUTED:
             Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
-            opening.ask_for_hands(
+            opening.ask_for_help(
                 task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem
             )
             return

@@ -68,11 +68,11 @@ def settings_of(project: Project) -> TerminationSettings:
 
 def _gaps(project: Project) -> list[Gap]:
     verdicts = Review.objects.standing().filter(submission__task=OuterRef("pk")).order_by("-pk")
-    hands = Conflict.objects.of(OuterRef("pk")).open().filter(kind=Conflict.Kind.HANDS)
+    hands = Conflict.objects.of(OuterRef("pk")).open().filter(kind=Conflict.Kind.HELP)
     deferred = Event.objects.filter(task=OuterRef("pk"), kind="defer").order_by("-pk")
     tasks = project.tasks.annotate(
         verdict=Subquery(verdicts.values("verdict")[:1]),
-        needs_hands=Exists(hands),
+        needs_help=Exists(hands),
         why=Subquery(deferred.values("note")[:1]),
     )
     return [_gap(project, task) for task in tasks.defer("body", "tags").order_by("rank")]
@@ -84,7 +84,7 @@ def _gap(project: Project, task: Any) -> Gap:
         rejected=task.verdict == Review.Verdict.NEEDS_REVISION,
         landed=bool(task.landed_at or task.finished_by),
         shipped=task.accepted_id is not None,
-        needs_hands=task.needs_hands,
+        needs_help=task.needs_help,
     )
     state = gap_of(facts)
     reason = task.why or "" if state is GapState.USER_DEFERRED else ""
@@ -92,7 +92,7 @@ def _gap(project: Project, task: Any) -> Gap:
 
 
 def _conflicts(project: Project) -> list[Unresolved]:
-    """What waits for a ruling. A card that asks for hands is a state of its task (BLOCKED_EXTERNAL)."""
+    """What waits for a ruling. A card that asks for help is a state of its task (BLOCKED_EXTERNAL)."""
     of_tasks = Conflict.objects.filter(dispute__project=project, dispute__task__isnull=False)
     rows = of_tasks.open().on_findings()
     return [Unresolved(row.ref, Severity(row.severity), row.question) for row in rows.order_by("pk")]

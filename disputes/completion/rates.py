@@ -58,7 +58,7 @@ def _is_justified(text: str) -> bool:
     return any(heading and JUSTIFICATION.match(heading[1]) for heading in headings)
 
 
-def watch(submission: Submission, *, actor: Actor) -> Conflict | None:
+def check(submission: Submission, *, actor: Actor) -> Conflict | None:
     """Open a card where the coder's disagreements pass a limit; one that waits is brought up to date."""
     task = submission.task
     by_round = rated_rounds(task)
@@ -100,7 +100,7 @@ def take_anew(task: Task, *, actor: Actor, since: datetime | None = None) -> lis
     )
     for alert in alerts:
         is_undone = since is not None and alert.opened_at >= since
-        if is_undone or (alert.submission and watch(alert.submission, actor=actor) is None):
+        if is_undone or (alert.submission and check(alert.submission, actor=actor) is None):
             alert.drop("what opened it is taken back" if is_undone else "the limits are kept", actor=actor)
             opening.refresh(alert.dispute)
     return alerts

@@ -105,11 +105,11 @@ def _withdrawn(alert: Conflict) -> set[int]:
     return {pk for pk in opening.withdrawn_by(alert).values_list("finding", flat=True) if pk}
 
 
-def _lacking(hands: Conflict) -> set[int]:
+def _lacking(card: Conflict) -> set[int]:
     """What the coder could not do; a landing that is tried again, or a task that failed, lacks nothing."""
-    if hands.origin != Conflict.Origin.BLOCKED or hands.submission is None:
+    if card.origin != Conflict.Origin.BLOCKED or card.submission is None:
         return set()
-    return set(stuck.lacks_what_it_takes(hands.submission))
+    return set(stuck.lacks_what_it_takes(card.submission))
 
 
 # What a ruling tells the coder to answer, findings as first raised.

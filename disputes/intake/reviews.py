@@ -241,7 +241,7 @@ def _move(
             limit = task.project.config.rejections_max
             task.exhaust(actor=actor, note=f"Exceeded {limit} rejections")
             opening.open_conflict(
-                task, kind=Conflict.Kind.HANDS, origin=Conflict.Origin.REJECTIONS, opened_as="system",
+                task, kind=Conflict.Kind.HELP, origin=Conflict.Origin.REJECTIONS, opened_as="system",
                 question=f"Exceeded {limit} rejections: {task.title}", submission=submission,
                 severity=max(task.severity, "high", key=severity_rank),
             )  # fmt: skip

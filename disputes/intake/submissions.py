@@ -94,7 +94,7 @@ def take_answers(
             disagree(submission, finding, block, actor=actor)
     rearguing.note_repeated(submission, known, settled_findings(task).values(), actor=actor)
     flags.answered(submission, given, actor=actor)
-    rates.watch(submission, actor=actor)
+    rates.check(submission, actor=actor)
     for missing in [*stuck.lacks_what_it_takes(submission).values()][:1]:
         opening.park(task, Conflict.Origin.BLOCKED, f"{missing.why.capitalize()}: {task.title}", actor=actor)
 

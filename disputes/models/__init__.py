@@ -8,7 +8,7 @@ from disputes.models.insights import CountedUntil, Tally
 from disputes.models.opinion import Opinion
 from disputes.models.proposal import Proposal
 from disputes.models.telling import Channel, Delivery, Reminder
-from disputes.models.triage import Bulk, Duty, SavedView, Watch
+from disputes.models.triage import Bulk, Follow, OnCall, SavedView
 
 __all__ = [
     "NOT_STATED",
@@ -22,14 +22,14 @@ __all__ = [
     "Delivery",
     "Dispute",
     "DisputeQuerySet",
-    "Duty",
     "Flag",
+    "Follow",
     "HeuristicScore",
+    "OnCall",
     "Opinion",
     "Proposal",
     "Reminder",
     "SavedView",
     "StaleConflict",
     "Tally",
-    "Watch",
 ]

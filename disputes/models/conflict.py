@@ -79,7 +79,7 @@ class Conflict(models.Model):
         DISAGREEMENT = options.Kind.DISAGREEMENT.value
         SILENCE = options.Kind.SILENCE.value
         ALERT = options.Kind.ALERT.value
-        HANDS = options.Kind.HANDS.value
+        HELP = options.Kind.HELP.value
 
     class Origin(models.TextChoices):
         DISAGREE = "disagree", "Coder declined"
@@ -117,7 +117,7 @@ class Conflict(models.Model):
         WAITING = conflict_states.Followed.WAITING.value
         APPLIED = conflict_states.Followed.APPLIED.value
         NOT_HONOURED = conflict_states.Followed.NOT_HONOURED.value, "Not honoured"
-        CANNOT_TELL = conflict_states.Followed.CANNOT_TELL.value, "Cannot tell"
+        CANNOT_TELL = conflict_states.Followed.CANNOT_TELL.value, "Could not verify"
         REOPENED = conflict_states.Followed.REOPENED.value, "Reopened"
 
     class Reason(models.TextChoices):

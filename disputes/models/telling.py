@@ -108,7 +108,7 @@ class Reminder(models.Model):
 
     class Step(models.TextChoices):
         NUDGE = "nudge", "To who holds it"
-        LEAD = "lead", "To duty and leads"
+        LEAD = "lead", "To whoever is on call and leads"
         STALE = "stale", "As the project says"
 
     dispute = models.OneToOneField(

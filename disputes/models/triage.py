@@ -1,4 +1,4 @@
-"""How a team shares the queue: who watches, who is on duty, saved views, and many rulings at once."""
+"""How a team shares the queue: who follows, who is on call, saved views, and many rulings at once."""
 
 from django.conf import settings
 from django.db import models
@@ -9,20 +9,20 @@ from disputes.models.dispute import Dispute
 from tasks.models import Project
 
 
-class Watch(models.Model):
+class Follow(models.Model):
     """A person who wants to hear of everything that happens to a dispute."""
 
-    dispute = models.ForeignKey(Dispute, on_delete=models.CASCADE, related_name="watches")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="watches")
+    dispute = models.ForeignKey(Dispute, on_delete=models.CASCADE, related_name="follows")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="follows")
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        verbose_name_plural = "watches"
+        verbose_name_plural = "follows"
         ordering = ["pk"]
-        constraints = [models.UniqueConstraint(fields=["dispute", "user"], name="watch_once")]
+        constraints = [models.UniqueConstraint(fields=["dispute", "user"], name="follow_once")]
 
     def __str__(self) -> str:
-        return f"{self.user} watches {self.dispute_id}"
+        return f"{self.user} follows {self.dispute_id}"
 
 
 class SavedView(models.Model):
@@ -41,20 +41,23 @@ class SavedView(models.Model):
         return self.name
 
 
-class Duty(models.Model):
-    """Who looks after a project's queue on these days. Without anybody on duty all triagers are told."""
+class OnCall(models.Model):
+    """Who looks after a project's queue on these days. Without anybody on call all triagers are told."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="duties")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="duties")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="on_call")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="on_call")
     first_day = models.DateField()
     last_day = models.DateField()
 
     class Meta:
-        verbose_name_plural = "duties"
+        verbose_name = "on-call days"
+        verbose_name_plural = "on-call rota"
         ordering = ["project", "first_day", "pk"]
         constraints = [
-            models.CheckConstraint(condition=Q(last_day__gte=F("first_day")), name="duty_ends_after_start"),
-            models.UniqueConstraint(fields=["project", "user", "first_day"], name="duty_once"),
+            models.CheckConstraint(
+                condition=Q(last_day__gte=F("first_day")), name="on_call_ends_after_start"
+            ),
+            models.UniqueConstraint(fields=["project", "user", "first_day"], name="on_call_once"),
         ]
 
     def __str__(self) -> str:

@@ -8,10 +8,10 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from disputes.models import Channel, Conflict, Decision, Dispute, Watch
+from disputes.models import Channel, Conflict, Decision, Dispute, Follow
 from disputes.notifications.notices import Group, Topic
 from disputes.notifications.subjects import Subject
-from disputes.triage import on_duty
+from disputes.triage import people_on_call
 from tasks.access import READ, RULE
 from tasks.models import Membership, Project
 
@@ -84,13 +84,13 @@ def _group(group: Group, subject: Subject) -> set[int | None]:
     event, project, dispute = subject.event, subject.event.project, subject.dispute
     match group:
         case Group.DUTY:
-            return duty(project)
+            return on_call(project)
         case Group.LEADS:
             return leads(project)
         case Group.HOLDER:
             return holder(dispute)
         case Group.HOLDER_ELSE_DUTY:
-            return holder(dispute) or duty(project)
+            return holder(dispute) or on_call(project)
         case Group.AROUND:
             return _around(dispute)
         case Group.ASSIGNED:
@@ -99,9 +99,9 @@ def _group(group: Group, subject: Subject) -> set[int | None]:
             return _who_ruled(subject.conflict)
 
 
-def duty(project: Project, day: date | None = None) -> set[int | None]:
-    """Who looks after the queue that day; without anybody on duty, all who may rule."""
-    on_it = {user.pk for user in on_duty(project, day or timezone.localdate())}
+def on_call(project: Project, day: date | None = None) -> set[int | None]:
+    """Who looks after the queue that day; without anybody on call, all who may rule."""
+    on_it = {user.pk for user in people_on_call(project, day or timezone.localdate())}
     if on_it:
         return on_it
     return set(Membership.objects.filter(project=project, role__in=RULE).values_list("user", flat=True))
@@ -125,11 +125,11 @@ def holder(dispute: Dispute | None) -> set[int | None]:
 
 
 def _around(dispute: Dispute | None) -> set[int | None]:
-    """The assignee and the watchers."""
+    """The assignee and the followers."""
     if dispute is None:
         return set()
-    watching = Watch.objects.filter(dispute=dispute).values_list("user", flat=True)
-    return {dispute.assignee_id, *watching}
+    following = Follow.objects.filter(dispute=dispute).values_list("user", flat=True)
+    return {dispute.assignee_id, *following}
 
 
 def _who_ruled(conflict: Conflict | None) -> set[int | None]:

@@ -19,8 +19,8 @@ class Topic(TextChoices):
     REOPENED = "reopened", "A ruling was reopened or not honoured"
     ASSIGNED = "assigned", "A dispute was assigned to you"
     MENTIONED = "mentioned", "Somebody mentioned you"
-    COMMENTED = "commented", "A comment on what you watch or hold"
-    RULED = "ruled", "A ruling, or its end, on what you watch or hold"
+    COMMENTED = "commented", "A comment on what you follow or hold"
+    RULED = "ruled", "A ruling, or its end, on what you follow or hold"
     REMINDER = "reminder", "Nobody has ruled for hours"
     STALE = "stale", "A dispute is stale"
     PROJECT = "project", "The project is stuck, at its limit or ended"
@@ -44,7 +44,7 @@ class Group(Enum):
     LEADS = auto()
     HOLDER = auto()  # whose turn the dispute is by name
     HOLDER_ELSE_DUTY = auto()
-    AROUND = auto()  # the assignee and the watchers
+    AROUND = auto()  # the assignee and the followers
     ASSIGNED = auto()  # to whom this event assigns it
     RULED_BEFORE = auto()  # who made the ruling that is open again
 

@@ -1,4 +1,4 @@
-"""What is said when nobody rules: to the holder, to duty and leads, and at last that it is stale.
+"""What is said when nobody rules: to the holder, then to leads and whoever is on call, then that it is stale.
 
 A reminder is an event like any other, and only that: time moves no task and decides nothing.
 """

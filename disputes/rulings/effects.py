@@ -32,8 +32,8 @@ def act(decision: Decision, actor: Actor) -> None:
     note = f"{conflict.ref}: {decision.letter}, {decision.option}"
     before = snapshots.take(task)
     match Kind(conflict.kind):
-        case Kind.HANDS:
-            action = _hands(task, decision, actor, note)
+        case Kind.HELP:
+            action = _help(task, decision, actor, note)
         case Kind.SILENCE:
             action = _silence(task, decision, actor)
         case Kind.ALERT:
@@ -66,7 +66,7 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
             _followed(conflict, actor)
             made = flags.convert(conflict, actor=actor)
             if made.submission and made.previous_id == conflict.pk:  # it counts from here on (RL-4)
-                rates.watch(made.submission, actor=actor)
+                rates.check(made.submission, actor=actor)
             if task.status in MOVES["hold"].sources:
                 task.hold(actor=actor, note=f"{conflict.ref} became a conflict.")
                 return "hold"
@@ -90,7 +90,7 @@ def _rate_alert(decision: Decision, actor: Actor) -> str:
     return ""
 
 
-def _hands(task: Task, decision: Decision, actor: Actor, note: str) -> str:
+def _help(task: Task, decision: Decision, actor: Actor, note: str) -> str:
     match Option(decision.option):
         case Option.RETRY:
             if any(other.effect == HOLD for other in opening.open_conflicts(task)):

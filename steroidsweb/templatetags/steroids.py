@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from tasks import events
 from tasks.spans import duration
 from tasks.states import MEANINGS, Status, severity_rank
 
@@ -22,7 +23,7 @@ KINDS = {
     "disagreement": ("call_split", "Disagreement"),
     "silence": ("hearing_disabled", "Silence"),
     "alert": ("monitoring", "Alert"),
-    "hands": ("front_hand", "Hands"),
+    "help": ("front_hand", "Needs a person"),
 }
 
 
@@ -36,6 +37,9 @@ def unbroken(text: str) -> str:
 def words(name: str) -> str:
     """The name of a kind or a verb as people read it: rule_revise, rule revise."""
     return name.replace("_", " ")
+
+
+register.filter("event_words", events.words)
 
 
 @register.inclusion_tag("components/age.html")

@@ -102,7 +102,7 @@ class ProjectSettings:
         3, _COUNT, RULES, "A task whose findings repeat over so many rounds goes to a human.",
     )  # fmt: skip
     rejections_max: int = setting(
-        15, Whole(1, 10_000), RULES, "After so many rejections the task fails and asks for hands."
+        15, Whole(1, 10_000), RULES, "After so many rejections the task fails and asks for help."
     )
     on_failed: str = setting(
         "section", Choice(ON_FAILED), RULES,
@@ -259,7 +259,7 @@ class ProjectSettings:
     )  # fmt: skip
     lead_hours: int = setting(
         24, Whole(0, 720), TELLING,
-        "Hours after which the people on duty and the leads are told that nobody has ruled; 0 is never.",
+        "Hours after which the people on call and the leads are told that nobody has ruled; 0 is never.",
     )  # fmt: skip
     timeout_days: int = setting(
         7, Whole(1, 365), TELLING, "A dispute that is open for more days than this is stale.",

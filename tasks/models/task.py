@@ -316,7 +316,7 @@ class Task(models.Model):
         self.move("ship", actor=actor, note=note, accepted=submission)
 
     def park(self, *, note: str, actor: Actor = SYSTEM) -> None:
-        """Only a pair of hands can help; a card in the queue says why."""
+        """Only a person can help; a card in the queue says why."""
         self.move("park", note=note, actor=actor, accepted=None)
 
     def escalate(self, stage: str, *, reason: str, actor: Actor = SYSTEM, note: str = "") -> None:

@@ -700,7 +700,7 @@ def test_a_rejection_with_only_settled_points_goes_back_once_and_then_to_a_human
     secret = live_run(overruled, "reviewer", agent_label="reviewer-1")[1]
     second = accepted(hand_in(secret, overruled, "reject", review=review))
     card = Conflict.objects.get(status="open")
-    assert (card.kind, card.origin) == ("hands", "review")
+    assert (card.kind, card.origin) == ("help", "review")
     assert second["status"] == "disputed"
     assert kinds(overruled)[-2:] == ["park", "conflict_opened"]
 
@@ -946,12 +946,12 @@ def reject_as_the_last(project: Project, **settings: Any) -> Task:
     return task
 
 
-def test_the_last_rejection_fails_the_task_and_asks_for_hands(ledger: Project) -> None:
+def test_the_last_rejection_fails_the_task_and_asks_for_help(ledger: Project) -> None:
     task = reject_as_the_last(ledger)
     assert (task.status, task.rejections) == ("failed", 2)
     assert event(task, "exhaust").note == "Exceeded 2 rejections"
     card = Conflict.objects.get()
-    assert (card.kind, card.origin, card.opened_as) == ("hands", "rejections", "system")
+    assert (card.kind, card.origin, card.opened_as) == ("help", "rejections", "system")
     assert (card.severity, card.effect, card.dispute.status) == ("high", "hold", "open")
 
 
@@ -1141,10 +1141,10 @@ def test_what_was_waived_is_not_argued_again(rejected: Task, tom: User) -> None:
 LACKS = {"finding": "ISSUE-R1-001", "kind": "partly", "text": "I have no access to the staging server."}
 
 
-def test_a_hand_in_that_says_what_is_lacking_asks_for_hands(rejected: Task) -> None:
+def test_a_hand_in_that_says_what_is_lacking_asks_for_help(rejected: Task) -> None:
     run, secret = live_run(rejected)
     body = accepted(submit(secret, rejected, response={"answers": [LACKS]}))
-    assert (body["status"], Conflict.objects.get().kind) == ("disputed", "hands")
+    assert (body["status"], Conflict.objects.get().kind) == ("disputed", "help")
     assert_ended(run)
 
 
@@ -1153,7 +1153,7 @@ def test_a_disagreement_in_it_is_asked_about_too(rejected: Task) -> None:
     declined = {"finding": "ISSUE-R1-002", "kind": "declined", "text": "No.", "rationale": "Documented."}
     body = accepted(submit(live_run(rejected)[1], rejected, response={"answers": [LACKS, declined]}))
     assert body["status"] == "disputed"
-    assert sorted(Conflict.objects.values_list("kind", flat=True)) == ["disagreement", "hands"]
+    assert sorted(Conflict.objects.values_list("kind", flat=True)) == ["disagreement", "help"]
 
 
 def test_too_many_disagreements_do_not_end_the_run(rejected: Task) -> None:
@@ -1254,11 +1254,11 @@ def test_only_minor_disagreements_are_logged(working: Task) -> None:
 # --- Blocked, comments ------------------------------------------------------------------------------------
 
 
-def test_a_blocked_coder_asks_for_hands(working: Task) -> None:
+def test_a_blocked_coder_asks_for_help(working: Task) -> None:
     run, secret = live_run(working)
     reply = hand_in(secret, working, "blocked", reason="No access to the server. Its token is missing.")
     card = Conflict.objects.get()
-    assert (card.kind, card.origin, card.effect) == ("hands", "blocked", "hold")
+    assert (card.kind, card.origin, card.effect) == ("help", "blocked", "hold")
     assert card.question == "The coder is blocked: No access to the server."
     assert card.coder_position == "No access to the server. Its token is missing."
     working.refresh_from_db()

@@ -253,7 +253,7 @@ def test_runs_without_an_opinion_are_given_up_after_three_but_never_counted_on_t
     conflict.task.refresh_from_db()
     assert opinion.state == ("failed" if is_given_up else "asked")
     assert (conflict.task.status, conflict.task.not_before) == ("disputed", None)
-    assert conflict.dispute.conflicts.count() == 1  # no card that asks for hands
+    assert conflict.dispute.conflicts.count() == 1  # no card that asks for help
     if is_given_up:
         assert "The last one: " in opinion.reasons
         assert "Alas." in opinion.reasons

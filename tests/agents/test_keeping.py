@@ -263,7 +263,7 @@ def test_too_many_lost_submissions_end_with_a_human(world: World) -> None:
         task.refresh_from_db()
     assert task.status == "disputed"
     conflict = task.disputes.get().conflicts.get()
-    assert (conflict.kind, conflict.origin) == ("hands", "empty_runs")
+    assert (conflict.kind, conflict.origin) == ("help", "empty_runs")
 
 
 def test_a_remote_that_never_answers_does_not_hold_the_host_up(world: World) -> None:

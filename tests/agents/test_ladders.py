@@ -238,7 +238,7 @@ def test_a_task_climbs_from_small_to_a_specialist_and_then_to_people(
     run_ends.end(run, Run.Outcome.NOTHING)
     assert next_run(task) is None
     card = Conflict.objects.get()
-    assert (card.kind, card.origin, card.effect) == ("hands", "ladder", "hold")
+    assert (card.kind, card.origin, card.effect) == ("help", "ladder", "hold")
     assert card.question == "Needs a senior developer: the specialists failed too: Retry failed calls"
     assert len(card.evidence) == 7
     assert fresh(task).status == "disputed"

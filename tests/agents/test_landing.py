@@ -331,7 +331,7 @@ def test_the_third_time_a_human_is_asked(world: World) -> None:
         task = task_of(clash(world, task, number))
         assert task.status == ("disputed" if number == 2 else "in_progress")
     conflict = Conflict.objects.get()
-    assert (conflict.kind, conflict.origin, conflict.status) == ("hands", "landing", "open")
+    assert (conflict.kind, conflict.origin, conflict.status) == ("help", "landing", "open")
     assert "Landing failed 3 times" in conflict.question
     assert task.accepted is None
 
@@ -415,7 +415,7 @@ def test_a_push_that_is_refused_for_ever_asks_a_human(world: World) -> None:
     landing = advance(landing, world.settings.LANDING_ATTEMPTS_MAX)
     conflict = Conflict.objects.get()
     assert landing.status == Landing.Status.STUCK
-    assert (conflict.kind, conflict.origin) == ("hands", "landing")
+    assert (conflict.kind, conflict.origin) == ("help", "landing")
     assert "protected branch" in conflict.coder_position
     assert task_of(landing).status == "disputed"
 

@@ -561,7 +561,7 @@ def test_the_sixth_run_without_result_asks_a_human(task: Task) -> None:
     fail(task, agent_label="coder-1 (fast)")
     conflict = Conflict.objects.get()
     assert (task.status, task.accepted) == ("disputed", None)
-    assert (conflict.kind, conflict.origin, conflict.effect) == ("hands", "empty_runs", "hold")
+    assert (conflict.kind, conflict.origin, conflict.effect) == ("help", "empty_runs", "hold")
     assert "6 runs of coder-1 (fast) ended without a hand-in" in conflict.question
     assert "Nothing handed in. It said goodbye." in conflict.coder_position
 

@@ -105,7 +105,7 @@ CLAUDE = [
     (400, "", "prompt is too long: 250000 tokens > 200000 maximum", PROMPT),
     (400, "billing_error", "Credit balance is too low", QUOTA),
     (400, "", "Something else that was wrong", CRASH),
-    (404, "", "There's an issue with the selected model", MODEL),
+    (404, "", "There's an issue with on the selected model", MODEL),
     (None, "api_error", "Not logged in · Please run /login", SIGN_IN),
     (None, "api_error", "Connection refused (ECONNREFUSED)", NETWORK),
     (None, "", "", CRASH),

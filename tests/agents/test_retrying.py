@@ -208,7 +208,7 @@ def test_after_the_first_run_and_two_more_a_human_is_asked(task: Task) -> None:
     task.refresh_from_db()
     card = Conflict.objects.get()
     assert task.status == "disputed"
-    assert (card.kind, card.origin) == ("hands", Conflict.Origin.EMPTY_RUNS)
+    assert (card.kind, card.origin) == ("help", Conflict.Origin.EMPTY_RUNS)
     assert "were refused until no retry was left" in card.question
     assert f"MAX_RETRIES_EXHAUSTED: no retry is left; last: {REASON}" in card.coder_position
 

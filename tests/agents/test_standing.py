@@ -410,9 +410,9 @@ def test_a_loop_that_does_not_turn_is_said_loudly(ledger: Project) -> None:
     task = create_task(ledger)
     caches["q2"].set(LAST_TICK, time.time() - 2 * settings.DURATIONS["watchdog"], timeout=None)
     assert of(task).is_wrong
-    assert "the loop has not turned since" in line(task)
+    assert "the scheduler has not run since" in line(task)
     caches["q2"].delete(LAST_TICK)
-    assert "the loop has not turned yet" in line(task)
+    assert "the scheduler has not run yet" in line(task)
 
 
 @for_each(

@@ -70,7 +70,7 @@ class Scene:
     ledger: Project
     task: Task
     conflict: Conflict
-    hands: Conflict
+    help: Conflict
 
     @property
     def dispute(self) -> Dispute:
@@ -93,8 +93,8 @@ def create_scene(person: User) -> Scene:
     )
     conflict = _webhooks(task)
     _others(ledger, atlas)
-    hands = _hands(ledger)
-    return Scene(ledger, task, conflict, hands)
+    help_card = _help_card(ledger)
+    return Scene(ledger, task, conflict, help_card)
 
 
 def _webhooks(task: Task) -> Conflict:
@@ -206,7 +206,7 @@ def _others(ledger: Project, atlas: Project) -> None:
         _since(conflict.dispute, hours=hours, blocks=blocks)
 
 
-def _hands(ledger: Project) -> Conflict:
+def _help_card(ledger: Project) -> Conflict:
     task = create_task(
         ledger, number=219, title="Reconcile payouts", status="in_progress", round=2, severity="high"
     )

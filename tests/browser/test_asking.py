@@ -129,7 +129,7 @@ def test_what_judge_and_precedents_agree_on_is_adopted_in_bulk(
     expect(page.locator(".bulk-lead")).to_contain_text("Adopt agreed on 1 of 2")
     expect(page.locator(".bulk-list")).to_contain_text("As the judge sage-1 says: `webhooks/delivery.py:89`")
     shoot(page, "adopt")
-    page.get_by_role("button", name="Adopt agreed on what is ticked").click()
+    page.get_by_role("button", name="Adopt agreed on the selected").click()
     expect(page.locator(".bulk-lead")).to_contain_text("1 of 1 done")
     decision = Decision.objects.get(conflict=agreeing)
     assert (decision.user, decision.option, decision.authority) == (lea, "uphold_coder", "person")

@@ -196,7 +196,7 @@ def hint(scene: Scene) -> Conflict:
             "avoided? it was passed over before",
         ],
     )  # fmt: skip
-    flags._card(flag, finding, Actor("system", "Steroids"))
+    flags._card(flag, finding, Actor("system", "System"))
     conflict = Conflict.objects.get(finding=finding)
     assert conflict.kind == Conflict.Kind.SILENCE
     return conflict

@@ -57,7 +57,7 @@ def declining(ledger: Project) -> Dispute:
         finding = create_finding(review, title=f"Part {number + 1} of an upload is not counted")
         kind = "declined" if number else "addressed"
         Answer.objects.create(submission=submission, finding=finding, kind=kind, text="It is small.")
-    rates.watch(submission, actor=Actor("run", "coder-1"))
+    rates.check(submission, actor=Actor("run", "coder-1"))
     return Dispute.objects.get(task=task)
 
 

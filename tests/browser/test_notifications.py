@@ -85,7 +85,7 @@ def test_the_tab_counts_and_the_browser_tells_where_it_was_asked_to(open_page: O
     page = open_page("/notifications/")
     expect(page).to_have_title(f"({waiting()}) Notifications | Steroids Web")
     page.evaluate(FAKE)
-    page.get_by_role("button", name="Tell me in this browser").click()
+    page.get_by_role("button", name="Turn on desktop notifications").click()
     expect(page.get_by_role("button", name="Stop it")).to_be_visible()
 
     open_card(scene.ledger, "Is this new?")
@@ -96,7 +96,7 @@ def test_the_tab_counts_and_the_browser_tells_where_it_was_asked_to(open_page: O
     page.wait_for_function("window.told.length === 1")
     assert page.evaluate("window.told") == ["Is this new?"]
     page.get_by_role("button", name="Stop it").click()
-    expect(page.get_by_role("button", name="Tell me in this browser")).to_be_visible()
+    expect(page.get_by_role("button", name="Turn on desktop notifications")).to_be_visible()
 
 
 def waiting() -> Any:

@@ -85,7 +85,7 @@ def test_more_than_fifty_are_ruled_on_at_once_and_taken_back(
     expect(page.locator(".bulk-lead")).to_contain_text(f"Rule B on {MANY + 1} of {MANY + 1}")
     shoot(page, "bulk-preview")
     page.get_by_label("Why, for all of them").fill("Few rows, and they stay few.")
-    page.get_by_role("button", name="Rule B on what is ticked").click()
+    page.get_by_role("button", name="Rule B on the selected").click()
     expect(page.locator(".bulk-lead")).to_contain_text(f"{MANY + 1} of {MANY + 1} done")
     shoot(page, "bulk-result")
     assert Decision.objects.filter(bulk=Bulk.objects.get()).count() == MANY + 1
@@ -119,7 +119,7 @@ def test_what_is_snoozed_with_a_key_comes_back_by_itself(open_page: Open, scene:
 def test_the_queue_fits_a_phone_and_the_dark(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     tom = create_user("tom", first_name="Tom", last_name="Tran")
     Membership.objects.create(project=scene.ledger, user=tom, role="triager")
-    triage.assign(scene.hands.dispute, User.objects.get(username="lea"), by=tom)
+    triage.assign(scene.help.dispute, User.objects.get(username="lea"), by=tom)
     page = open_page("/queue/", color_scheme="dark")
     triage.claim(scene.dispute, tom)
     page.evaluate("window.dispatchEvent(new Event('focus'))")  # as when one comes back to the tab
@@ -135,6 +135,6 @@ def test_the_queue_fits_a_phone_and_the_dark(open_page: Open, scene: Scene, shoo
     shoot(page, "phone-bulk", full_page=True)
     page.get_by_role("link", name="Back to the queue").tap()
     page.locator("[data-menu]").nth(1).tap()
-    expect(page.get_by_role("button", name="Make mine")).to_be_visible()
+    expect(page.get_by_role("button", name="Assign to me")).to_be_visible()
     shoot(page, "phone-menu")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -107,7 +107,7 @@ def test_pages_fit_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     for path, name in (
         ("/queue/", "queue"),
         (f"/queue/{scene.dispute.ref}/", "dispute"),
-        (f"/queue/{scene.hands.dispute.ref}/", "hands"),
+        (f"/queue/{scene.help.dispute.ref}/", "help"),
         (f"/queue/{scene.dispute.ref}/diff/", "diff"),
     ):
         page = open_page(path, **PHONE)
@@ -174,12 +174,12 @@ def test_a_laptop_shows_both_sides_the_place_and_the_button(
     shoot(page, "dispute-760")
 
 
-def test_a_card_that_needs_hands_has_other_keys(open_page: Open, scene: Scene, shoot: Shoot) -> None:
-    page = open_page(f"/queue/{scene.hands.dispute.ref}/")
+def test_a_card_that_needs_help_has_other_keys(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    page = open_page(f"/queue/{scene.help.dispute.ref}/")
     press(page, "2")
     expect(page.locator("#option-2")).to_be_checked()
     expect(page.locator("[data-lines]")).to_contain_text("Nothing of this reaches")
-    shoot(page, "hands")
+    shoot(page, "help")
 
 
 def test_a_dispute_is_ruled_without_scripts(open_page: Open, scene: Scene, shoot: Shoot) -> None:

@@ -231,7 +231,7 @@ def task(ledger: Project) -> Task:
 
 def opened(task: Task, kind: str) -> Conflict:
     finding = task.findings.get() if kind in {"disagreement", "silence"} else None
-    origin = {"silence": "flagged", "alert": "rate", "hands": "blocked"}.get(kind, "disagree")
+    origin = {"silence": "flagged", "alert": "rate", "help": "blocked"}.get(kind, "disagree")
     return opening.open_conflict(
         task, kind=kind, origin=origin, opened_as="system", question="Back off, or not?", finding=finding,
         submission=task.last_submission(), effect="hold", reviewer_position="Wait.", coder_position="No.",

@@ -261,8 +261,8 @@ def test_a_dispute_alone_has_both_positions_and_the_options(conflict: Conflict, 
     assert all(option["consequence"] for option in shown["options"])
 
 
-def test_a_card_that_asks_for_hands_has_options_of_its_own(task: Task, vera: User) -> None:
-    card = open_conflict(task, kind="hands", origin="blocked", opened_as="system")
+def test_a_card_that_asks_for_help_has_options_of_its_own(task: Task, vera: User) -> None:
+    card = open_conflict(task, kind="help", origin="blocked", opened_as="system")
     shown = client_of(vera).get(f"/api/v1/disputes/{card.dispute.ref}/").json()["conflicts"][0]
     assert [option["key"] for option in shown["options"]] == ["retry", "defer", "cancel"]
 
@@ -429,8 +429,8 @@ def test_a_decision_has_several_words(conflict: Conflict, tom: User, word: str, 
 @pytest.mark.parametrize(
     ("word", "status"), [("retry", "in_progress"), ("defer", "deferred"), ("cancel", "cancelled")]
 )
-def test_a_card_that_asks_for_hands_is_ruled_on(task: Task, tom: User, word: str, status: str) -> None:
-    card = open_conflict(task, kind="hands", origin="blocked", opened_as="system")
+def test_a_card_that_asks_for_help_is_ruled_on(task: Task, tom: User, word: str, status: str) -> None:
+    card = open_conflict(task, kind="help", origin="blocked", opened_as="system")
     assert resolve(tom, card.ref, word, notes="The token is there now.").status_code == 200
     task.refresh_from_db()
     assert task.status == status
@@ -448,8 +448,8 @@ def test_an_option_that_is_not_offered_is_refused(conflict: Conflict, tom: User,
 
 
 @pytest.mark.parametrize("word", ["reviewer", "coder", "custom"])
-def test_hands_are_not_asked_who_is_right(task: Task, tom: User, word: str) -> None:
-    card = open_conflict(task, kind="hands", origin="blocked", opened_as="system")
+def test_whoever_helps_is_not_asked_who_is_right(task: Task, tom: User, word: str) -> None:
+    card = open_conflict(task, kind="help", origin="blocked", opened_as="system")
     reply = resolve(tom, card.ref, word, notes="So be it.")
     assert not Decision.objects.exists()
     assert (reply.status_code, reply.json()["code"]) == (422, "unknown_option")
@@ -518,7 +518,7 @@ def test_all_are_ruled_on_at_once(three: list[Conflict], tom: User) -> None:
 def test_one_word_that_means_different_things_is_refused(task: Task, tom: User) -> None:
     """1 is another choice on another kind of card."""
     hint = open_conflict(task, add_finding(task), kind="silence", origin="flagged", opened_as="system")
-    card = open_conflict(task, kind="hands", origin="blocked", opened_as="system")
+    card = open_conflict(task, kind="help", origin="blocked", opened_as="system")
     reply = resolve(tom, "ledger-7", "1", all=True)
     assert (reply.status_code, reply.json()["code"]) == (422, "several_meanings")
     assert reply.json()["message"] == f"1 would mean ask on {hint.ref}, retry on {card.ref}."
@@ -527,7 +527,7 @@ def test_one_word_that_means_different_things_is_refused(task: Task, tom: User) 
 
 def test_all_or_none_are_ruled_on(task: Task, tom: User) -> None:
     open_conflict(task, add_finding(task))
-    open_conflict(task, kind="hands", origin="blocked", opened_as="system")
+    open_conflict(task, kind="help", origin="blocked", opened_as="system")
     reply = resolve(tom, "ledger-7", "reviewer", all=True)
     assert (reply.status_code, reply.json()["code"]) == (422, "unknown_option")
     assert not Decision.objects.exists()

@@ -161,7 +161,7 @@ def test_a_critical_dispute_goes_to_the_judge_and_then_to_a_human() -> None:
     "change",
     [
         {"severity": "critical"}, {"opened_as": "reviewer"}, {"opened_as": "system"}, {"opened_as": "human"},
-        {"reason": "security_concern"}, {"is_heard": False}, {"kind": "silence"}, {"kind": "hands"},
+        {"reason": "security_concern"}, {"is_heard": False}, {"kind": "silence"}, {"kind": "help"},
     ],
 )  # fmt: skip
 def test_nothing_that_somebody_must_see_is_discarded(change: dict[str, object]) -> None:

@@ -78,9 +78,9 @@ def test_a_run_begins_with_its_own_cap_so_going_on_once_adds_nothing() -> None:
 
 
 def test_only_a_card_about_a_cap_offers_to_raise_it() -> None:
-    on_budget = [choice.option for choice in options.offered(Kind.HANDS, "budget")]
+    on_budget = [choice.option for choice in options.offered(Kind.HELP, "budget")]
 
     assert on_budget == [Option.RETRY, Option.DEFER, Option.CANCEL, Option.RAISE]
-    assert Option.RAISE not in {choice.option for choice in options.offered(Kind.HANDS, "blocked")}
+    assert Option.RAISE not in {choice.option for choice in options.offered(Kind.HELP, "blocked")}
     assert [options.letter(option) for option in on_budget] == ["1", "2", "3", "4"]
     assert all(cap.whose in {"run", "task", "day", "project"} for cap in Cap)

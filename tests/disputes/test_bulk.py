@@ -113,7 +113,7 @@ def test_what_the_preview_says_is_what_happens(ledger: Project, tom: User) -> No
     second = on(both.task, "And the other?", severity="medium")
     mixed = dispute(ledger)
     opening.open_conflict(
-        mixed.task, kind="hands", origin="blocked", opened_as="system", question="Who?", effect="hold"
+        mixed.task, kind="help", origin="blocked", opened_as="system", question="Who?", effect="hold"
     )
     items = preview(bulk.RULE_B, tom, clean, unclean, both, mixed)
     act(bulk.RULE_B, tom, clean, unclean, both, mixed)
@@ -309,8 +309,8 @@ def test_from_the_preview_to_the_undo(client: Client, ledger: Project, tom: User
     assert "1 of 1 done" in client.get(answer["Location"]).content.decode()
     assert (status(one), status(two)) == ("decided", "open")
     assert f"/queue/bulk/{made.pk}/undo/" in client.get("/queue/").content.decode()
-    back = client.post(f"/queue/bulk/{made.pk}/undo/", {"next": "/queue/?kind=hands"})
-    assert back["Location"] == "/queue/?kind=hands"
+    back = client.post(f"/queue/bulk/{made.pk}/undo/", {"next": "/queue/?kind=help"})
+    assert back["Location"] == "/queue/?kind=help"
     assert status(one) == "open"
 
 

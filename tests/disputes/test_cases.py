@@ -76,10 +76,10 @@ def test_further_conflicts_of_any_kind_join_it(task: Task) -> None:
     open_on(task)
     open_on(task, "Whose task is it?", opened_as="human")
     opening.open_conflict(
-        task, kind="hands", origin="blocked", opened_as="system", question="Who has the key?"
+        task, kind="help", origin="blocked", opened_as="system", question="Who has the key?"
     )
     dispute = Dispute.objects.get()
-    assert {conflict.kind for conflict in dispute.conflicts.all()} == {"disagreement", "hands"}
+    assert {conflict.kind for conflict in dispute.conflicts.all()} == {"disagreement", "help"}
     assert dispute.conflicts.filter(status="open").count() == 3
 
 
@@ -139,8 +139,8 @@ def test_a_side_that_said_nothing_is_quoted_as_such(task: Task) -> None:
     assert (conflict.reviewer_position, conflict.coder_position) == (NOT_STATED, NOT_STATED)
 
 
-def test_a_card_that_asks_for_hands_quotes_nobody(task: Task) -> None:
-    conflict = open_on(task, kind="hands", reviewer_position="", coder_position="")
+def test_a_card_that_asks_for_help_quotes_nobody(task: Task) -> None:
+    conflict = open_on(task, kind="help", reviewer_position="", coder_position="")
     assert (conflict.reviewer_position, conflict.coder_position) == ("", "")
 
 
@@ -374,7 +374,7 @@ def test_parking_takes_the_task_out_of_the_loop_and_says_why(project: Project, s
     stored = Task.objects.get()
     assert (stored.status, stored.version, stored.accepted) == ("disputed", 1, None)
     assert events(task) == ["park", "conflict_opened"]
-    assert (conflict.kind, conflict.origin, conflict.opened_as) == ("hands", "blocked", "system")
+    assert (conflict.kind, conflict.origin, conflict.opened_as) == ("help", "blocked", "system")
     assert (conflict.severity, conflict.effect, conflict.status) == ("low", "hold", "open")
     assert (conflict.coder_position, conflict.submission) == ("The server wants one.", submission)
     assert fresh(conflict.dispute).status == "open"

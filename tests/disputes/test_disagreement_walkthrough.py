@@ -803,7 +803,7 @@ def test_example_3_reduced_all_of_it_is_open_again(alert: Conflict, six: Task, p
 def test_example_3_a_review_that_asks_for_too_much_is_lowered(
     alert: Conflict, six: Task, person: Person
 ) -> None:
-    """The third way: what need not be settled is no conflict, the others are ruled on."""
+    """The third way: below HIGH this card closes by itself, the others are ruled on."""
     person.rule(alert, "check_review")
     for finding in ("ISSUE-R1-001", "ISSUE-R1-002"):
         person.change_severity(on(finding), "low", "A suggestion, not a demand.")

@@ -68,7 +68,7 @@ def open_conflict(task: Task, question: str = "Back off, or not?", **kwargs: Any
 
 
 def parked(project: Project) -> Conflict:
-    """A card that needs hands."""
+    """A card that needs help."""
     task = create_task(project, status="in_progress", round=1)
     create_submission(task, state="red", problem="tests: exit code 1")
     return opening.park(task, "blocked", "Who has the key?", detail="`KEY` is not set.")
@@ -368,7 +368,7 @@ def test_whether_the_code_must_change_is_asked_for_own_words_only(
 @pytest.mark.parametrize(
     ("option", "status"), [("retry", "in_progress"), ("defer", "deferred"), ("cancel", "cancelled")]
 )
-def test_a_card_that_needs_hands_moves_its_task(
+def test_a_card_that_needs_help_moves_its_task(
     client: Client, ledger: Project, tom: User, option: str, status: str
 ) -> None:
     conflict = parked(ledger)

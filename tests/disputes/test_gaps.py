@@ -335,7 +335,7 @@ def test_a_negative_net_worries_when_it_lasts_or_the_new_gaps_are_strangers(
 
 # --- Tasks ------------------------------------------------------------------------------------------------
 
-FACTS = ["rejected", "landed", "shipped", "needs_hands", "has_children"]
+FACTS = ["rejected", "landed", "shipped", "needs_help", "has_children"]
 
 
 @pytest.mark.parametrize(
@@ -351,11 +351,11 @@ FACTS = ["rejected", "landed", "shipped", "needs_hands", "has_children"]
         (Status.DEFERRED, {}, G.USER_DEFERRED),
         (Status.CANCELLED, {}, G.WONT_FIX),
         (Status.CANCELLED, {"has_children"}, G.SUPERSEDED),
-        (Status.PENDING, {"needs_hands"}, G.BLOCKED_EXTERNAL),
-        (Status.IN_PROGRESS, {"needs_hands", "rejected"}, G.BLOCKED_EXTERNAL),
+        (Status.PENDING, {"needs_help"}, G.BLOCKED_EXTERNAL),
+        (Status.IN_PROGRESS, {"needs_help", "rejected"}, G.BLOCKED_EXTERNAL),
         (Status.FAILED, {}, G.BLOCKED_EXTERNAL),
         (Status.DISPUTED, {}, G.BLOCKED),
-        (Status.DISPUTED, {"needs_hands"}, G.BLOCKED_EXTERNAL),
+        (Status.DISPUTED, {"needs_help"}, G.BLOCKED_EXTERNAL),
         (Status.DISPUTED, {"shipped"}, G.ACCEPTED),  # only the conflict is left
         (Status.DISPUTED, {"shipped", "landed"}, G.RESOLVED),
     ],

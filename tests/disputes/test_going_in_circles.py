@@ -532,11 +532,11 @@ def test_a_reviewer_that_thinks_again_passes_it(task: Task) -> None:
 LACKS = "Partly: I have no access to the staging server."
 
 
-def test_a_coder_that_lacks_what_it_takes_asks_for_hands(task: Task) -> None:
+def test_a_coder_that_lacks_what_it_takes_asks_for_help(task: Task) -> None:
     rejected(task, HIGH)
     hand_in(task, answers(task, "partly", LACKS), CHANGED)
     card = Conflict.objects.get()
-    assert (card.kind, card.origin, fresh(task).status) == ("hands", "blocked", "disputed")
+    assert (card.kind, card.origin, fresh(task).status) == ("help", "blocked", "disputed")
     assert kinds(task)[-2:] == ["park", "conflict_opened"]
 
 

@@ -535,7 +535,7 @@ def test_a_person_reviews_under_the_own_name(task: Task, lea: User) -> None:
     assert (taken.review.by_agent, taken.review.by_user) == ("Lea Lindt", lea)
 
 
-def test_the_last_rejection_fails_the_task_and_asks_for_hands(task: Task) -> None:
+def test_the_last_rejection_fails_the_task_and_asks_for_help(task: Task) -> None:
     Project.objects.update(settings={"rejections_max": 2})
     Task.objects.update(rejections=1)
     review(hand_in(task), HIGH)
@@ -543,7 +543,7 @@ def test_the_last_rejection_fails_the_task_and_asks_for_hands(task: Task) -> Non
     assert (stored.status, stored.rejections, stored.section.is_stopped) == ("failed", 2, True)
     assert kinds(task)[-2:] == ["exhaust", "conflict_opened"]
     card = Conflict.objects.get()
-    assert (card.kind, card.origin, card.severity, card.effect) == ("hands", "rejections", "high", "hold")
+    assert (card.kind, card.origin, card.severity, card.effect) == ("help", "rejections", "high", "hold")
     assert card.submission == stored.last_submission()
 
 
@@ -670,7 +670,7 @@ def test_the_second_time_a_human_is_asked(task: Task, settled: Submission) -> No
         review(settled, HIGH | {"code": "ISSUE-R1-001"})
     assert fresh(task).status == "disputed"
     card = Conflict.objects.get(status="open")
-    assert (card.kind, card.origin) == ("hands", "review")
+    assert (card.kind, card.origin) == ("help", "review")
 
 
 def test_two_reviews_of_settled_points_of_two_submissions_are_not_the_second_time(

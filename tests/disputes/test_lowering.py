@@ -1,4 +1,4 @@
-"""A person changes a severity: what need not be settled is no conflict; the last word stands."""
+"""A person changes a severity: below HIGH this card closes by itself; the last word stands."""
 
 from typing import Any
 
@@ -270,7 +270,7 @@ def warned(task: Task, number: int) -> Conflict:
         declined_in(task)
     submission = task.last_submission()
     assert submission is not None
-    alert = rates.watch(submission, actor=CODER)
+    alert = rates.check(submission, actor=CODER)
     assert alert is not None
     return alert
 

@@ -16,14 +16,14 @@ from disputes.models import (
     Decision,
     Delivery,
     Dispute,
-    Duty,
     Flag,
+    Follow,
     HeuristicScore,
+    OnCall,
     Opinion,
     Proposal,
     SavedView,
     Tally,
-    Watch,
 )
 from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.models import Project, Rollback
@@ -155,7 +155,7 @@ def second(model: Any, **values: Any) -> Make:
     return lambda: model.objects.create(**values)
 
 
-def duty(**kwargs: Any) -> dict[str, Any]:
+def on_call(**kwargs: Any) -> dict[str, Any]:
     today = timezone.localdate()
     return {
         "project": create_project(),
@@ -179,14 +179,14 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "proposal_says_something": lambda: of(create_proposal(), text=""),
     "proposal_source_known": lambda: of(create_proposal(), source="nobody"),
     "dispute_snoozed_until_something": lambda: of(create_dispute(), snoozed_at=timezone.now()),
-    "watch_once": lambda: second(Watch, dispute=create_dispute(), user=create_user()),
+    "follow_once": lambda: second(Follow, dispute=create_dispute(), user=create_user()),
     "saved_view_name_once": lambda: second(SavedView, user=create_user(), name="Mine", tab="queue"),
-    "duty_once": lambda: second(Duty, **duty()),
+    "on_call_once": lambda: second(OnCall, **on_call()),
     "tally_once": lambda: second(Tally, project=create_project(), day=timezone.localdate(), measure="opened"),
     "tally_of_some_days": lambda: of(
         Tally.objects.create(project=create_project(), day=timezone.localdate(), measure="opened"), span=0
     ),
-    "duty_ends_after_start": lambda: lambda: Duty.objects.create(**duty(last_day=date(2026, 1, 1))),
+    "on_call_ends_after_start": lambda: lambda: OnCall.objects.create(**on_call(last_day=date(2026, 1, 1))),
     "decision_one_standing": second_decision,
     "decision_by_a_named_person": lambda: ruling_on(create_conflict(), user=None),
     "decision_policy_is_somebodys": lambda: ruling_on(
@@ -241,7 +241,7 @@ def test_a_disagreement_has_two_sides(side: str) -> None:
         create_conflict(dispute, **{side: ""})
 
 
-@for_each("kind", ["hands", "alert", "silence"])
+@for_each("kind", ["help", "alert", "silence"])
 def test_other_cards_need_not(kind: str) -> None:
     create_conflict(kind=kind, reviewer_position="", coder_position="")
 

@@ -88,7 +88,7 @@ def test_nobody_is_asked_about_what_is_settled_or_no_disagreement(ledger: Projec
     rulings.decide(ruled, "uphold_coder", user=tom)
     with pytest.raises(Refused, match="Tom Tran ruled B"):
         opinions.ask(ruled, "judge", user=tom)
-    hands = opening.ask_for_hands(create_task(ledger, status="disputed"), "blocked", "No access")
+    hands = opening.ask_for_help(create_task(ledger, status="disputed"), "blocked", "No access")
     with pytest.raises(Refused, match="no two sides"):
         opinions.ask(hands, "judge", user=tom)
 

@@ -59,9 +59,9 @@ CHOICES = [
     ("alert", "reduce", "2", "Ask to reduce", False, False),
     ("alert", "check_review", "3", "Check the review", False, False),
     ("alert", "clarify", "4", "Clarify the scope", False, True),
-    ("hands", "retry", "1", "Instruct and retry", True, False),
-    ("hands", "defer", "2", "Defer", False, False),
-    ("hands", "cancel", "3", "Cancel", False, False),
+    ("help", "retry", "1", "Instruct and retry", True, False),
+    ("help", "defer", "2", "Defer", False, False),
+    ("help", "cancel", "3", "Cancel", False, False),
 ]
 
 
@@ -143,7 +143,7 @@ def test_what_is_no_option_has_no_letter(option: str) -> None:
         letter(option)
 
 
-CARDS = [(kind, "") for kind in Kind] + [("alert", "stall"), ("hands", "budget")]
+CARDS = [(kind, "") for kind in Kind] + [("alert", "stall"), ("help", "budget")]
 
 
 def test_a_choice_is_named_by_its_letter_its_key_or_its_title_on_every_card() -> None:
@@ -157,8 +157,8 @@ def test_a_choice_is_named_by_its_letter_its_key_or_its_title_on_every_card() ->
 def test_some_choices_have_a_further_word_and_no_card_knows_what_it_does_not_offer() -> None:
     for word, option in {"reviewer": REVIEWER, "coder": CODER, "custom": OTHER}.items():
         assert read_choice(word, offered("disagreement")) == choice("disagreement", option)
-        assert read_choice(word, offered("hands")) is None
-    assert read_choice("raise", offered("hands", "budget")) == choice("hands", Option.RAISE, "budget")
+        assert read_choice(word, offered("help")) is None
+    assert read_choice("raise", offered("help", "budget")) == choice("help", Option.RAISE, "budget")
     for word in ("raise", "retry", "1", "", "E", "nonsense"):
         assert read_choice(word, offered("disagreement")) is None, word
 

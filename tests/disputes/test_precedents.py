@@ -94,7 +94,7 @@ def test_many_conflicts_cost_as_much_as_one(
     for _ in range(3):
         ruled(ledger, BACK_OFF, tom, "uphold_coder", closed=True)
     asked = [opened(ledger, words) for words in (BACK_OFF, MAILS, NAMES)]
-    asked.append(opened(ledger, BACK_OFF, kind="hands", origin="blocked"))
+    asked.append(opened(ledger, BACK_OFF, kind="help", origin="blocked"))
     with django_assert_num_queries(2):
         found = for_conflicts(asked)
         assert [len(found[conflict.pk]) for conflict in asked] == [3, 3, 0, 0]

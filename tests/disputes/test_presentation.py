@@ -143,7 +143,7 @@ def test_a_hint_at_silence_shows_what_was_asked_and_what_speaks_for_it() -> None
     assert "| 1 | Ask to address |" in shown
 
 
-@for_each("kind", [Kind.HANDS, Kind.ALERT])
+@for_each("kind", [Kind.HELP, Kind.ALERT])
 def test_other_cards_tell_what_happened_and_what_may_be_chosen(kind: Kind) -> None:
     retry = Offer(Option.RETRY, "1", "Instruct and retry", consequence="It starts again.")
     shown = lines(kind=kind, coder="The vault is closed.", offers=(retry,))

@@ -152,7 +152,7 @@ def test_filters_stand_in_the_address(client: Client, ledger: Project, tom: User
     as_user(client, tom)
     assert questions(client, "/queue/", project="atlas") == ["of the atlas"]
     assert questions(client, "/queue/", severity="high") == ["of the ledger"]
-    assert questions(client, "/queue/", kind="hands") == ["Who has the key?"]
+    assert questions(client, "/queue/", kind="help") == ["Who has the key?"]
     assert questions(client, "/queue/", kind="disagreement", project="ledger") == ["of the ledger"]
 
 

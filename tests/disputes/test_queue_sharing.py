@@ -1,4 +1,4 @@
-"""The queue of a team: who holds what, filters and saved views, sleeping, duty, and undo without leaving."""
+"""The queue of a team: who holds what, filters, saved views, sleeping, on call, undo without leaving."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from disputes import opening, rulings, triage
-from disputes.models import Conflict, Decision, Dispute, Duty, SavedView
+from disputes.models import Conflict, Decision, Dispute, OnCall, SavedView
 from tasks.models import Event, Project
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
@@ -80,11 +80,11 @@ def test_a_row_says_who_decides_just_now_and_who_has_it(
     assert "deciding" in client.get("/queue/").content.decode()
 
 
-def test_your_turn_says_who_is_on_duty(client: Client, ledger: Project, tom: User, lea: User) -> None:
+def test_your_turn_says_who_is_on_call(client: Client, ledger: Project, tom: User, lea: User) -> None:
     today = timezone.localdate()
-    Duty.objects.create(project=ledger, user=tom, first_day=today, last_day=today)
+    OnCall.objects.create(project=ledger, user=tom, first_day=today, last_day=today)
     html = as_user(client, lea).get("/queue/").content.decode()
-    assert "On duty: <strong>Tom Tran</strong> for Ledger" in html.replace("</span>On", "On")
+    assert "On call: <strong>Tom Tran</strong> for Ledger" in html.replace("</span>On", "On")
     assert "<strong>You</strong> for Ledger" in as_user(client, tom).get("/queue/").content.decode()
 
 
@@ -224,10 +224,10 @@ def test_the_menu_assigns_watches_and_makes_mine(
     client.post(f"/queue/{row.ref}/assign/", {"to": "me"})
     assert Dispute.objects.get().assignee is None
     assert client.post(f"/queue/{row.ref}/assign/", {"to": vera.pk}).status_code == 422
-    client.post(f"/queue/{row.ref}/watch/", {"watch": "on"})
-    assert "Tom Tran watches" in client.get(f"/queue/{row.ref}/holders/").content.decode()
-    client.post(f"/queue/{row.ref}/watch/", {"watch": "off"})
-    assert not row.watches.exists()
+    client.post(f"/queue/{row.ref}/follow/", {"follow": "on"})
+    assert "Tom Tran follows" in client.get(f"/queue/{row.ref}/holders/").content.decode()
+    client.post(f"/queue/{row.ref}/follow/", {"follow": "off"})
+    assert not row.follows.exists()
 
 
 def test_a_viewer_watches_and_does_nothing_else(
@@ -236,13 +236,13 @@ def test_a_viewer_watches_and_does_nothing_else(
     row = dispute(ledger)
     as_user(client, vera)
     html = client.get(f"/queue/{row.ref}/holders/").content.decode()
-    assert f"/queue/{row.ref}/watch/" in html
+    assert f"/queue/{row.ref}/follow/" in html
     assert f"/queue/{row.ref}/assign/" not in html
     for act in ("claim", "release", "assign", "snooze", "wake"):
         assert client.post(f"/queue/{row.ref}/{act}/").status_code == 403
-    assert client.post(f"/queue/{row.ref}/watch/").status_code == 302
+    assert client.post(f"/queue/{row.ref}/follow/").status_code == 302
     as_user(client, otto)
-    for act in ("claim", "release", "assign", "snooze", "wake", "watch"):
+    for act in ("claim", "release", "assign", "snooze", "wake", "follow"):
         assert client.post(f"/queue/{row.ref}/{act}/").status_code == 404
 
 
@@ -283,7 +283,7 @@ def test_the_way_back_leads_to_a_page_of_ours(
     client: Client, ledger: Project, tom: User, elsewhere: str
 ) -> None:
     row = dispute(ledger)
-    answer = as_user(client, tom).post(f"/queue/{row.ref}/watch/", {"next": elsewhere})
+    answer = as_user(client, tom).post(f"/queue/{row.ref}/follow/", {"next": elsewhere})
     assert answer["Location"] == f"/queue/{row.ref}/"
 
 
@@ -305,15 +305,15 @@ def test_a_maintainer_keeps_the_rota_and_names_only_who_may_rule(
     days = {"first_day": "2026-11-23", "last_day": "2026-11-29"}
     for project, user, why in ((ledger, vera, "valid choice"), (atlas, tom, "may not rule in Atlas")):
         sent = {"project": project.pk, "user": user.pk, **days}
-        assert why in client.post("/admin/disputes/duty/add/", sent).content.decode()
+        assert why in client.post("/admin/disputes/oncall/add/", sent).content.decode()
     backwards = {"project": ledger.pk, "user": tom.pk, "first_day": "2026-11-29", "last_day": "2026-11-23"}
-    assert "ends before" in client.post("/admin/disputes/duty/add/", backwards).content.decode()
-    assert client.post("/admin/disputes/duty/add/", backwards | days).status_code == 302
-    duty = Duty.objects.get()
-    assert duty.user == tom
-    client.post(f"/admin/disputes/duty/{duty.pk}/delete/", {"post": "yes"})
-    kinds = Event.objects.filter(kind__startswith="duty").order_by("pk").values_list("kind", flat=True)
-    assert list(kinds) == ["duty_added", "duty_deleted"]
+    assert "ends before" in client.post("/admin/disputes/oncall/add/", backwards).content.decode()
+    assert client.post("/admin/disputes/oncall/add/", backwards | days).status_code == 302
+    day = OnCall.objects.get()
+    assert day.user == tom
+    client.post(f"/admin/disputes/oncall/{day.pk}/delete/", {"post": "yes"})
+    kinds = Event.objects.filter(kind__startswith="on_call").order_by("pk").values_list("kind", flat=True)
+    assert list(kinds) == ["on_call_added", "on_call_deleted"]
 
 
 def test_what_refreshes_by_itself_tells_no_message_and_has_no_frame(
@@ -321,9 +321,9 @@ def test_what_refreshes_by_itself_tells_no_message_and_has_no_frame(
 ) -> None:
     row = dispute(ledger)
     as_user(client, tom)
-    client.post(f"/queue/{row.ref}/watch/", {"next": "/queue/"})
+    client.post(f"/queue/{row.ref}/follow/", {"next": "/queue/"})
     part = client.get("/queue/", headers={"X-Live": "1"}).content.decode()
     assert part.count("data-live") == 2
     assert f'data-row="{row.pk}"' in part
     assert "<html" not in part
-    assert f"You watch {row.ref}." in client.get("/queue/").content.decode()
+    assert f"You follow {row.ref}." in client.get("/queue/").content.decode()

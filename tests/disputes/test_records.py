@@ -365,7 +365,7 @@ def test_what_the_program_opened_over_an_unanswered_point_is_implicit(task: Task
     assert the_decision(decisions_text(task.project)).conflict_type == "Implicit (converted)"
 
 
-def test_a_card_that_asks_for_hands_tells_what_happened(task: Task, lea: User) -> None:
+def test_a_card_that_asks_for_help_tells_what_happened(task: Task, lea: User) -> None:
     conflict = opening.park(task, "blocked", "Who has the key?", detail="The vault is closed.")
     assert "### What Happened\n\n> The vault is closed." in disputes_text(task.project)
     rulings.decide(conflict, "retry", user=lea, text="It is open now.")

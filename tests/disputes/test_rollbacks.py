@@ -470,7 +470,7 @@ def test_a_standing_ruling_is_not_made_again(disputed: Task, lea: User) -> None:
     assert refused.value.code == "not_archived"
 
 
-def test_what_hands_did_is_not_made_again(task: Task, lea: User) -> None:
+def test_what_help_did_is_not_made_again(task: Task, lea: User) -> None:
     hand_in(task, DONE)
     opening.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
     decision = ruled(task, "retry", lea, text="Ask Tom.")

@@ -124,7 +124,7 @@ def shipped(
 
 
 def parked(project: Project, origin: str = "blocked", **kwargs: Any) -> Conflict:
-    """A task in its second round that only a pair of hands can help."""
+    """A task in its second round that only a person can help."""
     task = create_task(project, status="in_progress", round=2, **kwargs)
     create_submission(task, round=1)
     return opening.park(task, origin, "Who has the key?", actor=CODER, detail="The server wants a key.")
@@ -742,7 +742,7 @@ def test_a_disagreement_offers_no_other_options(ledger: Project, tom: User, opti
 
 
 @pytest.mark.parametrize("option", [A, B, C, D])
-def test_nor_does_a_card_that_asks_for_hands(ledger: Project, tom: User, option: str) -> None:
+def test_nor_does_a_card_that_asks_for_help(ledger: Project, tom: User, option: str) -> None:
     conflict = parked(ledger)
     refusal = refuse("unknown_option", lambda: rule(conflict, option, tom, text="Words."))
     assert refusal.hint == "Offered are 1 retry, 2 defer, 3 cancel."
@@ -1109,10 +1109,10 @@ def test_what_a_human_reopens_waits_for_a_human(ledger: Project, tom: User, seve
     assert (new.status, new.dispute.status) == ("open", "open")
 
 
-def test_a_card_that_asks_for_hands_is_reopened_as_one(ledger: Project, tom: User) -> None:
+def test_a_card_that_asks_for_help_is_reopened_as_one(ledger: Project, tom: User) -> None:
     old = parked(ledger)
     new = rulings.reopen(used(old, "retry", tom), user=tom, reason="There is no key.")
-    assert (new.kind, new.previous, fresh(old.task).status) == ("hands", old, "disputed")
+    assert (new.kind, new.previous, fresh(old.task).status) == ("help", old, "disputed")
 
 
 def test_a_commit_whose_ruling_is_reopened_does_not_land(ledger: Project, tom: User) -> None:
@@ -1246,7 +1246,7 @@ def test_the_preview_is_what_the_prompt_gets(
     assert conflict.name in shown[2]
 
 
-def test_the_preview_of_a_card_that_asks_for_hands_is_the_prompt_too(ledger: Project, tom: User) -> None:
+def test_the_preview_of_a_card_that_asks_for_help_is_the_prompt_too(ledger: Project, tom: User) -> None:
     conflict = parked(ledger)
     words: dict[str, Any] = {"text": "The key lies in the vault.", "rationale": "", "constraints": ""}
     shown = rulings.preview(conflict, "retry", **words, expects_change=True)
@@ -1325,7 +1325,7 @@ def test_a_button_names_the_round_and_who_goes_on_waiting(ledger: Project) -> No
         ("cancel", "cancelled", "cancel"),
     ],
 )
-def test_hands_decide_how_a_task_goes_on(
+def test_whoever_helps_decides_how_a_task_goes_on(
     ledger: Project,
     tom: User,
     scene: Callable[[Project], Conflict],

@@ -280,11 +280,11 @@ def test_talk_of_access_is_not_a_lack_of_it(text: str) -> None:
     assert cannot_do(text) is False
 
 
-def test_what_the_coder_cannot_do_asks_for_hands() -> None:
+def test_what_the_coder_cannot_do_asks_for_help() -> None:
     """No A-D"""
     found = diagnose([turn(1, DEFERRED, answer_text="I have no access to the device.")])
     assert found is not None
-    assert (found.kind, found.step, found.whose) == (Stuck.CANNOT_DO, Step.HANDS, Whose.HANDS)
+    assert (found.kind, found.step, found.whose) == (Stuck.CANNOT_DO, Step.HELP, Whose.HELP)
 
 
 def test_a_coder_that_disagrees_is_in_a_dispute_whatever_it_lacks() -> None:

@@ -173,7 +173,7 @@ def test_it_needs_words_and_not_too_many(conflict: Conflict, tom: User, text: st
     assert not Event.objects.filter(kind="synthesis_proposed").exists()
 
 
-@pytest.mark.parametrize("kind", ["silence", "alert", "hands"])
+@pytest.mark.parametrize("kind", ["silence", "alert", "help"])
 def test_only_a_disagreement_has_a_middle(ledger: Project, tom: User, kind: str) -> None:
     with pytest.raises(Refused) as refusal:
         propose(open_conflict(ledger, kind=kind), tom)

@@ -217,14 +217,14 @@ def test_no_reason_begins_a_line_of_its_own(task: Task, tom: User) -> None:
 
 CHOICES = [
     (kind, choice.option)
-    for kind in (Kind.DISAGREEMENT, Kind.SILENCE, Kind.ALERT, Kind.HANDS)
+    for kind in (Kind.DISAGREEMENT, Kind.SILENCE, Kind.ALERT, Kind.HELP)
     for choice in offered(kind)
 ]
 
 
 @for_each(("kind", "option"), CHOICES)
 def test_the_coder_is_told_of_what_concerns_it_only(task: Task, tom: User, kind: str, option: str) -> None:
-    origin = {"alert": "rate", "hands": "blocked"}.get(kind, "disagree")
+    origin = {"alert": "rate", "help": "blocked"}.get(kind, "disagree")
     Task.objects.filter(pk=task.pk).update(status="disputed")
     decision = rule(opened(task, kind, origin=origin), option, tom, "My very words.")
     lines = worded([decision]).splitlines()

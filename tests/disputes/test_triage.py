@@ -1,4 +1,4 @@
-"""Sharing the queue: claims, whose turn it is, watching, sleeping and waking, who is on duty."""
+"""Sharing the queue: claims, whose turn it is, following, sleeping and waking, who is on call."""
 
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from disputes import jobs, opening, rulings, triage
-from disputes.models import Conflict, Dispute, Duty
+from disputes.models import Conflict, Dispute, OnCall
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Project
@@ -86,7 +86,7 @@ def test_a_claim_is_no_event_and_keeps_nobody_from_ruling(conflict: Conflict, le
     assert rulings.decide(conflict, "uphold_coder", user=tom).user == tom
 
 
-# --- Assigning and watching -------------------------------------------------------------------------------
+# --- Assigning and following -------------------------------------------------------------------------------
 
 
 def test_assigning_is_one_event_that_names_the_person(dispute: Dispute, lea: User, tom: User) -> None:
@@ -111,12 +111,12 @@ def test_only_who_may_rule_assigns_and_is_assigned(
 
 
 def test_a_viewer_may_watch_and_an_outsider_may_not(dispute: Dispute, vera: User, otto: User) -> None:
-    assert triage.watch(dispute, vera)
-    assert not triage.watch(dispute, vera)
-    assert triage.unwatch(dispute, vera)
-    assert not triage.unwatch(dispute, vera)
-    assert [kind for kind, _ in kinds("watched", "unwatched")] == ["watched", "unwatched"]
-    assert refused(lambda: triage.watch(dispute, otto)) == "no_right"
+    assert triage.follow(dispute, vera)
+    assert not triage.follow(dispute, vera)
+    assert triage.unfollow(dispute, vera)
+    assert not triage.unfollow(dispute, vera)
+    assert [kind for kind, _ in kinds("followed", "unfollowed")] == ["followed", "unfollowed"]
+    assert refused(lambda: triage.follow(dispute, otto)) == "no_right"
 
 
 # --- Sleeping and waking ----------------------------------------------------------------------------------
@@ -212,22 +212,22 @@ def test_the_event_of_a_snooze_says_until_when(dispute: Dispute, tom: User) -> N
     assert event.data == {"dispute": dispute.ref, "until": None, "condition": "comment"}
 
 
-# --- Duty -------------------------------------------------------------------------------------------------
+# --- OnCall -------------------------------------------------------------------------------------------------
 
 
-def test_on_duty_is_who_the_rota_names_that_day_and_who_may_rule(
+def test_on_call_is_who_the_rota_names_that_day_and_who_may_rule(
     ledger: Project, lea: User, tom: User, vera: User, otto: User
 ) -> None:
     monday, sunday = date(2026, 11, 23), date(2026, 11, 29)
     for user in (tom, vera, otto):
-        Duty.objects.create(project=ledger, user=user, first_day=monday, last_day=sunday)
-    assert triage.on_duty(ledger, monday) == [tom]
-    assert triage.on_duty(ledger, sunday) == [tom]
-    assert triage.on_duty(ledger, sunday + timedelta(days=1)) == []
-    Duty.objects.create(
+        OnCall.objects.create(project=ledger, user=user, first_day=monday, last_day=sunday)
+    assert triage.people_on_call(ledger, monday) == [tom]
+    assert triage.people_on_call(ledger, sunday) == [tom]
+    assert triage.people_on_call(ledger, sunday + timedelta(days=1)) == []
+    OnCall.objects.create(
         project=ledger, user=lea, first_day=timezone.localdate(), last_day=timezone.localdate()
     )
-    assert lea in triage.on_duty(ledger)
+    assert lea in triage.people_on_call(ledger)
 
 
 def test_the_job_that_wakes_is_scheduled_each_minute(db: Any) -> None:

@@ -33,7 +33,7 @@ CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
 WALKS, SHORTEST, LONGEST = 160, 4, 9  # longer ones find more, and cost more than a test may
 OPTIONS = {
     "disagreement": ["uphold_reviewer", "uphold_coder", "compromise", "other"],
-    "hands": ["retry", "retry", "defer", "cancel"],
+    "help": ["retry", "retry", "defer", "cancel"],
     "silence": ["ask", "ask", "ask_disagree", "convert", "waive", "false_positive"],
     "alert": ["accept", "reduce", "reduce", "check_review", "clarify"],
 }

@@ -76,7 +76,7 @@ def test_a_run_that_crosses_its_cap_is_stopped_saved_and_a_human_is_asked(
     assert (run.tokens_in, run.tokens_out, run.session_id) == (2_000_000, 200_000, "s-1")
     assert run.cost == 9  # 2 million at $3, 200,000 at $15
     assert run.reason == "The cap of a run is reached: $9.00 of $2.00 is spent."
-    assert (conflict.kind, conflict.origin) == ("hands", "budget")
+    assert (conflict.kind, conflict.origin) == ("help", "budget")
     assert conflict.question.startswith("The cap of a run is reached: $9.00 of $2.00 is spent.")
     assert conflict.evidence[0] == "run_cost_max: $9.00 of $2.00"
     assert conflict.evidence[1] == "spender (claude-sonnet-4-5): $9.00, 2,200,000 tokens, 1 run"

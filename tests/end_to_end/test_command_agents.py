@@ -98,7 +98,7 @@ def test_an_absent_program_is_named_and_a_human_is_asked(loop: Loop, remote: Pat
     assert run.outcome == Run.Outcome.REFUSED
     assert "'no-such-agent' is not on this host" in run.reason
     conflict = Conflict.objects.exclude(kind="alert").get()
-    assert conflict.kind == "hands"
+    assert conflict.kind == "help"
     assert "'no-such-agent' is not on this host" in conflict.coder_position
     assert Run.objects.filter(role="coder").count() == 6
 

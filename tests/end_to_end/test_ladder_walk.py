@@ -72,7 +72,7 @@ def test_up_the_ladder_to_a_senior_to_a_human_and_on(
         ("top", "4-5: top"), ("top", "4-5: top"), ("senior", "0: top"),
     ]  # fmt: skip
     card = Conflict.objects.get()
-    assert (card.kind, card.origin, len(card.evidence)) == ("hands", "ladder", 7)
+    assert (card.kind, card.origin, len(card.evidence)) == ("help", "ladder", 7)
     assert Comment.objects.get(task=task).body.count("\n- ") == 6
     assert (task.stage, task.home_stage) == ("needs-senior-dev", "dev")
 

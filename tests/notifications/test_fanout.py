@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from disputes import rulings, triage
-from disputes.models import Delivery, Dispute, Duty, Watch
+from disputes.models import Delivery, Dispute, Follow, OnCall
 from disputes.notifications import fanout, sending
 from disputes.notifications.notices import NOTICES, TOLD
 from tasks.events import Actor
@@ -117,16 +117,18 @@ def test_a_notice_that_cannot_be_taken_up_does_not_hold_up_the_others(
 # --- Who --------------------------------------------------------------------------------------------------
 
 
-def test_without_duty_all_who_may_rule_are_told_of_a_new_card(reachable: None, ledger: Project) -> None:
+def test_without_anybody_on_call_all_who_may_rule_are_told_of_a_new_card(
+    reachable: None, ledger: Project
+) -> None:
     open_card(ledger)
     assert told() == {"lea": "opened", "tom": "opened"}
 
 
-def test_with_duty_only_who_is_on_it(reachable: None, ledger: Project, tom: User, lea: User) -> None:
+def test_with_a_rota_only_who_is_on_call(reachable: None, ledger: Project, tom: User, lea: User) -> None:
     today = timezone.localdate()
-    Duty.objects.create(project=ledger, user=tom, first_day=today, last_day=today)
+    OnCall.objects.create(project=ledger, user=tom, first_day=today, last_day=today)
     last_week = today - timedelta(days=7)
-    Duty.objects.create(project=ledger, user=lea, first_day=last_week, last_day=last_week)
+    OnCall.objects.create(project=ledger, user=lea, first_day=last_week, last_day=last_week)
     open_card(ledger)
     assert told() == {"tom": "opened"}
 
@@ -152,7 +154,7 @@ def test_a_comment_tells_watchers_and_says_to_the_mentioned_that_they_are(
     told()
     Delivery.objects.all().delete()
     for user in (lea, tom, vera, otto):
-        Watch.objects.create(dispute=dispute, user=user)
+        Follow.objects.create(dispute=dispute, user=user)
     add_comment(ledger, "Look, @vera and @otto.", actor=Actor.person(tom), task=dispute.task)
     assert told() == {"lea": "commented", "vera": "mentioned"}  # Otto is no member, Tom wrote it
 
@@ -164,8 +166,8 @@ def test_a_ruling_tells_the_assignee_and_watchers_but_not_who_ruled(
     told()
     Delivery.objects.all().delete()
     Dispute.objects.filter(pk=conflict.dispute_id).update(assignee=lea)
-    Watch.objects.create(dispute=conflict.dispute, user=vera)
-    Watch.objects.create(dispute=conflict.dispute, user=tom)
+    Follow.objects.create(dispute=conflict.dispute, user=vera)
+    Follow.objects.create(dispute=conflict.dispute, user=tom)
     conflict.refresh_from_db()
     rulings.decide(conflict, "uphold_reviewer", user=tom)
     assert told() == {"lea": "ruled", "vera": "ruled"}

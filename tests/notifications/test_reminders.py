@@ -59,7 +59,7 @@ def test_after_a_long_silence_only_the_latest_is_said(card: Conflict) -> None:
     assert said_after(days=3, hours=1) == []
 
 
-def test_the_holder_is_nudged_then_duty_and_leads_are_told(
+def test_the_holder_is_nudged_then_who_is_on_call_and_leads_are_told(
     card: Conflict, ledger: Project, tom: User
 ) -> None:
     Dispute.objects.update(assignee=tom)

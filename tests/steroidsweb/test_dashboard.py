@@ -216,7 +216,7 @@ def test_the_health_line_tells_hosts_and_the_last_tick(client: Client, ledger: P
     html = visit(client, tom)
     assert "1 of 2 hosts alive" in html
     assert "check_circle" in html
-    assert "Loop turned" in html
+    assert "Scheduler ran" in html
     assert "2h00m</time>ago,draining" in _squeezed(html)
     caches["q2"].set(LAST_TICK, time.time() - 2 * settings.DURATIONS["watchdog"], timeout=None)
     assert "check_circle" not in visit(client, tom)
@@ -312,7 +312,7 @@ def test_an_age_carries_the_full_date() -> None:
 def test_chips_say_the_word_and_hide_the_picture_from_readers() -> None:
     assert "Critical" in rendered('{% severity_chip "critical" %}')
     assert rendered('{% severity_chip "low" %}').count('class="off"') == 2
-    for kind in ("disagreement", "silence", "alert", "hands"):
+    for kind in ("disagreement", "silence", "alert", "help"):
         html = rendered("{% kind_chip kind %}", kind=kind)
         assert kind.capitalize() in html
         assert 'aria-hidden="true"' in html

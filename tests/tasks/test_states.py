@@ -48,7 +48,7 @@ TABLE = [
     ("hold", "IR", "D"),  # an open conflict holds the task
     ("ship", "R", "D"),  # an open conflict is left behind, the commit goes on
     ("escalate", "I", "I"),  # to the column of specialists that its reason names
-    ("park", "PIRC", "D"),  # only a pair of hands can help; completed ones too, where landing is stuck
+    ("park", "PIRC", "D"),  # only a person can help; completed ones too, where landing is stuck
     ("exhaust", "R", "F"),  # one rejection too many
     ("rule_revise", "DRCI", "I"),  # a ruling asks for a change
     ("rule_review", "D", "R"),  # a ruling asks for none, and the commit was not reviewed to its end

@@ -32,7 +32,7 @@ class Step(StrEnum):
     CONFLICT = "conflict"  # options A to D
     ASK = "ask"  # one re-prompt that demands an answer per finding
     FOLLOW_UP = "follow_up"
-    HANDS = "hands"  # no options A to D
+    HELP = "help"  # no options A to D
 
 
 class Whose(StrEnum):
@@ -40,7 +40,7 @@ class Whose(StrEnum):
 
     CODER = "The coder's turn."
     HUMAN = "A human's turn: rule."
-    HANDS = "A human's turn: lend a hand."
+    HELP = "A human's turn: lend a hand."
     NOBODY = "Nobody's turn: the work goes on without it."
 
 
@@ -63,7 +63,7 @@ class Diagnosis:
             Step.CONFLICT: Whose.HUMAN,
             Step.ASK: Whose.CODER,
             Step.FOLLOW_UP: Whose.NOBODY,
-            Step.HANDS: Whose.HANDS,
+            Step.HELP: Whose.HELP,
         }[self.step]
 
     def line(self, name: str) -> str:
@@ -105,7 +105,7 @@ def _cannot_do(last: Turn) -> Diagnosis | None:
     if last.answer in {AnswerKind.DECLINED, AnswerKind.ADDRESSED} or not cannot_do(last.answer_text):
         return None
     why = "the coder agrees, but lacks what it takes"
-    return Diagnosis(Stuck.CANNOT_DO, Step.HANDS, last.round, why, (last.round,))
+    return Diagnosis(Stuck.CANNOT_DO, Step.HELP, last.round, why, (last.round,))
 
 
 def _true_dispute(turns: Sequence[Turn]) -> Diagnosis | None:

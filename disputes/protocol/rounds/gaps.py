@@ -335,7 +335,7 @@ class TaskFacts:
     rejected: bool = False  # its last review sent it back
     landed: bool = False  # on the target branch, or finished by hand
     shipped: bool = False  # disputed, and its code goes on
-    needs_hands: bool = False  # waits on a card of hands
+    needs_help: bool = False  # waits on a card that asks for help
     has_children: bool = False
 
 
@@ -347,17 +347,17 @@ GAP_OF_TASK: tuple[tuple[Status, str, GapState], ...] = (
     (Status.CANCELLED, "", GapState.WONT_FIX),
     (Status.DEFERRED, "", GapState.USER_DEFERRED),
     (Status.FAILED, "", GapState.BLOCKED_EXTERNAL),
-    (Status.DISPUTED, "needs_hands", GapState.BLOCKED_EXTERNAL),
+    (Status.DISPUTED, "needs_help", GapState.BLOCKED_EXTERNAL),
     # A shipped dispute is no gap any more: only its conflict is left, and that has gates of its own (END-7).
     (Status.DISPUTED, "landed", GapState.RESOLVED),
     (Status.DISPUTED, "shipped", GapState.ACCEPTED),
     (Status.DISPUTED, "", GapState.BLOCKED),
-    (Status.PENDING, "needs_hands", GapState.BLOCKED_EXTERNAL),
+    (Status.PENDING, "needs_help", GapState.BLOCKED_EXTERNAL),
     (Status.PENDING, "", GapState.OPEN),
-    (Status.IN_PROGRESS, "needs_hands", GapState.BLOCKED_EXTERNAL),
+    (Status.IN_PROGRESS, "needs_help", GapState.BLOCKED_EXTERNAL),
     (Status.IN_PROGRESS, "rejected", GapState.NEEDS_REVISION),
     (Status.IN_PROGRESS, "", GapState.IN_PROGRESS),
-    (Status.REVIEW, "needs_hands", GapState.BLOCKED_EXTERNAL),
+    (Status.REVIEW, "needs_help", GapState.BLOCKED_EXTERNAL),
     (Status.REVIEW, "", GapState.PROPOSED),
 )
 

@@ -14,7 +14,7 @@ class Kind(StrEnum):
     DISAGREEMENT = "disagreement"
     SILENCE = "silence"
     ALERT = "alert"
-    HANDS = "hands"
+    HELP = "help"
 
 
 class Option(StrEnum):
@@ -161,7 +161,7 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
             needs_text=True, asks=True,
         ),
     ),
-    Kind.HANDS: (RETRY, DEFER, CANCEL),
+    Kind.HELP: (RETRY, DEFER, CANCEL),
 }  # fmt: skip
 
 # CONV-7: a whole project diverges or stalls. It ends on the page that asks for the acknowledgements.
@@ -228,8 +228,8 @@ BUDGET, VERIFYING, BASE = "budget", "verifying", "base"
 BY_ORIGIN: dict[tuple[Kind, str], tuple[Choice, ...]] = {
     **{(Kind.ALERT, origin): PROJECT_OPTIONS for origin in sorted(PROJECT_ALERTS)},
     (Kind.ALERT, BASE): BASE_OPTIONS,
-    (Kind.HANDS, BUDGET): BUDGET_OPTIONS,
-    (Kind.HANDS, VERIFYING): VERIFYING_OPTIONS,
+    (Kind.HELP, BUDGET): BUDGET_OPTIONS,
+    (Kind.HELP, VERIFYING): VERIFYING_OPTIONS,
 }
 
 # Two stages disagree over the work of the earlier one (ITM-3).

@@ -26,7 +26,7 @@ STATES = {
     Conflict.Followed.WAITING: ("Waiting for agents", "No prompt has used it yet."),
     Conflict.Followed.APPLIED: ("Applied", "The review found it carried out."),
     Conflict.Followed.NOT_HONOURED: ("Not honoured", "The same point was raised again; it was reopened."),
-    Conflict.Followed.CANNOT_TELL: ("Cannot tell", "Nothing shows whether it was followed."),
+    Conflict.Followed.CANNOT_TELL: ("Could not verify", "Nothing shows whether it was followed."),
     Conflict.Followed.REOPENED: ("Reopened", "It no longer stands; a newer card asks again."),
 }
 
@@ -115,9 +115,9 @@ class Case:
         return self.rows.submissions.get(self.conflict.submission_id or 0)
 
     def cards(self) -> list[Card]:
-        """Both sides; for a card that needs hands what happened and what was handed in last."""
-        if self.conflict.kind == Conflict.Kind.HANDS:
-            return self._hands()
+        """Both sides; for a card that needs help what happened and what was handed in last."""
+        if self.conflict.kind == Conflict.Kind.HELP:
+            return self._help()
         if self.conflict.origin in ABOUT_RESULTS:
             return []
         if self.conflict.kind == Conflict.Kind.ALERT:
@@ -156,7 +156,7 @@ class Case:
             return Card("B", f"{conflict.stage} replies", conflict.coder_label, quotes)
         return Card("B", "Coder", _joined(conflict.coder_label, model, round_), quotes, why_silent=why)
 
-    def _hands(self) -> list[Card]:
+    def _help(self) -> list[Card]:
         conflict, submission = self.conflict, self.submission
         happened = []
         if conflict.origin not in ABOUT_RESULTS:

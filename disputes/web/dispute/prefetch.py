@@ -8,13 +8,13 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.utils.functional import cached_property
 
 from disputes.closed_findings import settled_among
-from disputes.models import Conflict, Decision, Dispute, Opinion, Watch
+from disputes.models import Conflict, Decision, Dispute, Follow, Opinion
 from disputes.rulings.blocking import still_blocking
 from tasks.models import Finding, Review, Submission, Task
 
 
 def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
-    """With task and project, who holds it, whether the person watches it (`is_watched`), and the last round
+    """With task and project, who holds it, whether the person follows it (`is_followed`), and the last round
     that was reviewed (`last_round`).
     """
     reviews = Review.objects.standing().filter(submission__task=OuterRef("task"))
@@ -22,7 +22,7 @@ def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
         "project", "task__project", "task__section", "claimed_by", "assignee", "snoozed_by"
     ).annotate(
         last_round=Subquery(reviews.order_by("-submission__round").values("submission__round")[:1]),
-        is_watched=Exists(Watch.objects.filter(dispute=OuterRef("pk"), user=user.pk)),
+        is_followed=Exists(Follow.objects.filter(dispute=OuterRef("pk"), user=user.pk)),
     )
 
 

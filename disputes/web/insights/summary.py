@@ -426,7 +426,7 @@ def _general(page: Report) -> Iterator[Figure]:
     yield _count("Rulings", "all", "people who ruled", page.people)
     yield _of("Rulings", "all", "made in under 5 s", page.quick)
     yield _of("Rulings", "all", "honoured", page.honoured)
-    yield _count("Rulings", "all", "cannot tell whether honoured", page.cannot_tell)
+    yield _count("Rulings", "all", "could not be verified", page.cannot_tell)
     yield _of("Rulings", "after a judge's opinion", "as the judge said", page.judged)
     yield _of("Findings", "critical and high", "DISAGREE rate", page.disagreed)
     for waited in (page.waited, *page.by_severity):

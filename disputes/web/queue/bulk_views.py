@@ -47,7 +47,7 @@ def _back(request: HttpRequest) -> str:
 @staff_only
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    """What the verb would do to each of the selected disputes, or of all that match the filters."""
+    """What the verb would do to each of on the selected disputes, or of all that match the filters."""
     if not _may(request):
         return not_allowed(request, bulk.no_right())
     try:

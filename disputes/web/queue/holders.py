@@ -1,4 +1,4 @@
-"""Who holds a dispute: whose turn it is, who looks at it just now, who watches, and until when it sleeps."""
+"""Who holds a dispute: whose turn it is, who looks at it just now, who follows, and until when it sleeps."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from disputes import triage
-from disputes.models import Dispute, Watch
+from disputes.models import Dispute, Follow
 from disputes.models.dispute import SNOOZE_CONDITIONS
 from disputes.web.plain_text import plain
 from tasks.access import RULE, may
@@ -68,7 +68,7 @@ class Holders:
     dispute: Dispute
     user: Any
     has_right: bool | None = None  # None asks the memberships
-    is_watched: bool | None = None  # by the person; None looks it up
+    is_followed: bool | None = None  # by the person; None looks it up
 
     @cached_property
     def may_rule(self) -> bool:
@@ -99,18 +99,18 @@ class Holders:
         return [self.user, *others] if self.may_rule else others
 
     @cached_property
-    def _watching(self) -> list[Any]:
-        watches = Watch.objects.filter(dispute=self.dispute).select_related("user")
-        return [watch.user for watch in watches]
+    def _following(self) -> list[Any]:
+        follows = Follow.objects.filter(dispute=self.dispute).select_related("user")
+        return [follow.user for follow in follows]
 
     @property
-    def watchers(self) -> list[str]:
-        return [triage.name_of(person) for person in self._watching]
+    def followers(self) -> list[str]:
+        return [triage.name_of(person) for person in self._following]
 
     @property
-    def watches(self) -> bool:
-        known = self.is_watched
-        return self.user.pk in {person.pk for person in self._watching} if known is None else known
+    def follows(self) -> bool:
+        known = self.is_followed
+        return self.user.pk in {person.pk for person in self._following} if known is None else known
 
     @property
     def asleep(self) -> str:

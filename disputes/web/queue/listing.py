@@ -240,7 +240,7 @@ def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:
 
 
 def word_of(ruling: Decision) -> str:
-    """What was ruled, in a word: A, B, C or D; Retry where a card asked for hands."""
+    """What was ruled, in a word: A, B, C or D; Retry where a card asked for help."""
     return ruling.letter if ruling.letter.isalpha() else ruling.option.capitalize()
 
 

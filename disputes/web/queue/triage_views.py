@@ -1,4 +1,4 @@
-"""Claim, assign, watch and snooze: the small acts of the queue and of a dispute's page."""
+"""Claim, assign, follow and snooze: the small acts of the queue and of a dispute's page."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-# --- Whose turn, who watches, what sleeps -----------------------------------------------------------------
+# --- Whose turn, who follows, what sleeps -----------------------------------------------------------------
 
 
 @staff_only
@@ -120,14 +120,14 @@ def _person(request: HttpRequest, dispute: Dispute) -> Any:
 
 @staff_only
 @require_POST
-def watch(request: HttpRequest, pk: int) -> HttpResponse:
-    """Begin to watch, or stop: `on` or `off`."""
+def follow(request: HttpRequest, pk: int) -> HttpResponse:
+    """Begin to follow, or stop: `on` or `off`."""
     dispute = _dispute(request, pk)
-    if request.POST.get("watch") == "off":
-        triage.unwatch(dispute, request.user)
-        return _done(request, dispute, f"You watch {dispute.ref} no more.")
-    triage.watch(dispute, request.user)
-    return _done(request, dispute, f"You watch {dispute.ref}.")
+    if request.POST.get("follow") == "off":
+        triage.unfollow(dispute, request.user)
+        return _done(request, dispute, f"You follow {dispute.ref} no more.")
+    triage.follow(dispute, request.user)
+    return _done(request, dispute, f"You follow {dispute.ref}.")
 
 
 @staff_only

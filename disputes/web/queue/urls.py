@@ -21,7 +21,7 @@ urlpatterns = [
     path("D-<int:pk>/claim/", triage_views.claim, name="dispute-claim"),
     path("D-<int:pk>/release/", triage_views.release, name="dispute-release"),
     path("D-<int:pk>/assign/", triage_views.assign, name="dispute-assign"),
-    path("D-<int:pk>/watch/", triage_views.watch, name="dispute-watch"),
+    path("D-<int:pk>/follow/", triage_views.follow, name="dispute-follow"),
     path("D-<int:pk>/snooze/", triage_views.snooze, name="dispute-snooze"),
     path("D-<int:pk>/wake/", triage_views.wake, name="dispute-wake"),
 ]

@@ -79,7 +79,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
         "is_filtered": bool(asked),
         "has_more": any(name in asked for name in MORE),
         "views": SavedView.objects.filter(user=user),
-        "duties": _duties(user, reach) if tab is listing.MINE else [],
+        "on_call": _on_call(user, reach) if tab is listing.MINE else [],
         "last": last_ruling(user),
         "may_rule": bool(reach.ruled),
         "ruled": reach.ruled,
@@ -93,19 +93,19 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     return page(request, "disputes/queue.html", context)
 
 
-def _duties(user: Any, reach: listing.Reach) -> list[dict[str, Any]]:
-    """Who is on duty today in the projects of the person, one line a person."""
+def _on_call(user: Any, reach: listing.Reach) -> list[dict[str, Any]]:
+    """Who is on call today in the projects of the person, one line a person."""
     lines: dict[int, dict[str, Any]] = {}
-    for duty in triage.duties(reach.seen):
+    for day in triage.on_call(reach.seen):
         line = lines.setdefault(
-            duty.user_id,
+            day.user_id,
             {
-                "name": "You" if duty.user_id == user.pk else triage.name_of(duty.user),
-                "until": duty.last_day,
+                "name": "You" if day.user_id == user.pk else triage.name_of(day.user),
+                "until": day.last_day,
                 "projects": [],
             },
         )
-        line["projects"].append(duty.project.name)
+        line["projects"].append(day.project.name)
     return list(lines.values())
 
 
