@@ -115,19 +115,23 @@ def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
         runs_on = " ".join(strings(at(job, "runs-on"))) or "linux"
         if re.search(r"(?i)windows|macos|mac-", runs_on) and "${{" not in runs_on:
             continue
-        defaults = at(job, "defaults", "run") or at(data, "defaults", "run")
-        steps = []
-        for step in at(job, "steps") or [] if isinstance(at(job, "steps"), list) else []:
-            text, condition = at(step, "run"), str(at(step, "if") or "")
-            shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
-            if not isinstance(text, str) or not re.match(r"(ba)?sh\b", shell):
-                continue
-            if condition and not re.search(r"(?i)ubuntu|linux|success\(\)", condition):
-                continue
-            folder = str(at(step, "working-directory") or at(defaults, "working-directory") or "")
-            variables = _variables(table(at(data, "env")), table(at(job, "env")), table(at(step, "env")))
-            steps.append(Step(text, str(at(step, "name") or ""), folder, variables))
-        yield Job(path, str(at(job, "name") or key), steps)
+        steps = at(job, "steps")
+        found = [_github_step(step, job, data) for step in steps] if isinstance(steps, list) else []
+        yield Job(path, str(at(job, "name") or key), [step for step in found if step])
+
+
+def _github_step(step: Any, job: Any, data: dict[str, Any]) -> Step | None:
+    """What it runs in a shell on Linux; None where it does something else."""
+    defaults = at(job, "defaults", "run") or at(data, "defaults", "run")
+    text, condition = at(step, "run"), str(at(step, "if") or "")
+    shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
+    if not isinstance(text, str) or not re.match(r"(ba)?sh\b", shell):
+        return None
+    if condition and not re.search(r"(?i)ubuntu|linux|success\(\)", condition):
+        return None
+    folder = str(at(step, "working-directory") or at(defaults, "working-directory") or "")
+    variables = _variables(table(at(data, "env")), table(at(job, "env")), table(at(step, "env")))
+    return Step(text, str(at(step, "name") or ""), folder, variables)
 
 
 def _gitlab(path: str, data: dict[str, Any]) -> Iterator[Job]:
