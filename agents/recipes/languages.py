@@ -98,7 +98,7 @@ def _import_path(tree: Tree, files: list[str]) -> str:
 
 
 def jvm(tree: Tree) -> Iterator[Candidate]:
-    """Maven, Gradle, Ant; their wrappers where they lie there whole."""
+    """Maven, Gradle and Ant; their wrappers if they are complete."""
     is_tested = bool(tree.matching(r"(.*/)?(src/test|tests?)/.*\.(java|kt|scala|groovy)"))
     if "pom.xml" in tree:
         calls = {"sh ./mvnw --batch-mode": "pom.xml, mvnw"} if "mvnw" in tree else {}
