@@ -164,7 +164,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
-        """Web server and agent host may be two machines: what this one lacks is said, and not refused."""
+        """Web server and agent host may be two machines, so a missing program is a warning, not an error."""
         super().save_model(request, obj, form, change)
         if missing := missing_program(obj):
             says = f"{missing} Saved all the same: another host may have it."

@@ -2,7 +2,7 @@
 
 A failure is a run of a coder that counts and ended without a hand-in, a submission that could not be taken or
 whose build or tests were red, and a rejection. Trouble with a provider, a stop, a lost host or a start that
-was refused is none. The count begins anew where a human starts the task again, and at each stage.
+was refused is none. The count starts over when a human restarts the task, and at each stage.
 """
 
 from collections.abc import Iterable
@@ -114,7 +114,7 @@ def listed(attempts: list[Attempt]) -> list[str]:
 
 
 def _runs(tasks: dict[int, Task]) -> QuerySet[Run]:
-    """The coders' runs of rounds that stand, since a human last began the count anew."""
+    """The coders' runs in rounds that stand, since a human last reset the count."""
     since = Q(task__counts_since__isnull=True) | Q(queued_at__gt=F("task__counts_since"))
     ended = Q(status=Run.Status.ENDED) | Q(submission__isnull=False)
     runs = Run.objects.filter(since, ended, task__in=tasks, role=Run.Role.CODER)

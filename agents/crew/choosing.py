@@ -188,7 +188,7 @@ class Roster:
         )
 
     @cached_property
-    def reviews(self) -> dict[int, reviewing.Facts]:
+    def reviews(self) -> dict[int, reviewing.UnderReview]:
         """What is reviewed of each task in review, by whom it was made, and whose reviews are in."""
         return reviewing.facts_of([task for task in self.tasks if task.status == Status.REVIEW])
 
@@ -231,39 +231,34 @@ class Roster:
         if crew.puller and wanted and not fits(crew.puller, task):
             return Turn(why=f"no domain of {crew.puller.name} fits")
         mine = [choice for choice in wanted if crew.is_chosen(choice.agent)]
-        if found := next((choice for choice in mine if crew.is_free(choice.agent)), None):
-            return Turn((found,))
         if not mine:
             return Turn(why=f"{_names(choice.agent for choice in wanted)} to claim it", is_elsewhere=True)
-        if all(choice.agent.account in crew.pauses for choice in mine):
-            tiers = {choice.agent.tier for choice in mine if choice.agent.tier}
-            for agent in able:
-                if agent.tier in tiers and crew.is_chosen(agent) and crew.is_free(agent):
-                    away = f"{_names(choice.agent for choice in mine)} paused; {agent.name} of the same tier."
-                    return Turn((replace(mine[0], agent=agent, model=agent.model, note=away),))
+        if found := next((choice for choice in mine if crew.is_free(choice.agent)), None):
+            return Turn((found,))
         is_paused = all(choice.agent.account in crew.pauses for choice in mine)
+        if is_paused and (instead := self._of_same_tier(mine, able)):
+            return Turn((instead,))
         return Turn(why=crew.trouble(choice.agent for choice in mine), is_paused=is_paused)
+
+    def _of_same_tier(self, paused: list[Choice], able: list[Agent]) -> Choice | None:
+        """A free agent that stands in for the paused ones; None if nobody is of their tier."""
+        tiers = {choice.agent.tier for choice in paused if choice.agent.tier}
+        for agent in able:
+            if agent.tier in tiers and self.crew.is_chosen(agent) and self.crew.is_free(agent):
+                away = f"{_names(choice.agent for choice in paused)} paused; {agent.name} of the same tier."
+                return replace(paused[0], agent=agent, model=agent.model, note=away)
+        return None
 
     # --- Reviewers ---
 
     def _reviewers(self, task: Task) -> Turn:
         crew, config, facts = self.crew, self.config(task), self.reviews[task.pk]
         able = crew.at(task.project_id, Run.Role.REVIEWER, stage_of(task, config))
-        if not able:
-            if facts.is_in:
-                return Turn(is_decided=True)
-            return Turn(why=f"no reviewer agent works in {task.project.name}", is_wrong=True)
-        others = [agent for agent in able if not facts.is_by(agent)]
-        if not others:
-            return Turn(why=f"only {able[0].name} reviews here, and the work is its own", is_wrong=True)
-        if config.other_vendor_reviews and facts.vendor:
-            strangers = [agent for agent in others if agent.made_by != facts.vendor]
-            if not strangers:
-                why = f"every reviewer's model is made by {facts.vendor}, as the coder's is"
-                return Turn(why=why, is_wrong=True)
-            others = strangers
-        if facts.is_disputed:  # nobody joins in now (ARB-8)
-            others = [agent for agent in others if agent.name in facts.earlier] or others
+        if not able and facts.is_in:
+            return Turn(is_decided=True)
+        others, why = self._impartial(able, task, facts)
+        if why:
+            return Turn(why=why, is_wrong=True)
         pool, note = by_domain(others, task, and_any=config.reviewers == ALL)
         chosen = [Choice(agent, Run.Role.REVIEWER, agent.model, None, note) for agent in pool]
         match config.reviewers:
@@ -278,12 +273,29 @@ class Roster:
                 return self._in_turn(chosen[begin:] + chosen[:begin], others, task)
         return self._first(chosen, others, task)
 
+    def _impartial(
+        self, able: list[Agent], task: Task, facts: reviewing.UnderReview
+    ) -> tuple[list[Agent], str]:
+        """The agents that may review this work; if none may, an empty list and the reason."""
+        if not able:
+            return [], f"no reviewer agent works in {task.project.name}"
+        others = [agent for agent in able if not facts.is_by(agent)]
+        if not others:
+            return [], f"only {able[0].name} reviews here, and the work is its own"
+        if self.config(task).other_vendor_reviews and facts.vendor:
+            others = [agent for agent in others if agent.made_by != facts.vendor]
+            if not others:
+                return [], f"every reviewer's model is made by {facts.vendor}, as the coder's is"
+        if facts.is_disputed:  # nobody joins in now (ARB-8)
+            others = [agent for agent in others if agent.name in facts.earlier] or others
+        return others, ""
+
     def _in_turn(self, chosen: list[Choice], others: list[Agent], task: Task) -> Turn:
         """The one whose turn it is, also if it is busy; the next one where its account is paused."""
         here = [choice for choice in chosen if choice.agent.account not in self.crew.pauses]
         return self._first(here[:1] or chosen, others, task)
 
-    def _all(self, chosen: list[Choice], facts: reviewing.Facts) -> Turn:
+    def _all(self, chosen: list[Choice], facts: reviewing.UnderReview) -> Turn:
         """Each of them reviews; who is away for long is not waited for."""
         crew = self.crew
         needed = [choice for choice in chosen if not crew.is_away(choice.agent)]

@@ -11,7 +11,7 @@ from tasks.models import Finding, Review, Submission, Task
 
 
 @dataclass(slots=True)
-class Facts:
+class UnderReview:
     """What the rows say of one task in review."""
 
     submission: int = 0
@@ -33,10 +33,10 @@ class Facts:
         return agent.pk == self.coder or (bool(self.by) and agent.name == self.by)
 
 
-def facts_of(tasks: Iterable[Task]) -> dict[int, Facts]:
+def facts_of(tasks: Iterable[Task]) -> dict[int, UnderReview]:
     """The facts of each task by its key: three queries."""
     rows = {task.pk: task for task in tasks}
-    found = {pk: Facts() for pk in rows}
+    found = {pk: UnderReview() for pk in rows}
     if not rows:
         return found
     newest = Submission.objects.standing().filter(task=OuterRef("task")).newest_first()

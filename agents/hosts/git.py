@@ -68,7 +68,7 @@ LEASH = Path(__file__).with_name("parent_death.py")
 
 
 class GitError(Exception):
-    """Git said no. `text` is its last words, for people, without any password."""
+    """A git command failed. `text` is the end of its output, for people, with passwords removed."""
 
     def __init__(self, what: str, text: str, *, code: int | None = None) -> None:
         words = redact(text.strip()[-WORDS_MAX:])
@@ -81,7 +81,7 @@ class Unreachable(GitError):
 
 
 class Interrupted(Unreachable):
-    """This host stops: its calls to remotes were ended, and nothing is said about the remote."""
+    """This host is stopping and ended its calls to remotes; that says nothing about the remote."""
 
 
 class NoDefaultBranch(GitError):
@@ -596,7 +596,7 @@ class Mirror:
         run(folder, "checkout", "--quiet", *arguments, sha, timeout=120)
 
     def rebase(self, folder: Path, sha: str, onto: str) -> str:
-        """The commit after a rebase in a clone of our own; the same one whoever does it, whenever.
+        """Rebase in a clone of our own. Returns the commit, which is the same on every host, at any time.
 
         Raises GitError where it does not apply.
         """

@@ -69,7 +69,7 @@ def _gives_way(landing: Any, now: datetime) -> bool:
 
 
 def release_claims(host: str) -> int:
-    """Nothing is under way on a host that begins: what a killed process of it held is free. How many."""
+    """Release what a killed process of this host had claimed. Called at its start; returns how many."""
     held = Landing.objects.filter(claimed_by=host, claimed_until__isnull=False, status__in=Landing.LIVE)
     return held.update(claimed_until=None, fence=F("fence") + 1)
 
@@ -98,7 +98,7 @@ def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
 
 
 def advance(landing: Landing, host: str) -> None:
-    """One step of one landing. Problems become columns, backoffs or cards; nothing is raised."""
+    """Take one step of one landing. Problems become columns, backoffs or cards; nothing is raised."""
     if not claim(landing, host):
         return
     try:
@@ -161,7 +161,7 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
 
 
 def _rebased(landing: Landing, mirror: Mirror, onto: str, folder: Path) -> str:
-    """The approved commits on top of another one, in the mirror; the same whoever does it, whenever."""
+    """Rebase the approved commits in the mirror; the result is the same on every host, at any time."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         rebased = mirror.rebase(folder, landing.submission.sha, onto)
@@ -249,7 +249,7 @@ def _push(landing: Landing, mirror: Mirror) -> None:
 
 
 def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
-    """The push said no, or nothing. The remote's branch says what is true."""
+    """The push failed or gave no answer; the remote's branch decides what happened."""
     head = mirror.fetch_target()
     if mirror.is_ancestor(landing.sha, head):
         _landed(landing)
@@ -315,7 +315,7 @@ def _clash(landing: Landing, note: str) -> None:
 
 @repeated
 def _stick(landing: Landing, problem: str) -> None:
-    """Trying again changes nothing; a human is asked."""
+    """Trying again would change nothing, so ask a human."""
     with transaction.atomic():
         task = _task_of(landing)
         if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):

@@ -66,7 +66,7 @@ def copy_output(run: Run) -> bool:
 
 
 def _note_life(run: Run, seconds: float) -> None:
-    """The log was written to at that time; a clock that was set back makes nobody silent."""
+    """Note when the log was last written to; a clock that was set back makes no run silent."""
     at = min(datetime.fromtimestamp(seconds, tz=UTC), timezone.now())
     earlier = Q(last_output_at__isnull=True) | Q(last_output_at__lt=at)
     if run.last_output_at is None or run.last_output_at < at:
@@ -119,7 +119,7 @@ def tail_of(run: Run) -> bytes:
 
 
 def last_words(run: Run, report: Report) -> str:
-    """What the agent said last, as its command reports it; of one that reports nothing the end of its log."""
+    """The agent's last message as its command reports it, or else the end of its log."""
     if report.text:
         return report.text
     tail = tail_of(run)
@@ -149,7 +149,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
 
 
 def keep_first(run: Run) -> None:
-    """What a run handed in must be out of its clone before the clone goes."""
+    """Fetch what the run handed in before its clone is removed."""
     submission = run.submission
     if submission is not None and submission.state == Submission.State.RECEIVED:
         submissions.keep(submission, run)
@@ -184,14 +184,14 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
 
 
 def remove_folder(run: Run) -> None:
-    """The clone goes; the log and the exit stay for whoever looks on the host."""
+    """Remove the clone; the log and the exit file stay for anyone who looks on the host."""
     folder = paths.run_folder(run.pk)
     for name in ("clone", "home", "tmp", "env", "bin", "context.json", "job.json", "lease"):
         _remove(folder / name)
 
 
 def _remove(path: Path) -> None:
-    """Remove what lies there, whatever an agent made of it. What cannot be removed stays."""
+    """Remove the path, whatever an agent turned it into. What cannot be removed stays."""
     try:
         path.unlink(missing_ok=True)
     except OSError:

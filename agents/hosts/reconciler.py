@@ -1,8 +1,8 @@
-"""What one agent host does with the rows: take runs, hold them, read their ends, keep and land commits.
+"""What one agent host does with the rows: claim runs, hold them, read how they ended, keep and land commits.
 
 One process per host does it at a time, by a lock on a file: the resident loop of `run_orchestrator`, or,
-where none runs, a tick of the cluster. Everything is read anew from rows and run folders, so whoever takes
-over after a crash adopts what still lives.
+where none runs, a tick of the cluster. All state is read from rows and run folders, so whoever takes
+over after a crash adopts what is still alive.
 """
 
 import contextlib
@@ -215,7 +215,7 @@ class Reconciler:
             api_server.touch()
 
     def _end_strangers(self, mine: set[int]) -> None:
-        """Folders of runs that are no longer ours: their shim is told to stop, then they go."""
+        """Stop the shims of runs that are no longer ours, then remove their folders."""
         root = Path(settings.HOME) / "runs"
         for folder in root.iterdir() if root.exists() else []:
             if RUN_FOLDER.fullmatch(folder.name) and int(folder.name) not in mine:
@@ -286,7 +286,7 @@ class Reconciler:
         processes.signal_all([shim], signal.SIGKILL if age > longest else signal.SIGCONT)
 
     def _look_after(self, run: Run, folder: Path) -> None:
-        """A live run: stop it when its time is over, copy its log now and then."""
+        """A live run: stop it when its time is up, and copy its log from time to time."""
         closing = run.status == Run.Status.CLOSING
         overtaken = not closing and judging.is_overtaken(run)
         if run.stop_requested or overtaken or (closing and self._closing_is_over(run, folder)):
@@ -322,7 +322,7 @@ class Reconciler:
                 processes.write_json(context, data | {"url": url})
 
     def _bury(self, run: Run, why: str) -> None:
-        """The shim died without a word: nothing of the run may live on, then it is lost or was handed in."""
+        """The shim died without an exit file: end all processes of the run, then record how it ended."""
         folder = paths.run_folder(run.pk)
         left = processes.working_in(folder)
         if not processes.end_all(left, settings.DURATIONS["grace"]) or processes.working_in(folder):
@@ -466,14 +466,14 @@ class Reconciler:
             self._failed.pop(key, None)
 
     def _lose(self, run: Run, why: str) -> None:
-        """What is left of the run cannot be read, time and again."""
+        """What the run left cannot be read, however often it is tried."""
         log.error("Run %s is given up: %s", run.pk, why)
         run_ends.end(run, Run.Outcome.LOST, reason=f"What it left could not be read. {why}")
         if not self._still_needed(run.pk):
             outcomes.remove_folder(run)
 
     def _is_overdue(self, run: Run) -> bool:
-        """Longer under way than any run may be: whoever counts its failures may have begun anew each time."""
+        """Longer under way than any run may be: the process that counts its failures may have restarted."""
         since = run.started_at or run.queued_at
         longest = 2 * (settings.DURATIONS["wall"] + settings.DURATIONS["orphan"])
         return (timezone.now() - since).total_seconds() > longest

@@ -162,12 +162,20 @@ def _is_place(path: str) -> bool:
 
 def address(url: str, base: str) -> str:
     """The whole address of a submodule that the repository at `base` names. Raises GitError."""
-    if not url or url.startswith("-") or not url.isprintable() or " " in url or "::" in url:
+    if not _is_fetched(url):
         raise GitError("address", "is none that is fetched")
-    if not url.startswith(("./", "../")):
-        if "://" not in url and not url.startswith("/") and not re.match(r"[^/:]+@[^/:]+:[^:]", url):
-            raise GitError("address", "is none that is fetched")
-        return url
+    return _beside(url, base) if url.startswith(("./", "../")) else url
+
+
+def _is_fetched(url: str) -> bool:
+    if not url or url.startswith("-") or not url.isprintable() or " " in url or "::" in url:
+        return False
+    is_plain = "://" in url or url.startswith(("./", "../", "/"))
+    return is_plain or re.match(r"[^/:]+@[^/:]+:[^:]", url) is not None
+
+
+def _beside(url: str, base: str) -> str:
+    """Resolve a relative address against `base`. Raises GitError if it leads out of the host."""
     found = ADDRESS.fullmatch(base)
     where, path = (found["where"], found["path"]) if found else ("", base)
     root = "/" if path.startswith("/") else ""

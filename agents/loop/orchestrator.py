@@ -202,7 +202,7 @@ def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
 
 
 def _do(task: Task, move: Callable[[], object]) -> None:
-    """A move that nobody had to make: by the tick, unless somebody was faster."""
+    """Make a move on the tick's own account, unless somebody was faster."""
     try:
         with transaction.atomic():
             move()
@@ -215,19 +215,12 @@ def _queue(task: Task, choice: choosing.Choice | None, done: Ticked, *, sha: str
     agent = choice.agent if choice else None
     if agent is not None and caps.park_if_spent(task):
         return 0
-    is_pulled = agent is not None and agent.provider == Agent.Provider.PULL
     try:
         with transaction.atomic():
             if task.status == Status.PENDING:
                 task.start()
-            run = Run.objects.create(
-                task=task, project=task.project, role=choice.role if choice else Run.Role.VERIFIER,
-                seat=choice.seat if choice else Run.Role.VERIFIER, round=max(task.round, 1),
-                stage=task.stage, agent=agent, agent_label=agent.name if agent else "",
-                model=choice.model if choice else "", step=str(choice.step or "") if choice else "",
-                choice=choice.note if choice else "", sha=sha, task_version=task.version,
-                is_pulled=is_pulled,
-            )  # fmt: skip
+            run = _run_of(task, choice, sha)
+            run.save()
     except (IntegrityError, StaleTask):
         return 0  # another tick was faster
     Project.objects.filter(pk=task.project_id).update(last_started_at=timezone.now())
@@ -235,9 +228,24 @@ def _queue(task: Task, choice: choosing.Choice | None, done: Ticked, *, sha: str
     note = f"{run.agent_label}. {run.choice}" if run.choice else run.agent_label
     record(task.project, "run_queued", task=task, data=data, note=note)
     done.started += 1
-    if is_pulled:
+    if run.is_pulled:
         done.claimed = run
     return 1
+
+
+def _run_of(task: Task, choice: choosing.Choice | None, sha: str) -> Run:
+    """An unsaved run: of the chosen agent, or of the verifier if none is chosen."""
+    run = Run(
+        task=task, project=task.project, role=Run.Role.VERIFIER, seat=Run.Role.VERIFIER,
+        round=max(task.round, 1), stage=task.stage, sha=sha, task_version=task.version,
+    )  # fmt: skip
+    if choice is not None:
+        agent = choice.agent
+        run.role, run.seat, run.model, run.choice = choice.role, choice.seat, choice.model, choice.note
+        run.step = str(choice.step or "")
+        run.agent, run.agent_label = agent, agent.name
+        run.is_pulled = agent.provider == Agent.Provider.PULL
+    return run
 
 
 # --- Landings ---------------------------------------------------------------------------------------------

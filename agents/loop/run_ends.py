@@ -39,7 +39,7 @@ def backoff(failures: int) -> timedelta:
 
 
 def failed_in_a_row(task: Task, role: str) -> list[Run]:
-    """Counted runs of the role since the last that handed in or since a human began the count anew."""
+    """Counted runs of the role since the last hand-in, or since a human reset the count."""
     runs = Run.objects.filter(task=task, role=role, status=Run.Status.ENDED)
     if task.counts_since:
         runs = runs.filter(queued_at__gt=task.counts_since)
@@ -52,7 +52,7 @@ def failed_in_a_row(task: Task, role: str) -> list[Run]:
 @repeated
 @transaction.atomic
 def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = None, **changes: Any) -> bool:
-    """End the run once, whoever notices first. False where it had ended or a newer holder has it.
+    """End the run exactly once, whoever notices first. False if it had ended or has a newer holder.
 
     A run without result rests its task for a while; after too many in a row a human is asked.
     """
@@ -92,7 +92,7 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
 
 
 def _after_losses(run: Run, task: Task) -> None:
-    """A lost run begins again at once; one that is lost each time may be its own agent's doing."""
+    """A lost run restarts at once; if it is lost every time, its own agent may be the cause."""
     ended = Run.objects.filter(
         task=task, role=run.role, task_version=run.task_version, status=Run.Status.ENDED
     ).order_by("-pk")
@@ -141,13 +141,13 @@ def _count(run: Run, task: Task, reason: str) -> None:
 
 
 def end_token(run: Run) -> None:
-    """Nothing more is taken from the run: its process is over, though what it left is still being read."""
+    """Revoke the run's token: its process is over, even if what it left is still being read."""
     if run.token_hash:
         Run.objects.filter(pk=run.pk, fence=run.fence).update(token_hash=None)
 
 
 def rest(task: Task, seconds: float) -> None:
-    """Leave the task alone for a while, without counting anything."""
+    """Let the task rest for a while, without counting a failure."""
     Task.objects.filter(pk=task.pk).update(not_before=timezone.now() + timedelta(seconds=seconds))
 
 

@@ -69,7 +69,7 @@ def look(run: Run) -> None:
 
 
 def finish(run: Run) -> Report:
-    """Read the rest of an ended run's output and keep its final figures; what the output said in all."""
+    """Read the rest of an ended run's output and keep its final figures. Returns the whole report."""
     meter = _meter(run)
     if meter is None:
         return Report()

@@ -15,7 +15,7 @@ _last: dict[str, Any] = {"good": None, "fault": ""}
 
 
 def price_list() -> PriceList:
-    """The lists as they are now. A faulty one is said once in the log; the last good one counts meanwhile."""
+    """The current lists. A faulty one is logged once, and the last good one stays in use."""
     try:
         found = prices.load(settings.PRICES)
     except (BadPrices, OSError) as error:
@@ -29,7 +29,7 @@ def price_list() -> PriceList:
 
 @checks.register
 def check_prices(**kwargs: Any) -> list[checks.CheckMessage]:
-    """An operator's price list that cannot be read stops nobody; it is said with its lines."""
+    """Warn, naming the faulty lines, about a price list that cannot be read; the program runs without it."""
     try:
         prices.load(settings.PRICES)
     except (BadPrices, OSError) as error:

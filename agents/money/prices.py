@@ -175,7 +175,7 @@ def _amount(node: yaml.Node) -> Decimal | None:
 def load(path: Path | None) -> PriceList:
     """The list at `path`, where there is one, before the program's own.
 
-    Read anew only where a file has changed. Raises BadPrices, and OSError where the file cannot be read.
+    A file is read only if it has changed. Raises BadPrices, and OSError where the file cannot be read.
     """
     lists = [_file(OWN, *_stamp(OWN))]
     if path is not None and path.exists():

@@ -79,7 +79,7 @@ class CassetteError(Exception):
 
 
 @dataclass(frozen=True)
-class Prompt:
+class ReadPrompt:
     """What the player understands of a prompt."""
 
     role: str
@@ -95,7 +95,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Step:
+class SceneStep:
     """One thing a scene does. Only ``steroids`` knows a file and may fail."""
 
     action: str
@@ -111,9 +111,9 @@ class Scene:
     role: str
     when: tuple[str, ...]
     unless: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[SceneStep, ...]
 
-    def fits(self, prompt: Prompt) -> bool:
+    def fits(self, prompt: ReadPrompt) -> bool:
         """Say whether this scene is meant for ``prompt``."""
         return (
             self.role == prompt.role
@@ -134,17 +134,17 @@ class Cassette:
 # Reading
 
 
-def read_prompt(path: Path) -> Prompt:
+def read_prompt(path: Path) -> ReadPrompt:
     """Read the prompt; its first heading names the role, the task and the title."""
     text = path.read_text(encoding="utf-8")
     heading = HEADING.search(text)
     if heading is None:
         raise PlayerError(NOTHING_RECORDED, "The prompt has no heading such as '# Task demo-1: Title'.")
     kind, task, title = heading.groups()
-    return Prompt(role=ROLES[kind], task=task, title=title.strip(), text=text)
+    return ReadPrompt(role=ROLES[kind], task=task, title=title.strip(), text=text)
 
 
-def find_cassette(folder: Path, prompt: Prompt) -> Cassette:
+def find_cassette(folder: Path, prompt: ReadPrompt) -> Cassette:
     """Return the cassette recorded for the title of ``prompt``."""
     for path in sorted(folder.glob("*.yaml")):
         if read_yaml(path).get("task") == prompt.title:
@@ -152,7 +152,7 @@ def find_cassette(folder: Path, prompt: Prompt) -> Cassette:
     raise PlayerError(NOTHING_RECORDED, f"No cassette is recorded for {prompt.title!r} (role {prompt.role}).")
 
 
-def find_scene(cassette: Cassette, prompt: Prompt) -> Scene:
+def find_scene(cassette: Cassette, prompt: ReadPrompt) -> Scene:
     """Return the first scene of ``cassette`` that fits ``prompt``."""
     for scene in cassette.scenes:
         if scene.fits(prompt):
@@ -214,7 +214,7 @@ def read_words(raw: dict[str, Any], key: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def read_step(raw: Any, folder: Path) -> Step:
+def read_step(raw: Any, folder: Path) -> SceneStep:
     """Read one step: an action with its value, and for ``steroids`` what goes with it."""
     if not isinstance(raw, dict):
         raise CassetteError(f"a step must be a mapping, not {raw!r}.")
@@ -225,12 +225,12 @@ def read_step(raw: Any, folder: Path) -> Step:
     beside = set(raw) - {action}
     if beside - ({"file", "may_fail"} if action == "steroids" else set()):
         raise CassetteError(f"{action!r} does not go together with {', '.join(sorted(map(str, beside)))}.")
-    step = Step(action, raw[action], raw.get("file"), raw.get("may_fail", False))
+    step = SceneStep(action, raw[action], raw.get("file"), raw.get("may_fail", False))
     check_value(step, folder)
     return step
 
 
-def check_value(step: Step, folder: Path) -> None:
+def check_value(step: SceneStep, folder: Path) -> None:
     """Refuse a step whose value the action cannot work with."""
     value = step.value
     if step.action == "pause":
@@ -252,7 +252,7 @@ def check_value(step: Step, folder: Path) -> None:
         check_command(step)
 
 
-def check_command(step: Step) -> None:
+def check_command(step: SceneStep) -> None:
     """Refuse a ``steroids`` step that cannot be run."""
     try:
         shlex.split(step.value)
@@ -279,7 +279,7 @@ def inside(folder: Path, relative: str) -> Path:
 class Player:
     """Does the steps of a scene in a clone."""
 
-    def __init__(self, clone: Path, cassettes: Path, prompt: Prompt, time_scale: float) -> None:
+    def __init__(self, clone: Path, cassettes: Path, prompt: ReadPrompt, time_scale: float) -> None:
         self.clone = clone
         self.cassettes = cassettes
         self.prompt = prompt
@@ -293,7 +293,7 @@ class Player:
             except CassetteError as reason:
                 raise PlayerError(CANNOT_PLAY, f"{step.action}: {reason}") from None
 
-    def do(self, step: Step) -> None:
+    def do(self, step: SceneStep) -> None:
         """Do one step."""
         match step.action:
             case "say":
@@ -340,7 +340,7 @@ class Player:
         elif self.run(["git", "commit", "-q", "-m", message]):
             raise PlayerError(CANNOT_PLAY, f"git could not commit {message!r}.")
 
-    def steroids(self, step: Step) -> None:
+    def steroids(self, step: SceneStep) -> None:
         """Run the ``steroids`` command; what it is handed lies outside the clone."""
         with tempfile.TemporaryDirectory(prefix="replay-") as folder:
             file = Path(folder) / "file.md"

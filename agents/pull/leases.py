@@ -45,7 +45,7 @@ def lease() -> timedelta:
 
 
 def run_token(run_pk: int, nonce: str, agent_token: str) -> str:
-    """The token of a claimed run: the same again for whoever repeats that very claim, and kept nowhere.
+    """The token of a claimed run: repeating the same claim gives the same token, and it is stored nowhere.
 
     It needs the agent's own token, of which we have only the hash, and the server's secret.
     """

@@ -20,7 +20,7 @@ class AddressesSerializer(serializers.Serializer[Any]):
 
 
 class ClaimedSerializer(serializers.Serializer[Any]):
-    """A run of this agent. The token is told to whoever claims, and kept nowhere."""
+    """A run of this agent. Only the claimer is given the token, and it is stored nowhere."""
 
     run = serializers.IntegerField()
     token = serializers.CharField()

@@ -236,7 +236,7 @@ def is_passing(fault: str) -> bool:
 
 
 def environment_fault(output_tail: str, exit_code: int | None, reason: str = "") -> str:
-    """A sentence about the surroundings that failed; empty where it is the work's own as far as known.
+    """A sentence about what failed in the environment; empty if the work itself seems at fault.
 
     `reason`: the host's word for why it ended the run itself, such as `timeout`; empty where it did not.
     """

@@ -300,15 +300,24 @@ def read_output(text: str, root: str = "", *, is_whole: bool = True) -> Tests:
         names = list(dict.fromkeys(name for name in (tidy(name, root) for name in section.names) if name))
         failed += names
         unnamed += max(0, (section.bad or 0) - len(names))
-    is_told = any(not each.broke_off for each in sections) and all(each.bad is not None for each in sections)
-    ran = [section.ran for section in sections if section.ran is not None]
     found = numbered(failed)
     return Tests(
         bounded(found),
-        min(sum(ran), COUNT_MAX) if ran else None,
-        min(len(found) + unnamed, COUNT_MAX) if is_told else None,
+        _ran(sections),
+        min(len(found) + unnamed, COUNT_MAX) if _is_told(sections) else None,
         broke_off=is_cut or any(section.broke_off for section in sections),
     )
+
+
+def _ran(sections: list["CountedNames"]) -> int | None:
+    """How many tests ran; None where no runner says it."""
+    ran = [section.ran for section in sections if section.ran is not None]
+    return min(sum(ran), COUNT_MAX) if ran else None
+
+
+def _is_told(sections: list["CountedNames"]) -> bool:
+    """Whether every runner says how many tests failed, and at least one of them ran to its end."""
+    return any(not each.broke_off for each in sections) and all(each.bad is not None for each in sections)
 
 
 def plain(text: str) -> str:
@@ -318,7 +327,7 @@ def plain(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Section:
+class CountedNames:
     """The names up to one count of a runner; `bad` and `ran` are None where it does not say."""
 
     names: list[str]
@@ -327,7 +336,7 @@ class Section:
     broke_off: bool = False
 
 
-def _read(runner: Runner, text: str) -> list[Section]:
+def _read(runner: Runner, text: str) -> list[CountedNames]:
     """What one runner says; nothing where nothing in the text is its own."""
     if not any(sign in text for sign in runner.signs):
         return []
@@ -338,40 +347,71 @@ def _read(runner: Runner, text: str) -> list[Section]:
         last = max((match.start() for kind, match in events if kind == "told"), default=0)
         broke_off |= runner.done.search(text, last) is None
     if broke_off:
-        sections.append(Section([], bad=0, broke_off=True))
+        sections.append(CountedNames([], bad=0, broke_off=True))
     return sections
 
 
-def _sections(runner: Runner, events: list[tuple[str, re.Match[str]]]) -> Iterator[Section]:
+def _sections(runner: Runner, events: list[tuple[str, re.Match[str]]]) -> Iterator[CountedNames]:
     """One section for each of its counts, and one for names without a count."""
-    section = Section([])
     own: dict[str, None] = {}
-    scope, is_listed, is_open = "", True, False
+    named = list(_named(runner, events, own))
+    yield from _after_counts(runner, named) if runner.names_follow else _before_counts(runner, named)
+    if own:
+        yield CountedNames(list(own), bad=len(own))
+
+
+def _named(
+    runner: Runner, events: list[tuple[str, re.Match[str]]], own: dict[str, None]
+) -> Iterator[re.Match[str] | str]:
+    """The counts, and the names of what failed in between; names counted by themselves go into `own`.
+
+    Where names follow their count, those before the first count do not belong to any.
+    """
+    scope, is_listed, is_open = "", True, not runner.names_follow
     for kind, match in events:
         if kind == "scope":
             scope = " ".join(group for group in match.groups() if group)
         elif kind == "heads":
             is_listed = match["red"] is not None
         elif kind == "told":
-            if runner.names_follow and is_open:
-                yield section
-            if runner.names_follow:
-                section = Section([])
-            _count(runner, match, section)
             is_open = True
-            if not runner.names_follow:
-                yield section
-                section = Section([])
-        elif is_listed and (is_open or not runner.names_follow):
+            yield match
+        elif is_listed and is_open:
             name = _scoped(scope, _name(match, runner))
             if kind == "own":
                 own[name] = None
             else:
-                section.names.append(name)
-    if (runner.names_follow and is_open) or section.names:
+                yield name
+
+
+def _after_counts(runner: Runner, named: list[re.Match[str] | str]) -> Iterator[CountedNames]:
+    """Each count with the names that follow it."""
+    section: CountedNames | None = None
+    for each in named:
+        if isinstance(each, str):
+            if section is not None:
+                section.names.append(each)
+            continue
+        if section is not None:
+            yield section
+        section = CountedNames([])
+        _count(runner, each, section)
+    if section is not None:
         yield section
-    if own:
-        yield Section(list(own), bad=len(own))
+
+
+def _before_counts(runner: Runner, named: list[re.Match[str] | str]) -> Iterator[CountedNames]:
+    """Each count with the names that stand before it; names after the last one have none."""
+    section = CountedNames([])
+    for each in named:
+        if isinstance(each, str):
+            section.names.append(each)
+            continue
+        _count(runner, each, section)
+        yield section
+        section = CountedNames([])
+    if section.names:
+        yield section
 
 
 def _events(runner: Runner, text: str) -> list[tuple[str, re.Match[str]]]:
@@ -395,7 +435,7 @@ def _scoped(scope: str, name: str) -> str:
     return f"{scope} › {name}" if scope else name
 
 
-def _count(runner: Runner, match: re.Match[str], section: Section) -> None:
+def _count(runner: Runner, match: re.Match[str], section: CountedNames) -> None:
     """What a runner's count says, into the section that it closes."""
     groups = match.groupdict()
     if groups.get("scope"):
@@ -435,12 +475,12 @@ TAP_NOTE = re.compile(r"\s# (?P<word>TODO|SKIP|time=)", re.IGNORECASE)
 TAP_FAIL = re.compile(r"fail +(\d{1,7})")
 
 
-def _prove(text: str) -> list[Section]:
+def _prove(text: str) -> list[CountedNames]:
     """What prove says: `t/sum.t 2` for the second test of a file, the file alone where it ended badly."""
     sections = []
     start = 0
     for told in PROVE_TOLD.finditer(text):
-        section = Section([], bad=0, ran=int(told[1]))
+        section = CountedNames([], bad=0, ran=int(told[1]))
         for file in PROVE_FILE.finditer(text, start, told.start()):
             failed = PROVE_FAILED.search(file[3])
             numbers = list(_numbers(failed[1])) if failed else []
@@ -464,7 +504,7 @@ def _numbers(text: str) -> Iterator[int]:
             yield number
 
 
-def _tap(text: str) -> list[Section]:
+def _tap(text: str) -> list[CountedNames]:
     """What a stream of the Test Anything Protocol says: names with the subtests and titles around them."""
     if "\n1.." not in text and "\nTAP version " not in text:
         return []
@@ -519,11 +559,11 @@ class _TapStream:
         titled = (*outer, self.title, name) if self.has_titles and self.title else path
         self.names.append(" > ".join(titled))
 
-    def section(self) -> Section:
+    def section(self) -> CountedNames:
         names = list(numbered(self.names))
         bad = len(names) if self.told is None and self.planned else self.told
         broke_off = self.broke_off or self.seen < self.planned or not self.planned
-        return Section(names, bad=bad, ran=self.planned or None, broke_off=broke_off)
+        return CountedNames(names, bad=bad, ran=self.planned or None, broke_off=broke_off)
 
 
 def _tap_name(match: re.Match[str]) -> str:

@@ -45,7 +45,7 @@ def read_reports(folder: Path, root: str = "") -> Tests | None:
             broken += 1
             continue
         left -= len(data)
-        report = Report(root)
+        report = JUnitReport(root)
         try:
             report.read(data)
         except UnusableReport:
@@ -100,7 +100,7 @@ def _read(path: Path, limit: int) -> bytes | None:
     return data if len(data) <= limit else None
 
 
-class Report:
+class JUnitReport:
     """One report while it is read: its failed cases, and what its outermost suites say they add up to."""
 
     def __init__(self, root: str = "") -> None:

@@ -6,12 +6,13 @@ expression of the service, which nobody here can fill in.
 
 import re
 import shlex
+from dataclasses import dataclass, field
 
 from agents.recipes.node import manager_of
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
 from agents.recipes.script_lines import PLACE, is_build, is_test, lines_of
-from agents.recipes.services import STEPS, Job, Step, jobs
+from agents.recipes.services import STEPS, Job, Script, jobs
 from agents.recipes.tree import Tree, then, words
 
 KIND = "ci"
@@ -48,43 +49,57 @@ def _strangeness(job: Job) -> int:
     return 5 * len(ODD.findall(called)) + (0 if PLAIN.search(called) else 2)
 
 
+@dataclass
+class _Phases:
+    """The commands of a job by phase: prepare, build, test."""
+
+    tree: Tree
+    prepare: list[str] = field(default_factory=list)
+    build: list[str] = field(default_factory=list)
+    tests: list[str] = field(default_factory=list)
+    said: str = ""  # the step that tests
+
+    def take(self, step: Script, lines: list[str]) -> None:
+        """Add one step. Those after the tests only report, and those that only change folders do nothing."""
+        is_testing = any(is_test(line) for line in lines)
+        if (self.tests and not is_testing) or all(PLACE.match(line) for line in lines):
+            return
+        if is_testing and not _apart(step, lines):
+            lines = self._from_tests_on(lines)
+        command = _placed(self.tree, step, lines)
+        if is_testing:
+            self.tests.append(command)
+            self.said = self.said or step.name
+        else:
+            self._before_tests(lines).append(command)
+
+    def _from_tests_on(self, lines: list[str]) -> list[str]:
+        """Put what leads up to the tests in this step where it belongs, and return the rest."""
+        first = next(index for index, line in enumerate(lines) if is_test(line))
+        self._before_tests(lines[:first]).extend(_here(self.tree, line) for line in lines[:first])
+        return lines[first:]
+
+    def _before_tests(self, lines: list[str]) -> list[str]:
+        is_building = bool(self.build) or any(is_build(line) for line in lines)
+        return self.build if is_building else self.prepare
+
+
 def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
     """The recipe that a job amounts to, and how much of it had to be left out."""
-    prepare: list[str] = []
-    build: list[str] = []
-    tests: list[str] = []
-    said, lost = "", 0
+    phases, lost = _Phases(tree), 0
     for step in job.steps[:STEPS]:
         lines, left_out = lines_of(step.text, LINES)
         lost += left_out
-        tested = any(is_test(line) for line in lines)
-        if tests and not tested:
-            continue  # what comes after the tests reports them
-        if all(PLACE.match(line) for line in lines):
-            continue
-        if tested and not _apart(step, lines):
-            # What leads up to the tests in the same step is no test.
-            first = next(index for index, line in enumerate(lines) if is_test(line))
-            (build if build or any(map(is_build, lines[:first])) else prepare).extend(
-                _here(tree, line) for line in lines[:first]
-            )
-            lines = lines[first:]
-        command = _placed(tree, step, lines)
-        if tested:
-            tests.append(command)
-            said = said or step.name
-        elif build or any(is_build(line) for line in lines):
-            build.append(command)
-        else:
-            prepare.append(command)
-    if not 0 < len(tests) <= TESTS:
+        phases.take(step, lines)
+    if not 0 < len(phases.tests) <= TESTS:
         return None, lost
-    where = f"{job.file}, step {said}" if said else f"{job.file}, job {job.name}"
-    prepare.insert(0, _tools(prepare, [*build, *tests]))
-    return Recipe(then(*prepare), then(*build), then(*tests), " ".join(where.split())[:120]), lost
+    where = f"{job.file}, step {phases.said}" if phases.said else f"{job.file}, job {job.name}"
+    prepare = [_tools(phases.prepare, [*phases.build, *phases.tests]), *phases.prepare]
+    said = " ".join(where.split())[:120]
+    return Recipe(then(*prepare), then(*phases.build), then(*phases.tests), said), lost
 
 
-def _placed(tree: Tree, step: Step, lines: list[str]) -> str:
+def _placed(tree: Tree, step: Script, lines: list[str]) -> str:
     """The lines as one command, in the step's folder and with its variables."""
     command = then(*(_here(tree, line) for line in lines))
     exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in step.variables)
@@ -96,7 +111,7 @@ def _placed(tree: Tree, step: Step, lines: list[str]) -> str:
     return f"({then(*parts, command)})" if any(parts) or _apart(step, lines) else command
 
 
-def _apart(step: Step, lines: list[str]) -> bool:
+def _apart(step: Script, lines: list[str]) -> bool:
     """Whether the lines need a shell of their own, so that they change nothing for what follows."""
     return bool(step.folder or step.variables) or any(
         PLACE.match(line) or re.search(r"\|\||;", line) for line in lines

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
@@ -40,34 +41,38 @@ def rust(tree: Tree) -> Iterator[Candidate]:
 def go(tree: Tree) -> Iterator[Candidate]:
     """Modules, with what they vendor; without a module file as packages of the old kind."""
     files = tree.matching(r"(.*/)?[^/]+\.go", own=True)
-    if "go.mod" not in tree and not ("go.work" in tree or any("/" not in path for path in files)):
-        return
-    tested = any(path.endswith("_test.go") for path in files)
-    rank = Rank.DIRECT if tested else Rank.BUILD
-    test = "go test ./..." if tested else ""
-    if "go.mod" not in tree and "go.work" not in tree:
-        if path := _import_path(tree, files):
-            made = Recipe(f"go mod init {path} && go mod tidy", "go build ./...", test, f"import path {path}")
-            yield Candidate(rank, "go", made)
-        old = "GO111MODULE=off "
-        yield Candidate(
-            Rank.GUESS if tested else Rank.BUILD,
-            "go",
-            Recipe("", f"{old}go build ./...", test and f"{old}{test}", "Go files without go.mod"),
-        )
-        return
+    is_tested = any(path.endswith("_test.go") for path in files)
+    if "go.mod" in tree or "go.work" in tree:
+        yield from _go_modules(tree, is_tested=is_tested)
+    elif any("/" not in path for path in files):
+        yield from _go_packages(tree, files, is_tested=is_tested)
+
+
+def _go_modules(tree: Tree, *, is_tested: bool) -> Iterator[Candidate]:
+    build, test = "go build ./...", "go test ./..." if is_tested else ""
     needs = re.search(r"(?m)^\s*require\b", tree.text("go.mod")) and not tree.is_folder("vendor")
-    yield Candidate(rank, "go", Recipe("go mod download" if needs else "", "go build ./...", test, "go.mod"))
-    if tested and tree.is_folder("vendor"):
+    download = "go mod download" if needs else ""
+    rank = Rank.DIRECT if is_tested else Rank.BUILD
+    yield Candidate(rank, "go", Recipe(download, build, test, "go.mod"))
+    if is_tested and tree.is_folder("vendor"):
         # The list of what is vendored may be older than the module file.
         again = Recipe(
             "go mod download", "go build -mod=mod ./...", "go test -mod=mod ./...", "go.mod, not vendor/"
         )
         yield Candidate(Rank.WIDER, "go", again)
-    if tested:  # code that a newer `go vet` than its own finds fault with does not even build its tests
-        build, plain = "go build ./...", "go test -vet=off ./..."
-        without = Recipe("go mod download" if needs else "", build, plain, "go.mod, without go vet")
+    if is_tested:  # code that a newer `go vet` than its own finds fault with does not even build its tests
+        without = Recipe(download, build, "go test -vet=off ./...", "go.mod, without go vet")
         yield Candidate(Rank.WIDER, "go", without)
+
+
+def _go_packages(tree: Tree, files: list[str], *, is_tested: bool) -> Iterator[Candidate]:
+    build, test = "go build ./...", "go test ./..." if is_tested else ""
+    if path := _import_path(tree, files):
+        made = Recipe(f"go mod init {path} && go mod tidy", build, test, f"import path {path}")
+        yield Candidate(Rank.DIRECT if is_tested else Rank.BUILD, "go", made)
+    old = "GO111MODULE=off "
+    recipe = Recipe("", f"{old}{build}", test and f"{old}{test}", "Go files without go.mod")
+    yield Candidate(Rank.GUESS if is_tested else Rank.BUILD, "go", recipe)
 
 
 # Where a repository of the time before modules says under which path it is imported.
@@ -93,28 +98,17 @@ def _import_path(tree: Tree, files: list[str]) -> str:
 
 
 def jvm(tree: Tree) -> Iterator[Candidate]:
-    """Maven, Gradle, Ant; their wrappers where they lie there whole."""
-    tested = bool(tree.matching(r"(.*/)?(src/test|tests?)/.*\.(java|kt|scala|groovy)"))
-    rank = Rank.DIRECT if tested else Rank.BUILD
+    """Maven, Gradle and Ant; their wrappers if they are complete."""
+    is_tested = bool(tree.matching(r"(.*/)?(src/test|tests?)/.*\.(java|kt|scala|groovy)"))
     if "pom.xml" in tree:
-        calls = ["mvn --batch-mode"]
-        if "mvnw" in tree:
-            calls.insert(0, "sh ./mvnw --batch-mode")
-        for index, call in enumerate(calls):
-            build = f"{call} -DskipTests test-compile"
-            again = Rank.WIDER if index and tested else rank
-            said = "pom.xml" if call.startswith("mvn") else "pom.xml, mvnw"
-            yield Candidate(again, "jvm", Recipe("", build, f"{call} test" if tested else "", said))
-    gradle = tree.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
-    if gradle:
-        calls = ["gradle --no-daemon"]
-        if "gradlew" in tree and "gradle/wrapper/gradle-wrapper.jar" in tree:
-            calls.insert(0, "sh ./gradlew --no-daemon")
-        for index, call in enumerate(calls):
-            again = Rank.WIDER if index and tested else rank
-            test = f"{call} test" if tested else ""
-            said = gradle if call.startswith("gradle") else f"{gradle}, gradlew"
-            yield Candidate(again, "jvm", Recipe("", f"{call} assemble", test, said))
+        calls = {"sh ./mvnw --batch-mode": "pom.xml, mvnw"} if "mvnw" in tree else {}
+        calls["mvn --batch-mode"] = "pom.xml"
+        yield from _wrapped(calls, "-DskipTests test-compile", is_tested=is_tested)
+    if gradle := tree.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
+        is_whole = "gradlew" in tree and "gradle/wrapper/gradle-wrapper.jar" in tree
+        calls = {"sh ./gradlew --no-daemon": f"{gradle}, gradlew"} if is_whole else {}
+        calls["gradle --no-daemon"] = gradle
+        yield from _wrapped(calls, "assemble", is_tested=is_tested)
     if "build.xml" in tree:
         targets = re.findall(r"<target\b[^>]{0,200}\bname=\"([\w.-]+)\"", tree.text("build.xml"))
         target = next((name for name in ("test", "tests", "check", "junit") if name in targets), "")
@@ -123,6 +117,13 @@ def jvm(tree: Tree) -> Iterator[Candidate]:
             "jvm",
             Recipe("", "ant", words("ant", target) if target else "", "build.xml"),
         )
+
+
+def _wrapped(calls: dict[str, str], build: str, *, is_tested: bool) -> Iterator[Candidate]:
+    """The wrapper's call before the host's own program, each with what it is named after."""
+    for index, (call, said) in enumerate(calls.items()):
+        rank = Rank.BUILD if not is_tested else Rank.WIDER if index else Rank.DIRECT
+        yield Candidate(rank, "jvm", Recipe("", f"{call} {build}", f"{call} test" if is_tested else "", said))
 
 
 # --- Ruby, PHP, Perl --------------------------------------------------------------------------------------
@@ -136,28 +137,9 @@ def ruby(tree: Tree) -> Iterator[Candidate]:
     specifications = tree.matching(r"[^/]+\.gemspec")
     if not (specifications or tree.first("Gemfile", "Rakefile")):
         return
-    rakefile = tree.text("Rakefile")
-    specs = tree.matching(r"spec/.*_spec\.rb")
-    tests = tree.matching(r"tests?/(.*/)?(test_[^/]+|[^/]+_test|ts_[^/]+|tc_[^/]+)\.rb")
-    rules = {
-        "test": r"TestTask\.new|task[\s(]+[:\"']?test\b",
-        "spec": r"RakeTask\.new|task[\s(]+[:\"']?spec\b",
-    }
-    tasks = [name for name, rule in rules.items() if re.search(rule, rakefile)]
-    ways: list[tuple[str, str]] = []
-    if tests and "test" in tasks:
-        ways.append(("rake test", "Rakefile, test"))
-    if specs:
-        ways.append(("rspec", "spec/"))
-    if tests:
-        folder = tests[0].split("/")[0]
-        pattern = f"./{folder}/**/{{test_*,*_test,ts_*,tc_*}}.rb"
-        load = f"Dir.glob('{pattern}').sort.each {{ |file| require file }}"
-        ways.append((words("ruby", "-Ilib", f"-I{folder}", "-I.", "-e", load), f"{folder}/"))
-    if not ways and tasks:
-        ways.append((f"rake {tasks[0]}", f"Rakefile, {tasks[0]}"))
+    ways = _ruby_ways(tree)
     compiled = tree.matching(r"ext/.*extconf\.rb")
-    build = "rake compile" if compiled and "compile" in rakefile.lower() else ""
+    build = "rake compile" if compiled and "compile" in tree.text("Rakefile").lower() else ""
     if "Gemfile" in tree:
         for index, (way, said) in enumerate(ways[:2]):
             bundled = [f"{BUNDLE} exec {command}" if command else "" for command in (build, way)]
@@ -170,6 +152,29 @@ def ruby(tree: Tree) -> Iterator[Candidate]:
         yield Candidate(
             Rank.BUILD, "ruby", Recipe("", words("gem", "build", specifications[0]), "", specifications[0])
         )
+
+
+def _ruby_ways(tree: Tree) -> list[tuple[str, str]]:
+    """How the tests may be run, each with where that is read from: tasks of rake, rspec, plain files."""
+    rules = {
+        "test": r"TestTask\.new|task[\s(]+[:\"']?test\b",
+        "spec": r"RakeTask\.new|task[\s(]+[:\"']?spec\b",
+    }
+    tasks = [name for name, rule in rules.items() if re.search(rule, tree.text("Rakefile"))]
+    tests = tree.matching(r"tests?/(.*/)?(test_[^/]+|[^/]+_test|ts_[^/]+|tc_[^/]+)\.rb")
+    ways: list[tuple[str, str]] = []
+    if tests and "test" in tasks:
+        ways.append(("rake test", "Rakefile, test"))
+    if tree.matching(r"spec/.*_spec\.rb"):
+        ways.append(("rspec", "spec/"))
+    if tests:
+        folder = tests[0].split("/")[0]
+        pattern = f"./{folder}/**/{{test_*,*_test,ts_*,tc_*}}.rb"
+        load = f"Dir.glob('{pattern}').sort.each {{ |file| require file }}"
+        ways.append((words("ruby", "-Ilib", f"-I{folder}", "-I.", "-e", load), f"{folder}/"))
+    if not ways and tasks:
+        ways.append((f"rake {tasks[0]}", f"Rakefile, {tasks[0]}"))
+    return ways
 
 
 FEW = 10
@@ -191,48 +196,50 @@ PHP_RUNNERS = {
 }
 
 
+PHPUNIT_FILES = ("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")
+# For whoever has no tests.
+PHP_SYNTAX = "find . -name '*.php' -not -path './vendor/*' -print0 | xargs -0 -n1 php -l"
+
+
 def php(tree: Tree) -> Iterator[Candidate]:
     """Composer's packages and PHPUnit; PHPUnit of the host where they cannot be had."""
-    if "composer.json" not in tree and not tree.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
+    if "composer.json" not in tree and not tree.first(*PHPUNIT_FILES):
         return
-    composer = tree.json("composer.json")
-    needed = {**table(composer.get("require")), **table(composer.get("require-dev"))}
-    install = "composer install --no-interaction --no-progress" if "composer.json" in tree else ""
     tests = tree.matching(r"(.*/)?[^/]*Test\.php|(.*/)?[Tt]ests?/.*\.phpt?", own=True)
     if len(tests) <= FEW:  # which may all be there for others to build theirs on
         tests = [path for path in tests if _tests_something(tree.text(path))]
     if not tests:
-        yield Candidate(
-            Rank.BUILD,
-            "php",
-            Recipe(
-                "",
-                "find . -name '*.php' -not -path './vendor/*' -print0 | xargs -0 -n1 php -l",
-                "",
-                "PHP files, no tests found",
-            ),  # fmt: skip
-        )
+        yield Candidate(Rank.BUILD, "php", Recipe("", PHP_SYNTAX, "", "PHP files, no tests found"))
         return
-    scripts = table(composer.get("scripts"))
-    name = next((name for name in ("test", "tests", "phpunit", "unit") if name in scripts), "")
+    composer = tree.json("composer.json")
+    needed = {**table(composer.get("require")), **table(composer.get("require-dev"))}
     runner = next((command for package, command in PHP_RUNNERS.items() if package in needed), "")
-    script = f"composer {name}" if name else ""
-    for rank, command, said in (
-        (Rank.DIRECT, runner, runner),
-        (Rank.WIDER if runner else Rank.DIRECT, script, f"script {name}"),
-    ):
-        if command and install:
-            yield Candidate(rank, "php", Recipe(install, "", command, f"composer.json, {said}"))
+    if "composer.json" in tree:
+        yield from _composer(table(composer.get("scripts")), runner)
     if runner in ("", "vendor/bin/phpunit", "vendor/bin/simple-phpunit"):
-        configured = tree.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")
-        arguments = [] if configured else [tests[0].split("/")[0]]
-        if install and "bootstrap=" not in tree.text(configured):
-            arguments[:0] = ["--bootstrap", "vendor/autoload.php"]
+        yield _phpunit(tree, tests)
+
+
+def _composer(scripts: dict[str, Any], runner: str) -> Iterator[Candidate]:
+    """With the packages that it installs: their runner, and a script of the project's own."""
+    install = "composer install --no-interaction --no-progress"
+    if runner:
+        yield Candidate(Rank.DIRECT, "php", Recipe(install, "", runner, f"composer.json, {runner}"))
+    if name := next((name for name in ("test", "tests", "phpunit", "unit") if name in scripts), ""):
+        recipe = Recipe(install, "", f"composer {name}", f"composer.json, script {name}")
+        yield Candidate(Rank.WIDER if runner else Rank.DIRECT, "php", recipe)
+
+
+def _phpunit(tree: Tree, tests: list[str]) -> Candidate:
+    configured = tree.first(*PHPUNIT_FILES)
+    arguments = [] if configured else [tests[0].split("/")[0]]
+    dump = ""
+    if "composer.json" in tree:
         # Composer makes its map of classes also where it can fetch nothing.
-        dump = "composer dump-autoload --dev" if install else ""
-        yield Candidate(
-            Rank.WIDER, "php", Recipe(dump, "", words("phpunit", *arguments), "phpunit of the host")
-        )
+        dump = "composer dump-autoload --dev"
+        if "bootstrap=" not in tree.text(configured):
+            arguments[:0] = ["--bootstrap", "vendor/autoload.php"]
+    return Candidate(Rank.WIDER, "php", Recipe(dump, "", words("phpunit", *arguments), "phpunit of the host"))
 
 
 def perl(tree: Tree) -> Iterator[Candidate]:

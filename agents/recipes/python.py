@@ -93,26 +93,29 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
     """What could install and test the Python project at the top of this tree."""
     tests = tree.matching(TEST_FILES, own=True)
     others = [] if tests else tree.matching(OTHER_TEST_FILES, own=True)
-    if not (tests or others or any(name in tree for name in MANIFESTS)):
-        return
-    if not tests and not others:
-        yield from _without_tests(tree)
-        return
-    found = sets(tree)
-    narrow, wide = _narrow(found), _wide(found)
-    runners = list(_runners(tree, tests, others))
-    observed = _observed(tree, tests or others)
     described = any(name in tree for name in MANIFESTS)
-    for index, (rank, test, source) in enumerate(runners):
-        yield Candidate(
-            rank if described else Rank.GUESS, KIND, _recipe(tree, narrow, observed, test, source)
-        )
+    if tests or others:
+        found = sets(tree)
+        yield from _tested(tree, tests, others, found, described=described)
+        yield from _tools(tree, found)
+    elif described:
+        yield from _without_tests(tree)
+
+
+def _tested(
+    tree: Tree, tests: list[str], others: list[str], found: list[Set], *, described: bool
+) -> Iterator[Candidate]:
+    """Each runner with the best-fitting sets; the first one also with more sets, and with none."""
+    narrow, wide = _narrow(found), _wide(found)
+    observed = _observed(tree, tests or others)
+    for index, (rank, test, source) in enumerate(_runners(tree, tests, others)):
+        recipe = _recipe(tree, narrow, observed, test, source)
+        yield Candidate(rank if described else Rank.GUESS, KIND, recipe)
         if not index and wide and set(wide) != set(narrow):
             yield Candidate(Rank.WIDER, KIND, _recipe(tree, wide, observed, test, source))
         if not index and narrow:
             # What is declared may be too old or too new to be installed together.
             yield Candidate(Rank.WIDER, KIND, _recipe(tree, [], observed, test, source))
-    yield from _tools(tree, found)
 
 
 # --- What is installed ------------------------------------------------------------------------------------
@@ -156,19 +159,24 @@ def installable(tree: Tree) -> bool:
 
 def _recipe(tree: Tree, chosen: list[Set], observed: list[str], test: str, source: str) -> Recipe:
     extras = [one.name for one in chosen if one.kind == "extra"]
-    declared = {name for one in chosen for name in one.distributions}
-    declared |= {normal(requirement) for requirement in runtime(tree)}
-    options = [["-r", one.name] for one in chosen if one.kind == "file"]
-    options += [["--group", one.name] for one in chosen if one.kind == "group"]
-    listed = [name for one in chosen if one.kind == "listed" for name in spelled(one.requirements)]
-    listed += [name for name in observed if normal(name) not in declared]
     arguments = _itself(tree, extras) if installable(tree) else []
-    arguments += [part for option in options for part in option] + once(listed)
+    arguments += _arguments(tree, chosen, observed)
     newer = NEWER_PIP if any(one.kind == "group" for one in chosen) else ""
     where = _manifest(tree)
     said = ", ".join(once([where, *(label(one) for one in chosen), source] if where else [source]))
     prepare = then(newer, words("pip", "install", *arguments)) if arguments else ""
     return Recipe(prepare, "", test, said)
+
+
+def _arguments(tree: Tree, chosen: list[Set], observed: list[str]) -> list[str]:
+    """What pip installs besides the project: files, groups, and what is listed or was observed."""
+    flags = {"file": "-r", "group": "--group"}
+    options = [[flags[kind], one.name] for kind in flags for one in chosen if one.kind == kind]
+    declared = {name for one in chosen for name in one.distributions}
+    declared |= {normal(requirement) for requirement in runtime(tree)}
+    listed = [name for one in chosen if one.kind == "listed" for name in spelled(one.requirements)]
+    listed += [name for name in observed if normal(name) not in declared]
+    return [part for option in options for part in option] + once(listed)
 
 
 def _itself(tree: Tree, extras: list[str]) -> list[str]:

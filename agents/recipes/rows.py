@@ -9,7 +9,7 @@ from agents.recipes.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Ecosystem:
     """An ecosystem: `manifest` and `tests` are regular expressions for whole paths.
 
     Where `tests` is empty, nothing tells whether there are tests, and the tool is asked to run them.
@@ -22,49 +22,49 @@ class Row:
 
 
 ROWS = (
-    Row(
+    Ecosystem(
         "elixir",
         r"mix\.exs",
         Recipe("mix local.hex --force && mix deps.get", "mix compile", "mix test", "mix.exs"),
         r"(.*/)?test/.*\.exs",
     ),
-    Row(
+    Ecosystem(
         "erlang",
         r"rebar\.config",
         Recipe("rebar3 get-deps", "rebar3 compile", "rebar3 eunit", "rebar.config"),
     ),
-    Row(
+    Ecosystem(
         "ocaml",
         r"dune-project",
         Recipe("", "dune build", "dune runtest", "dune-project"),
         r"(.*/)?tests?/.*\.mli?",
     ),
-    Row(
+    Ecosystem(
         "haskell",
         r"stack\.yaml",
         Recipe("stack setup", "stack build --test --no-run-tests", "stack test", "stack.yaml"),
         r"(.*/)?tests?/.*\.l?hs",
     ),
-    Row(
+    Ecosystem(
         "haskell",
         r"[^/]+\.cabal|cabal\.project",
         Recipe("cabal update", "cabal build --enable-tests all", "cabal test all", "cabal"),
         r"(.*/)?tests?/.*\.l?hs",
     ),
-    Row(
+    Ecosystem(
         "swift",
         r"Package\.swift",
         Recipe("swift package resolve", "swift build", "swift test", "Package.swift"),
         r"Tests/.*\.swift",
     ),
-    Row(
+    Ecosystem(
         "dotnet",
         r"[^/]+\.(sln|slnx|csproj|fsproj)",
         Recipe("dotnet restore", "dotnet build --no-restore", "dotnet test --no-build", "the .NET project"),
         r"(.*/)?[^/]*[Tt]ests?[^/]*\.(cs|fs|vb)(proj)?",
     ),
-    Row("zig", r"build\.zig", Recipe("", "zig build", "zig build test", "build.zig")),
-    Row(
+    Ecosystem("zig", r"build\.zig", Recipe("", "zig build", "zig build test", "build.zig")),
+    Ecosystem(
         "julia",
         r"Project\.toml",
         Recipe(
@@ -75,40 +75,42 @@ ROWS = (
         ),
         r"test/runtests\.jl",
     ),
-    Row(
+    Ecosystem(
         "dart",
         r"pubspec\.yaml",
         Recipe("dart pub get", "", "dart test", "pubspec.yaml"),
         r"test/.*_test\.dart",
     ),
-    Row(
+    Ecosystem(
         "clojure",
         r"project\.clj",
         Recipe("lein deps", "lein compile", "lein test", "project.clj"),
         r"test/.*\.cljc?",
     ),
-    Row(
+    Ecosystem(
         "scala",
         r"build\.sbt",
         Recipe("sbt update", "sbt compile", "sbt test", "build.sbt"),
         r"(.*/)?src/test/.*\.scala",
     ),
-    Row("crystal", r"shard\.yml", Recipe("shards install", "", "crystal spec", "shard.yml"), r"spec/.*\.cr"),
-    Row(
+    Ecosystem(
+        "crystal", r"shard\.yml", Recipe("shards install", "", "crystal spec", "shard.yml"), r"spec/.*\.cr"
+    ),
+    Ecosystem(
         "nim",
         r"[^/]+\.nimble",
         Recipe("nimble install --depsOnly -y", "nimble build", "nimble test", "the nimble file"),
         r"tests/.*\.nim",
     ),
-    Row("lua", r"[^/]+\.rockspec|\.busted", Recipe("", "", "busted", "spec/"), r"spec/.*\.lua"),
-    Row(
+    Ecosystem("lua", r"[^/]+\.rockspec|\.busted", Recipe("", "", "busted", "spec/"), r"spec/.*\.lua"),
+    Ecosystem(
         "bazel",
         r"MODULE\.bazel|WORKSPACE(\.bazel)?",
         Recipe("", "bazel build //...", "bazel test //...", "bazel"),
     ),
-    Row("shell", r"tests/[^/]+\.bats", Recipe("", "", "bats --recursive tests", "tests/*.bats")),
-    Row("shell", r"test/[^/]+\.bats", Recipe("", "", "bats --recursive test", "test/*.bats")),
-    Row(
+    Ecosystem("shell", r"tests/[^/]+\.bats", Recipe("", "", "bats --recursive tests", "tests/*.bats")),
+    Ecosystem("shell", r"test/[^/]+\.bats", Recipe("", "", "bats --recursive test", "test/*.bats")),
+    Ecosystem(
         "r",
         r"DESCRIPTION",
         Recipe("", "R CMD build --no-build-vignettes .", "R CMD check --no-manual *.tar.gz", "DESCRIPTION"),

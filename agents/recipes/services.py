@@ -23,7 +23,7 @@ STEPS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Script:
     """One script of a job, where it runs, and the variables that are set for it."""
 
     text: str
@@ -38,7 +38,7 @@ class Job:
 
     file: str
     name: str
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Script] = field(default_factory=list)
 
 
 def jobs(tree: Tree) -> Iterator[Job]:
@@ -77,7 +77,7 @@ def load(text: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """Takes values out of nodes, and no more of them than it may; an alias costs what it stands for."""
+    """Reads values from YAML nodes within a budget; an alias costs as much as what it refers to."""
 
     def __init__(self, nodes: int) -> None:
         self.left = nodes
@@ -115,19 +115,23 @@ def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
         runs_on = " ".join(strings(at(job, "runs-on"))) or "linux"
         if re.search(r"(?i)windows|macos|mac-", runs_on) and "${{" not in runs_on:
             continue
-        defaults = at(job, "defaults", "run") or at(data, "defaults", "run")
-        steps = []
-        for step in at(job, "steps") or [] if isinstance(at(job, "steps"), list) else []:
-            text, condition = at(step, "run"), str(at(step, "if") or "")
-            shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
-            if not isinstance(text, str) or not re.match(r"(ba)?sh\b", shell):
-                continue
-            if condition and not re.search(r"(?i)ubuntu|linux|success\(\)", condition):
-                continue
-            folder = str(at(step, "working-directory") or at(defaults, "working-directory") or "")
-            variables = _variables(table(at(data, "env")), table(at(job, "env")), table(at(step, "env")))
-            steps.append(Step(text, str(at(step, "name") or ""), folder, variables))
-        yield Job(path, str(at(job, "name") or key), steps)
+        steps = at(job, "steps")
+        found = [_github_step(step, job, data) for step in steps] if isinstance(steps, list) else []
+        yield Job(path, str(at(job, "name") or key), [step for step in found if step])
+
+
+def _github_step(step: Any, job: Any, data: dict[str, Any]) -> Script | None:
+    """What it runs in a shell on Linux; None where it does something else."""
+    defaults = at(job, "defaults", "run") or at(data, "defaults", "run")
+    text, condition = at(step, "run"), str(at(step, "if") or "")
+    shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
+    if not isinstance(text, str) or not re.match(r"(ba)?sh\b", shell):
+        return None
+    if condition and not re.search(r"(?i)ubuntu|linux|success\(\)", condition):
+        return None
+    folder = str(at(step, "working-directory") or at(defaults, "working-directory") or "")
+    variables = _variables(table(at(data, "env")), table(at(job, "env")), table(at(step, "env")))
+    return Script(text, str(at(step, "name") or ""), folder, variables)
 
 
 def _gitlab(path: str, data: dict[str, Any]) -> Iterator[Job]:
@@ -139,12 +143,12 @@ def _gitlab(path: str, data: dict[str, Any]) -> Iterator[Job]:
             continue
         variables = _variables(table(data.get("variables")), table(job.get("variables")))
         lines = [*_texts(job.get("before_script") or before), *_texts(job.get("script"))]
-        yield Job(path, key, [Step(line, key, "", variables) for line in lines])
+        yield Job(path, key, [Script(line, key, "", variables) for line in lines])
 
 
 def _travis(path: str, data: dict[str, Any]) -> Iterator[Job]:
     phases = ("before_install", "install", "before_script", "script")
-    lines = [Step(line, phase) for phase in phases for line in _texts(data.get(phase))]
+    lines = [Script(line, phase) for phase in phases for line in _texts(data.get(phase))]
     if data.get("script"):
         yield Job(path, "script", lines)
 
@@ -158,7 +162,9 @@ def _circle(path: str, data: dict[str, Any]) -> Iterator[Job]:
             if isinstance(text, str):
                 folder = str(at(run, "working_directory") or "")
                 steps.append(
-                    Step(text, str(at(run, "name") or ""), folder, _variables(table(at(run, "environment"))))
+                    Script(
+                        text, str(at(run, "name") or ""), folder, _variables(table(at(run, "environment")))
+                    )
                 )
         yield Job(path, key, steps)
 
@@ -175,7 +181,7 @@ def _azure(path: str, data: dict[str, Any]) -> Iterator[Job]:
         steps = at(value, "steps")
         if isinstance(steps, list):
             found = [
-                Step(text, str(at(step, "displayName") or ""), str(at(step, "workingDirectory") or ""),
+                Script(text, str(at(step, "displayName") or ""), str(at(step, "workingDirectory") or ""),
                      _variables(table(at(step, "env"))))
                 for step in steps if isinstance(text := at(step, "script") or at(step, "bash"), str)
             ]  # fmt: skip
@@ -187,7 +193,7 @@ def _cirrus(path: str, data: dict[str, Any]) -> Iterator[Job]:
     for key, job in data.items():
         if key.endswith("task") and not re.search(r"(?i)freebsd|windows|macos", str(sorted(table(job)))):
             lines = [
-                Step(text, name)
+                Script(text, name)
                 for name, value in table(job).items() if name.endswith("_script")
                 for text in _texts(value)
             ]  # fmt: skip
@@ -197,7 +203,7 @@ def _cirrus(path: str, data: dict[str, Any]) -> Iterator[Job]:
 def _sourcehut(path: str, data: dict[str, Any]) -> Iterator[Job]:
     tasks = data.get("tasks")
     steps = [
-        Step(text, name)
+        Script(text, name)
         for task in (tasks if isinstance(tasks, list) else [])
         for name, text in table(task).items() if isinstance(text, str)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Questions to whoever sits at the terminal: answered there, by an option, or by their default."""
+"""Questions on the terminal: answered there, by an option, or by their default."""
 
 import getpass
 import sys
@@ -52,7 +52,7 @@ class Asker:
                 self.say(f"  {error}")
 
     def more(self, question: str) -> str:
-        """A further line; empty where nothing more is said, or nobody is asked."""
+        """One more line; empty if the person is done, or nobody is asked."""
         try:
             return "" if self._never else input(f"  {question} ").strip()
         except EOFError:

@@ -122,14 +122,21 @@ def _agent(project: Project, entry: AgentEntry, actor: Actor, elsewhere: bool) -
     if agent is None:
         record(project, "agent_added", actor=actor, note=name)
         return [f"agent {name}: added as {row.role}"]
-    after = _entry(row)
+    return _edited(project, row, before, actor, joins=joins)
+
+
+def _edited(
+    project: Project, agent: Agent, before: dict[str, Any], actor: Actor, *, joins: bool
+) -> list[str]:
+    """Record what changed as an event and say it in a line; nothing if all is as before."""
+    after = _entry(agent)
     changed = [key for key in after | before if after.get(key) != before.get(key)]
     note = ", ".join([*changed, *(["works here"] if joins else [])])
     if not note:
         return []
-    record(project, "agent_edited", actor=actor, note=f"{name}: {note}")
-    is_shared = bool(changed) and row.projects.count() != 1
-    return [f"agent {name}: {note}" + (" (it works on other projects too)" if is_shared else "")]
+    record(project, "agent_edited", actor=actor, note=f"{agent.name}: {note}")
+    is_shared = bool(changed) and agent.projects.count() != 1
+    return [f"agent {agent.name}: {note}" + (" (it works on other projects too)" if is_shared else "")]
 
 
 def _require_program(agent: Agent) -> None:

@@ -1,4 +1,4 @@
-"""What happens, a line each, for the terminal of whoever started the loop."""
+"""Events as lines, for the terminal in which the loop was started."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ class EventLines:
         self.said: set[int] = set()
 
     def __call__(self) -> None:
-        """Say what is new. Where nobody reads any more, nothing is said from then on."""
+        """Print new events. Once nobody reads the output any more, print nothing."""
         fresh = Event.objects.filter(pk__gt=max(self.first, self.last - LATE)).exclude(pk__in=self.said)
         for event in fresh.select_related("task__project", "project").order_by("pk")[:AT_ONCE]:
             self.said.add(event.pk)

@@ -134,7 +134,7 @@ def _check_password(name: str, password: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class FoundRepository:
     """An address that git reads here, and the branch that it calls its default; empty where it has none."""
 
     url: str
@@ -165,7 +165,7 @@ def choose_project(asker: Asker) -> Project:
     return project
 
 
-def _known_or_new(answer: str, slug: str, known: list[Project]) -> Project | Repository:
+def _known_or_new(answer: str, slug: str, known: list[Project]) -> Project | FoundRepository:
     url = _address(answer)
     for project in known:
         if answer == project.slug or (url == project.repo_url and slug in {"", project.slug}):
@@ -173,15 +173,15 @@ def _known_or_new(answer: str, slug: str, known: list[Project]) -> Project | Rep
     return look_at(url)
 
 
-def look_at(url: str) -> Repository:
+def look_at(url: str) -> FoundRepository:
     """Ask the repository for its default branch. Raises CommandError where git cannot read it."""
     try:
         validate_repository(url)
-        return Repository(url, git.default_branch(url, paths.network()))
+        return FoundRepository(url, git.default_branch(url, paths.network()))
     except git.NoDefaultBranch as error:
         if "is empty" in str(error):
             raise CommandError(str(error)) from error
-        return Repository(url, "")
+        return FoundRepository(url, "")
     except GitError as error:
         raise CommandError(f"It cannot be used: {error}") from error
     except ValidationError as error:
@@ -194,7 +194,7 @@ def _address(answer: str) -> str:
     return str(path.resolve()) if path.is_dir() else answer
 
 
-def _added(asker: Asker, repository: Repository) -> Project:
+def _added(asker: Asker, repository: FoundRepository) -> Project:
     if (Path(repository.url) / ".git").exists():
         asker.say(
             "  This is a working copy. Git refuses pushes to the branch that is checked out in it: name "

@@ -1,4 +1,4 @@
-"""The state of the whole installation, for whoever works the machine: `manage.py status`."""
+"""The state of the whole installation, for its operator: `manage.py status`."""
 
 from typing import Any
 

@@ -89,7 +89,7 @@ def folder_of(pk: int) -> Path:
 # --- Looking at the branch --------------------------------------------------------------------------------
 
 
-class Tree:
+class CommitTree:
     """One commit of a mirror, for the readers of recipes."""
 
     def __init__(self, mirror: Mirror, sha: str) -> None:
@@ -151,7 +151,7 @@ def _recipes(project: Project, mirror: Mirror, sha: str) -> tuple[list[Recipe], 
         return [own], Trial.Why.CONFIGURED
     if not project.config.detect_commands:
         return [], Trial.Why.CONFIGURED
-    tree = Tree(mirror, sha)
+    tree = CommitTree(mirror, sha)
     named = own_file.read(tree.read(own_file.NAME))
     return [*([named] if named else []), *candidates(tree)], Trial.Why.SEARCH
 
@@ -260,7 +260,7 @@ def _bury(trial: Trial, folder: Path) -> None:
 
 
 def _put_back(trial: Trial) -> None:
-    """Its process was lost; it begins anew, but not for ever."""
+    """Its process was lost; it starts over, but not endlessly."""
     if trial.attempts >= ATTEMPTS_MAX:
         problem = f"Its process was lost {trial.attempts} times."
         _end(trial, Trial.Outcome.BROKEN, problem=problem, step="host")
@@ -280,7 +280,7 @@ def _take_over_lost() -> None:
 
 
 def _poll(projects: Any, do: Do) -> None:
-    """Look whether a branch that is not fit has moved; what may mend itself, like a disk, is tried anew."""
+    """Check whether an unfit branch has moved; retry what may fix itself, like a full disk."""
     now = timezone.now()
     unfit = projects.filter(base_state__in=[Base.RED, Base.BROKEN])
     for project in unfit.exclude(trouble_until__gt=now):

@@ -26,7 +26,7 @@ LEFT_BEHIND = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How it went. `fault` suspects the surroundings; then nothing is said about the commit."""
+    """How a verification went. If `fault` names the environment, it says nothing about the commit."""
 
     green: bool
     steps: list[dict[str, Any]]
@@ -60,15 +60,8 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     reason = str(left.get("reason", ""))
     last = steps[-1] if steps else {"name": "", "code": 0}
     tail = masking.clean(_slice(folder, last, TAIL))
-    first = next((step for step in steps if step["name"] == commands.TESTS), None)
-    again = next((step for step in steps if step["name"] == commands.AGAIN), None)
     green = not reason and last.get("code") == 0
-    tests = _tests(folder, first, commands.FIRST) if first else Tests()
-    flaky: tuple[str, ...] = ()
-    if again:
-        second = _tests(folder, again, commands.SECOND)
-        flaky = failures.flaky(tests, second) or (() if not green else tests.failed)
-        tests = second
+    tests, flaky = _tests_of(folder, steps, green=green)
     told = [
         {"name": each.get("name", ""), "code": each.get("code"), "seconds": each.get("seconds", 0)}
         for each in steps
@@ -77,13 +70,23 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
         return Verdict(True, told, tests=Tests(total=tests.total), flaky=flaky, tail=tail)
     name = str(last.get("name", "")).removesuffix(" again") or "verification"
     code = last.get("code")
+    red = problem_of(name, code, reason, tests)
     fault = "" if tests.failed else faults.environment_fault(tail, code, reason)
     if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
-        fault = problem_of(name, code, reason, tests)
-    problem = " ".join(
-        filter(None, [fault or problem_of(name, code, reason, tests), _missing(folder, steps)])
-    )
+        fault = red
+    problem = " ".join(filter(None, [fault or red, _missing(folder, steps)]))
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
+
+
+def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tuple[Tests, tuple[str, ...]]:
+    """The result of the tests, of the second try if there was one, and which of them are flaky."""
+    first = next((step for step in steps if step["name"] == commands.TESTS), None)
+    again = next((step for step in steps if step["name"] == commands.AGAIN), None)
+    tests = _tests(folder, first, commands.FIRST) if first else Tests()
+    if again is None:
+        return tests, ()
+    second = _tests(folder, again, commands.SECOND)
+    return second, failures.flaky(tests, second) or (tests.failed if green else ())
 
 
 def problem_of(step: str, code: int | None, reason: str, tests: Tests) -> str:
@@ -158,7 +161,7 @@ def _slice(folder: Path, step: dict[str, Any], most: int) -> bytes:
 
 
 def _span(step: dict[str, Any]) -> tuple[Any, Any]:
-    """Where the step's output lies in the log, as far as its exit tells."""
+    """Where the step's output is in the log, as far as the exit file says."""
     span = step.get("log")
     return (span[0], span[1]) if isinstance(span, list) and len(span) == 2 else (0, None)
 

@@ -1,6 +1,7 @@
-"""The end of a verification: what it says about the commit, and whose fault it is where it is red."""
+"""The end of a verification: what it says about the commit, and whose fault a red one is."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -30,46 +31,70 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     if run.task.origin == Task.Origin.SETUP and not any(recipe.commands):
         verdict = Verdict(False, verdict.steps, step="commands", problem="steroids.yaml names no command")
     run.project.refresh_from_db()
-    compared = verdicts.compare(run.project, verdict)
+    judged = _judge(run.project, verdict)
+    with transaction.atomic():
+        if run_ends.end(run, Run.Outcome.HANDED_IN, reason=judged.problem, exit_code=verdict.exit_code):
+            is_suspect = _write(run, judged, commands.commands_hash(recipe))
+            _go_on(run, judged, is_suspect=is_suspect)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A verdict, compared with what is known to be red on the target branch."""
+
+    verdict: Verdict
+    green: bool
+    problem: str  # why it is red, in a sentence
+    newly_red: tuple[str, ...]
+
+
+def _judge(project: Project, verdict: Verdict) -> _Judged:
+    compared = verdicts.compare(project, verdict)
     green = verdict.green or bool(compared and compared.is_no_worse)
     problem = "" if green else verdict.problem
     if compared and not green and compared.newly_red:
         problem = f"{verdict.step} newly red: {verdicts.in_words(compared.newly_red)}"
-    with transaction.atomic():
-        if not run_ends.end(run, Run.Outcome.HANDED_IN, reason=problem, exit_code=verdict.exit_code):
-            return
-        known = {"project": run.project, "sha": run.sha, "commands_hash": commands.commands_hash(recipe)}
-        suspected = Verification.objects.filter(**known).exclude(fault="").first()
-        is_passing = faults.is_passing(verdict.fault)
-        is_suspect = bool(verdict.fault) and _may_be_the_surroundings(run.project, suspected)
-        Verification.objects.update_or_create(
-            **known,
-            defaults={
-                "green": green, "step": "" if green else verdict.step, "exit_code": verdict.exit_code,
-                "seconds": verdict.seconds, "tail": verdict.tail, "tier": run.tier, "problem": problem[:500],
-                "fault": verdict.fault[:300] if is_suspect else "",
-                "failed": list(verdict.tests.failed), "failed_count": verdict.tests.failed_count,
-                "total": verdict.tests.total, "flaky": list(verdict.flaky),
-                "newly_red": list(compared.newly_red if compared else verdict.tests.failed),
-            },
-        )  # fmt: skip
-        kind = "green" if green else "suspect" if is_suspect else "red"
-        data = {"sha": run.sha, "run": run.pk} | (
-            {"flaky": list(verdict.flaky)[:20]} if verdict.flaky else {}
-        )
-        is_told = not green and not is_suspect and _is_only_told(run, verdict)
-        record(
-            run.project, f"verified_{kind}", task=run.task, data=data,
-            note=_note(verdict, problem, green, is_told=is_told),
-        )  # fmt: skip
-        if is_suspect:
-            base.try_again(run.project, why=f"{run.task.ref} could not be verified: {verdict.fault}")
-        elif run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
-            return
-        elif is_passing:
-            _ask(run, problem)
-        else:
-            _judge_submission(run, green or is_told, problem)
+    newly_red = compared.newly_red if compared else verdict.tests.failed
+    return _Judged(verdict, green, problem, tuple(newly_red))
+
+
+def _write(run: Run, judged: _Judged, commands_hash: str) -> bool:
+    """Store the result and its event. Returns whether the environment is suspected first."""
+    verdict, green = judged.verdict, judged.green
+    known = {"project": run.project, "sha": run.sha, "commands_hash": commands_hash}
+    suspected = Verification.objects.filter(**known).exclude(fault="").first()
+    is_suspect = bool(verdict.fault) and _may_be_the_surroundings(run.project, suspected)
+    Verification.objects.update_or_create(
+        **known,
+        defaults={
+            "green": green, "step": "" if green else verdict.step, "exit_code": verdict.exit_code,
+            "seconds": verdict.seconds, "tail": verdict.tail, "tier": run.tier,
+            "problem": judged.problem[:500], "fault": verdict.fault[:300] if is_suspect else "",
+            "failed": list(verdict.tests.failed), "failed_count": verdict.tests.failed_count,
+            "total": verdict.tests.total, "flaky": list(verdict.flaky), "newly_red": list(judged.newly_red),
+        },
+    )  # fmt: skip
+    kind = "green" if green else "suspect" if is_suspect else "red"
+    flaky = {"flaky": list(verdict.flaky)[:20]} if verdict.flaky else {}
+    is_told = not is_suspect and _is_only_told(run, judged)
+    record(
+        run.project, f"verified_{kind}", task=run.task, data={"sha": run.sha, "run": run.pk} | flaky,
+        note=_note(verdict, judged.problem, green, is_told=is_told),
+    )  # fmt: skip
+    return is_suspect
+
+
+def _go_on(run: Run, judged: _Judged, *, is_suspect: bool) -> None:
+    """Act on the result: retry the branch, ask a human, or move the task. A landing reads it itself."""
+    if is_suspect:
+        why = f"{run.task.ref} could not be verified: {judged.verdict.fault}"
+        base.try_again(run.project, why=why)
+    elif run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
+        return
+    elif faults.is_passing(judged.verdict.fault):
+        _ask(run, judged.problem)
+    else:
+        _judge_submission(run, judged.green or _is_only_told(run, judged), judged.problem)
 
 
 def _may_be_the_surroundings(project: Project, suspected: Verification | None) -> bool:
@@ -89,10 +114,10 @@ def _ask(run: Run, problem: str) -> None:
             run_ends.ask_about_verification(task, f"The work could not be verified: {task.title}", problem)
 
 
-def _is_only_told(run: Run, verdict: Verdict) -> bool:
-    """A task that is to find the commands shows that they work, whatever the project lets pass."""
+def _is_only_told(run: Run, judged: _Judged) -> bool:
+    """Whether it is red and may go on. A task that is to find the commands shows that they work."""
     is_setup = run.task.origin == Task.Origin.SETUP
-    return verdicts.is_only_told(run.project, verdict.step) and not is_setup
+    return not judged.green and not is_setup and verdicts.is_only_told(run.project, judged.verdict.step)
 
 
 def _note(verdict: Verdict, problem: str, green: bool, *, is_told: bool = False) -> str:

@@ -217,29 +217,19 @@ class Board:
 def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
     """The columns with their first cards. The number of queries does not grow with the tasks."""
     tasks, config = tasks.filter(project=project), project.config
-    counted = tasks.order_by().values_list("stage", "status").annotate(n=Count("*"))
-    counts = Counter({(stage, status, False): n for stage, status, n in counted})
-    known = sorted({stage for stage, *_ in counts})
-    if len(stages.stages_of(config)) > 1:
-        back = tasks.filter(SENT_BACK, stage__in=known, status__in=BEGUN).order_by()
-        for stage, status, n in back.values_list("stage", "status").annotate(n=Count("*")):
-            counts[stage, status, True] += n
-            counts[stage, status, False] -= n
+    counts = _counts(tasks, config)
     held = {stage for (stage, status, _), n in counts.items() if n and status in STARTABLE}
     columns = columns_for(config, held, _crew(project, config, held))
     for column in columns:
         column.count = sum(n for at, n in counts.items() if column.holds(*at))
+    known = _stages_in(counts)
     parts = [part for column in columns if column.count for part in column.parts(tasks, known)]
     found = list(Task.objects.filter(pk__in=_keys(parts)).order_by().select_related("section"))
     for task in found:
         task.project = project
     facts, offers = Facts(found), dict[str, list[Offer]]()
     for column in columns:
-        own = [task for task in found if column.holds(*_place(task))]
-        own.sort(key=lambda task: task.rank)
-        if column.key == "done":
-            own.sort(key=lambda task: task.status_at, reverse=True)
-        for task in own[:CARDS]:
+        for task in _shown(column, found):
             at = _at(*_place(task))
             if at not in offers:
                 offers[at] = _offers(task, role, columns)
@@ -248,6 +238,30 @@ def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
             column.cards.append(card)
     every = [offer for found_there in offers.values() for offer in found_there]
     return Board(columns, facts.seated[project.pk] if found else 0, every)
+
+
+def _counts(tasks: QuerySet[Task], config: ProjectSettings) -> Counter[tuple[str, str, bool]]:
+    """How many tasks there are of each stage and status, those that were sent back apart."""
+    counted = tasks.order_by().values_list("stage", "status").annotate(n=Count("*"))
+    counts = Counter({(stage, status, False): n for stage, status, n in counted})
+    if len(stages.stages_of(config)) > 1:
+        back = tasks.filter(SENT_BACK, stage__in=_stages_in(counts), status__in=BEGUN).order_by()
+        for stage, status, n in back.values_list("stage", "status").annotate(n=Count("*")):
+            counts[stage, status, True] += n
+            counts[stage, status, False] -= n
+    return counts
+
+
+def _stages_in(counts: Counter[tuple[str, str, bool]]) -> list[str]:
+    return sorted({stage for stage, *_ in counts})
+
+
+def _shown(column: Column, tasks: list[Task]) -> list[Task]:
+    """Its first cards: by rank, and what is done by when it was."""
+    own = sorted((task for task in tasks if column.holds(*_place(task))), key=lambda task: task.rank)
+    if column.key == "done":
+        own.sort(key=lambda task: task.status_at, reverse=True)
+    return own[:CARDS]
 
 
 def _crew(project: Project, config: ProjectSettings, held: set[str]) -> list[Agent]:

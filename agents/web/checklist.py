@@ -23,7 +23,7 @@ WAITS = "waits"  # for a machine: nobody has to do anything
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SetupStep:
     """One thing to do: whether it is done, what is so, and where it is done."""
 
     title: str
@@ -39,11 +39,11 @@ class Checklist:
     """The steps of the project that is being set up; without one the first step makes it."""
 
     project: Project | None
-    steps: list[Step]
+    steps: list[SetupStep]
     demo_command: str = ""
 
     @property
-    def next(self) -> Step | None:
+    def next(self) -> SetupStep | None:
         """What somebody can do now."""
         return next((step for step in self.steps if step.state in {OPEN, WRONG}), None)
 
@@ -69,7 +69,7 @@ def checklist_for(user: Any, maintained: Collection[int]) -> Checklist | None:
     return Checklist(project, steps_of(project, user), "" if has_demo or project else DEMO_COMMAND)
 
 
-def steps_of(project: Project | None, user: Any) -> list[Step]:
+def steps_of(project: Project | None, user: Any) -> list[SetupStep]:
     """All steps, in their order: three queries with a project, else two."""
     crew = agents_of(project)
     loop = _loop()
@@ -93,81 +93,83 @@ def agents_of(project: Project | None) -> list[Agent]:
     return list(rows)
 
 
-def _repository(project: Project | None, is_up: bool) -> Step:
+def _repository(project: Project | None, is_up: bool) -> SetupStep:
     title = "Repository"
     if project is None:
         add = reverse("admin:tasks_project_add")
-        return Step(title, OPEN, "Where the code is: an address that git can fetch.", add, "Add a project")
+        return SetupStep(
+            title, OPEN, "Where the code is: an address that git can fetch.", add, "Add a project"
+        )
     here = reverse("project-setup", args=[project.slug])
     if project.trouble:
-        return Step(title, WRONG, project.trouble, here, "Mend it")
+        return SetupStep(title, WRONG, project.trouble, here, "Mend it")
     if project.base_sha:
-        return Step(title, DONE, f"{project.repo_url}, {project.target_branch}", here, "Set-up")
+        return SetupStep(title, DONE, f"{project.repo_url}, {project.target_branch}", here, "Set-up")
     waits = "It is being fetched." if is_up else "It is fetched once the loop runs."
-    return Step(title, WAITS, waits, here, "Look")
+    return SetupStep(title, WAITS, waits, here, "Look")
 
 
-def _branch(project: Project | None, is_up: bool) -> Step:
+def _branch(project: Project | None, is_up: bool) -> SetupStep:
     title = "Target branch"
     if project is None:
-        return Step(title, OPEN, "Commands that build and test it are looked for by trying.")
+        return SetupStep(title, OPEN, "Commands that build and test it are looked for by trying.")
     here = reverse("project-setup", args=[project.slug])
     if project.base_state in Project.FIT:
-        return Step(title, DONE, base.said(project), here, "Commands")
+        return SetupStep(title, DONE, base.said(project), here, "Commands")
     if project.base_state in {Base.RED, Base.BROKEN}:
-        return Step(title, WRONG, base.said(project), here, "Mend it")
+        return SetupStep(title, WRONG, base.said(project), here, "Mend it")
     waits = "It is being tried before anybody works on it." if is_up else "It is tried once the loop runs."
-    return Step(title, WAITS, waits, here, "Watch")
+    return SetupStep(title, WAITS, waits, here, "Watch")
 
 
-def _agent(crew: Iterable[Agent], role: str, user: Any, does: str) -> Step:
+def _agent(crew: Iterable[Agent], role: str, user: Any, does: str) -> SetupStep:
     title = Agent.Role(role).label
     mine = [agent for agent in crew if agent.role == role]
     add = f"{reverse('admin:agents_agent_add')}?role={role}" if user.is_superuser else ""
     if not mine:
         line = f"An agent that {does}: any command."
-        return Step(title, OPEN, line if add else f"{line} A superuser adds it.", add, f"Add a {role}")
+        return SetupStep(title, OPEN, line if add else f"{line} A superuser adds it.", add, f"Add a {role}")
     best = next((agent for agent in mine if agent.is_fine), mine[0])
     edit = reverse("admin:agents_agent_change", args=[best.pk]) if user.is_superuser else ""
     if best.is_fine:
-        return Step(title, DONE, f"{best.name}, checked: {best.check_says}", edit, "Open")
+        return SetupStep(title, DONE, f"{best.name}, checked: {best.check_says}", edit, "Open")
     if best.is_fine is False:
-        return Step(title, WRONG, f"{best.name}: {best.check_says}", edit, "Mend it")
+        return SetupStep(title, WRONG, f"{best.name}: {best.check_says}", edit, "Mend it")
     if best.provider in {Agent.Provider.PULL, Agent.Provider.REPLAY}:  # nothing that could be started here
-        return Step(title, DONE, f"{best.name}, {best.get_provider_display().lower()}", edit, "Open")
-    return Step(
+        return SetupStep(title, DONE, f"{best.name}, {best.get_provider_display().lower()}", edit, "Open")
+    return SetupStep(
         title, OPEN, f"{best.name} is not checked yet: “Save and check” starts it once.", edit, "Check"
     )
 
 
-def _tasks(project: Project | None) -> Step:
+def _tasks(project: Project | None) -> SetupStep:
     title = "Tasks"
     if project is None:
-        return Step(title, OPEN, "What is to be done, pasted as a TODO.md or written one by one.")
+        return SetupStep(title, OPEN, "What is to be done, pasted as a TODO.md or written one by one.")
     count = project.tasks.exclude(origin=Task.Origin.SETUP).count()
     here = reverse("project-import", args=[project.slug])
     if not count:
-        return Step(title, OPEN, "What is to be done, pasted as a TODO.md.", here, "Paste tasks")
+        return SetupStep(title, OPEN, "What is to be done, pasted as a TODO.md.", here, "Paste tasks")
     board = reverse("board", args=[project.slug])
-    return Step(title, DONE, "1 task" if count == 1 else f"{count} tasks", board, "Board")
+    return SetupStep(title, DONE, "1 task" if count == 1 else f"{count} tasks", board, "Board")
 
 
-def _people(project: Project | None) -> Step:
+def _people(project: Project | None) -> SetupStep:
     title = "People"
     if project is None:
-        return Step(title, OPEN, "Who rules where agents disagree. Whoever makes the project leads it.")
+        return SetupStep(title, OPEN, "Who rules where agents disagree. Whoever makes the project leads it.")
     names = [member.user.get_username() for member in project.memberships.select_related("user")[:20]]
     edit = f"{reverse('admin:tasks_project_change', args=[project.pk])}#memberships"
     if not names:
-        return Step(title, OPEN, "Nobody is a member yet; no one is told.", edit, "Add people")
-    return Step(title, DONE, ", ".join(names), edit, "Edit")
+        return SetupStep(title, OPEN, "Nobody is a member yet; no one is told.", edit, "Add people")
+    return SetupStep(title, DONE, ", ".join(names), edit, "Edit")
 
 
-def _loop() -> Step:
+def _loop() -> SetupStep:
     since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
     host = Host.objects.filter(seen_at__gte=since).order_by("-seen_at").first()
     if host is None:
-        return Step(
+        return SetupStep(
             "Start", OPEN, "Nothing runs yet. Start the loop where the program is installed:", command=START
         )
-    return Step("Start", DONE, f"The loop runs on {host.name}.", reverse("runs"), "Runs")
+    return SetupStep("Start", DONE, f"The loop runs on {host.name}.", reverse("runs"), "Runs")

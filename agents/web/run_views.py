@@ -58,7 +58,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "title": f"Run {run.pk}",
         "run": run,
-        "row": runs.Row(run, may_stop, timezone.now()),
+        "row": runs.RunRow(run, may_stop, timezone.now()),
         "log": log.end_of(run),
         "prompt": prompt or "",
     }

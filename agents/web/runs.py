@@ -35,7 +35,7 @@ class RunFilter(django_filters.FilterSet):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RunRow:
     """A run as one row."""
 
     run: Run
@@ -76,8 +76,8 @@ def visible(user: Any) -> QuerySet[Run]:
 class RunsPage:
     """The live runs, and a page of the ended ones."""
 
-    live: list[Row]
-    ended: list[Row]
+    live: list[RunRow]
+    ended: list[RunRow]
     older: int | None  # the key before which the next page begins
 
 
@@ -94,7 +94,7 @@ def runs_page(runs: QuerySet[Run], may_stop: frozenset[int], before: int | None)
     shown = list(ended[: PER_PAGE + 1])
     older = shown[PER_PAGE - 1].pk if len(shown) > PER_PAGE else None
     rows = [
-        [Row(run, run.project_id in may_stop and run.status != Run.Status.ENDED, now) for run in part]
+        [RunRow(run, run.project_id in may_stop and run.status != Run.Status.ENDED, now) for run in part]
         for part in (live, shown[:PER_PAGE])
     ]
     return RunsPage(*rows, older)

@@ -93,7 +93,7 @@ def _save_commands(request: HttpRequest, project: Project, form: CommandsForm) -
 @staff_only
 @require_POST
 def move(request: HttpRequest, slug: str) -> HttpResponse:
-    """Save where the repository is, and look at it anew."""
+    """Save where the repository is, and look at it again."""
     project = _project(request, slug)
     form = RepositoryForm(
         get_object_or_404(projects_for(request.user), slug=slug), request.POST, may_move=is_superuser(request)

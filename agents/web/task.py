@@ -12,7 +12,7 @@ from django.utils.functional import cached_property
 from agents.crew import attempts, choosing
 from agents.models import Run
 from agents.web import costs, log, moves, standing
-from agents.web.runs import Row
+from agents.web.runs import RunRow
 from disputes.models import Conflict
 from disputes.protocol.rulings.options import letter
 from disputes.web.dispute.code import Diff, parse_diff
@@ -89,7 +89,7 @@ class RoundFacts:
 
     @property
     def outcome(self) -> tuple[str, str]:
-        """What came out of it, in a word, and the word's colour: good, bad, turn or none."""
+        """The outcome in a word, and the word's colour: good, bad, turn or none."""
         if self.landed:
             return "Landed", "good"
         if any(conflict.is_open for conflict in self.conflicts):
@@ -265,12 +265,12 @@ class TaskPage:
         return live[-1] if live else None
 
     @cached_property
-    def live_row(self) -> Row | None:
+    def live_row(self) -> RunRow | None:
         run = self.live_run
         if run is None:
             return None
         run.task, run.project = self.task, self.task.project
-        return Row(run, self.may_rule, self.now)
+        return RunRow(run, self.may_rule, self.now)
 
     live_log = log.Part("", -1)  # the page asks for its end once it is there
 
