@@ -16,7 +16,7 @@ from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Option
 from disputes.rulings.blocking import blockers_for
 from disputes.rulings.offers import consequence_of
-from tasks.access import RULE, projects_for
+from tasks.access import RULE, no_right, projects_for
 from tasks.configuration.policy import HOLD, LOG
 from tasks.states import Severity
 
@@ -122,7 +122,7 @@ def _open(dispute: Dispute) -> list[Conflict]:
 def _why_not(dispute: Dispute, ruled: set[int]) -> str:
     """Why nothing is done with the dispute; empty where something is."""
     if dispute.project_id not in ruled:
-        return f"You may not rule in {dispute.project.name}."
+        return no_right(dispute.project, RULE, "rule").message
     if dispute.status != Dispute.Status.OPEN:
         made = [ruling for conflict in dispute.conflicts.all() for ruling in conflict.rulings]
         last = max(made, key=lambda ruling: ruling.pk, default=None)
