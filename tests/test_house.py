@@ -1,6 +1,8 @@
 """bench/house.py: it finds what nothing reaches, and nothing of the product is unreached."""
 
+import ast
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,3 +70,19 @@ def test_no_module_stands_in_a_circle_no_arrow_goes_up_and_no_folder_is_crowded(
     assert house.circles == []
     assert house.upward == []
     assert [folder for folder in house.folders if folder[0] > 25] == []
+
+
+def test_a_class_name_of_the_protocol_has_one_meaning() -> None:
+    names = Counter(
+        node.name
+        for path in (ROOT / "disputes/protocol").rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_reader_of_the_protocol_has_more_than_15_branches() -> None:
+    readers = ("text", "reviews", "responses", "silence")
+    folders = tuple(f"disputes/protocol/{name}/" for name in readers)
+    assert [name for n, name in measure().branches if n > 15 and name.startswith(folders)] == []

@@ -1,4 +1,4 @@
-"""Each rule by which a line of a review begins a finding or none, with an example that it decides."""
+"""Each rule by which a line of a review begins a finding or not, with an example that it decides."""
 
 from disputes.protocol.reviews.beginnings import (
     ANONYMOUS,

@@ -28,7 +28,7 @@ class Command(BaseCommand):
             "--explain",
             metavar="FILE",
             nargs="+",
-            help="Reviews of which to print each line with the rule by which it begins a finding or none.",
+            help="Reviews of which to print each line with the rule by which it begins a finding or not.",
         )
         parser.add_argument("--response", metavar="FILE", help="The engineer's next document.")
         parser.add_argument(

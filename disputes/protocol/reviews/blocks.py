@@ -4,7 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from disputes.protocol.reviews.beginnings import LISTING, REPEATING, SILENT, Candidate, deciding_rule
+from disputes.protocol.reviews.beginnings import deciding_rule
+from disputes.protocol.reviews.candidate import LISTING, REPEATING, SILENT, Candidate
 from disputes.protocol.reviews.first_lines import Shape, Start
 from disputes.protocol.reviews.group_labels import Group, bold_label, label_of_list
 from disputes.protocol.reviews.headings import TOP, Purpose, Section

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection, Iterator
 
-from disputes.protocol.reviews.beginnings import SILENT
 from disputes.protocol.reviews.blocks import Block
+from disputes.protocol.reviews.candidate import SILENT
 from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.first_lines import COUNT, EMPTY, LETTERS
 from disputes.protocol.reviews.headings import Purpose, Section
