@@ -51,6 +51,15 @@ class ConflictQuerySet(models.QuerySet["Conflict"]):
         """Decided, and not reopened since."""
         return self.filter(status=Conflict.Status.DECIDED).exclude(followed=Conflict.Followed.REOPENED)
 
+    def settled(self) -> "ConflictQuerySet":
+        """Decided, or only logged, and not reopened since."""
+        known = self.filter(status__in=[Conflict.Status.DECIDED, Conflict.Status.LOGGED])
+        return known.exclude(followed=Conflict.Followed.REOPENED)
+
+    def not_moot(self) -> "ConflictQuerySet":
+        """Without those that nobody had, or has, to decide."""
+        return self.exclude(status=Conflict.Status.MOOT)
+
     def awaited(self) -> "ConflictQuerySet":
         """Decided, with a ruling that is still to be carried out."""
         return self.filter(followed=Conflict.Followed.WAITING)
@@ -209,6 +218,17 @@ class Conflict(models.Model):
     def is_open(self) -> bool:
         """Whether it waits for a ruling."""
         return self.status == self.Status.OPEN
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether it is only on record, and the coder's way stands."""
+        return self.status == self.Status.LOGGED
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is decided, or only logged, and was not reopened since."""
+        known = self.status == self.Status.DECIDED or self.is_logged
+        return known and self.followed != self.Followed.REOPENED
 
     @property
     def task(self) -> Task:

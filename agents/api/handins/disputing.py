@@ -45,7 +45,7 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         reason=reason,
         **_positions(caller, finding, submission, position),
     )
-    if conflict.status == Conflict.Status.LOGGED:
+    if conflict.is_logged:
         return reply(f"{conflict.ref} is recorded on {task.ref}; nothing waits for it.", task)
     end_run(caller, task)
     if task.status in {Status.IN_PROGRESS, Status.REVIEW}:
