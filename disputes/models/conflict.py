@@ -142,7 +142,7 @@ class Conflict(models.Model):
     origin = models.CharField(max_length=12, choices=Origin)
     opened_as = models.CharField(
         max_length=8,
-        choices=[(word, word.capitalize()) for word in ("coder", "reviewer", "minor", "system", "human")],
+        choices=[(word, word.capitalize()) for word in ("coder", "reviewer", "system", "human")],
     )
     reason = models.CharField(max_length=30, choices=Reason, default=Reason.OTHER)
     finding = models.ForeignKey(
