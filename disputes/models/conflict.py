@@ -9,7 +9,7 @@ from django.utils import timezone
 from disputes.models.dispute import Dispute
 from disputes.models.proposal import BY_MAX, Proposal
 from disputes.protocol.rulings import conflict_states, options
-from disputes.protocol.rulings.conflict_states import MARKS, MOVES, State
+from disputes.protocol.rulings.conflict_states import MARKS, MOVES, ConflictState
 from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.configuration.policy import HOLD
 from tasks.events import SYSTEM, Actor
@@ -117,10 +117,10 @@ class Conflict(models.Model):
         VERIFYING = "verifying", "Build or tests"
 
     class Status(models.TextChoices):
-        OPEN = conflict_states.Status.OPEN.value
-        DECIDED = conflict_states.Status.DECIDED.value
-        LOGGED = conflict_states.Status.LOGGED.value
-        MOOT = conflict_states.Status.MOOT.value
+        OPEN = conflict_states.ConflictStatus.OPEN.value
+        DECIDED = conflict_states.ConflictStatus.DECIDED.value
+        LOGGED = conflict_states.ConflictStatus.LOGGED.value
+        MOOT = conflict_states.ConflictStatus.MOOT.value
 
     class Followed(models.TextChoices):
         WAITING = conflict_states.Followed.WAITING.value
@@ -261,10 +261,10 @@ class Conflict(models.Model):
     # --- Moves. Nobody outside this class writes `status` and `followed`. ---------------------------------
 
     @property
-    def state(self) -> State:
+    def state(self) -> ConflictState:
         """Where it stands, by both columns."""
-        return State(
-            conflict_states.Status(self.status),
+        return ConflictState(
+            conflict_states.ConflictStatus(self.status),
             conflict_states.Followed(self.followed) if self.followed else "",
         )
 
@@ -278,7 +278,7 @@ class Conflict(models.Model):
     ) -> None:
         """Make one move of the table: row and event in one transaction, by compare-and-set.
 
-        Raises IllegalMove where the table refuses and StaleConflict where somebody was faster.
+        Raises IllegalConflictMove where the table refuses and StaleConflict where somebody was faster.
         """
         old, new = self.state, conflict_states.target(verb, self.state)
         with transaction.atomic():
