@@ -16,8 +16,7 @@ def settled_by_task(tasks: Iterable[int]) -> dict[int, dict[int, Conflict]]:
     """The same for many tasks, by their keys, in two queries."""
     conflicts = (
         Conflict.objects.filter(dispute__task__in=tasks, finding__isnull=False)
-        .filter(status__in=[Conflict.Status.DECIDED, Conflict.Status.LOGGED])
-        .exclude(followed=Conflict.Followed.REOPENED)
+        .settled()
         .select_related("dispute")
         .prefetch_related("decisions")
         .order_by("pk")
@@ -33,13 +32,11 @@ def settled_among(conflicts: Iterable[tuple[Conflict, Decision | None]]) -> dict
     """The same out of a task's conflicts, oldest first, each with the ruling on it that stands."""
     settled: dict[int, Conflict] = {}
     for conflict, decision in conflicts:
-        if conflict.finding_id is None or conflict.followed == Conflict.Followed.REOPENED:
-            continue
-        if conflict.status not in {Conflict.Status.DECIDED, Conflict.Status.LOGGED}:
+        if conflict.finding_id is None or not conflict.is_settled:
             continue
         if decision and conflict.kind == Conflict.Kind.SILENCE and decision.option != Option.WAIVE:
             continue
-        if conflict.status == Conflict.Status.LOGGED or (decision and not decision.expects_change):
+        if conflict.is_logged or (decision and not decision.expects_change):
             settled[conflict.finding_id] = conflict
         else:
             settled.pop(conflict.finding_id, None)

@@ -48,8 +48,6 @@ def effect_of(project: Project, *, severity: str, reason: str, opened_as: str, h
     A dispute by a reviewer, a security reason and an unheard side always hold: a label must not be a way
     round the review (DIS-3).
     """
-    if opened_as == "minor":
-        return LOG
     if opened_as in {"reviewer", "system"} or reason == Conflict.Reason.SECURITY or not heard:
         return HOLD
     effect = project.config.effect(severity)
@@ -98,8 +96,9 @@ def open_conflict(
 ) -> Conflict:
     """Open one conflict in the task's dispute, which is made where there is none (DIS-4).
 
-    A disagreement that the project's policy only logs is recorded as such and waits for nobody. Hints and
-    alerts say their `effect` themselves: hold, or log where they ask without holding anything.
+    A disagreement that the project's policy only logs is recorded as such and waits for nobody, and so is one
+    that its opener calls minor, by its `effect`. Hints and alerts say theirs too: hold, or log where they ask
+    without holding anything.
     """
     locked(Task.objects).get(pk=task.pk)
     severity = severity_of(reason, severity or (finding.severity if finding else ""))

@@ -116,7 +116,7 @@ def _dispute_entry(conflict: Conflict) -> DisputeEntry:
 def _status(conflict: Conflict) -> str:
     if conflict.is_open:
         return OPEN
-    return MINOR if conflict.status == Conflict.Status.LOGGED else RESOLVED
+    return MINOR if conflict.is_logged else RESOLVED
 
 
 def _ref(conflict: Conflict) -> str:
@@ -139,7 +139,7 @@ def _positions(conflict: Conflict) -> set[str]:
 def _minor_notes(conflict: Conflict) -> str:
     """What a minor dispute says: whichever side spoke."""
     said = [text for text in (conflict.coder_position, conflict.reviewer_position) if text != NOT_STATED]
-    return "\n\n".join(filter(None, said)) if conflict.status == Conflict.Status.LOGGED else ""
+    return "\n\n".join(filter(None, said)) if conflict.is_logged else ""
 
 
 def _sides(conflict: Conflict) -> Iterable[Statement]:

@@ -10,9 +10,9 @@ from disputes import opening
 from disputes.completion import rates
 from disputes.models import NOT_STATED, Conflict, Flag
 from disputes.protocol.rulings.options import Option
+from disputes.rulings.blocking import is_held
 from disputes.rulings.effects import go_on
 from tasks.access import RULE, require
-from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
@@ -115,8 +115,7 @@ def _weigh_anew(finding: Finding, task: Task, actor: Actor) -> None:
     if not opened:
         return
     note = f"{finding.code} is {finding.severity} now."
-    holds = any(conflict.effect == HOLD for conflict in opening.open_conflicts(task))
-    if holds and task.status in MOVES["hold"].sources:
+    if is_held(task) and task.status in MOVES["hold"].sources:
         task.hold(actor=actor, note=note)
     else:
         go_on(task, opened[0].submission, actor=actor, note=note, not_before=timezone.now())

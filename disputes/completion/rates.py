@@ -129,7 +129,7 @@ def rated_rounds(task: Task) -> dict[int, list[Rated]]:
     converted = set(
         Conflict.objects.of(task)
         .filter(origin=Conflict.Origin.CONVERTED)
-        .exclude(status=Conflict.Status.MOOT)
+        .not_moot()
         .values_list("finding", "submission__round")
     )
     for finding, round_ in converted:  # also where nothing at all was said of it

@@ -171,7 +171,7 @@ def _archive_conflicts(task: Task, back: Rollback, began: datetime | None, actor
         later |= Q(submission__isnull=True)
     if began:
         later |= Q(opened_at__gte=began)
-    of_task = Conflict.objects.of(task).exclude(status=Conflict.Status.MOOT)
+    of_task = Conflict.objects.of(task).not_moot()
     conflicts = list(of_task.filter(later).select_related("dispute__project", "dispute__task"))
     Decision.objects.standing().filter(conflict__in=conflicts).update(archived_by=back)
     before = of_task.filter(pk__in=[conflict.previous_id for conflict in conflicts])

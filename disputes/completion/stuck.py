@@ -187,13 +187,7 @@ def _was_asked(turns: list[Turn]) -> bool:
 
 def _was_disputed(finding: Finding) -> bool:
     """A point that has had its conflict comes back only as a ruling that was not honoured."""
-    return (
-        Conflict.objects.about(finding)
-        .disagreements()
-        .standing()
-        .exclude(status=Conflict.Status.MOOT)
-        .exists()
-    )
+    return Conflict.objects.about(finding).disagreements().standing().not_moot().exists()
 
 
 def _repeats_too_often(review: Review) -> bool:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from disputes.models.dispute import Dispute
 from disputes.models.proposal import BY_MAX, Proposal
 from disputes.protocol.rulings import conflict_states, options
-from disputes.protocol.rulings.conflict_states import MARKS, MOVES, State
+from disputes.protocol.rulings.conflict_states import MARKS, MOVES, ConflictState
 from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.configuration.policy import HOLD
 from tasks.events import SYSTEM, Actor
@@ -50,6 +50,15 @@ class ConflictQuerySet(models.QuerySet["Conflict"]):
     def ruled(self) -> "ConflictQuerySet":
         """Decided, and not reopened since."""
         return self.filter(status=Conflict.Status.DECIDED).exclude(followed=Conflict.Followed.REOPENED)
+
+    def settled(self) -> "ConflictQuerySet":
+        """Decided, or only logged, and not reopened since."""
+        known = self.filter(status__in=[Conflict.Status.DECIDED, Conflict.Status.LOGGED])
+        return known.exclude(followed=Conflict.Followed.REOPENED)
+
+    def not_moot(self) -> "ConflictQuerySet":
+        """Without those that nobody had, or has, to decide."""
+        return self.exclude(status=Conflict.Status.MOOT)
 
     def awaited(self) -> "ConflictQuerySet":
         """Decided, with a ruling that is still to be carried out."""
@@ -108,10 +117,10 @@ class Conflict(models.Model):
         VERIFYING = "verifying", "Build or tests"
 
     class Status(models.TextChoices):
-        OPEN = conflict_states.Status.OPEN.value
-        DECIDED = conflict_states.Status.DECIDED.value
-        LOGGED = conflict_states.Status.LOGGED.value
-        MOOT = conflict_states.Status.MOOT.value
+        OPEN = conflict_states.ConflictStatus.OPEN.value
+        DECIDED = conflict_states.ConflictStatus.DECIDED.value
+        LOGGED = conflict_states.ConflictStatus.LOGGED.value
+        MOOT = conflict_states.ConflictStatus.MOOT.value
 
     class Followed(models.TextChoices):
         WAITING = conflict_states.Followed.WAITING.value
@@ -133,7 +142,7 @@ class Conflict(models.Model):
     origin = models.CharField(max_length=12, choices=Origin)
     opened_as = models.CharField(
         max_length=8,
-        choices=[(word, word.capitalize()) for word in ("coder", "reviewer", "minor", "system", "human")],
+        choices=[(word, word.capitalize()) for word in ("coder", "reviewer", "system", "human")],
     )
     reason = models.CharField(max_length=30, choices=Reason, default=Reason.OTHER)
     finding = models.ForeignKey(
@@ -211,6 +220,17 @@ class Conflict(models.Model):
         return self.status == self.Status.OPEN
 
     @property
+    def is_logged(self) -> bool:
+        """Whether it is only on record, and the coder's way stands."""
+        return self.status == self.Status.LOGGED
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is decided, or only logged, and was not reopened since."""
+        known = self.status == self.Status.DECIDED or self.is_logged
+        return known and self.followed != self.Followed.REOPENED
+
+    @property
     def task(self) -> Task:
         """The task in dispute. Raises ValueError for a card of a whole project."""
         if self.dispute.task is None:
@@ -250,10 +270,10 @@ class Conflict(models.Model):
     # --- Moves. Nobody outside this class writes `status` and `followed`. ---------------------------------
 
     @property
-    def state(self) -> State:
+    def state(self) -> ConflictState:
         """Where it stands, by both columns."""
-        return State(
-            conflict_states.Status(self.status),
+        return ConflictState(
+            conflict_states.ConflictStatus(self.status),
             conflict_states.Followed(self.followed) if self.followed else "",
         )
 
@@ -267,7 +287,7 @@ class Conflict(models.Model):
     ) -> None:
         """Make one move of the table: row and event in one transaction, by compare-and-set.
 
-        Raises IllegalMove where the table refuses and StaleConflict where somebody was faster.
+        Raises IllegalConflictMove where the table refuses and StaleConflict where somebody was faster.
         """
         old, new = self.state, conflict_states.target(verb, self.state)
         with transaction.atomic():

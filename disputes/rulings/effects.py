@@ -9,10 +9,9 @@ from disputes.protocol.completion import budget
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Kind, Option
 from disputes.ruling_stages import objection_overruled, place_of
-from disputes.rulings.blocking import blockers_of
+from disputes.rulings.blocking import blockers_of, is_held
 from disputes.silence import flags
 from tasks import snapshots
-from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task
@@ -93,7 +92,7 @@ def _rate_alert(decision: Decision, actor: Actor) -> str:
 def _help(task: Task, decision: Decision, actor: Actor, note: str) -> str:
     match Option(decision.option):
         case Option.RETRY:
-            if any(other.effect == HOLD for other in opening.open_conflicts(task)):
+            if is_held(task):
                 return "wait"
             conflict = decision.conflict
             if conflict.submission and _may_land_again(conflict):
@@ -107,13 +106,13 @@ def _help(task: Task, decision: Decision, actor: Actor, note: str) -> str:
             return _start_again(task, decision, actor, note)
         case Option.VERIFY:
             _followed(decision.conflict, actor)
-            if any(other.effect == HOLD for other in opening.open_conflicts(task)):
+            if is_held(task):
                 return "wait"
             return _verify_again(task, decision, actor, note)
         case Option.RAISE:
             _check_amount(decision)
             _followed(decision.conflict, actor)
-            if any(other.effect == HOLD for other in opening.open_conflicts(task)):
+            if is_held(task):
                 return "wait"
             return _start_again(task, decision, actor, note)
         case Option.DEFER:
@@ -177,9 +176,9 @@ def _may_land_again(conflict: Conflict) -> bool:
 
 def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, not_before: Any) -> str:
     """Where the task goes once nothing holds it any more: revise, review, accept, or wait where it stays."""
-    waiting_for_others = opening.open_conflicts(task)
-    if any(conflict.effect == HOLD for conflict in waiting_for_others):
+    if is_held(task):
         return "wait"
+    waiting_for_others = opening.open_conflicts(task)
     move = {"actor": actor, "note": note, "not_before": not_before}
     if due := _to_act_on(task):
         return _revise(task, place_of(task, due), move)

@@ -33,8 +33,7 @@ def settled_lines(task: Task) -> list[str]:
     conflicts = (
         Conflict.objects.of(task)
         .standing()
-        .exclude(status__in=[Conflict.Status.OPEN, Conflict.Status.MOOT])
-        .exclude(followed=Conflict.Followed.REOPENED)
+        .settled()
         .select_related("finding", "dispute__task__project")
         .prefetch_related("decisions")
         .order_by("pk")
@@ -55,7 +54,7 @@ def _line(name: str, title: str, word: str) -> str:
 
 def _settled_as(conflict: Conflict, decision: Decision | None) -> str:
     """The words behind a settled point; empty for what is not settled."""
-    if conflict.status == Conflict.Status.LOGGED:
+    if conflict.is_logged:
         return "logged, the coder's way stands"
     if decision is None:
         return ""

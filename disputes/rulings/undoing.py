@@ -10,6 +10,7 @@ from disputes import opening, stage_objections
 from disputes.completion import rates
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
+from disputes.rulings.blocking import is_held
 from disputes.rulings.effects import go_on
 from disputes.silence import flags
 from tasks.access import RULE, require
@@ -91,9 +92,8 @@ def _refuse_answered(decision: Decision, task: Task) -> None:
 def _hold_or_let_go(task: Task, decision: Decision, actor: Actor) -> None:
     """An open conflict that holds takes the task out of the loop; without one nothing keeps it there."""
     conflict = decision.conflict
-    holds = any(each.effect == HOLD for each in opening.open_conflicts(task))
     note = f"The ruling on {conflict.ref} was taken back."
-    if holds and task.status in MOVES["hold"].sources:
+    if is_held(task) and task.status in MOVES["hold"].sources:
         task.hold(actor=actor, note=note)
     elif decision.option == Option.CONVERT and task.status == Status.DISPUTED:
         go_on(task, conflict.submission, actor=actor, note=note, not_before=timezone.now())

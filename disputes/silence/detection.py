@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from django.db import transaction
 
-from disputes import opening
 from disputes.closed_findings import settled_findings
 from disputes.completion import root_causes
 from disputes.intake import newest_of
@@ -18,9 +17,9 @@ from disputes.protocol.silence.heuristics import SilenceSettings, Suspicion, Wat
 from disputes.protocol.text.diffs import Changes
 from disputes.protocol.text.documents import MAX_BYTES
 from disputes.protocol.text.locations import read_place
+from disputes.rulings.blocking import is_held
 from disputes.silence import flags
 from disputes.silence.changes import changes_since_last_round
-from tasks.configuration.policy import HOLD
 from tasks.events import SYSTEM
 from tasks.locking import locked
 from tasks.models import Answer, Finding, Review, Submission, Task
@@ -41,8 +40,7 @@ def look_for_silence(submission: Submission) -> list[Flag]:
         return []
     found = list(suspicions(submission, task, watched_findings(submission, review)))
     raised = flags.raise_flags(submission, found, actor=SYSTEM)
-    holds = [conflict for conflict in opening.open_conflicts(task) if conflict.effect == HOLD]
-    if raised and holds and task.status in MOVES["hold"].sources:
+    if raised and is_held(task) and task.status in MOVES["hold"].sources:
         codes = ", ".join(flag.finding.code for flag in raised)
         task.hold(actor=SYSTEM, note=f"{codes}: nothing was done about it, and nothing said."[:500])
     return raised

@@ -1232,7 +1232,7 @@ def test_a_minor_disagreement_is_recorded_and_nothing_waits(working: Task) -> No
     run, secret = live_run(working)
     reply = hand_in(secret, working, "log", notes="Camel case was preferred. Snake case stays.", minor=True)
     conflict = Conflict.objects.get()
-    assert (conflict.origin, conflict.opened_as, conflict.status) == ("minor", "minor", "logged")
+    assert (conflict.origin, conflict.opened_as, conflict.status) == ("minor", "coder", "logged")
     assert (conflict.severity, conflict.effect) == ("low", "log")
     assert conflict.question == "Camel case was preferred."
     assert (conflict.dispute.status, conflict.dispute.closed_reason) == ("closed", "logged")

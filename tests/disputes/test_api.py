@@ -165,7 +165,7 @@ def four(ledger: Project, tom: User) -> dict[str, str]:
     """An open, a stale, a ruled and a logged dispute, oldest first; their refs by name."""
     found = {}
     for name in ("stale", "ruled", "logged", "open"):
-        minor = {"opened_as": "minor", "severity": "low"} if name == "logged" else {}
+        minor = {"origin": "minor", "effect": "log", "severity": "low"} if name == "logged" else {}
         found[name] = open_conflict(create_disputed(ledger), **minor).dispute.ref
     Dispute.objects.filter(pk=found["stale"][2:]).update(opened_at=timezone.now() - timedelta(days=12))
     Dispute.objects.filter(pk=found["ruled"][2:]).update(opened_at=timezone.now() - timedelta(days=12))

@@ -197,7 +197,7 @@ def test_a_side_that_is_quoted_as_not_stated_was_not_heard(task: Task, side: str
 
 @pytest.mark.parametrize("severity", ["critical", "high", "medium", "low"])
 def test_what_is_called_minor_is_recorded_only(task: Task, severity: str) -> None:
-    conflict = open_on(task, severity=severity, opened_as="minor")
+    conflict = open_on(task, severity=severity, origin="minor", effect="log")
     assert (conflict.effect, conflict.status) == ("log", "logged")
 
 
@@ -245,7 +245,7 @@ def test_the_gate_is_told_of_open_conflicts_only(task: Task) -> None:
     decided = open_on(task)
     open_on(task, "On a finding", finding=finding)
     open_on(task, "On the task", severity="medium")
-    open_on(task, "Minor", opened_as="minor")
+    open_on(task, "Minor", origin="minor", effect="log")
     decide(decided)
     found = {(conflict.finding, conflict.effect) for conflict in opening.open_conflicts(task)}
     assert found == {(finding.pk, "hold"), (None, "ship")}

@@ -5,7 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from disputes.models import Conflict, Flag, StaleConflict
-from disputes.protocol.rulings.conflict_states import MOVES, STATES, IllegalMove, State, target
+from disputes.protocol.rulings.conflict_states import (
+    MOVES,
+    STATES,
+    ConflictState,
+    IllegalConflictMove,
+    target,
+)
 from tasks.events import Actor
 from tasks.models import Event
 from tests.disputes.test_models import create_conflict, finding_of
@@ -44,11 +50,11 @@ VERBS: dict[str, Callable[[Conflict], None]] = {
 }
 
 
-def letter(state: State) -> str:
+def letter(state: ConflictState) -> str:
     return next(letter for letter, words in LETTERS.items() if words == str(state))
 
 
-def put(conflict: Conflict, state: State) -> Conflict:
+def put(conflict: Conflict, state: ConflictState) -> Conflict:
     """The row in that state, past the table."""
     Conflict.objects.filter(pk=conflict.pk).update(status=state.status, followed=state.followed)
     return Conflict.objects.get(pk=conflict.pk)
@@ -77,7 +83,7 @@ def test_a_verb_moves_the_row_and_records_it_or_does_nothing_at_all() -> None:
                 assert (event.task, event.data["conflict"]) == (conflict.task, conflict.ref)
                 assert Event.objects.count() == before + 1
             else:
-                with pytest.raises(IllegalMove, match="A conflict that is"):
+                with pytest.raises(IllegalConflictMove, match="A conflict that is"):
                     call(now)
                 assert Conflict.objects.get(pk=conflict.pk).state == state
                 assert Event.objects.count() == before

@@ -344,7 +344,7 @@ def test_an_undone_ruling_is_in_neither(task: Task, lea: User) -> None:
 
 
 def test_a_minor_dispute_is_listed_and_waits_for_nobody(task: Task) -> None:
-    open_on(task, opened_as="minor", origin="minor", reviewer_position="", coder_rationale="")
+    open_on(task, origin="minor", effect="log", reviewer_position="", coder_rationale="")
     text = disputes_text(task.project)
     assert "# Minor Disputes" in text
     assert "(LOGGED)" in text

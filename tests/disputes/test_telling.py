@@ -163,7 +163,7 @@ def test_what_must_change_is_not_settled_for_the_reviewer(task: Task, tom: User)
 
 
 def test_a_minor_disagreement_that_was_logged_is_settled(task: Task) -> None:
-    opened(task, opened_as="minor", origin="minor", effect="log")
+    opened(task, origin="minor", effect="log")
     assert rulings.settled_lines(task) == ["- ISSUE-R1-001: Point (logged, the coder's way stands)"]
 
 

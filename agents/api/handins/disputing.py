@@ -6,6 +6,7 @@ from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, one_line, reply
 from disputes import intake, opening
 from disputes.models import Conflict
+from tasks.configuration.policy import LOG
 from tasks.errors import Refused
 from tasks.models import Finding, Submission
 from tasks.states import Status, severity_rank
@@ -45,7 +46,7 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         reason=reason,
         **_positions(caller, finding, submission, position),
     )
-    if conflict.status == Conflict.Status.LOGGED:
+    if conflict.is_logged:
         return reply(f"{conflict.ref} is recorded on {task.ref}; nothing waits for it.", task)
     end_run(caller, task)
     if task.status in {Status.IN_PROGRESS, Status.REVIEW}:
@@ -113,8 +114,8 @@ def log(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         )
     caller, task = callers.caller_of(user, "log", ref, data["model"])
     conflict = opening.open_conflict(
-        task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.MINOR, opened_as="minor",
+        task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.MINOR, opened_as=caller.side,
         question=one_line(data["notes"]), actor=caller.actor, submission=task.last_submission(),
-        severity="low", coder_position=data["notes"], coder_label=caller.actor.label,
+        severity="low", effect=LOG, coder_position=data["notes"], coder_label=caller.actor.label,
     )  # fmt: skip
     return reply(f"{conflict.ref} is recorded on {task.ref}; nothing waits for it.", task)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 
 
-class Status(StrEnum):
+class ConflictStatus(StrEnum):
     OPEN = "open"
     DECIDED = "decided"
     LOGGED = "logged"
@@ -27,40 +27,44 @@ class Followed(StrEnum):
     REOPENED = "reopened"
 
 
-class State(NamedTuple):
+class ConflictState(NamedTuple):
     """Where a conflict stands: open, logged or moot, or decided with what became of its ruling."""
 
-    status: Status
+    status: ConflictStatus
     followed: Followed | Literal[""] = ""
 
     def __str__(self) -> str:
         return ", ".join(word.replace("_", " ") for word in self if word)
 
 
-OPEN, LOGGED, MOOT = State(Status.OPEN), State(Status.LOGGED), State(Status.MOOT)
-WAITING = State(Status.DECIDED, Followed.WAITING)
-APPLIED = State(Status.DECIDED, Followed.APPLIED)
-NOT_HONOURED = State(Status.DECIDED, Followed.NOT_HONOURED)
-CANNOT_TELL = State(Status.DECIDED, Followed.CANNOT_TELL)
-REOPENED = State(Status.DECIDED, Followed.REOPENED)
+OPEN, LOGGED, MOOT = (
+    ConflictState(ConflictStatus.OPEN),
+    ConflictState(ConflictStatus.LOGGED),
+    ConflictState(ConflictStatus.MOOT),
+)
+WAITING = ConflictState(ConflictStatus.DECIDED, Followed.WAITING)
+APPLIED = ConflictState(ConflictStatus.DECIDED, Followed.APPLIED)
+NOT_HONOURED = ConflictState(ConflictStatus.DECIDED, Followed.NOT_HONOURED)
+CANNOT_TELL = ConflictState(ConflictStatus.DECIDED, Followed.CANNOT_TELL)
+REOPENED = ConflictState(ConflictStatus.DECIDED, Followed.REOPENED)
 JUDGED = frozenset({APPLIED, NOT_HONOURED, CANNOT_TELL})
 STATES = frozenset({OPEN, LOGGED, MOOT, WAITING, REOPENED}) | JUDGED
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ConflictMove:
     """One verb: the states it starts from, the one it ends in, and the event that tells of it."""
 
-    sources: frozenset[State]
-    target: State
+    sources: frozenset[ConflictState]
+    target: ConflictState
     event: str
 
 
-def _move(sources: Iterable[State], target: State, event: str) -> Move:
-    return Move(frozenset(sources), target, event)
+def _move(sources: Iterable[ConflictState], target: ConflictState, event: str) -> ConflictMove:
+    return ConflictMove(frozenset(sources), target, event)
 
 
-MOVES: dict[str, Move] = {
+MOVES: dict[str, ConflictMove] = {
     "rule": _move({OPEN}, WAITING, "ruled"),
     "drop": _move({OPEN}, MOOT, "conflict_moot"),
     "restore": _move({MOOT}, OPEN, "conflict_restored"),
@@ -80,21 +84,21 @@ MARKS = {
 }
 
 
-class IllegalMove(Exception):
+class IllegalConflictMove(Exception):
     """The table does not allow this verb from the conflict's present state."""
 
-    def __init__(self, verb: str, state: State) -> None:
+    def __init__(self, verb: str, state: ConflictState) -> None:
         self.verb, self.state = verb, state
         sources = "; ".join(sorted(map(str, MOVES[verb].sources)))
         super().__init__(f"A conflict that is {state} cannot {verb.replace('_', ' ')}; that needs {sources}.")
 
 
-def target(verb: str, state: State) -> State:
+def target(verb: str, state: ConflictState) -> ConflictState:
     """Where `verb` leads from `state`.
 
-    Raises IllegalMove where the table has no such move, and KeyError for an unknown verb.
+    Raises IllegalConflictMove where the table has no such move, and KeyError for an unknown verb.
     """
     move = MOVES[verb]
     if state not in move.sources:
-        raise IllegalMove(verb, state)
+        raise IllegalConflictMove(verb, state)
     return move.target
