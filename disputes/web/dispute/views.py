@@ -146,7 +146,7 @@ def show(
         "reason": "",
         **typed,
         "here": url_of(conflict),  # where the forms beside the ruling come back to
-        "holders": Holders(dispute, request.user, case.may_rule, dispute.is_watched),
+        "holders": Holders(dispute, request.user, case.may_rule, dispute.is_followed),
         "discussion": Discussion(dispute.project, request.user, dispute.task, case.may_rule),
         "around": neighbours(dispute, request.user),
     }
