@@ -282,7 +282,8 @@ class Roster:
         others = [agent for agent in able if not facts.is_by(agent)]
         if not others:
             return [], f"only {able[0].name} reviews here, and the work is its own"
-        if self.config(task).other_vendor_reviews and facts.vendor:
+        config = self.config(task)
+        if config.other_vendor_reviews and facts.vendor:
             others = [agent for agent in others if agent.made_by != facts.vendor]
             if not others:
                 return [], f"every reviewer's model is made by {facts.vendor}, as the coder's is"

@@ -12,6 +12,7 @@ from disputes.protocol.rulings import conflict_states, options
 from disputes.protocol.rulings.conflict_states import MARKS, MOVES, ConflictState
 from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.configuration.policy import HOLD
+from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.models import SEVERITY_CHOICES, Finding, Submission, Task
 from tasks.models.event import record
@@ -22,12 +23,11 @@ if TYPE_CHECKING:
 NOT_STATED = "not stated"
 
 
-class StaleConflict(Exception):
+class StaleConflict(Refused):
     """Somebody was faster: the conflict is no longer as the caller saw it."""
 
     def __init__(self, conflict: "Conflict") -> None:
-        self.conflict = conflict
-        super().__init__(f"{conflict.ref} is not {conflict.state} any more.")
+        super().__init__("stale", f"{conflict.ref} is not {conflict.state} any more.", "Reload the page.")
 
 
 class ConflictQuerySet(models.QuerySet["Conflict"]):

@@ -254,9 +254,9 @@ def test_what_an_import_does_is_recorded(till: Project) -> None:
     bring(till, WRITER.replace("--fast", "--slow"))
 
     assert list(Event.objects.order_by("pk").values_list("kind", "label", "note")) == [
-        ("project_configured", "Steroids", "rejections_max: 15 → 3"),
-        ("agent_added", "Steroids", "writer"),
-        ("agent_edited", "Steroids", "writer: command"),
+        ("project_configured", "System", "rejections_max: 15 → 3"),
+        ("agent_added", "System", "writer"),
+        ("agent_edited", "System", "writer: command"),
     ]
 
 

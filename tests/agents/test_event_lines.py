@@ -43,7 +43,7 @@ def test_each_event_is_said_once_and_those_before_the_start_are_not(
         news()
     assert [line.split("  ", 1)[1] for line in said] == [
         "ledger-7  submit: in progress → review, coder-1: done",
-        "ledger  checkpoint, Steroids",
+        "ledger  checkpoint, System",
     ]
 
 
@@ -61,7 +61,7 @@ def test_a_flood_is_said_over_several_turns_and_a_late_number_is_not_lost(
     news: EventLines, said: list[str], ledger: Project, django_assert_num_queries: object
 ) -> None:
     late = record(ledger, "late")
-    rows = [Event(project=ledger, kind="more", actor_kind="system", label="Steroids") for _ in range(70)]
+    rows = [Event(project=ledger, kind="more", actor_kind="system", label="System") for _ in range(70)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(event_lines, "AT_ONCE", 30)
         news.said.add(late.pk)  # as if it were not committed yet
@@ -74,7 +74,7 @@ def test_a_flood_is_said_over_several_turns_and_a_late_number_is_not_lost(
     assert counts == [30, 60, 70, 70]
     news.said.discard(late.pk)
     news()
-    assert said[-1].endswith("late, Steroids")
+    assert said[-1].endswith("late, System")
 
 
 def test_a_terminal_that_went_away_ends_nothing(ledger: Project) -> None:

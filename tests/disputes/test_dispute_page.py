@@ -189,7 +189,7 @@ def test_a_ruled_dispute_shows_its_ruling_and_what_became_of_it(
     for followed, words in (
         ("applied", "Applied."),
         ("not_honoured", "Not honoured."),
-        ("cannot_tell", "Cannot tell."),
+        ("cannot_tell", "Could not verify."),
     ):
         Conflict.objects.filter(pk=conflict.pk).update(followed=followed)
         assert words in client.get(page(conflict)).content.decode()

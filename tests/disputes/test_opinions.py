@@ -526,7 +526,7 @@ def test_another_conflict_and_rulings_of_policies_make_no_pattern(ledger: Projec
     }
     for _ in range(3):
         conflict = disagreement(ledger, **odd)
-        rulings.decide_by_policy(conflict, "uphold_coder", set_by=lea, rationale="So.", by="Steroids")
+        rulings.decide_by_policy(conflict, "uphold_coder", set_by=lea, rationale="So.", by="System")
         Dispute.objects.filter(pk=conflict.dispute_id).update(status="closed")
     disagreement(ledger, **odd)
     assert opinions.apply_policy(ledger) == 0

@@ -312,8 +312,8 @@ def test_a_maintainer_keeps_the_rota_and_names_only_who_may_rule(
     day = OnCall.objects.get()
     assert day.user == tom
     client.post(f"/admin/disputes/oncall/{day.pk}/delete/", {"post": "yes"})
-    kinds = Event.objects.filter(kind__startswith="on_call").order_by("pk").values_list("kind", flat=True)
-    assert list(kinds) == ["on_call_added", "on_call_deleted"]
+    kinds = Event.objects.filter(kind__startswith="oncall").order_by("pk").values_list("kind", flat=True)
+    assert list(kinds) == ["oncall_added", "oncall_deleted"]
 
 
 def test_what_refreshes_by_itself_tells_no_message_and_has_no_frame(

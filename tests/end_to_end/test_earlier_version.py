@@ -77,7 +77,6 @@ def test_a_database_that_is_not_there_or_cannot_be_read_is_not_an_earlier_one(tm
     assert "earlier version" not in installation.manage("status").stderr
 
 
-@pytest.mark.postgres
 def test_an_earlier_database_on_postgresql_is_renamed_on_its_server(tmp_path: Path) -> None:
     url = os.environ.get("TEST_POSTGRES_URL")
     if not url:

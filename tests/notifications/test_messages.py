@@ -127,6 +127,6 @@ def test_machines_read_the_same_as_json(ledger: Project) -> None:
     assert told["data"] | {"event": 0} == {
         "event": 0, "kind": "conflict_opened", "project": "ledger", "task": conflict.task.ref,
         "dispute": conflict.dispute.ref, "conflict": conflict.ref, "severity": "high",
-        "question": "Wait or not?", "actor": {"kind": "system", "name": "Steroids"}, "note": "Wait or not?",
+        "question": "Wait or not?", "actor": {"kind": "system", "name": "System"}, "note": "Wait or not?",
         "url": None,
     }  # fmt: skip

@@ -90,7 +90,7 @@ def test_every_model_of_the_program_has_an_admin() -> None:
         missing = {model._meta.label for model in apps.get_app_config(app).get_models()} - labels
         # Told elsewhere: on pages, by notifications, as insights, as submissions.
         elsewhere = {
-            "agents.Prompt", "tasks.Notice", "disputes.Reminder", "disputes.Watch", "disputes.Tally",
+            "agents.Prompt", "tasks.Notice", "disputes.Reminder", "disputes.Follow", "disputes.Tally",
             "disputes.Proposal", "disputes.CountedUntil", "agents.PullBundle", "agents.Trial",
         }  # fmt: skip
         assert missing <= elsewhere

@@ -67,7 +67,7 @@ def fill(project: Project, number: int) -> None:
         )
         Output.objects.create(run=run, seq=0, text="pytest -q\n")
         Event.objects.create(
-            project=project, task=run.task, kind="start", actor_kind="system", label="Steroids"
+            project=project, task=run.task, kind="start", actor_kind="system", label="System"
         )
 
 
@@ -197,7 +197,7 @@ def test_an_event_says_what_became_of_what(client: Client, ledger: Project, tom:
         actor_kind="person", label="Lea Lindt",
     )  # fmt: skip
     html = visit(client, tom)
-    assert f"{task.ref} rule revise" in html
+    assert f"{task.ref} sent it back by a ruling" in html
     assert "Lea Lindt · disputed → in_progress" in html
 
 
@@ -312,9 +312,10 @@ def test_an_age_carries_the_full_date() -> None:
 def test_chips_say_the_word_and_hide_the_picture_from_readers() -> None:
     assert "Critical" in rendered('{% severity_chip "critical" %}')
     assert rendered('{% severity_chip "low" %}').count('class="off"') == 2
-    for kind in ("disagreement", "silence", "alert", "help"):
+    words = {"disagreement": "Disagreement", "silence": "Silence", "alert": "Alert", "help": "Needs a person"}
+    for kind, word in words.items():
         html = rendered("{% kind_chip kind %}", kind=kind)
-        assert kind.capitalize() in html
+        assert word in html
         assert 'aria-hidden="true"' in html
     html = rendered('{% status_box "in_progress" %}')
     assert "[-]" in html

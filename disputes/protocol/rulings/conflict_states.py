@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from tasks.states import IllegalMove
+
 
 class ConflictStatus(StrEnum):
     OPEN = "open"
@@ -84,13 +86,14 @@ MARKS = {
 }
 
 
-class IllegalConflictMove(Exception):
+class IllegalConflictMove(IllegalMove):
     """The table does not allow this verb from the conflict's present state."""
 
     def __init__(self, verb: str, state: ConflictState) -> None:
         self.verb, self.state = verb, state
         sources = "; ".join(sorted(map(str, MOVES[verb].sources)))
-        super().__init__(f"A conflict that is {state} cannot {verb.replace('_', ' ')}; that needs {sources}.")
+        said = f"A conflict that is {state} cannot {verb.replace('_', ' ')}; that needs {sources}."
+        Exception.__init__(self, said)
 
 
 def target(verb: str, state: ConflictState) -> ConflictState:
