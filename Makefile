@@ -27,7 +27,7 @@ test-slow: setup-dev
 # Whatever uses the database, once more on PostgreSQL.
 test-postgres: setup-dev
 	@test -n "$$TEST_POSTGRES_URL" || { echo "TEST_POSTGRES_URL names no PostgreSQL server."; exit 1; }
-	DATABASE_URL="$$TEST_POSTGRES_URL" $(PYTEST) --database-only -m "not browser"
+	DATABASE_URL="$$TEST_POSTGRES_URL" $(PYTEST) --database-only -m "not slow and not browser"
 
 # The real agent commands, from the package registry, against a model that only pretends. Not part of `test`:
 # they are large. Whoever is not root takes their own network with a user namespace, where that is allowed.

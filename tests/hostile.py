@@ -155,8 +155,13 @@ def is_unique(column: models.Field) -> bool:
 
 @contextmanager
 def rewritable() -> Iterator[None]:
-    """Events and decisions can be changed meanwhile, which the database refuses else. On SQLite only."""
+    """Events and decisions can be changed meanwhile, which the database refuses else."""
     with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            yield
+            cursor.execute("SET LOCAL session_replication_role = origin")
+            return
         cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
         triggers = dict(cursor.fetchall())
         for name in triggers:

@@ -13,6 +13,8 @@ from disputes.protocol.responses.response import read_response
 from disputes.protocol.reviews.review import place, read_review
 from tests.agents.test_replay_player import Stage
 
+pytestmark = pytest.mark.slow
+
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo"
 CASSETTES = DEMO / "cassettes"
 BUILD = "python -m compileall -q src"

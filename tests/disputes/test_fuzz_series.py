@@ -5,6 +5,8 @@ import pytest
 from tests.fuzzing import SEED
 from tests.oracles import faults_of_series
 
+pytestmark = pytest.mark.slow
+
 CHUNK = 2_500
 
 

@@ -20,6 +20,8 @@ from tests.disputes import test_walks as walks
 from tests.disputes.test_walks import CODER, C, D, F, I, P, R, V, Walk, X, answer, hold, prompt
 from tests.factories import create_project, create_section, create_submission, create_task, create_user
 
+pytestmark = pytest.mark.slow
+
 WALKS, SHORTEST, LONGEST = 40, 5, 15
 NAMES = ["stories", "tests", "dev", "qa"]
 LIMIT = 2

@@ -43,6 +43,8 @@ P, I, R, C, D, F, V, X = (  # noqa: E741
     Status.DEFERRED, Status.CANCELLED,
 )  # fmt: skip
 
+pytestmark = pytest.mark.slow
+
 
 class Walk:
     """One task, the person who rules, the rows as they are now, and what was done so far."""

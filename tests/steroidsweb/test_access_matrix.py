@@ -219,6 +219,7 @@ def test_no_kind_of_token_is_left_out() -> None:
     assert keepers == {"Run", "Token"}, "another kind of token: give it a column in access.txt"
 
 
+@pytest.mark.slow
 def test_everybody_gets_what_the_table_says(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     # What a page says is the business of other tests, and saying it takes most of a request's time.
     monkeypatch.setattr(Template, "render", lambda self, context=None, request=None: "")
@@ -269,6 +270,7 @@ def choices() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_who_is_no_member_reads_no_word_of_a_project(scene: Scene, otto: User) -> None:
     other = Project.objects.get(slug="other")
     own = [

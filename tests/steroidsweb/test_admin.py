@@ -138,6 +138,7 @@ def _request(user: User) -> Any:
     return request
 
 
+@pytest.mark.slow
 @for_each("label", MODELS)
 def test_every_filter_and_column_can_be_used(label: str, client: Client, filled: Project, root: User) -> None:
     as_user(client, root)
