@@ -40,7 +40,7 @@ def test_the_five_steps_work(folder: Installation, tmp_path: Path) -> None:
     lines = [line.split("  ", 2) for line in happened.splitlines()]
     assert all(re.fullmatch(r"\d\d:\d\d:\d\d", line[0]) for line in lines)
     assert [line[2] for line in lines if line[1] == "my-app-1"][:1] == [
-        "start: pending → in progress, Steroids"
+        "start: pending → in progress, System"
     ]
     print(happened)
     assert git(remote, "show", "main:DONE.md").splitlines() == ["- Say what it does", "- Say how to start it"]
