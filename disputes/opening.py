@@ -131,9 +131,7 @@ def open_conflict(
         **more,
     )
     if is_disagreement and conflict.proposal is None:
-        views = Views(question, reviewer_position, coder_position, conflict.coder_rationale)
-        if found := synthesise(views):
-            conflict.propose(found, found.rule)
+        _propose(conflict, Views(question, reviewer_position, coder_position, conflict.coder_rationale))
     if not logged:
         refresh(dispute)
         triage.wake(dispute, "conflict", actor=actor)
@@ -142,6 +140,12 @@ def open_conflict(
         note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},
     )  # fmt: skip
     return conflict
+
+
+def _propose(conflict: Conflict, views: Views) -> None:
+    """Keep a middle ground between both positions, where a rule finds one."""
+    if found := synthesise(views):
+        conflict.propose(found, found.rule)
 
 
 def _stage_of(task: Task, submission: Submission | None, finding: Finding | None) -> str:
