@@ -125,9 +125,11 @@ def run(checkout: Path, faults: Iterable[Fault], jobs: int) -> list[Caught]:
         def try_one(fault: Fault) -> Caught:
             tree = trees.get()
             try:
-                return try_fault(fault, tree)
+                caught = try_fault(fault, tree)
             finally:
                 trees.put(tree)
+            print(f"{caught.what}\n    {told(caught)}", file=sys.stderr, flush=True)
+            return caught
 
         return list(pool.map(try_one, faults))
 

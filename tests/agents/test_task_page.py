@@ -84,7 +84,7 @@ def test_the_page_shows_where_the_task_stands_and_how_it_came_there(
         "ledger-214 Deliver webhooks", f"{dispute.ref} waits for a human to rule", f"/queue/{dispute.ref}/",
         "Disputed", "High", "docs/SPEC.md#4.3", "Retry for **24 hours**.", "/tasks/ledger-217/",
         'id="round-3"', 'id="round-1"', "Green", "in 43 s", "ISSUE-R3-003", "1 declined", "Waits for a human",
-        "Rejected", "webhooks/delivery.py", "RETRY_DELAY", "Show the time.", "conflict opened",
+        "Rejected", "webhooks/delivery.py", "RETRY_DELAY", "Show the time.", "opened a conflict",
         "/tasks/ledger-214/events/", "/tasks/ledger-214/diff/", "/tasks/ledger-214/rollback/",
     ]  # fmt: skip
     assert [words for words in wanted if words not in shown] == []
