@@ -64,7 +64,7 @@ def _commands() -> list[str]:
         where = "".join(f" {flag} {shlex.quote(database[key])}" for flag, key in flags if database[key])
         rename = f'ALTER DATABASE "{name}" RENAME TO "{name}-earlier"'
         commands += [f"psql{where} -c {shlex.quote(rename)} postgres", f"createdb{where} {shlex.quote(name)}"]
-    elif not (file := Path("/" + name.lstrip("/")).resolve()).is_relative_to(home):
+    elif not (file := Path(name).resolve()).is_relative_to(home):
         commands.append(_move(file))
     return commands
 

@@ -98,7 +98,7 @@ def database(url: str) -> dict[str, object]:
             raise ImproperlyConfigured(f"DATABASE_URL={url} names no file; use sqlite:////absolute/path.")
         return {
             "ENGINE": "django.db.backends.sqlite3",
-            "NAME": path,
+            "NAME": "/" + path.lstrip("/"),
             "OPTIONS": dict(SQLITE_OPTIONS),
             **common,
         }
