@@ -33,12 +33,16 @@ TIMEOUT = 900  # seconds of one fault's tests
 
 @dataclass(frozen=True)
 class Fault:
-    """`old` stands once in the program, whatever the file, and becomes `new`; `tests` name test files."""
+    """`old` stands once in the program, whatever the file, and becomes `new`; `tests` name test files.
+
+    Locks do nothing on SQLite: such a fault is tried on the server that TEST_POSTGRES_URL names.
+    """
 
     what: str
     old: str
     new: str
     tests: str
+    on_postgresql: bool = False
 
 
 def faults_of(words: str) -> list[Fault]:
@@ -79,13 +83,13 @@ class Tree:
         found = (path for name in names.split() for path in sorted((self.root / "tests").rglob(f"{name}.py")))
         return [str(path.relative_to(self.root)) for path in found if "browser" not in path.parts]
 
-    def first_failure(self, files: list[str], report: Path) -> str:
+    def first_failure(self, files: list[str], report: Path, settings: dict[str, str]) -> str:
         """The first test of these files that fails; empty where none does. Raises RuntimeError."""
         report.unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
         done = subprocess.run(
             [*command, f"--junit-xml={report}", *files],
-            cwd=self.root, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "STEROIDS_TEST_HOME": ""},
+            cwd=self.root, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "STEROIDS_TEST_HOME": ""} | settings,
             capture_output=True, text=True, check=False, timeout=TIMEOUT,
         )  # fmt: skip
         if done.returncode == 0:
@@ -103,10 +107,16 @@ def try_fault(fault: Fault, tree: Tree) -> Caught:
     files = tree.tests(fault.tests)
     if path is None or not files:
         return Caught(fault.what, problem="its text or its tests are not there")
+    settings = {}
+    if fault.on_postgresql:
+        url = os.environ.get("TEST_POSTGRES_URL", "")
+        if not url:
+            return Caught(fault.what, problem="TEST_POSTGRES_URL names no PostgreSQL server")
+        settings["DATABASE_URL"] = url
     sound = path.read_text(encoding="utf-8")
     path.write_text(sound.replace(fault.old, fault.new), encoding="utf-8")
     try:
-        return Caught(fault.what, by=tree.first_failure(files, tree.root / "report.xml"))
+        return Caught(fault.what, by=tree.first_failure(files, tree.root / "report.xml", settings))
     except RuntimeError as error:
         return Caught(fault.what, problem=str(error))
     except subprocess.TimeoutExpired:
