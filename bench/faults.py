@@ -86,11 +86,11 @@ class Tree:
     def first_failure(self, files: list[str], report: Path, settings: dict[str, str]) -> str:
         """The first test of these files that fails; empty where none does. Raises RuntimeError."""
         report.unlink(missing_ok=True)
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "STEROIDS_TEST_HOME": ""} | settings
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
         done = subprocess.run(
             [*command, f"--junit-xml={report}", *files],
-            cwd=self.root, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "STEROIDS_TEST_HOME": ""} | settings,
-            capture_output=True, text=True, check=False, timeout=TIMEOUT,
+            cwd=self.root, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT,
         )  # fmt: skip
         if done.returncode == 0:
             return ""
