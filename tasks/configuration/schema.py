@@ -4,6 +4,7 @@ A setting is one field of `policy.ProjectSettings`, made by `setting` below. The
 files of `import_config` and `export_config` and docs/settings.md read the same entries.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,12 +26,12 @@ class SettingsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(ABC):
     """One sort of value. `check` is strict, as the database needs it; `read` is kind to people's spelling."""
 
+    @abstractmethod
     def check(self, key: str, value: Any) -> Any:
         """The value as the settings keep it. Raises SettingsError naming the key."""
-        raise NotImplementedError
 
     def read(self, value: Any) -> Any:
         """What a person wrote, in our spelling where it only differs by that; else as it is."""

@@ -526,6 +526,14 @@ def test_a_withdrawn_approval_is_not_landed(world: World) -> None:
     assert world.remote.head() == world.remote.first
 
 
+def test_a_withdrawn_approval_is_not_even_rebased(world: World) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    world.remote.push({"theirs.py": "theirs\n"})
+    withdraw(landing)
+    landing = advance(landing)
+    assert (landing.status, landing.rebased_from) == (Landing.Status.SUPERSEDED, "")
+
+
 def test_an_approval_that_is_withdrawn_in_the_last_moment_is_not_landed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

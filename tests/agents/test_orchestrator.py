@@ -349,6 +349,18 @@ def test_an_approval_is_landed_once_its_time_has_come(project: Project) -> None:
     assert Landing.objects.get().sha == task.submissions.get().sha
 
 
+def test_what_was_shipped_is_not_landed_while_a_later_conflict_holds_it(project: Project) -> None:
+    task = in_review(project)
+    task.ship(task.submissions.get(), actor=SYSTEM, note="One point is open.")
+    conflict = opening.open_conflict(
+        task, kind="silence", origin="flagged", opened_as="system", question="Was it answered?",
+        effect="hold", submission=task.submissions.get(),
+    )  # fmt: skip
+    assert orchestrator.tick().landings == 0
+    conflict.drop("It was answered.")
+    assert orchestrator.tick().landings == 1
+
+
 def test_a_task_may_land_again_after_a_landing_that_failed(project: Project) -> None:
     landing = rebased(project)
     Landing.objects.update(status=Landing.Status.SUPERSEDED)
