@@ -19,12 +19,10 @@ def blockers_of(submission: Submission) -> set[int] | None:
 def blockers_for(submissions: Iterable[Submission]) -> dict[int, set[int] | None]:
     """The same for many, by the submission's key, in four queries at most."""
     every = {submission.pk: submission for submission in submissions}
-    reviews = Review.objects.filter(submission__in=[pk for pk, each in every.items() if _is_green(each)])
-    newest = {
-        of: (pk, turn) for of, pk, turn in reviews.order_by("pk").values_list("submission", "pk", "turn")
-    }
+    reviews = Review.objects.filter(submission__in=every).order_by("pk")
+    newest = {of: (pk, turn) for of, pk, turn in reviews.values_list("submission", "pk", "turn")}
     raised: dict[int, list[Finding]] = {}
-    of_them = Finding.objects.filter(review__submission__in=newest, mandatory=True)
+    of_them = Finding.objects.filter(review__submission__in=newest)
     for finding in of_them.select_related("first", "review").defer("review__text"):
         raised.setdefault(finding.review.submission_id, []).append(finding)
     settled = settled_by_task({every[pk].task_id for pk in newest})
@@ -45,7 +43,7 @@ def still_blocking(
     `newest` is the key and the turn of the submission's newest review, `raised` are findings of its reviews,
     each with its review. The reviews of one turn count together.
     """
-    if newest is None or not _is_green(submission):
+    if newest is None or submission.state != Submission.State.VERIFIED:
         return None
     review, turn = newest
     return {
@@ -54,10 +52,6 @@ def still_blocking(
         if finding.review_id == review or (turn is not None and finding.review.turn == turn)
         if finding.mandatory and finding.origin.pk not in settled
     }
-
-
-def _is_green(submission: Submission) -> bool:
-    return submission.state == Submission.State.VERIFIED
 
 
 def is_held(task: Task) -> bool:
