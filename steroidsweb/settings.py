@@ -236,6 +236,19 @@ DURATIONS = {
     }.items()
 }
 OUTPUT_MAX_BYTES = env_int("STEROIDS_OUTPUT_MAX_BYTES", 16 * 1024 * 1024, minimum=1024)
+# Whether runs are enclosed: required, wanted (where it works) or off. docs/safety.md says what each holds.
+SANDBOX = env_str("STEROIDS_SANDBOX", "wanted")
+if SANDBOX not in {"required", "wanted", "off"}:
+    raise ImproperlyConfigured(f"STEROIDS_SANDBOX={SANDBOX} is none of required, wanted, off.")
+# What runs may read of this host besides the system and the toolchains that are found.
+SANDBOX_PATHS = env_list("STEROIDS_SANDBOX_PATHS", [])
+# Hosts that every run may reach from inside, private ones too: a package index of your own.
+SANDBOX_HOSTS = env_list("STEROIDS_SANDBOX_HOSTS", [])
+# What one run may take of its host.
+RUN_PROCESSES_MAX = env_int("STEROIDS_RUN_PROCESSES_MAX", 1000, minimum=10)
+RUN_MEMORY_MAX_BYTES = env_int("STEROIDS_RUN_MEMORY_MAX_BYTES", 8 * 1024**3, minimum=64 * 1024**2)
+RUN_DISK_MAX_BYTES = env_int("STEROIDS_RUN_DISK_MAX_BYTES", 10 * 1024**3, minimum=1024**2)
+RUN_FILES_MAX = env_int("STEROIDS_RUN_FILES_MAX", 500_000, minimum=1000)
 EMPTY_RUNS_MAX = env_int("STEROIDS_EMPTY_RUNS_MAX", 6, minimum=1)
 LANDING_ATTEMPTS_MAX = env_int("STEROIDS_LANDING_ATTEMPTS_MAX", 5, minimum=1)
 

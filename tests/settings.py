@@ -14,6 +14,7 @@ os.environ["STEROIDS_HOME"] = str(_home)
 os.environ["SECRET_KEY"] = "only-for-tests-" + "x" * 40
 os.environ.update(ENVIRONMENT)
 os.environ["STEROIDS_HOST_NAME"] = "test-host"
+os.environ["STEROIDS_SANDBOX"] = "off"  # what encloses is tried by tests of its own, and end to end
 os.environ["STEROIDS_RUN_RATE"] = os.environ["STEROIDS_UNKNOWN_TOKEN_RATE"] = "10000/min"
 os.environ.setdefault("LOG_LEVEL", "WARNING")
 

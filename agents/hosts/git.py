@@ -491,11 +491,14 @@ class Mirror:
     def merge_base(self, one: str, other: str) -> str:
         return text(self.path, "merge-base", one, other)
 
-    def take(self, source: Path, sha: str, ref: str) -> None:
-        """Fetch one commit out of an agent's clone and keep it under `ref`. Raises GitError."""
+    def take(self, source: Path, sha: str, ref: str, upload_pack: str = "git-upload-pack") -> None:
+        """Fetch one commit out of a clone and keep it under `ref`. Raises GitError.
+
+        `upload_pack` is the command that reads the clone; of an agent's clone it reads from inside a sandbox.
+        """
         run(
             self.path, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
-            "--end-of-options", str(source), f"+{sha}:{ref}",
+            f"--upload-pack={upload_pack}", "--end-of-options", str(source), f"+{sha}:{ref}",
         )  # fmt: skip
 
     def keep(self, sha: str, ref: str) -> None:

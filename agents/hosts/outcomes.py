@@ -33,11 +33,21 @@ REASONS = {
     "wall": Run.Outcome.WALL,
     "timeout": Run.Outcome.WALL,
     "bytes": Run.Outcome.BYTES,
+    "processes": Run.Outcome.LIMITS,
+    "memory": Run.Outcome.LIMITS,
+    "disk": Run.Outcome.LIMITS,
+    "files": Run.Outcome.LIMITS,
     "stopped": Run.Outcome.STOPPED,
     metering.STOP: Run.Outcome.COST,
     metering.GIVEN_UP: Run.Outcome.PROVIDER,
     "orphan": Run.Outcome.LOST,
     "refused": Run.Outcome.REFUSED,
+}
+TOO_MUCH = {
+    "processes": "Ended by the host: it started too many processes.",
+    "memory": "Ended by the host: it took too much memory.",
+    "disk": "Ended by the host: it filled too much of the disk.",
+    "files": "Ended by the host: it made too many files.",
 }
 # Outcomes that say less than the refusals of the run do.
 UNSAID = {Run.Outcome.NOTHING, Run.Outcome.CRASH}
@@ -159,13 +169,16 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
     code = last.get("code")
     outcome = REASONS.get(reason) or (Run.Outcome.NOTHING if code == 0 else Run.Outcome.CRASH)
     text = ""
+    lines = clean(tail_of(run)).strip().splitlines()
+    said = lines[-1][:300] if lines else "no output"
     if outcome == Run.Outcome.CRASH:
-        lines = clean(tail_of(run)).strip().splitlines()
-        text = f"{last.get('name', 'agent')} ended with {code}: {lines[-1][:300] if lines else 'no output'}"
+        text = f"{last.get('name', 'agent')} ended with {code}: {said}"
+    elif outcome == Run.Outcome.REFUSED:
+        text = f"{last.get('name', 'agent')} could not be started: {said}"
     elif outcome == Run.Outcome.COST:
         text = run.reason
     elif reason:
-        text = f"Ended by the host: {reason}."
+        text = TOO_MUCH.get(reason) or f"Ended by the host: {reason}."
     trouble = provider_trouble.trouble_of(run.agent, report, last, reason, clean(tail_of(run)))
     if trouble:
         text = trouble.sentence

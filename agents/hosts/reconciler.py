@@ -35,6 +35,7 @@ from agents.hosts import (
     paths,
     processes,
     provider_trouble,
+    sandbox,
     starting,
     submissions,
 )
@@ -109,7 +110,11 @@ class Reconciler:
         self._bell.bind(str(path))
         os.chmod(path, 0o600)
         self._stack.callback(lambda: path.unlink(missing_ok=True))
-        self.row = self._register()
+        try:
+            self.row = self._register()
+        except sandbox.SandboxMissing as error:
+            self._stack.close()
+            raise HostBusy(str(error)) from error
         landing.release_claims(host_name())
         self._taken = True
         if self._pool:
@@ -129,12 +134,15 @@ class Reconciler:
         self._stack.close()
 
     def _register(self) -> HostRow:
+        tier = sandbox.tier()
         row, _ = HostRow.objects.update_or_create(
             name=host_name(),
-            defaults={"boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now()},
+            defaults={
+                "boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now(), "tier": tier,
+            },
             create_defaults={
                 "boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now(),
-                "slots": settings.HOST_SLOTS, "tier": 1,
+                "slots": settings.HOST_SLOTS, "tier": tier,
             },
         )  # fmt: skip
         return row
@@ -316,8 +324,11 @@ class Reconciler:
         """The web server may come back elsewhere after a crash; the agent reads its address at each call."""
         context = folder / "context.json"
         with contextlib.suppress(OSError, ValueError, api_server.NoDoor):
-            data = processes.read_json(context)
             url = api_server.address()
+            if sandbox.knows(folder):
+                sandbox.write_address(folder, url)
+                return
+            data = processes.read_json(context)
             if isinstance(data, dict) and data.get("url") != url:
                 processes.write_json(context, data | {"url": url})
 

@@ -4,10 +4,13 @@ Started as `python -I -S shim.py FOLDER`. It leaves its starter at once, takes t
 process of the run inherits), runs the steps of `job.json` one after the other until one fails, and writes
 `exit.json` as its last act but one; the last is to ring the host's loop.
 
+A step of a sandbox is started by bubblewrap, and the shim keeps the sandbox's gate (sandbox_gate) beside it.
+
 It ends the step when nobody has renewed the lease for too long, when the run says nothing, lasts too long,
-writes too much, or when the file `stop` appears: TERM, a moment, KILL; daemons that left the process group
-come back to the shim as their subreaper and are killed as well. If the shim itself is killed, the kernel
-kills the step with it. Output goes to a file: the death of a pipe's reader would be the death of the agent.
+writes too much, takes more processes, memory or disk than it may, or when the file `stop` appears: TERM, a
+moment, KILL; daemons that left the process group come back to the shim as their subreaper and are killed as
+well. If the shim itself is killed, the kernel kills the step with it. Output goes to a file: the death of a
+pipe's reader would be the death of the agent.
 """
 
 import contextlib
@@ -16,6 +19,7 @@ import fcntl
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -30,6 +34,14 @@ import processes  # noqa: E402  (a sibling file; the shim runs without the proje
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 POLL = 0.05
+GATE = Path(__file__).with_name("sandbox_gate.py")
+READY = (
+    "{ready}"  # the word of a step that stands for the descriptor by which its sandbox says that it stands
+)
+GATE_SECONDS = 20.0
+WEIGHED_EVERY = 0.5  # seconds between looks at processes and memory
+SWEPT_AFTER = 8  # the folders are measured when the disk filled by this part of what the run may take
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def prctl(option: int, value: int) -> None:
@@ -44,26 +56,92 @@ def die_with_shim() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def descendants() -> list[processes.Identity]:
-    """Everything below this process, deepest last."""
-    found: list[processes.Identity] = []
+def children(pid: int) -> list[int]:
+    """The processes that this one started or adopted."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
+            found += [int(word) for word in text.split()]
+    return found
+
+
+def descendants(but: int = 0) -> list[int]:
+    """Everything below this process, deepest last, without `but` and what is below that."""
+    found: list[int] = []
     frontier = [os.getpid()]
     while frontier:
-        below: list[int] = []
-        for pid in frontier:
-            with contextlib.suppress(OSError):
-                for thread in os.listdir(f"/proc/{pid}/task"):
-                    text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
-                    below += [int(word) for word in text.split()]
-        found += [processes.identity(pid) for pid in below]
-        frontier = below
+        frontier = [pid for parent in frontier for pid in children(parent) if pid != but]
+        found += frontier
     return found
+
+
+def memory_of(pids: list[int]) -> int:
+    """Bytes of memory that these processes hold."""
+    pages = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * PAGE
+
+
+class Weight:
+    """What a run takes of the host: processes, memory, disk and files, against what it may."""
+
+    def __init__(self, folders: list[str], limits: dict[str, float]) -> None:
+        self.folders, self.limits = folders, limits
+        self.looked = 0.0
+        self.filled = self._filled()
+
+    def is_too_much(self, now: float, but: int) -> str:
+        """What is over its limit; empty where nothing is, or where it is not yet time to look again."""
+        if now - self.looked < WEIGHED_EVERY:
+            return ""
+        self.looked = now
+        below = descendants(but)
+        if len(below) > self.limits["processes"]:
+            return "processes"
+        if memory_of(below) > self.limits["memory"]:
+            return "memory"
+        return self._of_disk()
+
+    def _of_disk(self) -> str:
+        """Measured only after the disk as a whole filled noticeably: walking a work tree takes its time."""
+        filled, limits = self._filled(), (self.limits["disk"], self.limits["files"])
+        pairs = zip(filled, self.filled, limits, strict=True)
+        if all(now - before < limit / SWEPT_AFTER for now, before, limit in pairs):
+            return ""
+        self.filled = filled
+        size, count = 0, 0
+        for folder in self.folders:
+            for root, folders, files in os.walk(folder):
+                count += len(folders) + len(files)
+                if count > limits[1]:
+                    return "files"
+                for name in files:
+                    with contextlib.suppress(OSError):
+                        size += os.lstat(os.path.join(root, name)).st_blocks * 512
+                if size > limits[0]:
+                    return "disk"
+        return ""
+
+    def _filled(self) -> tuple[int, int]:
+        """Bytes and files on the disk that the run writes to."""
+        try:
+            disk = os.statvfs(self.folders[0])
+        except (OSError, IndexError):
+            return 0, 0
+        return (disk.f_blocks - disk.f_bfree) * disk.f_frsize, disk.f_files - disk.f_ffree
 
 
 def is_worth_another_try(result: dict[str, Any]) -> bool:
     """Whether it failed as tests do: by an exit code of its own, not for want of a program or of time."""
     code = result["code"]
     return not result["reason"] and code is not None and code > 0 and code not in {126, 127}
+
+
+def never_ran(step: dict[str, Any]) -> dict[str, Any]:
+    return {"name": step["name"], "code": None, "seconds": 0.0, "reason": "refused", "log": [0, 0]}
 
 
 class Shim:
@@ -76,6 +154,9 @@ class Shim:
         self.started = time.monotonic()
         self.log = os.open(folder / "output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self.gate: subprocess.Popen[bytes] | None = None
+        written = [str(folder / name) for name in ("clone", "home", "tmp", "env", "reports")]
+        self.weight = Weight(written, self.limits)
 
     def run(self) -> None:
         """Hold the run from the first step to `exit.json`. Another holder of the lock ends it at once."""
@@ -86,6 +167,7 @@ class Shim:
         processes.write_identity(self.folder / "pid", processes.identity())
         done: list[dict[str, Any]] = []
         reason = ""
+        self.open_gate()
         for step in self.job["steps"]:
             result = self.run_step(step)
             done.append(result)
@@ -96,6 +178,7 @@ class Shim:
             reason = result["reason"]
             if reason or result["code"] != 0:
                 break
+        self.close_gate()
         processes.write_json(self.folder / "exit.json", {"steps": done, "reason": reason})
         self.ring()
 
@@ -105,14 +188,22 @@ class Shim:
         `log` is where its output begins and ends in the run's log, in bytes.
         """
         begun, first = time.monotonic(), os.fstat(self.log).st_size
+        ready, said = os.pipe()
         try:
-            child = self.start(step)
+            child = self.start(step, said)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             why = getattr(error, "strerror", None) or error
             os.write(self.log, f"cannot start {step['argv'][0]}: {why}\n".encode(errors="replace"))
-            return {"name": step["name"], "code": None, "seconds": 0.0, "reason": "refused", "log": [0, 0]}
+            os.close(ready)
+            return never_ran(step)
+        finally:
+            os.close(said)
         reason = self.watch(child, begun + float(step["timeout"]))
-        self.end(child)
+        self.end(child, is_enclosed="enclosed" in step)
+        with os.fdopen(ready, "rb") as pipe:
+            stood = pipe.read(1) != b""
+        if "enclosed" in step and not stood and not reason:
+            return never_ran(step)
         return {
             "name": step["name"],
             "code": child.returncode,
@@ -121,19 +212,22 @@ class Shim:
             "log": [first, os.fstat(self.log).st_size],
         }
 
-    def start(self, step: dict[str, Any]) -> subprocess.Popen[bytes]:
-        """The step's process, in a session of its own. Raises OSError."""
+    def start(self, step: dict[str, Any], said: int) -> subprocess.Popen[bytes]:
+        """The step's process, in a session of its own. By `said` its sandbox says that it stands.
+
+        Raises OSError.
+        """
         stdin = os.open(step.get("stdin") or os.devnull, os.O_RDONLY)
         try:
             return subprocess.Popen(
-                step["argv"],
+                [str(said) if word == READY else word for word in step["argv"]],
                 cwd=step["cwd"],
                 env=step["env"],
                 stdin=stdin,
                 stdout=self.log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                pass_fds=(self.lock,),
+                pass_fds=(self.lock, said) if "enclosed" in step else (self.lock,),
                 umask=0o077,
                 preexec_fn=die_with_shim,
             )
@@ -172,7 +266,9 @@ class Shim:
             return "timeout"
         if size > self.limits["bytes"]:
             return "bytes"
-        return "silent" if now - changed > self.limits["silence"] else ""
+        if now - changed > self.limits["silence"]:
+            return "silent"
+        return self.weight.is_too_much(now, self.gate_pid)
 
     def stop_reason(self) -> str:
         """Why the host wants it ended, from the file `stop`: a cap, a hopeless retry, or nothing special."""
@@ -182,30 +278,61 @@ class Shim:
         except OSError:
             return "stopped" if os.path.lexists(self.folder / "stop") else ""
 
-    def end(self, child: subprocess.Popen[bytes]) -> None:
-        """Nothing of the step lives on: TERM to its group, a moment, KILL to everything below the shim."""
+    def end(self, child: subprocess.Popen[bytes], *, is_enclosed: bool) -> None:
+        """Nothing of the step lives on: TERM, a moment, KILL to everything below the shim."""
         if child.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGTERM)
+            self.ask(child.pid, is_enclosed)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(self.limits["grace"])
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
         for _ in range(50):
-            left = descendants()
+            left = descendants(self.gate_pid)
             if not left:
                 break
-            processes.signal_all(left, signal.SIGKILL)
+            processes.signal_all(map(processes.identity, left), signal.SIGKILL)
             self.reap(child.pid)
             time.sleep(0.01)
         if child.returncode is None:
             child.wait()
 
+    def ask(self, step: int, is_enclosed: bool) -> None:
+        """TERM to the step's group, or to all inside its sandbox, which would fall with its first process."""
+        if not is_enclosed:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(step, signal.SIGTERM)
+            return
+        walls = {step, *children(step)}
+        inside = [pid for pid in descendants(self.gate_pid) if pid not in walls]
+        processes.signal_all(map(processes.identity, inside or [step]), signal.SIGTERM)
+
     def reap(self, step: int) -> None:
         """Collect orphans that came to us; the step itself is left to its Popen."""
-        for orphan in [process for process in descendants() if process.pid != step]:
-            with contextlib.suppress(ChildProcessError, OSError):
-                os.waitpid(orphan.pid, os.WNOHANG)
+        for orphan in descendants(self.gate_pid):
+            if orphan != step:
+                with contextlib.suppress(ChildProcessError, OSError):
+                    os.waitpid(orphan, os.WNOHANG)
+
+    @property
+    def gate_pid(self) -> int:
+        return self.gate.pid if self.gate else 0
+
+    def open_gate(self) -> None:
+        """Start the sandbox's way out and wait until it listens; without it the sandbox does not stand."""
+        if "gate" not in self.job:
+            return
+        argv = [sys.executable, "-I", "-S", str(GATE), str(self.folder)]
+        self.gate = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env={},
+            start_new_session=True,
+        )  # fmt: skip
+        if self.gate.stdout:
+            select.select([self.gate.stdout], [], [], GATE_SECONDS)
+
+    def close_gate(self) -> None:
+        if self.gate:
+            self.gate.kill()
+            self.gate.wait()
 
     def ring(self) -> None:
         """Tell the host's loop; it would notice by itself a moment later."""

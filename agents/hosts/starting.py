@@ -12,15 +12,16 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import judging
-from agents.hosts import agent_command, api_server, landing, paths, processes, submodules
+from agents.hosts import agent_command, api_server, landing, paths, processes, sandbox, submodules
 from agents.hosts.git import Mirror
 from agents.hosts.submissions import bring_here
-from agents.models import Prompt, Run, new_token, token_hash
+from agents.models import Agent, Prompt, Run, new_token, token_hash
 from agents.prompts import compose
+from agents.providers.registry import provider_for
 from agents.verification import commands, heads
 from disputes import rulings
 from tasks.locking import locked
-from tasks.models import StaleTask, Submission, Task
+from tasks.models import Project, StaleTask, Submission, Task
 
 SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
 SHIM = Path(__file__).with_name("shim.py")
@@ -87,11 +88,17 @@ def check_base(run: Run, mirror: Mirror, base: str) -> None:
         raise BaseNotFit(f"{mirror.branch} is at {head[:12]} now, which is tried first.")
 
 
-def check_out_submodules(mirror: Mirror, folder: Path, sha: str) -> None:
-    """Put them into the folder's clone. A project may do without: what is missing begins the log."""
-    missing = submodules.check_out(mirror, folder / "clone", sha, closed=Path(settings.HOME))
-    if missing:
-        processes.write_whole(folder / "output.log", "".join(f"{each}\n" for each in missing).encode())
+def check_out(mirror: Mirror, folder: Path, sha: str, branch: str = "") -> tuple[Path, ...]:
+    """A clone with its submodules in the folder; the mirrors' objects that it borrows.
+
+    A project may do without a submodule: what is missing begins the log. Raises GitError and Interrupted.
+    """
+    mirror.checkout(folder / "clone", sha, branch)
+    there = submodules.check_out(mirror, folder / "clone", sha, closed=Path(settings.HOME))
+    if there.problems:
+        said = "".join(f"{each}\n" for each in there.problems)
+        processes.write_whole(folder / "output.log", said.encode())
+    return (mirror.path / "objects", *there.borrowed)
 
 
 def prepare(run: Run) -> None:
@@ -107,19 +114,42 @@ def prepare(run: Run) -> None:
     base = fetch_base(run, mirror)
     check_base(run, mirror, base)
     branch = f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else ""
-    mirror.checkout(folder / "clone", base, branch)
-    check_out_submodules(mirror, folder, base)
+    borrowed = check_out(mirror, folder, base, branch)
     known = commands.commands_of(run.project, mirror, base, run.task)
     environment = commands.own_environment(run.project, folder, run.role)
     Run.objects.filter(pk=run.pk).update(base_sha=base)
     run.base_sha = base
     if run.role == Run.Role.VERIFIER:
         steps = commands.verification_steps(known, folder, environment, commands.Limits.of(run.project))
-        write_job(folder, str(run.pk), steps, steps_decide=True)
+        room = sandbox.Room(
+            folder, run.project_id, run.role, borrowed, reach_of_builds(run.project, run.task)
+        )
+        write_job(folder, str(run.pk), steps, room, steps_decide=True)
         return
     _identify(folder / "clone", run)
     steps = _agent_steps(run, mirror, folder, known, environment)
-    write_job(folder, str(run.pk), steps)
+    room = sandbox.Room(folder, run.project_id, run.role, borrowed, reach_of_agent(run.project, run.agent))
+    write_job(folder, str(run.pk), steps, room)
+
+
+def reach_of_builds(project: Project, task: Task | None = None) -> sandbox.Reach:
+    """What prepare, build and tests may reach: what the project names.
+
+    A task that is to find the commands cannot know their hosts yet; it reaches what is public.
+    """
+    is_setup = task is not None and task.origin == Task.Origin.SETUP
+    return sandbox.Reach(("*",) if is_setup else tuple(project.config.allowed_hosts.split()))
+
+
+def reach_of_agent(project: Project | None, agent: Agent | None) -> sandbox.Reach:
+    """What an agent may reach: its model, what its settings name, and what the project's builds need."""
+    hosts = tuple(project.config.allowed_hosts.split()) if project else ()
+    if agent is None:
+        return sandbox.Reach(hosts=hosts, api=True)
+    named = provider_for(agent).hosts(agent.settings, agent.model)
+    patterns = tuple(name for name in named if name.startswith("*"))  # they say nothing of private networks
+    trusted = tuple(name for name in named if not name.startswith("*"))
+    return sandbox.Reach((*hosts, *patterns), trusted, api=True)
 
 
 def _identify(clone: Path, run: Run) -> None:
@@ -176,8 +206,12 @@ def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
     token = new_token()
     text = tell(run, mirror, known, token_hash=token_hash(token), spent_hash=token_hash(token))
     agent_command.write_private(folder / "prompt.md", text)
+    url = api_server.address()
+    if sandbox.is_on():
+        sandbox.write_address(folder, url)
+        url = sandbox.address()
     context = {
-        "url": api_server.address(),
+        "url": url,
         "token": token,
         "task": run.task.ref,
         "role": run.role,
@@ -186,7 +220,9 @@ def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
     processes.write_json(folder / "context.json", context)
 
 
-def write_job(folder: Path, mark: str, steps: list[dict[str, Any]], *, steps_decide: bool = False) -> None:
+def write_job(
+    folder: Path, mark: str, steps: list[dict[str, Any]], room: sandbox.Room, *, steps_decide: bool = False
+) -> None:
     """What the shim is to run, and its limits. `steps_decide`: the limit of each step is the only clock."""
     for one in steps:
         one["env"] = one["env"] | {"STEROIDS_RUN": mark}
@@ -194,13 +230,19 @@ def write_job(folder: Path, mark: str, steps: list[dict[str, Any]], *, steps_dec
     if steps_decide and steps:
         longest = 2 * sum(one["timeout"] for one in steps)
         limits |= {"silence": max(longest, limits["silence"]), "wall": max(longest, limits["wall"])}
-    job = {
-        "run": mark,
-        "steps": steps,
-        "limits": {**limits, "bytes": settings.OUTPUT_MAX_BYTES},
-        "bell": str(paths.bell_socket()),
-    }
+    job = {"run": mark, "steps": steps, "limits": limits | most(), "bell": str(paths.bell_socket())}
+    if steps and sandbox.is_on():
+        job |= room.enclose(steps)
     processes.write_json(folder / "job.json", job)
+
+
+def most() -> dict[str, int]:
+    """What any run may take of the host."""
+    return {
+        "bytes": settings.OUTPUT_MAX_BYTES, "processes": settings.RUN_PROCESSES_MAX,
+        "memory": settings.RUN_MEMORY_MAX_BYTES, "disk": settings.RUN_DISK_MAX_BYTES,
+        "files": settings.RUN_FILES_MAX,
+    }  # fmt: skip
 
 
 def start(run: Run) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.hosts import paths, processes
+from agents.hosts import paths, processes, sandbox
 from agents.hosts.git import SHA, GitError, Mirror, Unreachable
 from agents.loop import run_ends
 from agents.models import Run
@@ -64,7 +64,7 @@ def keep(submission: Submission, run: Run) -> None:
             commits.bring_base(run, mirror)
             commits.take(run, submission, mirror, ref_of(submission))
         else:
-            mirror.take(paths.clone_of(run), submission.sha, ref_of(submission))
+            take(run, mirror, submission.sha, ref_of(submission))
         if not mirror.is_ancestor(submission.base_sha, submission.sha):
             raise GitError(
                 "your commit", f"does not descend from {submission.base_sha[:12]}, where you began"
@@ -189,7 +189,7 @@ def salvage(run: Run) -> str:
         if not (clone / ".git").exists():
             return ""
         head = _head_of(clone, run)
-        mirror.take(clone, head, ref)
+        take(run, mirror, head, ref)
         if not mirror.is_ancestor(run.base_sha, head):
             return ""
         saved = mirror.commit_tree_of(clone, head, f"Unfinished work of run {run.pk}") or head
@@ -201,6 +201,12 @@ def salvage(run: Run) -> str:
         log.exception("Nothing salvaged of run %s.", run.pk)
         return ""
     return "" if saved == run.base_sha else saved
+
+
+def take(run: Run, mirror: Mirror, sha: str, ref: str) -> None:
+    """Fetch a commit out of the run's clone, whatever its agent made of it. Raises GitError."""
+    clone = paths.clone_of(run)
+    mirror.take(clone, sha, ref, sandbox.upload_pack(clone, mirror.path, run.project_id, run.role))
 
 
 def _head_of(clone: Path, run: Run) -> str:

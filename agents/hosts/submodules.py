@@ -40,17 +40,25 @@ class Module:
     sha: str
 
 
-def check_out(mirror: Mirror, clone: Path, sha: str, closed: Path) -> list[SubmoduleUnavailable]:
-    """Put the submodules of the commit into its clone. Those that are missing, each with its reason.
+@dataclass(frozen=True, slots=True)
+class CheckedOut:
+    """The objects of mirrors that the submodules in a clone borrow, and those that are missing."""
+
+    borrowed: tuple[Path, ...] = ()
+    problems: tuple[SubmoduleUnavailable, ...] = ()
+
+
+def check_out(mirror: Mirror, clone: Path, sha: str, closed: Path) -> CheckedOut:
+    """Put the submodules of the commit into its clone. Of those that are missing each with its reason.
 
     Nothing below `closed`, the data folder, is fetched. Raises Interrupted.
     """
     modules = list(_modules(mirror, sha))
     if not modules:
-        return []
+        return CheckedOut()
     work = _Work(closed)
     work.check_out(mirror, clone, modules, list(_modules(mirror, mirror.resolve(mirror.target_ref))))
-    return work.problems
+    return CheckedOut(tuple(dict.fromkeys(work.borrowed)), tuple(work.problems))
 
 
 class _Work:
@@ -59,6 +67,7 @@ class _Work:
     def __init__(self, closed: Path) -> None:
         self.closed, self.count = closed, 0
         self.problems: list[SubmoduleUnavailable] = []
+        self.borrowed: list[Path] = []
 
     def check_out(
         self, mirror: Mirror, clone: Path, modules: list[Module], trusted: list[Module], depth: int = 1
@@ -75,6 +84,7 @@ class _Work:
                     raise GitError("address", "the target branch does not name this one for it")
                 inner = self.fetched(mirror, module)
                 _check_out_at(inner, clone / module.path, module.sha)
+                self.borrowed.append(inner.path / "objects")
             except Interrupted:
                 raise
             except GitError as error:

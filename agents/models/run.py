@@ -46,6 +46,7 @@ class Run(models.Model):
         SILENT = "silent", "Went silent"
         WALL = "wall", "Ran too long"
         BYTES = "bytes", "Wrote too much"
+        LIMITS = "limits", "Took too much of its host"
         COST = "cost", "Reached its cap"
         PROVIDER = "provider", "Trouble with its provider"
         REFUSED = "refused", "Could not start"

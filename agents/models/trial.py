@@ -46,6 +46,7 @@ class Trial(models.Model):
     total = models.PositiveIntegerField(null=True, blank=True)
     broke_off = models.BooleanField(default=False, help_text="Not all of its tests ran.")
     flaky = models.JSONField(default=list, blank=True)
+    hosts = models.JSONField(default=list, blank=True, help_text="What it reached from inside the sandbox.")
     tail = models.TextField(blank=True, help_text="The end of the output, renewed while it runs.")
     is_kept = models.BooleanField(default=False, help_text="Its commands became the project's.")
     host = models.ForeignKey(Host, null=True, blank=True, on_delete=models.PROTECT, related_name="trials")

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from agents.providers.reports import ErrorClass, Reader, Report, SilentReader
+from tasks.configuration.schema import HOST, HOST_SAYS
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 OURS = re.compile(r"(SECRET_KEY|DATABASE_URL|REDIS_URL|STEROIDS_|DJANGO_)")
@@ -64,6 +66,10 @@ class Provider(ABC):
         """Names of the host's variables that the agent may see: its own sign-in, and nothing of ours."""
         return checked_names(settings)
 
+    def hosts(self, settings: dict[str, Any], model: str) -> list[str]:
+        """The hosts that the command talks to; from inside a sandbox it reaches no others."""
+        return checked_hosts(settings)
+
     def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
         """Further variables of the process. Raises NotSignedIn."""
         return {}
@@ -92,6 +98,23 @@ def checked_names(settings: dict[str, Any]) -> list[str]:
         if OURS.match(name):
             raise ProviderError(f"{name} belongs to this program; no agent may see it.", setting="pass")
     return names
+
+
+def checked_hosts(settings: dict[str, Any]) -> list[str]:
+    """The setting `hosts`. Raises ProviderError for what is no host."""
+    names = settings.get("hosts", [])
+    if not isinstance(names, list):
+        raise ProviderError('hosts is a list of hosts: ["api.example.org"].', setting="hosts")
+    for name in names:
+        if not isinstance(name, str) or not HOST.fullmatch(name):
+            raise ProviderError(f"hosts holds {name!r}; a host is {HOST_SAYS}.", setting="hosts")
+    return names
+
+
+def host_of(url: str) -> str:
+    """The host of an address with its port, as the setting `hosts` names it."""
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
 def find_program(name: str, path: str) -> str:

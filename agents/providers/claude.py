@@ -42,6 +42,7 @@ class Claude(Cli):
     command = "claude"
     key_variable = "ANTHROPIC_API_KEY"
     own_variable = "CLAUDE_CODE_OAUTH_TOKEN"
+    own_hosts = ("api.anthropic.com", "console.anthropic.com", "platform.claude.com")
     sign_in_place = ".claude/.credentials.json"
 
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:

@@ -17,8 +17,10 @@ from agents.providers.base import (
     NotSignedIn,
     Provider,
     ProviderError,
+    checked_hosts,
     checked_names,
     find_program,
+    host_of,
 )
 
 NO_KEY = "none"  # for a server of the operator's own that asks for no key
@@ -38,9 +40,10 @@ class Cli(Provider):
     title: str
     command: str
     key_variable: str  # where the operator has the key by default
+    own_hosts: tuple[str, ...] = ()
     own_variable = ""  # of a subscription, where it has such a thing
     sign_in_place: str  # its own file of sign-ins, relative to its home
-    settings = frozenset({"program", "base_url", "key", "pass", "sign_in_file", "account"})
+    settings = frozenset({"program", "base_url", "key", "pass", "sign_in_file", "account", "hosts"})
 
     def check(self, settings: dict[str, Any], model: str = "") -> None:
         if not isinstance(settings, dict):
@@ -62,8 +65,18 @@ class Cli(Provider):
         if (file := settings.get("sign_in_file")) and not Path(file).is_absolute():
             raise ProviderError("sign_in_file is the absolute path of a file.", setting="sign_in_file")
         checked_names(settings)
+        checked_hosts(settings)
         if model and not MODEL.match(model):
             raise ProviderError(f"{model!r} is no name of a model.", setting="model")
+
+    def hosts(self, settings: dict[str, Any], model: str) -> list[str]:
+        if url := settings.get("base_url"):
+            return [host_of(url), *checked_hosts(settings)]
+        return [*self.vendor_hosts(model), *checked_hosts(settings)]
+
+    def vendor_hosts(self, model: str) -> tuple[str, ...]:
+        """Where its vendor answers: models, and what renews a sign-in."""
+        return self.own_hosts
 
     def sign_in(self, given: Container[str], home: Path, model: str = "") -> dict[str, Any] | None:
         """The settings with which it signs in here; None where it cannot. Only names are looked at.

@@ -23,6 +23,7 @@ class Codex(Cli):
     title = "Codex"
     command = "codex"
     key_variable = "OPENAI_API_KEY"
+    own_hosts = ("api.openai.com", "chatgpt.com", "auth.openai.com")
     sign_in_place = ".codex/auth.json"
 
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:

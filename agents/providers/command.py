@@ -3,7 +3,7 @@
 from string import Formatter
 from typing import Any
 
-from agents.providers.base import Launch, Provider, ProviderError, checked_names, find_program
+from agents.providers.base import Launch, Provider, ProviderError, checked_hosts, checked_names, find_program
 
 PLACEHOLDERS = ("prompt", "clone", "model")
 
@@ -11,7 +11,7 @@ PLACEHOLDERS = ("prompt", "clone", "model")
 class CommandProvider(Provider):
     """`argv` with the placeholders {prompt} (a path), {clone} and {model}; `pass` names variables."""
 
-    settings = frozenset({"argv", "pass", "account"})
+    settings = frozenset({"argv", "pass", "account", "hosts"})
 
     def check(self, settings: dict[str, Any], model: str = "") -> None:
         argv = settings.get("argv") if isinstance(settings, dict) else None
@@ -26,6 +26,7 @@ class CommandProvider(Provider):
                     setting="argv",
                 )
         checked_names(settings)
+        checked_hosts(settings)
 
     def program(self, settings: dict[str, Any]) -> str:
         first = str(settings["argv"][0])

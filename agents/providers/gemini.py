@@ -23,6 +23,7 @@ class Gemini(Cli):
     title = "Gemini CLI"
     command = "gemini"
     key_variable = "GEMINI_API_KEY"
+    own_hosts = ("generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com")
     sign_in_place = ".gemini/oauth_creds.json"
 
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:

@@ -38,6 +38,12 @@ KEY_VARIABLES = {
     "openai": "OPENAI_API_KEY",
     "openrouter": "OPENROUTER_API_KEY",
 }
+HOSTS = {
+    "anthropic": ("api.anthropic.com", "console.anthropic.com"),
+    "google": ("generativelanguage.googleapis.com",),
+    "openai": ("api.openai.com", "auth.openai.com"),
+    "openrouter": ("openrouter.ai",),
+}
 
 
 class Opencode(Cli):
@@ -113,6 +119,9 @@ class Opencode(Cli):
         if not model and any(name in given for name in KEY_VARIABLES.values()):
             return {}
         return super().sign_in(given, home, model)
+
+    def vendor_hosts(self, model: str) -> tuple[str, ...]:
+        return HOSTS.get(model.partition("/")[0], ())
 
     def usual_variable(self, model: str) -> str:
         vendor = model.partition("/")[0]

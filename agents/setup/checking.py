@@ -18,7 +18,7 @@ from django.utils import timezone
 from django_q.tasks import async_task
 
 from agents.crew import pauses
-from agents.hosts import agent_command, outcomes, paths, processes, provider_trouble, starting
+from agents.hosts import agent_command, outcomes, paths, processes, provider_trouble, sandbox, starting
 from agents.models import Agent
 from agents.money import metering
 from agents.providers.base import NotSignedIn, ProviderError
@@ -165,12 +165,15 @@ def _played(agent: Agent, folder: Path, reader: Reader) -> dict[str, Any]:
     step = agent_command.agent_step(agent, agent.model, folder, environment, STEROIDS_RUN=folder.name)
     longest = settings.DURATIONS["check"]
     limits = {name: settings.DURATIONS[name] for name in ("silence", "orphan", "grace")}
+    steps = [step | {"timeout": longest}]
     job = {
         "run": folder.name,
-        "steps": [step | {"timeout": longest}],
-        "limits": limits | {"wall": longest, "bytes": settings.OUTPUT_MAX_BYTES},
+        "steps": steps,
+        "limits": limits | {"wall": longest} | starting.most(),
         "bell": str(folder / "bell"),
     }
+    if sandbox.is_on():
+        job |= sandbox.Room(folder, 0, "check", (), starting.reach_of_agent(None, agent)).enclose(steps)
     processes.write_json(folder / "job.json", job)
     starting.renew_lease(folder)
     starting.start_shim(folder, folder.name)

@@ -37,7 +37,7 @@ FIELDS = {
 
 
 # Keys of the agent's own settings, by the same names in the file; which of them fit says its provider.
-OWN = ("pass", "program", "base_url", "key", "sign_in_file", "account")
+OWN = ("pass", "program", "base_url", "key", "sign_in_file", "account", "hosts")
 
 
 class _DryRun(Exception):  # noqa: N818  (nothing went wrong)

@@ -62,7 +62,7 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     passed = {name: os.environ[name] for name in settings.PASS_TO_BUILDS if name in os.environ}
     return {
-        **_toolchains(),
+        **toolchain_folders(),
         **{name: str(cache / folder) for name, folder in CACHES.items()},
         **passed,
         "PATH": f"{run_folder / 'env' / 'bin'}:{system_path()}",
@@ -80,7 +80,7 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
     }
 
 
-def _toolchains() -> dict[str, str]:
+def toolchain_folders() -> dict[str, str]:
     """Where version managers of this host's user keep their toolchains; their programs ask by variable.
 
     The home of a run is empty, so that without these `cargo` finds no toolchain and `python3` no version.

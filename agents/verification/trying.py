@@ -19,7 +19,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents.hosts import git, masking, paths, processes, starting
+from agents.hosts import git, masking, paths, processes, sandbox, starting
 from agents.hosts.git import GitError, Interrupted, Mirror, Unreachable
 from agents.models import Host, Trial
 from agents.recipes import own_file, toolchains
@@ -215,8 +215,7 @@ def _start(trial: Trial) -> None:
         mirror = paths.mirror(trial.project)
         if not mirror.has(trial.sha):
             mirror.fetch_target()
-        mirror.checkout(folder / "clone", trial.sha)
-        starting.check_out_submodules(mirror, folder, trial.sha)
+        borrowed = starting.check_out(mirror, folder, trial.sha)
     except Interrupted:
         _put_back(trial)
         return
@@ -225,9 +224,15 @@ def _start(trial: Trial) -> None:
         return
     environment = commands.own_environment(trial.project, folder, "verifier")
     steps = commands.verification_steps(recipe, folder, environment, commands.Limits.of_a_trial())
-    starting.write_job(folder, f"trial-{trial.pk}", steps, steps_decide=True)
+    room = sandbox.Room(folder, trial.project_id, "verifier", borrowed, _reach(trial.project))
+    starting.write_job(folder, f"trial-{trial.pk}", steps, room, steps_decide=True)
     starting.renew_lease(folder)
     starting.start_shim(folder, f"trial-{trial.pk}")
+
+
+def _reach(project: Project) -> sandbox.Reach:
+    """What the project names; where it names nothing yet, what is public, so that it can be learned."""
+    return sandbox.Reach(tuple(project.config.allowed_hosts.split()) or ("*",))
 
 
 def _look_after(trial: Trial, do: Do) -> None:
@@ -329,7 +334,7 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
         trial, outcome, problem=verdict.problem, step=verdict.step, exit_code=verdict.exit_code,
         steps=verdict.steps, failed=list(verdict.tests.failed), failed_count=verdict.tests.failed_count,
         total=verdict.tests.total, broke_off=verdict.tests.broke_off, flaky=list(verdict.flaky),
-        tail=verdict.tail,
+        tail=verdict.tail, hosts=sandbox.reached(folder),
     )  # fmt: skip
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -408,6 +413,8 @@ def _settings_of(project: Project, trial: Trial) -> dict[str, Any]:
         changes = {
             "prepare_command": trial.prepare, "build_command": trial.build, "test_command": trial.test,
         }  # fmt: skip
+    if trial.hosts and not project.config.allowed_hosts:
+        changes["allowed_hosts"] = " ".join(trial.hosts)
     took = {step["name"]: step["seconds"] / settings.TIME_SCALE for step in trial.steps}
     config = project.config
     for key, name in (("prepare", commands.PREPARE), ("build", commands.BUILD), ("test", commands.TESTS)):

@@ -34,6 +34,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "base_url": ("base_url",),
     "sign_in_file": ("sign_in_file",),
     "account": ("account",),
+    "hosts": ("hosts",),
     "cost_input": ("cost", "input"),
     "cost_output": ("cost", "output"),
     "cost_cache_read": ("cost", "cache_read"),
@@ -168,6 +169,11 @@ class AgentForm(forms.ModelForm):
         help_text="Names of further variables of the orchestrator's environment that it may see: "
         "MY_AGENT_KEY, HTTPS_PROXY. Any command gets its key this way.",
     )
+    hosts = WordsField(
+        label="Hosts",
+        help_text="What it may reach from inside the sandbox besides its vendor: api.example.org, "
+        "127.0.0.1:11434, or * for everything public.",
+    )  # fmt: skip
     cassettes = _line("Cassettes", "Path of the folder. Recorded cassette only.")
     domains = WordsField(label="Domains", help_text="Tags of the tasks that it works on; empty means any.")
     watches = WordsField(

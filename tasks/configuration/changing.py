@@ -16,7 +16,12 @@ from tasks.models.event import record
 
 WORDS_MAX = 60
 # Which commands are run and which count: once one of these changes, the target branch is tried anew.
-COMMANDS = frozenset({"prepare_command", "build_command", "test_command", "test_required", "detect_commands"})
+COMMANDS = frozenset(
+    {
+        "prepare_command", "build_command", "test_command", "test_required", "detect_commands",
+        "allowed_hosts",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

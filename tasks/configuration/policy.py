@@ -10,6 +10,7 @@ from typing import Any
 from tasks.configuration.schema import (
     Choice,
     Flag,
+    Hosts,
     Ladders,
     Number,
     PerSeverity,
@@ -125,6 +126,12 @@ class ProjectSettings:
     prepare_timeout: float = setting(
         600.0, _SECONDS, COMMANDS, "Seconds after which preparing counts as failed.", path="prepare.timeout"
     )
+    allowed_hosts: str = setting(
+        "", Hosts(), COMMANDS,
+        "Hosts that prepare, build and tests may reach from inside the sandbox, separated by spaces. While "
+        "it is empty, a trial of the target branch may reach what is public; what it reached is kept here.",
+        path="sandbox.allowed_hosts",
+    )  # fmt: skip
     build_command: str = setting(
         "", Text(), COMMANDS, "Shell command that builds. If any command is set, none is looked for.",
         path="build.command",

@@ -60,6 +60,7 @@ AGENT_KEYS: dict[str, Kind] = {
     "key": Text(),
     "sign_in_file": Text(),
     "account": Text(),
+    "hosts": Texts(),
     "active": Flag(),
 }
 # How an agent is started; one of them.

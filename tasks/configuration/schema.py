@@ -4,6 +4,7 @@ A setting is one field of `policy.ProjectSettings`, made by `setting` below. The
 files of `import_config` and `export_config` and docs/settings.md read the same entries.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,10 @@ from tasks.configuration.ladder import STEPS_MAX, shown
 from tasks.states import Severity
 
 TEXT_MAX = 10_000
+HOST = re.compile(
+    r"(\*|(\*\.)?[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(:[0-9]{1,5})?", re.IGNORECASE
+)
+HOST_SAYS = "a name such as packages.example.org, with :8443 for another port; *.example.org or * for many"
 _SEVERITIES = "critical, high, medium and low"
 
 
@@ -164,6 +169,17 @@ class Words(Kind):
 
     def says(self) -> str:
         return f"some of {', '.join(self.words)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts(Text):
+    """Names of hosts in one text."""
+
+    def check(self, key: str, value: Any) -> str:
+        text = super(Hosts, self).check(key, value)
+        if wrong := next((word for word in text.split() if not HOST.fullmatch(word)), ""):
+            raise SettingsError(f"{key} holds {shown(wrong)}; a host is {HOST_SAYS}.", key)
+        return " ".join(text.split())
 
 
 @dataclass(frozen=True, slots=True)

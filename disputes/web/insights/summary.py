@@ -21,7 +21,8 @@ LATE_HOURS = 24
 
 OUTCOMES = {
     "handed_in": "Handed in", "nothing": "Nothing handed in", "lost": "Lost", "silent": "Went silent",
-    "wall": "Ran too long", "bytes": "Wrote too much", "refused": "Could not start", "stopped": "Stopped",
+    "wall": "Ran too long", "bytes": "Wrote too much",
+    "limits": "Took too much of its host", "refused": "Could not start", "stopped": "Stopped",
     "crash": "Crashed", "cost": "Reached a cap", "provider": "Trouble with its provider",
     "not_taken": "Every hand-in refused",
 }  # fmt: skip

@@ -1,0 +1,437 @@
+"""What a run may see, reach and take: the room that bubblewrap makes of the host for each of its steps.
+
+Inside, paths are as outside, but there is nothing there beyond the system's programs, the toolchains of this
+host (read-only) and the run's own clone, home, cache and reports. Processes are the run's own, the network
+ends at the run's gate (sandbox_gate). Where the host runs as root, each project and role has its own user.
+"""
+
+import functools
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from agents.hosts import processes, sandbox_gate
+from agents.verification import commands
+
+OFF, WANTED, REQUIRED = "off", "wanted", "required"
+OPEN, ENCLOSED = 1, 3  # tiers
+INIT = Path(__file__).with_name("sandbox_init.py")
+PORT = 27081  # inside, of the API and of the way out
+GATE = "/run/steroids/gate"
+FIRST_USER, USERS_OF_A_PROJECT = 2_000_000, 16
+ROLES = ("coder", "reviewer", "judge", "mediator", "verifier", "check")
+TMP_MAX = 1024**3  # bytes of /tmp and /dev/shm, which are memory
+WRITABLE = ("clone", "home", "tmp", "env", "reports")
+READABLE = ("bin", "prompt.md", "context.json", "pytest.ini")
+SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+# Of /etc what programs ask for, and nothing that is this machine's own.
+ETC = (
+    "alternatives", "ca-certificates*", "crypto-policies", "debian_version", "dotnet", "fonts", "gnutls",
+    "host.conf", "hosts", "inputrc", "java*", "*-openjdk", "ld.so.cache", "ld.so.conf*", "localtime",
+    "lsb-release", "magic*", "maven", "mime.types", "mke2fs.conf", "networks", "nsswitch.conf", "os-release",
+    "perl", "php*", "pki", "protocols", "python*", "resolv.conf", "rpc", "services", "shells", "ssl/certs",
+    "ssl/openssl.cnf", "terminfo", "timezone", "ImageMagick-*",
+)  # fmt: skip
+TOO_MUCH = {"/", "/etc", "/tmp", "/home", "/var", "/run"}  # noqa: S108
+UPSTREAM = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
+
+
+class SandboxMissing(Exception):
+    """The host has to enclose its runs and cannot; the text says what to do."""
+
+
+@functools.cache
+def why_not() -> str:
+    """Why runs cannot be enclosed on this host; empty where they can. Tried once a process."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return "bubblewrap is not installed (the program bwrap; the package is called bubblewrap)."
+    if _is_root() and shutil.which("setpriv") is None:
+        return "setpriv is not installed (the package is called util-linux)."
+    argv = [
+        *_walls(_user(0, "check")),
+        "--remount-ro",
+        "/",
+        "--",
+        *_drop(_user(0, "check")),
+        "/usr/bin/env",
+        "true",
+    ]
+    try:
+        done = subprocess.run(
+            argv,
+            env={"PATH": os.defpath},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap does not work here: {error}"
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()[-200:]
+        return f"bubblewrap does not work here: {said or f'it ended with {done.returncode}'}"
+    return ""
+
+
+def tier() -> int:
+    """How well this host encloses its runs. Raises SandboxMissing where it has to and cannot."""
+    if settings.SANDBOX == OFF:
+        return OPEN
+    if why := why_not():
+        if settings.SANDBOX == REQUIRED:
+            raise SandboxMissing(f"STEROIDS_SANDBOX=required, but {why} Install it, or choose another value.")
+        return OPEN
+    return ENCLOSED
+
+
+def is_on() -> bool:
+    """Whether the runs of this host are enclosed."""
+    return tier() == ENCLOSED
+
+
+# --- One run ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which hosts a run reaches by its gate; `*` means any public one. `trusted` may be private ones."""
+
+    hosts: tuple[str, ...] = ()
+    trusted: tuple[str, ...] = ()
+    api: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where one run is enclosed."""
+
+    folder: Path
+    project: int  # 0 for none
+    role: str
+    borrowed: tuple[Path, ...]  # of mirrors: objects that its clone has no copy of
+    reach: Reach
+
+    def enclose(self, steps: list[dict[str, Any]]) -> dict[str, Any]:
+        """Put each step into the room and hand its folders over. What the shim is told beside the steps."""
+        user = _user(self.project, self.role)
+        (self.folder / "env").mkdir(mode=0o700, exist_ok=True)
+        _write_people(self.folder, user)
+        binds = [*self._binds(steps, user)]
+        for step in steps:
+            step["env"] = _through_the_gate(step["env"])
+            step["argv"] = [
+                *_walls(user), *binds, "--remount-ro", "/", "--chdir", step["cwd"], "--", *_drop(user),
+                commands.base_python(), "-I", "-S", str(INIT), "{ready}", str(PORT), GATE,
+                str(settings.RUN_PROCESSES_MAX), str(settings.RUN_DISK_MAX_BYTES), "--", *step["argv"],
+            ]  # fmt: skip
+            step["enclosed"] = True
+        if user is not None:
+            for path in [*self._own(steps), *self._fixed()]:
+                _hand_over(path, user)
+        gate = {
+            "hosts": list(self.reach.hosts), "trusted": [*settings.SANDBOX_HOSTS, *self.reach.trusted],
+            "upstream": _upstream(), "api": self.reach.api,
+        }  # fmt: skip
+        return {"gate": gate}
+
+    def _own(self, steps: list[dict[str, Any]]) -> list[Path]:
+        """The folders that the run writes to: its own, and the cache of its project and role."""
+        caches = {Path(step["env"]["XDG_CACHE_HOME"]) for step in steps if "XDG_CACHE_HOME" in step["env"]}
+        inside = {path for path in caches if path.is_relative_to(settings.HOME / "env")}
+        return [path for name in WRITABLE if (path := self.folder / name).exists()] + sorted(inside)
+
+    def _fixed(self) -> list[Path]:
+        """What the run may read of its own folder, and not change."""
+        return [path for name in READABLE if (path := self.folder / name).exists()]
+
+    def _binds(self, steps: list[dict[str, Any]], user: int | None) -> Iterator[str]:
+        own = self._own(steps)
+        seen = [*toolchains(), *_asked_for(steps)]
+        fixed = self._fixed()
+        readable = _outermost(path for path in seen if _may_be_seen(path))
+        yield from _folders_above([*readable, *own, *fixed, *self.borrowed, Path(GATE)])
+        for path in readable:
+            yield from ("--ro-bind", str(path), str(path))
+        for path in [*self.borrowed, *fixed]:
+            yield from ("--ro-bind", str(path), str(path))
+        for path in own:
+            yield from ("--bind", str(path), str(path))
+        for name in ("passwd", "group"):
+            yield from ("--ro-bind", str(self.folder / name), f"/etc/{name}")
+        yield from ("--ro-bind", str(self.folder / sandbox_gate.SOCKET), GATE)
+
+
+def upload_pack(clone: Path, mirror: Path, project: int, role: str) -> str:
+    """The command by which git's trusted side fetches out of a clone that an agent could write to.
+
+    Git reads the clone's settings, links and borrowed folders in a room where nothing else is. Without a
+    sandbox it is git's own.
+    """
+    if not is_on():
+        return "git-upload-pack"
+    user = _user(project, role)
+    seen = [clone, mirror / "objects"]
+    binds = [word for path in seen for word in ("--ro-bind", str(path), str(path))]
+    argv = [
+        *_walls(user), *_folders_above(seen), *binds, "--remount-ro", "/", "--", *_drop(user),
+        "git-upload-pack",
+    ]  # fmt: skip
+    return shlex.join(argv)
+
+
+def _walls(user: int | None) -> list[str]:
+    """The empty room: the system's programs, a process table and a network of its own, nothing to write."""
+    own_user = (
+        ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        if user is not None
+        else ["--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
+    )
+    walls = [
+        shutil.which("bwrap") or "bwrap", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
+        "--unshare-cgroup-try", "--unshare-net", "--die-with-parent", *own_user, "--hostname", "sandbox",
+        "--proc", "/proc", "--dev", "/dev", "--ro-bind", "/usr", "/usr",
+    ]  # fmt: skip
+    for place in ("/tmp", "/dev/shm"):  # noqa: S108  (inside, of the run alone)
+        walls += ["--size", str(TMP_MAX), "--perms", "1777", "--tmpfs", place]
+    return [*walls, *_system()]
+
+
+@functools.cache
+def _system() -> tuple[str, ...]:
+    words: list[str] = []
+    for name in SYSTEM:
+        path = Path("/", name)
+        if path.is_symlink():
+            words += ["--symlink", os.readlink(path), str(path)]
+        elif path.is_dir():
+            words += ["--ro-bind", str(path), str(path)]
+    words += ["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssl"]
+    found = {path for name in ETC for path in glob.glob(f"/etc/{name}")}
+    for etc in sorted(found):
+        words += ["--ro-bind", os.path.realpath(etc), etc]
+    store = Path("/nix/store")
+    return (*words, *(("--ro-bind", str(store), str(store)) if store.is_dir() else ()))
+
+
+def _folders_above(paths: Iterable[Path]) -> list[str]:
+    """Make the folders in which these lie open to every user: bubblewrap closes what it makes itself."""
+    above = {parent for path in paths for parent in path.parents}
+    made = [parent for parent in above if parent != Path("/") and not parent.is_relative_to("/usr")]
+    return [word for path in sorted(made) for word in ("--perms", "0755", "--dir", str(path))]
+
+
+# --- The run's user ---------------------------------------------------------------------------------------
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _user(project: int, role: str) -> int | None:
+    """The user of a project's runs in one role, who owns nothing else; None where the host is not root."""
+    if not _is_root():
+        return None
+    number = project * USERS_OF_A_PROJECT + ROLES.index(role)
+    first, count = _users()
+    return first + number % count
+
+
+@functools.cache
+def _users() -> tuple[int, int]:
+    """The first user for runs and how many there are, of those that this machine or container knows."""
+    try:
+        ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+        known = max(int(first) + int(count) for first, _, count in ranges)
+    except (OSError, ValueError):
+        known = 2**32
+    if known > FIRST_USER + 1_000_000:
+        return FIRST_USER, 1_000_000
+    return max(known - 4_000, 1), 3_000
+
+
+def _drop(user: int | None) -> list[str]:
+    if user is None:
+        return []
+    return [
+        shutil.which("setpriv") or "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups",
+        "--inh-caps=-all", "--no-new-privs",
+    ]  # fmt: skip
+
+
+def _hand_over(path: Path, user: int) -> None:
+    """Everything in the folder belongs to that user from here on. A link is never followed."""
+    if path.is_relative_to(settings.HOME / "env") and path.lstat().st_uid == user:
+        return
+    subprocess.run(
+        ["chown", "--recursive", "--no-dereference", "-P", f"{user}:{user}", str(path)],
+        check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
+    )  # fmt: skip
+
+
+def _write_people(folder: Path, user: int | None) -> None:
+    """The only people inside: nobody of this machine."""
+    number, group = (os.getuid(), os.getgid()) if user is None else (user, user)
+    home = folder / "home"
+    (folder / "passwd").write_text(
+        f"root:x:0:0::/nonexistent:/bin/sh\nagent:x:{number}:{group}::{home}:/bin/sh\n"
+        "nobody:x:65534:65534::/nonexistent:/bin/sh\n"
+    )
+    (folder / "group").write_text(f"root:x:0:\nagent:x:{group}:\nnogroup:x:65534:\n")
+    for name in ("passwd", "group"):
+        (folder / name).chmod(0o644)
+
+
+# --- What is seen of the host -----------------------------------------------------------------------------
+
+
+def toolchains() -> list[Path]:
+    """The folders of this host that runs may read besides the system's: programs, and what these need."""
+    words = [Path(word) for word in commands.system_path().split(os.pathsep)]
+    kept = [Path(place) for place in commands.toolchain_folders().values()]
+    prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(settings.BASE_DIR) / "agents"]
+    own = [Path(word) for word in settings.SANDBOX_PATHS]
+    found = dict.fromkeys([*(each for word in words for each in _beside(word)), *kept, *prefixes, *own])
+    return _outermost(path for path in found if _may_be_seen(path))
+
+
+def _beside(word: Path) -> Iterator[Path]:
+    """A folder of programs, the libraries beside it, and what its links point to."""
+    if not word.is_dir() or not _may_be_seen(word):
+        return
+    yield word
+    if word.name in {"bin", "sbin"}:
+        yield from (word.parent / name for name in ("lib", "lib64", "libexec", "include"))
+    for entry in list(os.scandir(word))[:1000]:
+        if entry.is_symlink():
+            yield from _program(Path(entry.path))
+
+
+def _program(path: Path) -> Iterator[Path]:
+    """A program, where its links lead, and the packages or the environment that it is a part of."""
+    yield path
+    real = Path(os.path.realpath(path))
+    yield real
+    parts = real.parts
+    if "node_modules" in parts:
+        yield Path(*parts[: parts.index("node_modules") + 1])
+    for place in (path, real):
+        if (place.parent.parent / "pyvenv.cfg").is_file():
+            yield place.parent.parent
+            yield from _base_of(place.parent.parent / "pyvenv.cfg")
+    if real.parent.name == "bin" and (real.parent.parent / "lib").is_dir():
+        yield real.parent.parent / "lib"
+        yield real.parent
+
+
+def _base_of(configuration: Path) -> Iterator[Path]:
+    """The Python that an environment was made from."""
+    for line in configuration.read_text(errors="replace").splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == "home":
+            home = Path(value.strip())
+            yield from (home, home.parent / "lib")
+            yield from _program_of_link(home / "python3")
+
+
+def _program_of_link(path: Path) -> Iterator[Path]:
+    real = Path(os.path.realpath(path))
+    if real != path and real.parent.name == "bin":
+        yield from (real.parent, real.parent.parent / "lib")
+
+
+def _asked_for(steps: list[dict[str, Any]]) -> Iterator[Path]:
+    """What the operator's own words and variables name: programs, scripts, files of certificates."""
+    for step in steps:
+        for word in [*step["argv"], *step["env"].values()]:
+            if word.startswith("/") and ":" not in word and "\n" not in word and len(word) < 1024:
+                path = Path(word)
+                if path.exists():
+                    yield from _program(path)
+                    yield from _interpreter(path)
+
+
+def _interpreter(path: Path) -> Iterator[Path]:
+    """What the first line of a script names."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        first = file.readline(256)
+    if found := re.match(rb"#!\s*(/[^\s]+)", first):
+        yield from _program(Path(os.fsdecode(found[1])))
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    """Without those that lie in another one of them."""
+    kept: list[Path] = []
+    for path in sorted(set(paths)):
+        if not any(path.is_relative_to(each) for each in kept):
+            kept.append(path)
+    return kept
+
+
+def _may_be_seen(path: Path) -> bool:
+    """Never the data folder or anything in it, a whole home, or a folder in which such things lie."""
+    if not path.exists() or path.parts[1:2] == () or path.parts[1] in {"usr", "proc", "dev", *SYSTEM}:
+        return False
+    real = Path(os.path.realpath(path))
+    closed = [Path(os.path.realpath(each)) for each in (settings.HOME, Path.home(), settings.BASE_DIR)]
+    if any(each.is_relative_to(real) for each in closed):
+        return False
+    return not real.is_relative_to(closed[0]) and str(real) not in TOO_MUCH
+
+
+# --- The way out ------------------------------------------------------------------------------------------
+
+
+def address() -> str:
+    """Where the API answers inside."""
+    return f"http://127.0.0.1:{PORT}"
+
+
+def write_address(folder: Path, url: str) -> None:
+    """Tell the run's gate where the API answers on this host."""
+    processes.write_whole(folder / sandbox_gate.ADDRESS, url.encode())
+
+
+def knows(folder: Path) -> bool:
+    """Whether the run in this folder reaches the API by a gate."""
+    return (folder / sandbox_gate.ADDRESS).is_file()
+
+
+def reached(folder: Path) -> list[str]:
+    """The hosts that the run reached by its gate."""
+    try:
+        return sorted(set((folder / sandbox_gate.REACHED).read_text().split()))
+    except OSError:
+        return []
+
+
+def _through_the_gate(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which programs find the way out."""
+    proxy = address()
+    java = " ".join(f"-D{kind}.proxyHost=127.0.0.1 -D{kind}.proxyPort={PORT}" for kind in ("http", "https"))
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+    return {
+        **environment,
+        **dict.fromkeys(names, proxy),
+        "NO_PROXY": "127.0.0.1,localhost,::1",
+        "no_proxy": "127.0.0.1,localhost,::1",
+        "NODE_USE_ENV_PROXY": "1",
+        "JAVA_TOOL_OPTIONS": f"{environment.get('JAVA_TOOL_OPTIONS', '')} {java}".strip(),
+    }
+
+
+def _upstream() -> str:
+    """The proxy that this host has to use itself; empty where it has none."""
+    return next((os.environ[name] for name in UPSTREAM if os.environ.get(name)), "")

@@ -1,0 +1,302 @@
+"""The one way out of a run's sandbox: `sandbox_gate.py FOLDER`, beside the shim and outside of the sandbox.
+
+It listens on a socket of the run's own. A request for /api/v1/ goes to this host's API, whose address lies in
+the folder. As a proxy (CONNECT and whole addresses) it opens connections to the hosts that the run may reach,
+and to nothing of this machine or of a private network unless the operator named that very host. What it
+refuses is said in the answer and once in the run's log. It ends with the shim.
+
+Started with `python -I -S`; standard library only.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+PR_SET_PDEATHSIG = 1
+SOCKET = "gate"
+REACHED = "reached"
+ADDRESS = "api.url"
+API = "/api/v1/"
+CHUNK = 64 * 1024
+HEAD_MAX = 64 * 1024
+BODY_MAX = 32 * 1024 * 1024
+PATIENCE = 60.0  # seconds for a head, a connection and a name
+CONNECTIONS = 128
+NAMED_MAX = 200
+TOLD_MAX = 20
+WEB_PORTS = (80, 443)
+TARGET = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+):(?P<port>[0-9]{1,5})", re.IGNORECASE)
+HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
+NOT_CARRIED = {b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"te", b"upgrade"}
+
+
+class Refused(Exception):
+    """The gate lets this not through: a status and a sentence."""
+
+    def __init__(self, status: str, says: str) -> None:
+        super().__init__(says)
+        self.status, self.says = status, says
+
+
+class Gate:
+    """The connections of one run."""
+
+    def __init__(self, folder: Path, rules: dict[str, Any]) -> None:
+        self.folder = folder
+        self.hosts: list[str] = rules["hosts"]
+        self.trusted: list[str] = rules["trusted"]
+        self.upstream: str = rules["upstream"]
+        self.has_api: bool = rules["api"]
+        self.reached: set[str] = set()
+        self.told: set[str] = set()
+        self.lock = threading.Lock()
+
+    def serve(self, server: socket.socket) -> None:
+        free = threading.Semaphore(CONNECTIONS)
+        while True:
+            free.acquire()
+            here, _ = server.accept()
+            threading.Thread(target=self.one, args=(here, free), daemon=True).start()
+
+    def one(self, here: socket.socket, free: threading.Semaphore) -> None:
+        """One connection from inside, which carries one request."""
+        try:
+            with here:
+                here.settimeout(PATIENCE)
+                try:
+                    self.answer(here)
+                except Refused as refused:
+                    _say(here, refused)
+        except (OSError, ValueError):
+            pass
+        finally:
+            free.release()
+
+    def answer(self, here: socket.socket) -> None:
+        head, rest = _head(here)
+        line, headers = _read(head)
+        method, target, version = line
+        if method == b"CONNECT":
+            there = self.connect(target.decode("ascii", "replace"))
+            here.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            _both_ways(here, there, rest)
+        elif target.startswith(b"http://"):
+            url = urlsplit(target.decode("ascii"))
+            there = self.connect(f"{url.hostname}:{url.port or 80}", is_plain=True)
+            whole = target if self.upstream else _path(target)
+            self.forward(here, there, b" ".join([method, whole, version]), headers, rest)
+        elif self.has_api and target.startswith(API.encode()):
+            self.forward(here, self.api(), b" ".join([method, target, version]), headers, rest)
+        else:
+            raise Refused("404 Not Found", "There is nothing here but the API of Steroids Web.")
+
+    def forward(
+        self, here: socket.socket, there: socket.socket, line: bytes, headers: list[bytes], rest: bytes
+    ) -> None:
+        """One request with a body of a known length, and its answer; then both connections end."""
+        named = [header.partition(b":") for header in headers]
+        names = {name.lower() for name, _, _ in named}
+        lengths = [value.strip() for name, _, value in named if name.lower() == b"content-length"]
+        if b"transfer-encoding" in names or len(lengths) > 1 or not all(map(bytes.isdigit, lengths)):
+            raise Refused("411 Length Required", "Send a body with one Content-Length.")
+        length = int(lengths[0]) if lengths else 0
+        if length > BODY_MAX:
+            raise Refused("413 Content Too Large", f"At most {BODY_MAX} bytes pass.")
+        carried = [
+            name + b":" + value
+            for name, _, value in named
+            if name.lower() not in NOT_CARRIED and not name.lower().startswith((b"x-forwarded", b"forwarded"))
+        ]
+        with there:
+            there.sendall(b"\r\n".join([line, *carried, b"Connection: close", b"", b""]) + rest[:length])
+            left = length - len(rest[:length])
+            while left > 0:
+                if not (data := here.recv(min(CHUNK, left))):
+                    return
+                there.sendall(data)
+                left -= len(data)
+            there.settimeout(None)
+            while data := there.recv(CHUNK):
+                here.sendall(data)
+
+    def api(self) -> socket.socket:
+        """A connection to this host's API, wherever its server answers now."""
+        try:
+            url = urlsplit((self.folder / ADDRESS).read_text())
+            return socket.create_connection((url.hostname or "", url.port or 80), PATIENCE)
+        except (OSError, ValueError):
+            raise Refused("502 Bad Gateway", "The API cannot be reached; try again.") from None
+
+    def connect(self, target: str, *, is_plain: bool = False) -> socket.socket:
+        """A connection to a host outside, if the run may reach it."""
+        found = TARGET.fullmatch(target)
+        if not found:
+            raise Refused("400 Bad Request", "That is no host and port.")
+        host, port = found["host"].strip("[]").lower().rstrip("."), int(found["port"])
+        is_trusted = is_named(host, port, self.trusted)
+        if not is_trusted and not is_named(host, port, self.hosts):
+            self.tell(host, port)
+            raise Refused("403 Forbidden", _closed(host, port))
+        there = (
+            self.through_upstream(host, port, is_plain)
+            if self.upstream
+            else self.direct(host, port, is_trusted)
+        )
+        self.note(host if port in WEB_PORTS else f"{host}:{port}")
+        return there
+
+    def direct(self, host: str, port: int, is_trusted: bool) -> socket.socket:
+        from disputes.notifications.courier import is_public
+
+        try:
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise Refused("502 Bad Gateway", f"{host} is not known: {error.strerror}.") from None
+        targets = [each[4] for each in addresses if is_trusted or is_public(str(each[4][0]))]
+        if not targets:
+            self.tell(host, port)
+            raise Refused("403 Forbidden", f"{host} lies on this machine or in a private network.")
+        for number, address in enumerate(targets, 1):
+            try:
+                return socket.create_connection(address[:2], PATIENCE)
+            except OSError as error:
+                if number == len(targets):
+                    raise Refused("502 Bad Gateway", f"{host} does not answer: {error.strerror}.") from None
+        raise AssertionError
+
+    def through_upstream(self, host: str, port: int, is_plain: bool) -> socket.socket:
+        """By the proxy that this host itself has to use, which looks names up and knows where they lead."""
+        url = urlsplit(self.upstream)
+        try:
+            there = socket.create_connection((url.hostname or "", url.port or 3128), PATIENCE)
+            if is_plain:
+                return there
+            there.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+            head, _ = _head(there)
+        except OSError as error:
+            raise Refused("502 Bad Gateway", f"This host's proxy does not answer: {error}.") from None
+        if head.split(b" ")[1:2] != [b"200"]:
+            there.close()
+            raise Refused("502 Bad Gateway", f"This host's proxy lets nothing through to {host}.")
+        return there
+
+    def note(self, name: str) -> None:
+        """Keep which hosts were reached, for who decides what the project's builds may reach."""
+        with self.lock:
+            if name in self.reached or len(self.reached) >= NAMED_MAX:
+                return
+            self.reached.add(name)
+            with (self.folder / REACHED).open("a") as file:
+                file.write(f"{name}\n")
+
+    def tell(self, host: str, port: int) -> None:
+        """Say once in the run's log what was refused."""
+        with self.lock:
+            name = f"{host}:{port}"
+            if name in self.told or len(self.told) >= TOLD_MAX:
+                return
+            self.told.add(name)
+            log = os.open(self.folder / "output.log", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+            with os.fdopen(log, "wb") as file:
+                file.write(f"\n[sandbox] {_closed(host, port)}\n".encode())
+
+
+def is_named(host: str, port: int, names: list[str]) -> bool:
+    """Whether one of the names stands for that host and port: host, host:port, *.domain, or * for all."""
+    for name in names:
+        pattern, _, own = (
+            name.lower().rpartition(":") if re.search(r":\d+\Z", name) else (name.lower(), "", "")
+        )
+        if own and int(own) != port or not own and port not in WEB_PORTS:
+            continue
+        if pattern == "*" or pattern.strip("[]") == host:
+            return True
+        if pattern.startswith("*.") and host.endswith(pattern[1:]):
+            return True
+    return False
+
+
+def _closed(host: str, port: int) -> str:
+    where = host if port in WEB_PORTS else f"{host}:{port}"
+    return (
+        f"The sandbox lets nothing through to {where}. An agent reaches the hosts in its settings (hosts), "
+        "build and tests those that the project names (allowed_hosts)."
+    )
+
+
+def _head(connection: socket.socket) -> tuple[bytes, bytes]:
+    """The request or answer up to the empty line, and what came behind it."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        if len(data) > HEAD_MAX:
+            raise Refused("431 Request Header Fields Too Large", "The head is too long.")
+        if not (more := connection.recv(CHUNK)):
+            raise ValueError("ended early")
+        data += more
+    head, _, rest = data.partition(b"\r\n\r\n")
+    return head, rest
+
+
+def _read(head: bytes) -> tuple[list[bytes], list[bytes]]:
+    """The three words of the first line, and the other lines."""
+    first, *headers = head.split(b"\r\n")
+    words = first.split(b" ")
+    is_sound = len(words) == 3 and words[2] in {b"HTTP/1.1", b"HTTP/1.0"}
+    if not is_sound or not all(HEADER.fullmatch(header) for header in headers):
+        raise Refused("400 Bad Request", "That is no request.")
+    return words, headers
+
+
+def _path(target: bytes) -> bytes:
+    rest = target.partition(b"://")[2]
+    return b"/" + rest.partition(b"/")[2]
+
+
+def _say(here: socket.socket, refused: Refused) -> None:
+    body = json.dumps({"error": {"code": "sandbox", "message": refused.says}}).encode() + b"\n"
+    head = f"HTTP/1.1 {refused.status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    here.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
+
+
+def _both_ways(here: socket.socket, there: socket.socket, rest: bytes) -> None:
+    from agents.hosts.sandbox_init import pump
+
+    with there:
+        here.settimeout(None)
+        there.settimeout(None)
+        there.sendall(rest)
+        back = threading.Thread(target=pump, args=(there, here), daemon=True)
+        back.start()
+        pump(here, there)
+        back.join()
+
+
+def main() -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    folder = Path(sys.argv[1])
+    rules = json.loads((folder / "job.json").read_text())["gate"]
+    os.chdir(folder)  # the path of a socket is short
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(SOCKET)
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(SOCKET)
+    os.chmod(SOCKET, 0o666)  # noqa: S103  (the folder is closed; inside, the run has a user of its own)
+    server.listen(CONNECTIONS)
+    os.write(1, b"1")
+    Gate(folder, rules).serve(server)
+
+
+if __name__ == "__main__":
+    main()
