@@ -29,7 +29,7 @@ def main() -> int:
     bound(int(processes), int(size))
     if gate:
         listen(int(port), gate)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the command hears it itself, and has its moment
+    signal.signal(signal.SIGTERM, lambda *_: None)  # the command hears it itself, and has its moment
     os.write(int(ready), b"1")
     os.close(int(ready))
     try:

@@ -1,0 +1,349 @@
+"""The sandbox, with real processes in it that do what a hostile agent would."""
+
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.hosts import paths, processes, sandbox, starting, submissions
+from agents.hosts.git import GitError
+from agents.hosts.sandbox import Reach
+from agents.hosts.sandbox_gate import is_named
+from agents.verification import commands
+from tests.agents.world import World, git, make_world  # noqa: F401  (a fixture)
+
+PATIENCE = 60.0
+CLOSED = Reach()
+SECRET = "not-for-agents"
+# Each line tries one thing that nobody inside may do, and says so where it worked.
+ESCAPES = """
+import ctypes, glob, os, signal, socket, subprocess, sys, urllib.request
+
+def tried(what, work):
+    try:
+        if work():
+            print("ESCAPED:", what)
+    except BaseException as error:
+        print("held:", what, type(error).__name__)
+
+def connects(family, target):
+    with socket.socket(family) as line:
+        line.settimeout(2)
+        line.connect(target)
+    return True
+
+def appended(path):
+    with open(path, "a") as file:
+        file.write("x")
+    return True
+
+home, port = sys.argv[1], int(sys.argv[2])
+for path in (f"{home}/secret-key", f"{home}/steroids.sqlite3", f"{home}/runs/8/context.json", "/etc/shadow",
+             f"{home}/runs/7/job.json", f"{home}/runs/7/exit.json", f"{home}/host/door.json"):
+    tried(f"reads {path}", lambda path=path: open(path).read())
+for path in ("/usr/bin/env", f"{home}/mirrors/1.git/objects/x", "/etc/passwd", f"{home}/runs/7/context.json",
+             "/x", "/etc/x", "/run/x"):
+    tried(f"writes {path}", lambda path=path: appended(path))
+tried("sees the operator's home", lambda: set(os.listdir(os.path.expanduser("~root"))) - {".pyenv", ".cargo"})
+tried("sees other processes", lambda: len(glob.glob("/proc/[0-9]*")) > 8)
+tried("reads an environment with secrets", lambda: any(
+    b"SECRET_KEY" in open(path, "rb").read() for path in glob.glob("/proc/[0-9]*/environ")))
+tried("signals its first process", lambda: os.kill(1, signal.SIGKILL) is None and False)
+tried("reaches this machine", lambda: connects(socket.AF_INET, ("127.0.0.1", port)))
+tried("asks this machine", lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5))
+for path in ("mirrors/1.git/config", "runs/7/stop", "runs/7/exit.json", "runs/8/context.json", "planted"):
+    try:
+        os.makedirs(os.path.dirname(f"{home}/{path}"), exist_ok=True)
+        open(f"{home}/{path}", "a").write("PLANTED")
+    except OSError:
+        pass
+tried("mounts", lambda: ctypes.CDLL(None).mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0)
+tried("makes a device", lambda: os.mknod("disk", 0o60600, os.makedev(8, 0)) is None)
+tried("becomes root", lambda: os.setuid(0) is None and sys.argv[3] == "apart")
+print("user", os.getuid())
+"""
+ALLOWED = """
+set -e
+echo two > work.txt
+git add --all
+git -c user.name=a -c user.email=a@b commit --quiet --message work
+git log --oneline | head -1
+echo x > "$TMPDIR/x"; echo x > "$HOME/x"; echo x > /tmp/x; echo x > "$XDG_CACHE_HOME/x"
+python3 - <<'PY'
+import getpass, multiprocessing, socket, tempfile
+server = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(server.getsockname(), 2)
+multiprocessing.Lock()
+print("well", getpass.getuser())
+PY
+"""
+
+
+class Held:
+    """One run's folder in a data folder, and what a shim makes of scripts in it."""
+
+    def __init__(self, world: World, settings: Any) -> None:
+        self.settings, self.world = settings, world
+        self.folder = Path(settings.HOME) / "runs" / "7"
+        for path in (self.folder, Path(settings.HOME) / "runs" / "8"):
+            path.mkdir(parents=True, mode=0o700)
+        for name in ("secret-key", "steroids.sqlite3", "runs/8/context.json"):
+            (Path(settings.HOME) / name).write_text(SECRET)
+        self.borrowed = starting.check_out(world.mirror, self.folder, world.mirror.fetch_target(), "work")
+        (self.folder / "context.json").write_text("{}")
+
+    def play(
+        self, *scripts: str, reach: Reach = CLOSED, role: str = "coder", **limits: float
+    ) -> dict[str, Any]:
+        """Run the scripts by the shell as a shim would; what it left, with the log as `said`."""
+        environment = commands.own_environment(self.world.project, self.folder, role)
+        clone = self.folder / "clone"
+        steps = [
+            commands.step(f"step {number}", ["/bin/sh", "-c", script], clone, environment, timeout=PATIENCE)
+            for number, script in enumerate(scripts)
+        ]
+        room = sandbox.Room(self.folder, self.world.project.pk, role, self.borrowed, reach)
+        for name in ("exit.json", "output.log"):
+            (self.folder / name).unlink(missing_ok=True)
+        starting.write_job(self.folder, "7", steps, room)
+        job = json.loads((self.folder / "job.json").read_text())
+        job["limits"] |= limits
+        (self.folder / "job.json").write_text(json.dumps(job))
+        starting.renew_lease(self.folder)
+        starting.start_shim(self.folder, "7")
+        deadline = time.monotonic() + PATIENCE
+        while (left := starting.exit_of(self.folder)) is None:
+            assert time.monotonic() < deadline, (self.folder / "output.log").read_text()
+            starting.renew_lease(self.folder)
+            time.sleep(0.02)
+        return left | {"said": (self.folder / "output.log").read_text(errors="replace")}
+
+
+@pytest.fixture(name="held")
+def make_held(world: World, settings: Any) -> Held:
+    settings.SANDBOX = "required"
+    return Held(world, settings)
+
+
+class Site:
+    """A server of this machine that counts what arrives."""
+
+    def __init__(self) -> None:
+        asked: list[str] = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(f"{self.command} {self.path}")
+                body = b"hello from outside"
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET
+
+            def log_message(self, *words: Any) -> None: ...
+
+        self.asked = asked
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture(name="site")
+def make_site() -> Iterator[Site]:
+    site = Site()
+    yield site
+    site.server.shutdown()
+    site.server.server_close()
+
+
+def assert_gone(folder: Path) -> None:
+    """Nothing of the run lives on; its shim has a moment to end."""
+    deadline = time.monotonic() + PATIENCE
+    while left := processes.working_in(folder):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
+
+
+def test_nothing_of_the_host_is_seen_changed_or_reached(
+    held: Held, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = held.settings.HOME
+    for is_root in (os.geteuid() == 0, False):
+        monkeypatch.setattr(sandbox, "_is_root", lambda is_root=is_root: is_root)
+        sandbox.why_not.cache_clear()
+        (held.folder / "home").mkdir(exist_ok=True)
+        (held.folder / "clone" / "try.py").write_text(ESCAPES)
+        who = "apart" if is_root else "same"
+        left = held.play(
+            f"python3 try.py {home} {site.port} {who}; rm try.py", role="reviewer" if is_root else "judge"
+        )
+        assert left["steps"][0]["code"] == 0, left
+        assert "ESCAPED" not in left["said"], left["said"]
+        assert left["said"].count("held:") > 15
+        assert SECRET not in left["said"]
+        if is_root:
+            assert "user 0\n" not in left["said"]
+        subprocess.run(["chown", "-R", f"{os.getuid()}", str(held.folder)], check=True)
+    assert not site.asked
+    found = subprocess.run(["grep", "-rl", "PLANTED", home], capture_output=True, text=True, check=False)
+    assert found.stdout == ""
+    assert sorted(path.name for path in (held.folder.parent / "8").iterdir()) == ["context.json"]
+    sandbox.why_not.cache_clear()
+
+
+def test_work_goes_on_inside_as_anywhere(held: Held) -> None:
+    left = held.play(ALLOWED, "test -f work.txt && python3 -c 'import pip'")
+    assert [step["code"] for step in left["steps"]] == [0, 0], left["said"]
+    assert "well agent" in left["said"]
+    assert left["reason"] == ""
+
+
+def test_what_takes_too_much_is_ended_and_named(held: Held) -> None:
+    fill = "f = open('big', 'wb')\nwhile True:\n  f.write(bytes(1 << 20)); f.flush()"
+    many = "for n in range(10**7): open(f'f{n}', 'w').close()"
+    hog = "import time\nkept = [bytearray(b'x' * (1 << 20)) for _ in range(400)]\ntime.sleep(60)"
+    bomb = "import os, time\nwhile True:\n  try: os.fork()\n  except OSError: time.sleep(0.1)"
+    mebi = 1024 * 1024
+    cases = (
+        (fill, {"disk": 30 * mebi}, "disk"),
+        (many, {"files": 3000}, "files"),
+        (hog, {"memory": 150 * mebi}, "memory"),
+        (bomb, {"processes": 60}, "processes"),
+    )
+    for script, limits, reason in cases:
+        begun = time.monotonic()
+        left = held.play(f'python3 -c "{script}"', **limits)
+        assert left["reason"] == reason, (reason, left)
+        assert time.monotonic() - begun < 30
+        assert_gone(held.folder)
+
+
+def test_the_agent_hears_that_it_is_to_end_and_its_daemons_do_not_live_on(held: Held) -> None:
+    script = """
+    trap 'echo heard; exit 3' TERM
+    setsid python3 -c 'import time; time.sleep(600)' &
+    echo begun; sleep 600 & wait
+    """
+    stopper = threading.Timer(1.0, lambda: (held.folder / "stop").write_text(""))
+    stopper.start()
+    left = held.play(script, grace=10.0)
+    assert left["reason"] == "stopped"
+    assert "heard" in left["said"]
+    assert_gone(held.folder)
+
+
+def test_the_way_out_leads_to_the_api_and_to_named_hosts(held: Held, site: Site) -> None:
+    ask = "curl -sS -m 20 -o - -w ' %{http_code}\\n' "
+    api = sandbox.address()
+    sandbox.write_address(held.folder, f"http://127.0.0.1:{site.port}")
+    outside = f"http://127.0.0.1:{site.port}"
+    proxied = ask + f"--noproxy '' -x {api} "
+    script = "\n".join(
+        [
+            ask + f"{api}/api/v1/tasks/",
+            ask + f"-d x=1 {api}/api/v1/tasks/",
+            ask + f"{api}/admin/login/",
+            ask + f"{api}/../api/v1/../../admin/ --path-as-is",
+            ask + f"-H 'Transfer-Encoding: chunked' -d x {api}/api/v1/tasks/",
+            proxied + f"{outside}/plain",
+            proxied + f"-p {outside}/tunnel",
+            proxied + "http://10.1.2.3/ ; " + proxied + "-p https://example.invalid/",
+        ]
+    )
+    left = held.play(script, reach=Reach(trusted=(f"127.0.0.1:{site.port}",), api=True))
+    lines = left["said"].splitlines()
+    assert [line[-3:] for line in lines if line[-4:-3] == " "][:7] == [
+        "200",
+        "200",
+        "404",
+        "404",
+        "411",
+        "200",
+        "200",
+    ], lines
+    assert site.asked == ["GET /api/v1/tasks/", "POST /api/v1/tasks/", "GET /plain", "GET /tunnel"]
+    assert left["said"].count("[sandbox] The sandbox lets nothing through to 10.1.2.3.") == 1
+    assert sandbox.reached(held.folder) == [f"127.0.0.1:{site.port}"]
+
+
+def test_what_is_public_is_no_address_of_this_machine(held: Held, site: Site) -> None:
+    script = f"curl -sS -m 20 --noproxy '' -x {sandbox.address()} http://127.0.0.1:{site.port}/ http://localhost:80/"
+    left = held.play(script, reach=Reach(hosts=("*", "*:" + str(site.port))))
+    assert "lies on this machine or in a private network" in left["said"]
+    assert not site.asked
+    assert not sandbox.reached(held.folder)
+
+
+def test_names_of_hosts_stand_for_hosts_and_ports() -> None:
+    cases = (
+        ("example.org", 443, ["example.org"], True), ("example.org", 80, ["EXAMPLE.org"], True),
+        ("example.org", 22, ["example.org"], False), ("example.org", 22, ["example.org:22"], True),
+        ("example.org", 443, ["example.org:22"], False), ("a.example.org", 443, ["example.org"], False),
+        ("a.example.org", 443, ["*.example.org"], True), ("example.org", 443, ["*.example.org"], False),
+        ("badexample.org", 443, ["*.example.org"], False), ("x.y", 443, ["*"], True),
+        ("x.y", 25, ["*"], False), ("::1", 443, ["[::1]"], True), ("x.y", 443, [], False),
+    )  # fmt: skip
+    for host, port, names, expected in cases:
+        assert is_named(host, port, names) is expected, (host, port, names)
+
+
+def test_a_clone_cannot_lend_itself_the_objects_of_another_project(world: World, settings: Any) -> None:
+    settings.SANDBOX = "required"
+    other = world.mirror.path.with_name("99.git")
+    shutil.copytree(world.mirror.path, other)
+    blob = git(other, "hash-object", "-w", "--stdin", stdin=SECRET)
+    run = world.coder()
+    clone = paths.clone_of(run)
+    tree = git(other, "mktree", stdin=f"100644 blob {blob}\tstolen.txt\n")
+    stolen = git(other, "commit-tree", tree, "-p", run.base_sha or world.remote.first, "-m", "not mine")
+    alternates = clone / ".git" / "objects" / "info" / "alternates"
+    alternates.write_text(f"{world.mirror.path / 'objects'}\n{other / 'objects'}\n")
+    git(clone, "update-ref", "refs/heads/other", stolen)
+    subprocess.run(
+        ["chown", "-R", str(sandbox._user(world.project.pk, "coder") or os.getuid()), clone], check=True
+    )
+    with pytest.raises(GitError):
+        submissions.take(run, world.mirror, stolen, "refs/steroids/test")
+    settings.SANDBOX = "off"
+    subprocess.run(["chown", "-R", str(os.getuid()), clone], check=True)
+    submissions.take(run, world.mirror, stolen, "refs/steroids/test")
+
+
+def test_a_host_without_bubblewrap_refuses_or_says_its_tier(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox.why_not.cache_clear()
+    settings.SANDBOX = "wanted"
+    assert sandbox.tier() == sandbox.OPEN
+    settings.SANDBOX = "required"
+    with pytest.raises(sandbox.SandboxMissing, match="bubblewrap is not installed"):
+        sandbox.tier()
+    sandbox.why_not.cache_clear()
+
+
+def test_neither_secrets_nor_homes_are_among_what_is_seen(settings: Any, tmp_path: Path) -> None:
+    settings.HOME = tmp_path / "data"
+    (tmp_path / "data" / "mirrors").mkdir(parents=True)
+    refused = [
+        settings.HOME,
+        settings.HOME / "mirrors",
+        tmp_path,
+        Path.home(),
+        Path("/"),
+        Path("/etc"),
+        settings.BASE_DIR,
+    ]
+    assert not [path for path in refused if sandbox._may_be_seen(path)]
+    assert Path(sys.prefix) in sandbox.toolchains()
