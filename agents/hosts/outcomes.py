@@ -168,17 +168,7 @@ def keep_first(run: Run) -> None:
 def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report: Report) -> None:
     code = last.get("code")
     outcome = REASONS.get(reason) or (Run.Outcome.NOTHING if code == 0 else Run.Outcome.CRASH)
-    text = ""
-    lines = clean(tail_of(run)).strip().splitlines()
-    said = lines[-1][:300] if lines else "no output"
-    if outcome == Run.Outcome.CRASH:
-        text = f"{last.get('name', 'agent')} ended with {code}: {said}"
-    elif outcome == Run.Outcome.REFUSED:
-        text = f"{last.get('name', 'agent')} could not be started: {said}"
-    elif outcome == Run.Outcome.COST:
-        text = run.reason
-    elif reason:
-        text = TOO_MUCH.get(reason) or f"Ended by the host: {reason}."
+    text = _why_it_ended(run, outcome, last, reason)
     trouble = provider_trouble.trouble_of(run.agent, report, last, reason, clean(tail_of(run)))
     if trouble:
         text = trouble.sentence
@@ -194,6 +184,23 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
         run, outcome, reason=text, exit_code=code, salvage_sha=submissions.salvage(run),
         error_class=trouble.error if trouble else "",
     )  # fmt: skip
+
+
+def _why_it_ended(run: Run, outcome: str, last: dict[str, Any], reason: str) -> str:
+    """What its shim says of the end, in a sentence."""
+    lines = clean(tail_of(run)).strip().splitlines()
+    said = lines[-1][:300] if lines else "no output"
+    name = last.get("name", "agent")
+    match outcome:
+        case Run.Outcome.NOTHING:
+            return ""
+        case Run.Outcome.CRASH:
+            return f"{name} ended with {last.get('code')}: {said}"
+        case Run.Outcome.REFUSED:
+            return f"{name} could not be started: {said}"
+        case Run.Outcome.COST:
+            return run.reason
+    return TOO_MUCH.get(reason) or f"Ended by the host: {reason}."
 
 
 def remove_folder(run: Run) -> None:

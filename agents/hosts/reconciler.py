@@ -134,17 +134,13 @@ class Reconciler:
         self._stack.close()
 
     def _register(self) -> HostRow:
-        tier = sandbox.tier()
+        now = {
+            "boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now(),
+            **sandbox.standing(),
+        }  # fmt: skip
         row, _ = HostRow.objects.update_or_create(
-            name=host_name(),
-            defaults={
-                "boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now(), "tier": tier,
-            },
-            create_defaults={
-                "boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now(),
-                "slots": settings.HOST_SLOTS, "tier": tier,
-            },
-        )  # fmt: skip
+            name=host_name(), defaults=now, create_defaults=now | {"slots": settings.HOST_SLOTS}
+        )
         return row
 
     def wait(self, seconds: float | None = None) -> bool:

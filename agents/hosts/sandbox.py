@@ -21,10 +21,10 @@ from typing import Any
 from django.conf import settings
 
 from agents.hosts import processes, sandbox_gate
+from agents.models.host import Tier
 from agents.verification import commands
 
-OFF, WANTED, REQUIRED = "off", "wanted", "required"
-OPEN, ENCLOSED = 1, 3  # tiers
+OFF, REQUIRED = "off", "required"  # else it is wanted: used where it works
 INIT = Path(__file__).with_name("sandbox_init.py")
 PORT = 27081  # inside, of the API and of the way out
 GATE = "/run/steroids/gate"
@@ -87,17 +87,25 @@ def why_not() -> str:
 def tier() -> int:
     """How well this host encloses its runs. Raises SandboxMissing where it has to and cannot."""
     if settings.SANDBOX == OFF:
-        return OPEN
+        return Tier.OPEN
     if why := why_not():
         if settings.SANDBOX == REQUIRED:
             raise SandboxMissing(f"STEROIDS_SANDBOX=required, but {why} Install it, or choose another value.")
-        return OPEN
-    return ENCLOSED
+        return Tier.OPEN
+    return Tier.ENCLOSED
 
 
 def is_on() -> bool:
     """Whether the runs of this host are enclosed."""
-    return tier() == ENCLOSED
+    return tier() == Tier.ENCLOSED
+
+
+def standing() -> dict[str, Any]:
+    """What the host's row says of it. Raises SandboxMissing."""
+    if is_on():
+        return {"tier": Tier.ENCLOSED, "why_open": "", "toolchains": [str(path) for path in toolchains()]}
+    why = "STEROIDS_SANDBOX=off" if settings.SANDBOX == OFF else why_not()
+    return {"tier": Tier.OPEN, "why_open": why[:300], "toolchains": []}
 
 
 # --- One run ----------------------------------------------------------------------------------------------

@@ -1,12 +1,23 @@
 from django.db import models
 
 
+class Tier(models.IntegerChoices):
+    """How well a host isolates what it runs."""
+
+    OPEN = 1, "not sandboxed"
+    ENCLOSED = 3, "sandboxed"
+
+
 class Host(models.Model):
     """A machine that holds agents."""
 
     name = models.CharField(max_length=120, unique=True)
     slots = models.PositiveSmallIntegerField(default=4)
-    tier = models.PositiveSmallIntegerField(default=1, help_text="How well it isolates agents; 1 is hardly.")
+    tier = models.PositiveSmallIntegerField("isolation", choices=Tier, default=Tier.OPEN)
+    why_open = models.CharField(
+        "why it is open", max_length=300, blank=True, help_text="Why its runs are not sandboxed."
+    )
+    toolchains = models.JSONField(default=list, blank=True, help_text="Folders that its runs may read.")
     boot_id = models.CharField(max_length=64, blank=True)
     version = models.CharField(max_length=40, blank=True)
     seen_at = models.DateTimeField(null=True, blank=True)

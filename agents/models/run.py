@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agents.models.agent import Agent
-from agents.models.host import Host
+from agents.models.host import Host, Tier
 from disputes.models import Opinion
 from tasks.models import Project, Review, Submission, Task
 
@@ -95,7 +95,7 @@ class Run(models.Model):
         help_text="The project's own text of the prompt; empty: the program's.",
     )  # fmt: skip
     template_hash = models.CharField(max_length=64, blank=True, help_text="Of the text before it was filled.")
-    tier = models.PositiveSmallIntegerField(default=1)
+    tier = models.PositiveSmallIntegerField("isolation", choices=Tier, default=Tier.OPEN)
     submission = models.OneToOneField(
         Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="run"
     )

@@ -32,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "detect_commands": True,
     "prepare_command": "",
     "prepare_timeout": 600.0,
+    "allowed_hosts": "",
     "build_command": "",
     "build_timeout": 600.0,
     "test_command": "",
@@ -148,6 +149,7 @@ ALLOWED = [
     ("on_failed", "project"),  # it stops all of them
     ("on_failed", "continue"),  # it stops nothing
     ("detect_commands", False),  # only the commands named here
+    ("allowed_hosts", "packages.example.org *.example.net:8443 *"),
     ("build_command", "make all"),
     ("test_command", "make check && true"),  # the shell's language
     ("test_command", "prüfe"),  # any script
@@ -243,6 +245,7 @@ REFUSED = [
     ({"build_command": ["make"]}, "build_command is ['make']; a text is needed"),  # the shell's language
     ({"build_command": None}, "build_command is None; a text is needed"),
     ({"test_command": 0}, "test_command is 0; a text is needed"),
+    ({"allowed_hosts": "a.example b c/d"}, "allowed_hosts holds 'c/d'; a host is a name such as"),
     ({"policy": "hold"}, "policy maps each severity to hold, ship or log"),
     ({"policy": ["hold"]}, "policy maps each severity to hold, ship or log"),
     ({"policy": None}, "policy maps each severity to hold, ship or log"),

@@ -5,7 +5,18 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tasks.configuration.policy import SETTINGS
-from tasks.configuration.schema import Choice, Flag, Kind, Ladders, Number, PerSeverity, Text, Whole, Words
+from tasks.configuration.schema import (
+    Choice,
+    Flag,
+    Hosts,
+    Kind,
+    Ladders,
+    Number,
+    PerSeverity,
+    Text,
+    Whole,
+    Words,
+)
 from tasks.configuration.stages import PRESETS, Stages
 from tasks.states import Severity
 
@@ -49,6 +60,8 @@ def value(kind: Kind) -> st.SearchStrategy[Any]:
             return st.integers(low, high) | st.none() if none else st.integers(low, high)
         case Number(low=low, high=high, none=none):
             return st.floats(low, high) | st.none() if none else st.floats(low, high)
+        case Hosts():
+            return st.sampled_from(["", "packages.example.org", "*.example.org:8443 [::1]", "*"])
         case Text():
             return st.text()
         case Choice(words=words):
