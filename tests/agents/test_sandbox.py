@@ -16,9 +16,13 @@ import pytest
 
 from agents.hosts import paths, processes, sandbox, starting, submissions
 from agents.hosts.git import GitError
+from agents.hosts.reconciler import Reconciler
 from agents.hosts.sandbox import Reach
 from agents.hosts.sandbox_gate import is_named
 from agents.verification import commands
+from tasks.configuration.changing import configure
+from tasks.events import SYSTEM
+from tasks.models import Project
 from tests.agents.world import World, git, make_world  # noqa: F401  (a fixture)
 
 PATIENCE = 60.0
@@ -348,3 +352,25 @@ def test_neither_secrets_nor_homes_are_among_what_is_seen(settings: Any, tmp_pat
     ]
     assert not [path for path in refused if sandbox._may_be_seen(path)]
     assert Path(sys.prefix) in sandbox.toolchains()
+
+
+def test_what_the_untouched_branch_reached_is_what_builds_may_reach_from_then_on(
+    world: World, site: Site, settings: Any
+) -> None:
+    named = f"127.0.0.1:{site.port}"
+    settings.SANDBOX, settings.SANDBOX_HOSTS = "required", [named]
+    fetch = f"curl -fsS --noproxy '' -x $HTTP_PROXY http://{named}/index"
+    configure(world.project, {"prepare_command": fetch, "test_command": "true"}, actor=SYSTEM)
+    Project.objects.update(base_state="unknown")
+    deadline = time.monotonic() + PATIENCE
+    with Reconciler() as host:
+        while (project := Project.objects.get()).base_state != "green":
+            assert time.monotonic() < deadline, list(project.trials.values())
+            host.step()
+            time.sleep(0.02)
+    assert site.asked == ["GET /index"]
+    assert project.config.allowed_hosts == named
+    assert starting.reach_of_builds(project) == Reach(hosts=(named,))
+    assert project.trials.get().hosts == [named]
+    setup = world.task(origin="setup")
+    assert starting.reach_of_builds(project, setup) == Reach(hosts=("*",))
