@@ -9,7 +9,19 @@ class Host(models.Model):
     tier = models.PositiveSmallIntegerField(default=1, help_text="How well it isolates agents; 1 is hardly.")
     boot_id = models.CharField(max_length=64, blank=True)
     version = models.CharField(max_length=40, blank=True)
+    installation = models.CharField(
+        max_length=32, blank=True, help_text="The data folder that runs under this name."
+    )
+    place = models.CharField(max_length=300, blank=True, help_text="The machine and its data folder.")
+    tools = models.CharField(max_length=200, blank=True, help_text="Versions of what it works with.")
+    disk_free = models.PositiveBigIntegerField(null=True, blank=True, help_text="Bytes, of its data folder.")
+    ticked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its background jobs last turned the loop."
+    )
     seen_at = models.DateTimeField(null=True, blank=True)
+    labels = models.JSONField(
+        default=list, blank=True, help_text="What runs may ask for, from STEROIDS_HOST_LABELS."
+    )
     is_draining = models.BooleanField("draining", default=False, help_text="Takes no new runs.")
 
     class Meta:
