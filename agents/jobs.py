@@ -1,5 +1,6 @@
 """What django-q2 calls. Short and idempotent: at least once, in any order."""
 
+import logging
 import subprocess
 import sys
 import time
@@ -9,10 +10,13 @@ from django.conf import settings
 from django.db import close_old_connections
 from django_q.tasks import async_task
 
+from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import HostBusy, Reconciler
 from agents.loop import bell, orchestrator
 from agents.models import Agent
 from tasks import broker
+
+log = logging.getLogger(__name__)
 
 LAST_TICK = "steroids-last-tick"
 BUDGET = 20.0  # seconds; well below the cluster's timeout
@@ -37,6 +41,8 @@ def tick() -> str:
                 async_task("agents.jobs.tick", group="tick")
     except HostBusy:
         pass
+    except NameTaken as error:
+        log.error("No run is held here. %s", error)
     finally:
         close_old_connections()
     return f"reaped {done.reaped}, started {done.started}, landings {done.landings}"

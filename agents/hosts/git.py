@@ -253,6 +253,11 @@ def text(folder: Path | str, *arguments: str, timeout: float = 60.0) -> str:
     return run(folder, *arguments, timeout=timeout).stdout.decode("utf-8", "replace").strip()
 
 
+def version() -> str:
+    """Which git this is. Raises GitError."""
+    return text("/", "version").removeprefix("git version ")
+
+
 def check_branch(name: str) -> str:
     """The name, if it is one that a branch may have. Raises GitError."""
     try:

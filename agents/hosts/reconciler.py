@@ -27,10 +27,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents import judging
-from agents.cli import VERSION
 from agents.hosts import (
     api_server,
     landing,
+    naming,
     outcomes,
     paths,
     processes,
@@ -39,8 +39,8 @@ from agents.hosts import (
     submissions,
 )
 from agents.hosts.git import GitError, Interrupted, Unreachable, allow_calls, end_calls
+from agents.hosts.naming import NameTaken, host_name
 from agents.loop import run_ends
-from agents.models import Host as HostRow
 from agents.models import Run
 from agents.money import metering
 from agents.providers.base import NotSignedIn, ProviderError
@@ -70,12 +70,11 @@ class HostBusy(Exception):
     """Another process of this host holds its runs."""
 
 
-def host_name() -> str:
-    return settings.HOST_NAME or socket.gethostname()
-
-
 class Reconciler:
-    """Holds this host's runs for as long as it is open. Raises HostBusy where somebody else does."""
+    """Holds this host's runs for as long as it is open.
+
+    Raises HostBusy where another process does, and NameTaken where another installation has its name.
+    """
 
     def __init__(self, *, threads: bool = False) -> None:
         self._pool = ThreadPoolExecutor(SLOW_THREADS, thread_name_prefix="slow") if threads else None
@@ -87,6 +86,7 @@ class Reconciler:
         self._closing: dict[int, float] = {}
         self._failed: dict[str, tuple[int, float]] = {}
         self._over = threading.Event()
+        self._is_ours = True
 
     def __enter__(self) -> "Reconciler":
         if not self._taken:
@@ -94,7 +94,7 @@ class Reconciler:
         return self
 
     def take(self) -> None:
-        """Become the one that holds this host's runs. Raises HostBusy."""
+        """Become the one that holds this host's runs. Raises HostBusy and NameTaken."""
         lock = os.open(paths.host_lock(), os.O_RDWR | os.O_CREAT, 0o600)
         self._stack.callback(os.close, lock)
         try:
@@ -102,6 +102,11 @@ class Reconciler:
         except OSError:
             self._stack.close()
             raise HostBusy(f"Another process on {host_name()} holds its runs.") from None
+        try:
+            self.row = naming.register()
+        except BaseException:
+            self._stack.close()
+            raise
         self._bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._stack.callback(self._bell.close)
         path = paths.bell_socket()
@@ -109,7 +114,6 @@ class Reconciler:
         self._bell.bind(str(path))
         os.chmod(path, 0o600)
         self._stack.callback(lambda: path.unlink(missing_ok=True))
-        self.row = self._register()
         landing.release_claims(host_name())
         self._taken = True
         if self._pool:
@@ -127,17 +131,6 @@ class Reconciler:
             self._over.set()
             self._beating.join()
         self._stack.close()
-
-    def _register(self) -> HostRow:
-        row, _ = HostRow.objects.update_or_create(
-            name=host_name(),
-            defaults={"boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now()},
-            create_defaults={
-                "boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now(),
-                "slots": settings.HOST_SLOTS, "tier": 1,
-            },
-        )  # fmt: skip
-        return row
 
     def wait(self, seconds: float | None = None) -> bool:
         """Until the bell rings, at most one turn of the loop. Whether it rang."""
@@ -164,8 +157,10 @@ class Reconciler:
         return Run.objects.live().exists() or bool(self._slow) or bool(landing.due()) or trying.is_under_way()
 
     def step(self) -> bool:
-        """One pass over everything. Whether anything is under way on this host."""
+        """One pass over everything. Whether anything is under way on this host. Raises NameTaken."""
         self._look_around()
+        if not self._is_ours:
+            raise NameTaken(f"Another installation has taken the host name {self.row.name} meanwhile.")
         self._forget_done()
         self._keep_submissions()
         held = self.held()
@@ -191,6 +186,8 @@ class Reconciler:
         if self._pool is None:
             self._beat()
         self.row.refresh_from_db()
+        if not self._is_ours:
+            return
         self._end_strangers(set(Run.objects.on_host().filter(host=self.row).values_list("pk", flat=True)))
 
     def _keep_beating(self) -> None:
@@ -202,8 +199,10 @@ class Reconciler:
 
     def _beat(self) -> None:
         """Prolong the leases of this host's runs, and tell each shim that somebody still looks."""
+        self._is_ours = naming.still_ours(self.row)
+        if not self._is_ours:
+            return
         lease = timedelta(seconds=settings.DURATIONS["lease"])
-        HostRow.objects.filter(pk=self.row.pk).update(seen_at=Now())
         mine = Run.objects.on_host().filter(host=self.row)
         mine.update(lease_until=Now() + lease)
         alive = list(mine.values_list("pk", flat=True))

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from agents.hosts import api_server, paths, processes
+from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import HostBusy, Reconciler, idle
 from agents.jobs import BUDGET, LAST_TICK
 from agents.loop import bell, orchestrator
@@ -94,7 +95,7 @@ class Resident:
         self.broker_away_at = 0.0
 
     def run(self) -> None:
-        """Raises AlreadyRunning, and HostBusy where another process keeps this host's runs."""
+        """Raises AlreadyRunning, HostBusy where another process keeps this host's runs, and NameTaken."""
         with self._only_one():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._stop)
@@ -193,6 +194,8 @@ class Resident:
                 self.each_turn()
                 if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):
                     return
+            except NameTaken:
+                raise
             except Exception:
                 log.exception("A turn of the loop failed; the next one tries again.")
                 close_old_connections()
