@@ -204,6 +204,9 @@ class Landing(models.Model):
     claimed_until = models.DateTimeField(null=True, blank=True)
     fence = models.PositiveIntegerField(default=0)
     not_before = models.DateTimeField(null=True, blank=True)
+    landed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it was proven to be on the branch."
+    )
     gone_at = models.DateTimeField(
         null=True, blank=True, help_text="When it was noticed that the branch has lost it again."
     )
@@ -226,6 +229,11 @@ class Landing(models.Model):
                 condition=Q(status="pushing"),
                 name="landing_one_push_per_target",
             ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["project", "landed_at"], name="landing_by_time", condition=Q(status="landed")
+            )
         ]
 
     def __str__(self) -> str:
