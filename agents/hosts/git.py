@@ -600,14 +600,15 @@ class Mirror:
         arguments = ["-b", branch] if branch else ["--detach"]
         run(folder, "checkout", "--quiet", *arguments, sha, timeout=120)
 
-    def rebase(self, folder: Path, sha: str, onto: str) -> str:
+    def rebase(self, folder: Path, sha: str, onto: str, *, since: str = "") -> str:
         """Rebase in a clone of our own. Returns the commit, which is the same on every host, at any time.
 
-        Raises GitError where it does not apply.
+        With `since`, only the commits after that one. Raises GitError where it does not apply.
         """
         self.checkout(folder, sha)
+        where = ["--onto", onto, since] if since else [onto]
         run(
-            folder, "rebase", "--quiet", "--committer-date-is-author-date", onto, timeout=120,
+            folder, "rebase", "--quiet", "--committer-date-is-author-date", *where, timeout=120,
             environment={"GIT_EDITOR": "true"},
         )  # fmt: skip
         return text(folder, "rev-parse", "HEAD")

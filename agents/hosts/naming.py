@@ -78,8 +78,9 @@ def _sentence(row: Host) -> str:
     wait = settings.DURATIONS["lease"]
     return (
         f"The host name {row.name} belongs to {row.place or 'another installation'}, which reported less "
-        f"than {wait:.0f} seconds ago. Two hosts of one name destroy each other's work: set STEROIDS_HOST_NAME "
-        f"to a name of its own here. If that one is gone for good, start again in {wait:.0f} seconds."
+        f"than {wait:.0f} seconds ago. Two hosts of one name destroy each other's work: set "
+        f"STEROIDS_HOST_NAME to a name of its own here. If that one is gone for good, start again in "
+        f"{wait:.0f} seconds."
     )
 
 
