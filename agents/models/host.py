@@ -1,4 +1,20 @@
+from datetime import timedelta
+
+from django.conf import settings
 from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class HostQuerySet(models.QuerySet["Host"]):
+    def alive(self) -> "HostQuerySet":
+        """Those that reported within a lease, by the database's clock."""
+        return self.filter(seen_at__gte=Now() - timedelta(seconds=settings.DURATIONS["lease"]))
+
+    def given_up(self) -> "HostQuerySet":
+        """Those that nobody waits for any more: silent for too long, or removed."""
+        long_ago = Now() - timedelta(seconds=settings.DURATIONS["abandon"])
+        return self.filter(Q(seen_at__lt=long_ago) | Q(is_removed=True))
 
 
 class Host(models.Model):
@@ -23,6 +39,9 @@ class Host(models.Model):
         default=list, blank=True, help_text="What runs may ask for, from STEROIDS_HOST_LABELS."
     )
     is_draining = models.BooleanField("draining", default=False, help_text="Takes no new runs.")
+    is_removed = models.BooleanField("removed", default=False, help_text="Gone for good; its runs keep it.")
+
+    objects = HostQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
