@@ -211,6 +211,7 @@ DURATIONS = {
         "beat": 10.0,  # it prolongs the leases of its runs
         "lease": 60.0,  # a run whose lease is older is lost
         "pull_lease": 180.0,  # the same for the run of an agent elsewhere
+        "abandon": 900.0,  # a host that is silent for so long is not waited for; its work is done again
         "orphan": 45.0,  # a shim that saw no lease for so long ends its agent
         "silence": 900.0,  # no output
         "wall": 7200.0,  # one run in all

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from agents.hosts import paths, submissions
 from agents.hosts.git import GitError, Interrupted, Mirror, Unreachable
-from agents.models import Run
+from agents.models import Host, Run
 from agents.verification import commands, heads, verdicts
 from disputes import opening
 from disputes.models import Conflict, Decision
@@ -29,10 +29,11 @@ from tasks.states import MOVES, IllegalMove, Status
 log = logging.getLogger(__name__)
 
 
-def due() -> list[Landing]:
+def due(host: str = "") -> list[Landing]:
     """Landings that nobody holds now, and whose turn it is: the first of each branch's queue.
 
-    Each landing moves the target on, so whoever is rebased and tested before its turn is so in vain.
+    Each landing moves the target on, so whoever is rebased and tested before its turn is so in vain. Commits
+    that only one host has are landed by that one: `host` leaves out those of others.
     """
     now = timezone.now()
     tried = Run.objects.filter(task=OuterRef("task"), sha=OuterRef("sha"), role=Run.Role.VERIFIER)
@@ -40,15 +41,16 @@ def due() -> list[Landing]:
     known = Verification.objects.filter(
         project=OuterRef("project"), sha=OuterRef("sha"), at__gte=OuterRef("checked_at")
     )
+    alive = {"", *Host.objects.alive().values_list("name", flat=True)}
     queue = (
         Landing.objects.filter(project__status=Project.Status.ACTIVE, status__in=Landing.LIVE)
-        .annotate(is_in_trouble=Exists(failed) & ~Exists(known))
+        .annotate(is_in_trouble=Exists(failed) & ~Exists(known), only_on=F("submission__only_on"))
         .only("project", "target", "status", "claimed_until", "not_before", "problem")
         .order_by("at", "pk")
     )
     first: dict[tuple[int, str], Landing] = {}
     for landing in queue:
-        if not _gives_way(landing, now):
+        if landing.only_on in {*alive, host} and not _gives_way(landing, now):
             first.setdefault((landing.project_id, landing.target), landing)
     ready = [
         landing.pk
@@ -56,6 +58,7 @@ def due() -> list[Landing]:
         if (landing.status == Landing.Status.PUSHING or landing in first.values())
         and not (landing.claimed_until and landing.claimed_until >= now)
         and not (landing.not_before and landing.not_before > now)
+        and (not host or landing.only_on in {"", host})
     ]
     rows = Landing.objects.select_related("project", "task__project", "task__section", "submission")
     return list(rows.filter(pk__in=ready).order_by("at", "pk"))

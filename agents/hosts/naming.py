@@ -12,7 +12,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from agents.cli import VERSION
 from agents.hosts import git, paths, processes
@@ -50,14 +49,14 @@ def register() -> Host:
     """Take the name. Raises NameTaken where another installation reported under it a moment ago."""
     now = {
         "boot_id": processes.boot_id(), "version": VERSION, "installation": installation(), "place": place(),
-        "tools": _tools(), "seen_at": timezone.now(),
+        "tools": _tools(), "is_removed": False, "seen_at": Now(),
     }  # fmt: skip
     with transaction.atomic():
         Host.objects.get_or_create(name=host_name(), defaults={"slots": settings.HOST_SLOTS, "tier": 1})
         row = locked(Host.objects).annotate(age=Now() - F("seen_at")).get(name=host_name())
         if _is_anothers(row, row.age):
             raise NameTaken(_sentence(row))
-        Host.objects.filter(pk=row.pk).update(**now | {"seen_at": Now()})
+        Host.objects.filter(pk=row.pk).update(**now)
     return Host.objects.get(pk=row.pk)
 
 

@@ -22,8 +22,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
-from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models import F, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from agents import judging
@@ -154,7 +154,12 @@ class Reconciler:
         )
 
     def has_live_runs(self) -> bool:
-        return Run.objects.live().exists() or bool(self._slow) or bool(landing.due()) or trying.is_under_way()
+        """Whether this host holds anything, or could go on with something at once."""
+        held = Run.objects.on_host().filter(host=self.row).exists()
+        return held or bool(self._slow) or bool(self._landings()) or trying.is_under_way(host=self.row)
+
+    def _landings(self) -> list[Landing]:
+        return landing.due(self.row.name)
 
     def step(self) -> bool:
         """One pass over everything. Whether anything is under way on this host. Raises NameTaken."""
@@ -170,8 +175,8 @@ class Reconciler:
         self._fill_excerpts()
         trying.advance(self.row, self._do)
         self._claim(len([run for run in held if run.status in Run.HELD]))
-        for one in landing.due():
-            self._do(f"landing-{one.pk}", lambda one=one: landing.advance(one, host_name()))
+        for one in self._landings():
+            self._do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
         self._forget_done()
         return bool(held) or self.has_live_runs()
 
@@ -340,9 +345,10 @@ class Reconciler:
     # --- Work that is taken -----------------------------------------------------------------------------
 
     def _claim(self, busy: int) -> None:
-        if self.row.is_draining:
-            return
         queued = Run.objects.filter(status=Run.Status.QUEUED, project__status=Project.Status.ACTIVE)
+        handed_in = Submission.objects.standing().fetched().filter(task=OuterRef("task")).newest_first()
+        queued = queued.annotate(only_on=Coalesce(Subquery(handed_in.values("only_on")[:1]), Value("")))
+        queued = queued.filter(only_on__in=[self.row.name] if self.row.is_draining else ["", self.row.name])
         queued = queued.order_by("pk").select_related("task__project", "task__section", "project", "agent")
         own = queued.filter(is_pulled=False)[: max(self.row.slots - busy, 0)]
         for run in [*queued.filter(is_pulled=True)[:PULLED_AT_ONCE], *own]:

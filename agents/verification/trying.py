@@ -47,13 +47,19 @@ FEWER = 2  # a green recipe that runs fewer tests than a red one divided by this
 Do = Callable[[str, Callable[[], None]], None]
 
 
-def is_under_way(until: datetime | None = None) -> bool:
-    """Whether a trial is queued or runs, or a project's first is due by then; None means now."""
+def is_under_way(until: datetime | None = None, *, host: Host | None = None) -> bool:
+    """Whether a trial is queued or runs, or a project's first is due by then; None means now.
+
+    With a host, those that run elsewhere do not count.
+    """
     due = Q(trouble_until__isnull=True) | Q(trouble_until__lte=until or timezone.now())
     waiting = Project.objects.filter(
         due, status=Project.Status.ACTIVE, base_state__in=[Base.UNKNOWN, Base.TRYING]
     )
-    return Trial.objects.filter(status__in=Trial.LIVE).exists() or waiting.exists()
+    live = Trial.objects.filter(status__in=Trial.LIVE)
+    if host is not None:
+        live = live.filter(Q(host=host) | Q(status=Trial.Status.QUEUED))
+    return live.exists() or waiting.exists()
 
 
 def advance(host: Host, do: Do, *, only: int | None = None) -> None:

@@ -8,14 +8,24 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from agents.hosts import naming, paths, processes
+from agents.hosts import landing as landings
+from agents.hosts import naming, paths, processes, starting, submissions
 from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import Reconciler
+from agents.loop import abandoned, orchestrator
 from agents.models import Host, Run
+from agents.web.standing.facts import Facts
+from agents.web.standing.reasons import standing_of
+from tasks.models import Landing, Submission, Task
 from tests.agents.world import World, make_world  # noqa: F401
 from tests.factories import create_host, create_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def standing(task: Task) -> str:
+    task = Task.objects.select_related("project", "section").get(pk=task.pk)
+    return standing_of(task, Facts([task])).line
 
 
 # --- Names ------------------------------------------------------------------------------------------------
@@ -68,3 +78,75 @@ def test_a_copied_data_folder_is_another_installation(world: World, monkeypatch:
     monkeypatch.setattr(processes, "boottime", lambda: 0.0)  # this machine itself, a moment after its start
     naming.register()
     create_host("test-host")
+
+
+# --- A host that ends for good ----------------------------------------------------------------------------
+
+
+def age(name: str, **ago: float) -> Host:
+    """A host that was heard of so long ago."""
+    host = create_host(name)
+    Host.objects.filter(pk=host.pk).update(seen_at=timezone.now() - timedelta(**ago))
+    return Host.objects.get(pk=host.pk)
+
+
+def test_what_was_handed_in_on_a_dead_host_is_done_again(world: World) -> None:
+    """Only its own host can fetch it; it waited for ever, and the page said that a host fetches it next."""
+    world.duration(abandon=900)
+    here, away = age("here", seconds=0), age("away", minutes=10)
+    run = world.coder(host=away)
+    submission = world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
+    abandoned.give_up()
+    submission.refresh_from_db()
+    assert submission.state == Submission.State.RECEIVED
+    assert "Handed in on the host away, which was last seen" in standing(run.task)
+    assert "its coder begins again" in standing(run.task)
+    age("away", hours=1)
+    assert orchestrator.tick().started == 0
+    submission.refresh_from_db()
+    assert submission.state == Submission.State.LOST
+    assert submission.problem.startswith("Host away, which alone had the commit")
+    run.task.refresh_from_db()
+    assert run.task.status == "in_progress"
+    other = world.coder(host=here)
+    world.hand_in(other, world.commit(other, {"b.py": "b\n"}))
+    assert standing(other.task) == "Handed in; here fetches it next."
+
+
+def test_commits_too_large_for_a_bundle_keep_their_work_on_the_host_that_has_them(
+    world: World, monkeypatch: Any, tmp_path: Path
+) -> None:
+    world.duration(abandon=900)
+    monkeypatch.setattr(submissions, "BUNDLE_MAX", 100)
+    monkeypatch.setattr(starting, "start", lambda run: None)
+    here = naming.register()
+    kept, landing = world.kept({"large.bin": "x" * 1000}), world.accepted({"also.bin": "y" * 1000})
+    kept.refresh_from_db()
+    assert kept.only_on == here.name == "test-host"
+    queued = create_run(kept.task, "reviewer", status="queued", sha=kept.sha)
+    world.settings.HOME, world.settings.HOST_NAME = tmp_path / "other", "other"
+    with Reconciler() as other:
+        other.step()
+    assert Run.objects.get(pk=queued.pk).status == "queued"
+    assert landings.due("other") == []
+    assert [each.pk for each in landings.due("test-host")] == [landing.pk]
+    age("test-host", minutes=5)
+    assert "only the host test-host has its commits, which was last seen" in standing(kept.task)
+    Run.objects.filter(status="queued").update(status="ended", ended_at=timezone.now())
+    assert standing(kept.task).startswith("Only the host test-host has its commits, which was last seen")
+    age("test-host", hours=1)
+    assert abandoned.give_up() == 2
+    assert abandoned.give_up() == 0
+    for task in (kept.task, landing.task):
+        task.refresh_from_db()
+        assert task.status == "in_progress"
+    assert Landing.objects.get().status == Landing.Status.CONFLICT
+
+
+def test_a_landing_that_waits_for_a_dead_host_holds_the_others_up_for_a_lease_only(world: World) -> None:
+    first, second = world.accepted({"large.bin": "x"}), world.accepted({"small.py": "y"})
+    Submission.objects.filter(pk=first.submission_id).update(only_on="away")
+    age("away", seconds=1)
+    assert landings.due("test-host") == []
+    age("away", minutes=5)
+    assert [each.pk for each in landings.due("test-host")] == [second.pk]

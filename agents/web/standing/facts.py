@@ -35,6 +35,8 @@ class Asked:
     ruling_at: datetime | None  # when a ruling on it takes effect, if that is still to come
     submission: str  # the state of the last one
     problem: str
+    only_on: str  # the one host that has its commits; empty: any may
+    made_on: str  # where it was handed in
     landing: str
     landing_problem: str
     landing_again: datetime | None
@@ -189,6 +191,11 @@ class Facts:
         alive_since = self.now - timedelta(seconds=settings.DURATIONS["lease"])
         return list(Host.objects.filter(seen_at__gte=alive_since))
 
+    @cached_property
+    def seen(self) -> dict[str, datetime | None]:
+        """When each host reported last; asked only where one is missed."""
+        return dict(Host.objects.values_list("name", "seen_at"))
+
     def has_free_slot(self) -> bool:
         held = Counter(run.host_id for run in self.live if run.status in Run.HELD)
         return any(held[host.pk] < host.slots for host in self.hosts if not host.is_draining)
@@ -226,6 +233,8 @@ def _subqueries(now: datetime) -> dict[str, Any]:
         "x_ruling_at": Subquery(coming.values("effective_at")[:1]),
         "x_submission": Subquery(last.values("state")[:1]),
         "x_problem": Subquery(last.values("problem")[:1]),
+        "x_only_on": Subquery(last.values("only_on")[:1]),
+        "x_made_on": Subquery(last.values("run__host__name")[:1]),
         "x_landing": Subquery(landings.values("status")[:1]),
         "x_landing_problem": Subquery(landings.values("problem")[:1]),
         "x_landing_again": Subquery(landings.values("not_before")[:1]),
@@ -246,5 +255,7 @@ def _failures(task: Any) -> Any:
 
 
 def _asked(facts: dict[str, Any]) -> Asked:
-    words = ("dispute_for", "submission", "problem", "landing", "landing_problem")
+    words = (
+        "dispute_for", "submission", "problem", "only_on", "made_on", "landing", "landing_problem",
+    )  # fmt: skip
     return Asked(**facts | {name: facts[name] or "" for name in words} | {"failures": facts["failures"] or 0})
