@@ -91,6 +91,14 @@ def still_ours(row: Host) -> bool:
     return bool(mine.update(seen_at=Now()))
 
 
+def note_tick() -> None:
+    """A background job of this host turns the loop."""
+    if not Host.objects.filter(name=host_name()).update(ticked_at=Now()):
+        Host.objects.get_or_create(
+            name=host_name(), defaults={"slots": settings.HOST_SLOTS, "tier": 1, "ticked_at": Now()}
+        )
+
+
 def _tools() -> str:
     """Versions of what runs and builds here, for people who look for a difference between hosts."""
     python, system = platform.python_version(), f"{platform.system()} {platform.release()}"

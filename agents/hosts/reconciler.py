@@ -156,10 +156,16 @@ class Reconciler:
     def has_live_runs(self) -> bool:
         """Whether this host holds anything, or could go on with something at once."""
         held = Run.objects.on_host().filter(host=self.row).exists()
-        return held or bool(self._slow) or bool(self._landings()) or trying.is_under_way(host=self.row)
+        return held or self.is_slow() or bool(self._landings()) or trying.is_under_way(host=self.row)
+
+    def is_slow(self) -> bool:
+        """Whether git, or something else that takes its time, is under way."""
+        return bool(self._slow)
 
     def _landings(self) -> list[Landing]:
-        return landing.due(self.row.name)
+        """Those that this host may go on with; without slots only what nobody else has."""
+        due = landing.due(self.row.name)
+        return due if self.row.slots else [one for one in due if one.submission.only_on]
 
     def step(self) -> bool:
         """One pass over everything. Whether anything is under way on this host. Raises NameTaken."""
@@ -351,7 +357,8 @@ class Reconciler:
         queued = queued.filter(only_on__in=[self.row.name] if self.row.is_draining else ["", self.row.name])
         queued = queued.order_by("pk").select_related("task__project", "task__section", "project", "agent")
         own = queued.filter(is_pulled=False)[: max(self.row.slots - busy, 0)]
-        for run in [*queued.filter(is_pulled=True)[:PULLED_AT_ONCE], *own]:
+        pulled = queued.filter(is_pulled=True)[: PULLED_AT_ONCE if self.row.slots else 0]
+        for run in [*pulled, *own]:
             lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
             won = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence).update(
                 status=Run.Status.STARTING, host=self.row, fence=F("fence") + 1, lease_until=lease,
@@ -395,10 +402,13 @@ class Reconciler:
 
     def _keep_submissions(self) -> None:
         """Fetch what coders on this host handed in, before their clones go."""
-        whose = Q(run__host=self.row) | Q(run__is_pulled=True)
-        received = Submission.objects.filter(whose, state=Submission.State.RECEIVED)
+        received = Submission.objects.filter(self._whose(), state=Submission.State.RECEIVED)
         for submission in received.select_related("task__project", "task__section", "run__task__project"):
             self._do(f"run-{submission.run.pk}", lambda s=submission: self._keep(s))
+
+    def _whose(self) -> Q:
+        """Whose hand-ins this host reads: its own runs', and those of agents elsewhere."""
+        return Q(run__host=self.row) | (Q(run__is_pulled=True) if self.row.slots else Q(pk__in=[]))
 
     def _keep(self, submission: Submission) -> None:
         def give_up(run: Run, why: str) -> None:
@@ -409,8 +419,7 @@ class Reconciler:
 
     def _fill_excerpts(self) -> None:
         """The code at each new finding's place, for pages."""
-        whose = Q(run__host=self.row) | Q(run__is_pulled=True)
-        fresh = Review.objects.filter(whose, findings__excerpt_start__isnull=True)
+        fresh = Review.objects.filter(self._whose(), findings__excerpt_start__isnull=True)
         recent = timezone.now() - timedelta(minutes=10)
         for review in fresh.exclude(findings__path="").filter(at__gt=recent).distinct():
             self._do(f"excerpts-{review.pk}", lambda review=review: self._fill_excerpts_of(review))

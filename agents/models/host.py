@@ -48,3 +48,8 @@ class Host(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def takes_work(self) -> bool:
+        """Whether it begins anything new. One without slots only serves pages and background jobs."""
+        return self.slots > 0 and not self.is_draining

@@ -1,24 +1,34 @@
 """Several hosts on one database: one name each, one that ends for good, and what the others do then."""
 
+import fcntl
+import time
+from ast import literal_eval
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db.models.functions import Now
 from django.utils import timezone
+from django_q import conf
+from django_q.models import OrmQ, Schedule
+from django_q.tasks import async_task
 
+from agents import jobs
 from agents.hosts import landing as landings
-from agents.hosts import naming, paths, processes, starting, submissions
+from agents.hosts import naming, paths, processes, starting, submissions, watchdog
 from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import Reconciler
-from agents.loop import abandoned, orchestrator
+from agents.loop import abandoned, bell, orchestrator
 from agents.models import Host, Run
 from agents.web.standing.facts import Facts
 from agents.web.standing.reasons import standing_of
-from tasks.models import Landing, Submission, Task
-from tests.agents.world import World, make_world  # noqa: F401
-from tests.factories import create_host, create_run
+from tasks import broker
+from tasks.models import Landing, Project, Submission, Task
+from tests.agents.world import World, hook, make_world  # noqa: F401
+from tests.factories import create_host, create_project, create_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -150,3 +160,75 @@ def test_a_landing_that_waits_for_a_dead_host_holds_the_others_up_for_a_lease_on
     assert landings.due("test-host") == []
     age("away", minutes=5)
     assert [each.pk for each in landings.due("test-host")] == [second.pk]
+
+
+# --- Background jobs --------------------------------------------------------------------------------------
+
+
+def test_a_healthy_host_with_nothing_to_do_keeps_its_cluster(world: World, monkeypatch: Any) -> None:
+    """Jobs of all hosts are in one queue: an idle one ended its own cluster every 150 seconds."""
+    clock = SimpleNamespace(monotonic=lambda: clock.now, now=1000.0)
+    monkeypatch.setattr(watchdog, "time", clock)
+    age("busy", seconds=0)
+    naming.note_tick()
+    dog = watchdog.Watchdog()
+
+    def passed(seconds: int, *ticking: str) -> list[bool]:
+        said = []
+        for _ in range(seconds):
+            clock.now += 1
+            Host.objects.filter(name__in=ticking).update(ticked_at=Now())
+            said.append(dog.is_wedged(1000.0))
+        return said
+
+    assert not any(passed(200, "busy"))  # another one takes all there is
+    async_task("agents.jobs.tick", group="tick")
+    assert not any(passed(80, "busy"))
+    assert any(passed(30, "busy"))  # jobs wait all the time, and this one's cluster takes none
+    assert not any(passed(150, "test-host"))
+    OrmQ.objects.all().delete()
+    assert passed(120)[-1]  # nobody's cluster ticks
+    monkeypatch.setattr(broker, "is_away", lambda: True)
+    assert not any(passed(300))
+
+
+def test_a_host_without_slots_begins_nothing(world: World, monkeypatch: Any) -> None:
+    monkeypatch.setattr(starting, "start", lambda run: None)
+    create_host("test-host", slots=0)
+    landing = world.accepted({"new.py": "one\n"}, host=create_host("elsewhere"))
+    run = create_run(world.task(), "verifier", status="queued", host=None)
+    create_project(base_state=Project.Base.UNKNOWN, repo_url=str(world.remote.path))
+    with Reconciler() as host:
+        host.step()
+        assert not host.has_live_runs()
+    assert Run.objects.get(pk=run.pk).status == "queued"
+    assert Landing.objects.get(pk=landing.pk).status == Landing.Status.QUEUED
+    assert not Project.objects.filter(base_state=Project.Base.TRYING).exists()
+    Host.objects.update(slots=1)
+    with Reconciler() as host:
+        host.step()
+    assert Run.objects.get(pk=run.pk).status == "starting"
+    assert Landing.objects.get(pk=landing.pk).status == Landing.Status.LANDED
+
+
+def test_a_tick_lets_a_slow_push_finish_unless_a_resident_loop_waits(world: World, monkeypatch: Any) -> None:
+    """A cluster alone clones and pushes in its job, which was ended after 50 seconds."""
+    world.accepted({"new.py": "one\n"})
+    monkeypatch.setattr(jobs, "BUDGET", 0.1)
+    hook(world.remote.path, "pre-receive", "sleep 1; cat > /dev/null")
+    jobs.tick()
+    assert Landing.objects.get().status == Landing.Status.LANDED
+    second = world.accepted({"two.py": "two\n"})
+    with paths.resident_lock().open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        begun = time.monotonic()
+        hook(world.remote.path, "pre-receive", "sleep 60; cat > /dev/null")
+        jobs.tick()
+    assert time.monotonic() - begun < 30
+    assert Landing.objects.get(pk=second.pk).status == Landing.Status.PUSHING
+    timeouts = {
+        bell.TICK_TIMEOUT, OrmQ.objects.latest("pk").task["timeout"],
+        literal_eval(Schedule.objects.get(name="tick").kwargs)["q_options"]["timeout"],
+    }  # fmt: skip
+    assert timeouts == {600}
+    assert conf.Conf.RETRY > bell.TICK_TIMEOUT > jobs.SLOW_BUDGET

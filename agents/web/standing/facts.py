@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -12,11 +12,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from agents.crew import choosing
-from agents.jobs import LAST_TICK
 from agents.models import Host, Run
 from agents.money import caps
 from disputes.models import Conflict, Decision, Dispute
-from tasks import broker
 from tasks.dependencies import SATISFIED_ON
 from tasks.models import Dependency, Landing, Section, Submission, Task
 from tasks.states import UNFINISHED, Severity, Status
@@ -186,15 +184,19 @@ class Facts:
         return choosing.Roster(crew, self.tasks)
 
     @cached_property
+    def known_hosts(self) -> list[Host]:
+        return list(Host.objects.filter(is_removed=False))
+
+    @cached_property
     def hosts(self) -> list[Host]:
-        """The hosts that reported lately."""
-        alive_since = self.now - timedelta(seconds=settings.DURATIONS["lease"])
-        return list(Host.objects.filter(seen_at__gte=alive_since))
+        """The hosts that reported lately, and run something at all."""
+        since = self.now - timedelta(seconds=settings.DURATIONS["lease"])
+        return [host for host in self.known_hosts if host.slots and host.seen_at and host.seen_at >= since]
 
     @cached_property
     def seen(self) -> dict[str, datetime | None]:
-        """When each host reported last; asked only where one is missed."""
-        return dict(Host.objects.values_list("name", "seen_at"))
+        """When each host reported last."""
+        return {host.name: host.seen_at for host in self.known_hosts}
 
     def has_free_slot(self) -> bool:
         held = Counter(run.host_id for run in self.live if run.status in Run.HELD)
@@ -203,8 +205,7 @@ class Facts:
     @cached_property
     def last_tick(self) -> datetime | None:
         """When the loop last turned."""
-        ticked = broker.recall(LAST_TICK)
-        return datetime.fromtimestamp(ticked, UTC) if ticked else None
+        return max((host.ticked_at for host in self.known_hosts if host.ticked_at), default=None)
 
     def loop_turns(self) -> bool:
         patience = timedelta(seconds=settings.DURATIONS["watchdog"])
