@@ -8,10 +8,15 @@ def schedule_tick(**kwargs: Any) -> None:
     """The loop turns each minute even if nobody ever rings."""
     from django_q.models import Schedule
 
+    from agents.loop.bell import TICK_TIMEOUT
+
     Schedule.objects.update_or_create(
         name="tick",
-        defaults={"func": "agents.jobs.tick", "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1},
-    )
+        defaults={
+            "func": "agents.jobs.tick", "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1,
+            "kwargs": repr({"q_options": {"timeout": TICK_TIMEOUT}}),
+        },
+    )  # fmt: skip
 
 
 class AgentsConfig(AppConfig):

@@ -1,5 +1,6 @@
 """What django-q2 calls. Short and idempotent: at least once, in any order."""
 
+import logging
 import subprocess
 import sys
 import time
@@ -9,37 +10,49 @@ from django.conf import settings
 from django.db import close_old_connections
 from django_q.tasks import async_task
 
+from agents.hosts import naming, paths, processes
 from agents.hosts.reconciler import HostBusy, Reconciler
+from agents.hosts.sandbox import HostUnfit
 from agents.loop import bell, orchestrator
 from agents.models import Agent
-from tasks import broker
 
-LAST_TICK = "steroids-last-tick"
-BUDGET = 20.0  # seconds; well below the cluster's timeout
+log = logging.getLogger(__name__)
+
+BUDGET = 20.0  # seconds in which a tick looks after runs
+SLOW_BUDGET = 480.0  # the same while git is under way; well below the tick's timeout
 
 
 def tick() -> str:
     """One tick. Where no resident loop holds this host's runs, look after them too, for a while.
 
-    With runs still under way at the end of the budget the job asks to be called again, so that a cluster
+    With runs still under way at the end of its budget the job asks to be called again, so that a cluster
     alone carries tasks through.
     """
     bell.answered()
-    broker.remember(LAST_TICK, time.time())
+    naming.note_tick()
     done = orchestrator.tick()
     try:
-        with Reconciler() as host:
-            deadline = time.monotonic() + BUDGET
-            while host.step() and time.monotonic() < deadline:
+        with Reconciler(threads=True) as host:
+            begun = time.monotonic()
+            while host.step() and _may_go_on(host, time.monotonic() - begun):
                 orchestrator.tick()
                 host.wait()
             if host.has_live_runs():
-                async_task("agents.jobs.tick", group="tick")
+                async_task("agents.jobs.tick", group="tick", timeout=bell.TICK_TIMEOUT)
     except HostBusy:
         pass
+    except HostUnfit as error:
+        log.error("No run is held here. %s", error)
     finally:
         close_old_connections()
     return f"reaped {done.reaped}, started {done.started}, landings {done.landings}"
+
+
+def _may_go_on(host: Reconciler, seconds: float) -> bool:
+    """A slow clone or push is let finish, unless a resident loop waits to take over."""
+    if seconds < BUDGET:
+        return True
+    return seconds < SLOW_BUDGET and host.is_slow() and not processes.is_locked(paths.resident_lock())
 
 
 def check_agent(pk: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from disputes import opening
 from disputes.models import Conflict, ConflictQuerySet, Decision, Dispute
@@ -16,7 +16,7 @@ from tasks.configuration.policy import LOG
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
-from tasks.models import Project, Task
+from tasks.models import Landing, Project, Task
 from tasks.models.event import record
 from tasks.states import MOVES, STARTABLE, Severity, Status
 
@@ -114,6 +114,40 @@ def withdraw_base_card(project: Project) -> None:
         opening.refresh(card.dispute)
 
 
+# --- The card about a branch that lost landed work --------------------------------------------------------
+
+
+def about_rewritten(project: Project) -> QuerySet[Conflict]:
+    return _open_on(project).filter(origin=Conflict.Origin.REWRITTEN)
+
+
+@transaction.atomic
+def ask_about_rewritten(project: Project, question: str, *, evidence: Iterable[str]) -> Conflict:
+    """The target branch has lost what had landed: ask people, and add to the card while it waits."""
+    told = [line for card in about_rewritten(project) for line in card.evidence]
+    return _ask(
+        about_rewritten(project), project, Conflict.Origin.REWRITTEN, question,
+        list(dict.fromkeys([*told, *evidence])), Severity.CRITICAL, actor=SYSTEM,
+    )  # fmt: skip
+
+
+@transaction.atomic
+def withdraw_rewritten_card(project: Project) -> None:
+    """All of it is on the branch again: nobody has to answer."""
+    for card in about_rewritten(project).select_related("dispute__project", "dispute__task"):
+        card.drop("the branch has it again")
+        opening.refresh(card.dispute)
+
+
+def _reopen_lost(project: Project, *, actor: Actor, note: str) -> None:
+    """The tasks that still count as landed by work that is gone begin anew."""
+    gone = Landing.objects.filter(project=project, status=Landing.Status.LANDED, gone_at__isnull=False)
+    locked(Project.objects).get(pk=project.pk)
+    for task in Task.objects.filter(landings__in=gone, landed_sha=F("landings__sha")).distinct():
+        if task.status in MOVES["reopen"].sources:
+            task.reopen(actor=actor, note=note)
+
+
 @transaction.atomic
 def close_alerts(project: Project, reason: str) -> int:
     """Nobody has to answer for the project any more. Returns how many disputes were closed."""
@@ -131,6 +165,10 @@ def carry_out(decision: Decision, *, actor: Actor) -> None:
     match Option(decision.option):
         case Option.NARROW:
             narrow(project, named_tasks(project, decision.text), reason, user, actor=actor)
+        case Option.ACCEPT if decision.conflict.origin == Conflict.Origin.REWRITTEN:
+            return
+        case Option.REOPEN_LOST:
+            _reopen_lost(project, actor=actor, note=f"{decision.conflict.ref}: {decision.conflict.question}")
         case Option.ACCEPT:
             accept_complexity(project, reason, user, actor=actor)
         case Option.PRIORITISE:

@@ -101,7 +101,7 @@ Q_CLUSTER: dict[str, object] = {
     "poll": env_number("STEROIDS_QUEUE_POLL", 0.05, minimum=0.01),
     "guard_cycle": 0.5,
     "timeout": 50,
-    "retry": 300,
+    "retry": 900,  # longer than any job may take, a tick included
     "max_attempts": 1,
     "ack_failures": True,
     "catch_up": False,
@@ -189,7 +189,7 @@ if URL and not URL.startswith(("https://", "http://")):
 TELL_PRIVATE = env_bool("STEROIDS_TELL_PRIVATE", False)
 # The name under which this machine takes runs. Two machines must not share one.
 HOST_NAME = env_str("STEROIDS_HOST_NAME")
-HOST_SLOTS = env_int("STEROIDS_HOST_SLOTS", 4, minimum=1)
+HOST_SLOTS = env_int("STEROIDS_HOST_SLOTS", 4)
 # Where agents of this host reach the API. Empty: the host opens a door of its own on loopback.
 API_URL = env_str("STEROIDS_API_URL")
 PORT = env_int("PORT", 0)
@@ -211,6 +211,7 @@ DURATIONS = {
         "beat": 10.0,  # it prolongs the leases of its runs
         "lease": 60.0,  # a run whose lease is older is lost
         "pull_lease": 180.0,  # the same for the run of an agent elsewhere
+        "abandon": 900.0,  # a host that is silent for so long is not waited for; its work is done again
         "orphan": 45.0,  # a shim that saw no lease for so long ends its agent
         "silence": 900.0,  # no output
         "wall": 7200.0,  # one run in all

@@ -7,10 +7,10 @@ is found by the next turn of the loop. That it is away is logged once, and once 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from django.core.cache import caches
 from django.db import DatabaseError
+from django_q.brokers import get_broker
 from django_q.tasks import async_task
 from redis.exceptions import RedisError
 
@@ -40,13 +40,23 @@ def is_away() -> bool:
     return _known["is_away"]
 
 
-def ask_once(mark: str, job: str, *, group: str) -> None:
-    """Put the job into the queue unless one waits there already, as the mark says."""
+def waiting_jobs() -> int:
+    """How many jobs nobody has begun yet; 0 where nobody knows."""
+    with _maybe_away():
+        return int(get_broker().queue_size())
+    return 0
+
+
+def ask_once(mark: str, job: str, *, group: str, timeout: float | None = None) -> None:
+    """Put the job into the queue unless one waits there already, as the mark says.
+
+    `timeout` is what it may take, in seconds, where that is longer than other jobs may.
+    """
     with _maybe_away():
         if not caches["q2"].add(mark, True, timeout=60):
             return
         try:
-            async_task(job, group=group)
+            async_task(job, group=group, timeout=timeout)
         except AWAY:
             caches["q2"].delete(mark)
             raise
@@ -56,16 +66,3 @@ def begin(mark: str) -> None:
     """The job that the mark stands for begins: whatever changes from here on needs another."""
     with _maybe_away():
         caches["q2"].delete(mark)
-
-
-def remember(name: str, value: Any) -> None:
-    """Tell the other processes."""
-    with _maybe_away():
-        caches["q2"].set(name, value, timeout=None)
-
-
-def recall(name: str) -> Any:
-    """What they were told last; None where that is nothing, or nobody knows."""
-    with _maybe_away():
-        return caches["q2"].get(name)
-    return None

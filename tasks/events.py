@@ -43,6 +43,8 @@ WORDS = {
     "forward": "sent it forward again",
     "hold": "blocked it until a ruling",
     "kept": "saved the work",
+    "landed_work_back": "found landed work again",
+    "landed_work_gone": "found landed work gone",
     "park": "asked for a person",
     "reject": "rejected",
     "reopen": "opened it again",

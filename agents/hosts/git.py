@@ -253,6 +253,11 @@ def text(folder: Path | str, *arguments: str, timeout: float = 60.0) -> str:
     return run(folder, *arguments, timeout=timeout).stdout.decode("utf-8", "replace").strip()
 
 
+def version() -> str:
+    """Which git this is. Raises GitError."""
+    return text("/", "version").removeprefix("git version ")
+
+
 def check_branch(name: str) -> str:
     """The name, if it is one that a branch may have. Raises GitError."""
     try:
@@ -598,14 +603,15 @@ class Mirror:
         arguments = ["-b", branch] if branch else ["--detach"]
         run(folder, "checkout", "--quiet", *arguments, sha, timeout=120)
 
-    def rebase(self, folder: Path, sha: str, onto: str) -> str:
+    def rebase(self, folder: Path, sha: str, onto: str, *, since: str = "") -> str:
         """Rebase in a clone of our own. Returns the commit, which is the same on every host, at any time.
 
-        Raises GitError where it does not apply.
+        With `since`, only the commits after that one. Raises GitError where it does not apply.
         """
         self.checkout(folder, sha)
+        where = ["--onto", onto, since] if since else [onto]
         run(
-            folder, "rebase", "--quiet", "--committer-date-is-author-date", onto, timeout=120,
+            folder, "rebase", "--quiet", "--committer-date-is-author-date", *where, timeout=120,
             environment={"GIT_EDITOR": "true"},
         )  # fmt: skip
         return text(folder, "rev-parse", "HEAD")

@@ -17,22 +17,23 @@ from django.utils import timezone
 
 from agents.hosts import paths, submissions
 from agents.hosts.git import GitError, Interrupted, Mirror, Unreachable
-from agents.models import Run
+from agents.models import Host, Run
 from agents.verification import commands, heads, verdicts
 from disputes import opening
 from disputes.models import Conflict, Decision
 from tasks.locking import locked, repeated
-from tasks.models import Landing, Project, StaleTask, Task, Verification
+from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.states import MOVES, IllegalMove, Status
 
 log = logging.getLogger(__name__)
 
 
-def due() -> list[Landing]:
+def due(host: str = "") -> list[Landing]:
     """Landings that nobody holds now, and whose turn it is: the first of each branch's queue.
 
-    Each landing moves the target on, so whoever is rebased and tested before its turn is so in vain.
+    Each landing moves the target on, so whoever is rebased and tested before its turn is so in vain. Commits
+    that only one host has are landed by that one: `host` leaves out those of others.
     """
     now = timezone.now()
     tried = Run.objects.filter(task=OuterRef("task"), sha=OuterRef("sha"), role=Run.Role.VERIFIER)
@@ -40,15 +41,16 @@ def due() -> list[Landing]:
     known = Verification.objects.filter(
         project=OuterRef("project"), sha=OuterRef("sha"), at__gte=OuterRef("checked_at")
     )
+    alive = {"", *Host.objects.alive().values_list("name", flat=True)}
     queue = (
         Landing.objects.filter(project__status=Project.Status.ACTIVE, status__in=Landing.LIVE)
-        .annotate(is_in_trouble=Exists(failed) & ~Exists(known))
+        .annotate(is_in_trouble=Exists(failed) & ~Exists(known), only_on=F("submission__only_on"))
         .only("project", "target", "status", "claimed_until", "not_before", "problem")
         .order_by("at", "pk")
     )
     first: dict[tuple[int, str], Landing] = {}
     for landing in queue:
-        if not _gives_way(landing, now):
+        if landing.only_on in {*alive, host} and not _gives_way(landing, now):
             first.setdefault((landing.project_id, landing.target), landing)
     ready = [
         landing.pk
@@ -56,6 +58,7 @@ def due() -> list[Landing]:
         if (landing.status == Landing.Status.PUSHING or landing in first.values())
         and not (landing.claimed_until and landing.claimed_until >= now)
         and not (landing.not_before and landing.not_before > now)
+        and (not host or landing.only_on in {"", host})
     ]
     rows = Landing.objects.select_related("project", "task__project", "task__section", "submission")
     return list(rows.filter(pk__in=ready).order_by("at", "pk"))
@@ -119,7 +122,6 @@ def _advance(landing: Landing) -> None:
     mirror = paths.mirror(landing.project)
     head = mirror.fetch_target()
     heads.note(landing.project, mirror, head)
-    _write(landing, seen_head=head)
     if mirror.has(landing.sha) and mirror.is_ancestor(landing.sha, head):
         _landed(landing)
         return
@@ -128,15 +130,31 @@ def _advance(landing: Landing) -> None:
         _release(landing, status=Landing.Status.SUPERSEDED)
         return
     submissions.bring_here(landing.submission, mirror)
-    if not mirror.has(landing.sha) or not mirror.is_ancestor(head, landing.sha):
+    if (
+        not mirror.has(landing.sha)
+        or not mirror.is_ancestor(head, landing.sha)
+        or _carries(landing, mirror, head)
+    ):
         _rebase(landing, mirror, head)
         return
+    _write(landing, seen_head=head)
     if landing.rebased_from and not _is_green(landing, mirror):
         return
     if _is_to_be_reviewed(landing):
         _review_again(landing, mirror)
         return
     _push(landing, mirror)
+
+
+def _base_of(submission: Submission) -> str:
+    """The commit of the target branch on which the approved commits stood; empty where nobody knows."""
+    return str(submission.diff_stat.get("fork") or "")
+
+
+def _carries(landing: Landing, mirror: Mirror, head: str) -> bool:
+    """Whether a push would bring back what was taken off the branch meanwhile: it stands on that."""
+    base = landing.seen_head if landing.rebased_from else _base_of(landing.submission)
+    return bool(base) and not (mirror.has(base) and mirror.is_ancestor(base, head))
 
 
 def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
@@ -149,22 +167,30 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
     except GitError as error:
         _clash(landing, f"The approved commits do not apply to {head[:12]} any more. {error.text}")
         return
-    fork = mirror.merge_base(head, sha)
+    fork = _dropped_base(landing.submission, mirror, head) or mirror.merge_base(head, sha)
     if rebased == head or mirror.patch_id(head, rebased) != mirror.patch_id(fork, sha):
         _clash(landing, f"After a rebase onto {head[:12]} the change is another one than was approved.")
         return
     _release(
-        landing, sha=rebased, rebased_from=sha, status=Landing.Status.CHECKING, problem="",
+        landing, sha=rebased, rebased_from=sha, status=Landing.Status.CHECKING, problem="", seen_head=head,
     )  # fmt: skip
     if rebased != before:  # else another host did it first
         record(landing.project, "rebased", task=landing.task, data={"from": sha, "to": rebased, "onto": head})
+
+
+def _dropped_base(submission: Submission, mirror: Mirror, head: str) -> str:
+    """Where the approved commits begin, if the branch was rewritten and lacks that; empty elsewhere."""
+    base = _base_of(submission)
+    is_gone = base and mirror.has(base) and not mirror.is_ancestor(base, head)
+    return base if is_gone else ""
 
 
 def _rebased(landing: Landing, mirror: Mirror, onto: str, folder: Path) -> str:
     """Rebase the approved commits in the mirror; the result is the same on every host, at any time."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        rebased = mirror.rebase(folder, landing.submission.sha, onto)
+        since = _dropped_base(landing.submission, mirror, onto)
+        rebased = mirror.rebase(folder, landing.submission.sha, onto, since=since)
         mirror.take(folder, rebased, f"refs/steroids/landings/{landing.pk}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -275,7 +301,8 @@ def _landed(landing: Landing) -> None:
     """Proven to be on the target branch."""
     with transaction.atomic():
         task = _task_of(landing)
-        if not _write(landing, status=Landing.Status.LANDED, problem="", claimed_until=None):
+        done = {"status": Landing.Status.LANDED, "landed_at": timezone.now()}
+        if not _write(landing, problem="", claimed_until=None, **done):
             return
         if task.accepted_id == landing.submission_id and task.status in {Status.COMPLETED, Status.DISPUTED}:
             task.landed(landing.sha)

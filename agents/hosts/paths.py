@@ -34,6 +34,11 @@ def host_lock() -> Path:
     return folder("host") / "reconcile.lock"
 
 
+def resident_lock() -> Path:
+    """Held by run_orchestrator for as long as it lives."""
+    return folder("host") / "resident.lock"
+
+
 def bell_socket() -> Path:
     """The loop's datagram socket. In a short place where the data folder's path is too long for one."""
     path = Path(settings.HOME) / "host" / "bell"

@@ -7,6 +7,7 @@ Standard library only: the shim, which holds an agent, imports this with `python
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -142,6 +143,21 @@ def read_identity(path: Path) -> Identity | None:
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
     return who if 0 < who.pid < PID_MAX else None
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another process holds the lock on this file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def marked(variable: str, value: str) -> list[Identity]:

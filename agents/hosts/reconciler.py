@@ -22,15 +22,15 @@ from typing import Any
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
-from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models import F, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from agents import judging
-from agents.cli import VERSION
 from agents.hosts import (
     api_server,
     landing,
+    naming,
     outcomes,
     paths,
     processes,
@@ -40,8 +40,8 @@ from agents.hosts import (
     submissions,
 )
 from agents.hosts.git import GitError, Interrupted, Unreachable, allow_calls, end_calls
+from agents.hosts.naming import NameTaken, host_name
 from agents.loop import run_ends
-from agents.models import Host as HostRow
 from agents.models import Run
 from agents.money import metering
 from agents.providers.base import NotSignedIn, ProviderError
@@ -71,12 +71,11 @@ class HostBusy(Exception):
     """Another process of this host holds its runs."""
 
 
-def host_name() -> str:
-    return settings.HOST_NAME or socket.gethostname()
-
-
 class Reconciler:
-    """Holds this host's runs for as long as it is open. Raises HostBusy where somebody else does."""
+    """Holds this host's runs for as long as it is open.
+
+    Raises HostBusy where another process does, and NameTaken where another installation has its name.
+    """
 
     def __init__(self, *, threads: bool = False) -> None:
         self._pool = ThreadPoolExecutor(SLOW_THREADS, thread_name_prefix="slow") if threads else None
@@ -88,6 +87,7 @@ class Reconciler:
         self._closing: dict[int, float] = {}
         self._failed: dict[str, tuple[int, float]] = {}
         self._over = threading.Event()
+        self._is_ours = True
 
     def __enter__(self) -> "Reconciler":
         if not self._taken:
@@ -95,7 +95,7 @@ class Reconciler:
         return self
 
     def take(self) -> None:
-        """Become the one that holds this host's runs. Raises HostBusy."""
+        """Become the one that holds this host's runs. Raises HostBusy and NameTaken."""
         lock = os.open(paths.host_lock(), os.O_RDWR | os.O_CREAT, 0o600)
         self._stack.callback(os.close, lock)
         try:
@@ -103,6 +103,11 @@ class Reconciler:
         except OSError:
             self._stack.close()
             raise HostBusy(f"Another process on {host_name()} holds its runs.") from None
+        try:
+            self.row = naming.register()
+        except BaseException:
+            self._stack.close()
+            raise
         self._bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._stack.callback(self._bell.close)
         path = paths.bell_socket()
@@ -110,11 +115,6 @@ class Reconciler:
         self._bell.bind(str(path))
         os.chmod(path, 0o600)
         self._stack.callback(lambda: path.unlink(missing_ok=True))
-        try:
-            self.row = self._register()
-        except sandbox.SandboxMissing as error:
-            self._stack.close()
-            raise HostBusy(str(error)) from error
         landing.release_claims(host_name())
         self._taken = True
         if self._pool:
@@ -132,16 +132,6 @@ class Reconciler:
             self._over.set()
             self._beating.join()
         self._stack.close()
-
-    def _register(self) -> HostRow:
-        now = {
-            "boot_id": processes.boot_id(), "version": VERSION, "seen_at": timezone.now(),
-            **sandbox.standing(),
-        }  # fmt: skip
-        row, _ = HostRow.objects.update_or_create(
-            name=host_name(), defaults=now, create_defaults=now | {"slots": settings.HOST_SLOTS}
-        )
-        return row
 
     def wait(self, seconds: float | None = None) -> bool:
         """Until the bell rings, at most one turn of the loop. Whether it rang."""
@@ -165,11 +155,24 @@ class Reconciler:
         )
 
     def has_live_runs(self) -> bool:
-        return Run.objects.live().exists() or bool(self._slow) or bool(landing.due()) or trying.is_under_way()
+        """Whether this host holds anything, or could go on with something at once."""
+        held = Run.objects.on_host().filter(host=self.row).exists()
+        return held or self.is_slow() or bool(self._landings()) or trying.is_under_way(host=self.row)
+
+    def is_slow(self) -> bool:
+        """Whether git, or something else that takes its time, is under way."""
+        return bool(self._slow)
+
+    def _landings(self) -> list[Landing]:
+        """Those that this host may go on with; without slots only what nobody else has."""
+        due = landing.due(self.row.name)
+        return due if self.row.slots else [one for one in due if one.submission.only_on]
 
     def step(self) -> bool:
-        """One pass over everything. Whether anything is under way on this host."""
+        """One pass over everything. Whether anything is under way on this host. Raises NameTaken."""
         self._look_around()
+        if not self._is_ours:
+            raise NameTaken(f"Another installation has taken the host name {self.row.name} meanwhile.")
         self._forget_done()
         self._keep_submissions()
         held = self.held()
@@ -179,8 +182,8 @@ class Reconciler:
         self._fill_excerpts()
         trying.advance(self.row, self._do)
         self._claim(len([run for run in held if run.status in Run.HELD]))
-        for one in landing.due():
-            self._do(f"landing-{one.pk}", lambda one=one: landing.advance(one, host_name()))
+        for one in self._landings():
+            self._do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
         self._forget_done()
         return bool(held) or self.has_live_runs()
 
@@ -195,6 +198,8 @@ class Reconciler:
         if self._pool is None:
             self._beat()
         self.row.refresh_from_db()
+        if not self._is_ours:
+            return
         self._end_strangers(set(Run.objects.on_host().filter(host=self.row).values_list("pk", flat=True)))
 
     def _keep_beating(self) -> None:
@@ -206,8 +211,10 @@ class Reconciler:
 
     def _beat(self) -> None:
         """Prolong the leases of this host's runs, and tell each shim that somebody still looks."""
+        self._is_ours = naming.still_ours(self.row)
+        if not self._is_ours:
+            return
         lease = timedelta(seconds=settings.DURATIONS["lease"])
-        HostRow.objects.filter(pk=self.row.pk).update(seen_at=Now())
         mine = Run.objects.on_host().filter(host=self.row)
         mine.update(lease_until=Now() + lease)
         alive = list(mine.values_list("pk", flat=True))
@@ -348,12 +355,14 @@ class Reconciler:
     # --- Work that is taken -----------------------------------------------------------------------------
 
     def _claim(self, busy: int) -> None:
-        if self.row.is_draining:
-            return
         queued = Run.objects.filter(status=Run.Status.QUEUED, project__status=Project.Status.ACTIVE)
+        handed_in = Submission.objects.standing().fetched().filter(task=OuterRef("task")).newest_first()
+        queued = queued.annotate(only_on=Coalesce(Subquery(handed_in.values("only_on")[:1]), Value("")))
+        queued = queued.filter(only_on__in=[self.row.name] if self.row.is_draining else ["", self.row.name])
         queued = queued.order_by("pk").select_related("task__project", "task__section", "project", "agent")
         own = queued.filter(is_pulled=False)[: max(self.row.slots - busy, 0)]
-        for run in [*queued.filter(is_pulled=True)[:PULLED_AT_ONCE], *own]:
+        pulled = queued.filter(is_pulled=True)[: PULLED_AT_ONCE if self.row.slots else 0]
+        for run in [*pulled, *own]:
             lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
             won = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence).update(
                 status=Run.Status.STARTING, host=self.row, fence=F("fence") + 1, lease_until=lease,
@@ -397,10 +406,13 @@ class Reconciler:
 
     def _keep_submissions(self) -> None:
         """Fetch what coders on this host handed in, before their clones go."""
-        whose = Q(run__host=self.row) | Q(run__is_pulled=True)
-        received = Submission.objects.filter(whose, state=Submission.State.RECEIVED)
+        received = Submission.objects.filter(self._whose(), state=Submission.State.RECEIVED)
         for submission in received.select_related("task__project", "task__section", "run__task__project"):
             self._do(f"run-{submission.run.pk}", lambda s=submission: self._keep(s))
+
+    def _whose(self) -> Q:
+        """Whose hand-ins this host reads: its own runs', and those of agents elsewhere."""
+        return Q(run__host=self.row) | (Q(run__is_pulled=True) if self.row.slots else Q(pk__in=[]))
 
     def _keep(self, submission: Submission) -> None:
         def give_up(run: Run, why: str) -> None:
@@ -411,8 +423,7 @@ class Reconciler:
 
     def _fill_excerpts(self) -> None:
         """The code at each new finding's place, for pages."""
-        whose = Q(run__host=self.row) | Q(run__is_pulled=True)
-        fresh = Review.objects.filter(whose, findings__excerpt_start__isnull=True)
+        fresh = Review.objects.filter(self._whose(), findings__excerpt_start__isnull=True)
         recent = timezone.now() - timedelta(minutes=10)
         for review in fresh.exclude(findings__path="").filter(at__gt=recent).distinct():
             self._do(f"excerpts-{review.pk}", lambda review=review: self._fill_excerpts_of(review))

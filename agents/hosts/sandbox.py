@@ -46,7 +46,11 @@ TOO_MUCH = {"/", "/etc", "/tmp", "/home", "/var", "/run"}  # noqa: S108
 UPSTREAM = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 
 
-class SandboxMissing(Exception):
+class HostUnfit(Exception):
+    """This host may not hold runs; the text says why, and what to do."""
+
+
+class SandboxMissing(HostUnfit):
     """The host has to enclose its runs and cannot; the text says what to do."""
 
 

@@ -13,6 +13,7 @@ from django.db import transaction
 
 from agents.hosts import paths, processes, sandbox
 from agents.hosts.git import SHA, GitError, Mirror, Unreachable
+from agents.hosts.naming import host_name
 from agents.loop import run_ends
 from agents.models import Run
 from agents.prompts import specifications
@@ -152,7 +153,9 @@ def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Conte
         "specification": specification.replace("\0", ""),
         "patch_id": mirror.patch_id(fork, sha),
     }
-    return Content(columns, mirror.bundle(ref_of(submission), fork, BUNDLE_MAX) if fork != sha else None)
+    bundle = mirror.bundle(ref_of(submission), fork, BUNDLE_MAX) if fork != sha else None
+    is_too_large = bundle is None and fork != sha
+    return Content(columns | {"only_on": host_name() if is_too_large else ""}, bundle)
 
 
 def _since_last_round(submission: Submission, mirror: Mirror) -> str:

@@ -17,10 +17,11 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from agents.hosts import api_server, paths, processes
+from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import HostBusy, Reconciler, idle
-from agents.jobs import BUDGET, LAST_TICK
+from agents.hosts.watchdog import Watchdog
+from agents.jobs import BUDGET
 from agents.loop import bell, orchestrator
-from tasks import broker
 
 log = logging.getLogger(__name__)
 
@@ -91,10 +92,10 @@ class Resident:
         self.instance = str(settings.HOME)
         self.children: list[Child] = []
         self.stopping = False
-        self.broker_away_at = 0.0
+        self.watchdog = Watchdog()
 
     def run(self) -> None:
-        """Raises AlreadyRunning, and HostBusy where another process keeps this host's runs."""
+        """Raises AlreadyRunning, HostBusy where another process keeps this host's runs, and NameTaken."""
         with self._only_one():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._stop)
@@ -128,7 +129,7 @@ class Resident:
 
     @contextlib.contextmanager
     def _only_one(self) -> "contextlib._GeneratorContextManager[None]":  # type: ignore[misc]
-        lock = os.open(paths.folder("host") / "resident.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(paths.resident_lock(), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -193,6 +194,8 @@ class Resident:
                 self.each_turn()
                 if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):
                     return
+            except NameTaken:
+                raise
             except Exception:
                 log.exception("A turn of the loop failed; the next one tries again.")
                 close_old_connections()
@@ -216,13 +219,8 @@ class Resident:
                 child.start(self.instance)
 
     def _is_wedged(self, started: float) -> bool:
-        limit = settings.DURATIONS["watchdog"]
-        last = broker.recall(LAST_TICK) or 0.0
-        if broker.is_away():  # no cluster ticks without it, and once it is back it may have forgotten
-            self.broker_away_at = time.monotonic()
         cluster = next(child for child in self.children if child.name == "cluster")
-        since_start = time.monotonic() - max(started, cluster.starts[-1], self.broker_away_at)
-        return since_start > max(limit, 90) and time.time() - last > max(limit, 90)
+        return self.watchdog.is_wedged(max(started, cluster.starts[-1]))
 
 
 def once() -> None:

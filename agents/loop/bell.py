@@ -7,6 +7,7 @@ from agents.hosts import paths
 from tasks import broker
 
 WAITING = "steroids-tick-waiting"
+TICK_TIMEOUT = 600  # seconds: a cluster alone clones and pushes in its tick
 
 
 def ring(project_pk: int) -> None:
@@ -14,7 +15,7 @@ def ring(project_pk: int) -> None:
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
         bell.setblocking(False)
         bell.sendto(b"x", str(paths.bell_socket()))
-    broker.ask_once(WAITING, "agents.jobs.tick", group="tick")
+    broker.ask_once(WAITING, "agents.jobs.tick", group="tick", timeout=TICK_TIMEOUT)
 
 
 def answered() -> None:

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from agents import judging
 from agents.crew import choosing, specialists
-from agents.loop import run_ends
+from agents.loop import abandoned, run_ends
 from agents.models import Agent, Run
 from agents.money import caps
 from agents.pull import leases
@@ -82,6 +82,7 @@ def reap() -> int:
         run_ends.end(run, Run.Outcome.LOST, reason=f"Host {run.host} did not renew its lease.")
         for run in lost.select_related("task", "project", "host")
     )
+    abandoned.give_up()
     judging.withdraw()
     of_a_turn = Run.objects.filter(status=Run.Status.QUEUED).exclude(role__in=Run.OPINION_ROLES)
     overtaken = of_a_turn.exclude(task__version=F("task_version"))

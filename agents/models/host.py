@@ -1,4 +1,20 @@
+from datetime import timedelta
+
+from django.conf import settings
 from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class HostQuerySet(models.QuerySet["Host"]):
+    def alive(self) -> "HostQuerySet":
+        """Those that reported within a lease, by the database's clock."""
+        return self.filter(seen_at__gte=Now() - timedelta(seconds=settings.DURATIONS["lease"]))
+
+    def given_up(self) -> "HostQuerySet":
+        """Those that nobody waits for any more: silent for too long, or removed."""
+        long_ago = Now() - timedelta(seconds=settings.DURATIONS["abandon"])
+        return self.filter(Q(seen_at__lt=long_ago) | Q(is_removed=True))
 
 
 class Tier(models.IntegerChoices):
@@ -20,11 +36,31 @@ class Host(models.Model):
     toolchains = models.JSONField(default=list, blank=True, help_text="Folders that its runs may read.")
     boot_id = models.CharField(max_length=64, blank=True)
     version = models.CharField(max_length=40, blank=True)
+    installation = models.CharField(
+        max_length=32, blank=True, help_text="The data folder that runs under this name."
+    )
+    place = models.CharField(max_length=300, blank=True, help_text="The machine and its data folder.")
+    tools = models.CharField(max_length=200, blank=True, help_text="Versions of what it works with.")
+    disk_free = models.PositiveBigIntegerField(null=True, blank=True, help_text="Bytes, of its data folder.")
+    ticked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its background jobs last turned the loop."
+    )
     seen_at = models.DateTimeField(null=True, blank=True)
+    labels = models.JSONField(
+        default=list, blank=True, help_text="What runs may ask for, from STEROIDS_HOST_LABELS."
+    )
     is_draining = models.BooleanField("draining", default=False, help_text="Takes no new runs.")
+    is_removed = models.BooleanField("removed", default=False, help_text="Gone for good; its runs keep it.")
+
+    objects = HostQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def takes_work(self) -> bool:
+        """Whether it begins anything new. One without slots only serves pages and background jobs."""
+        return self.slots > 0 and not self.is_draining

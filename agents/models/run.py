@@ -85,6 +85,7 @@ class Run(models.Model):
     task_version = models.PositiveBigIntegerField()
     fence = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
+    is_overdue = models.BooleanField(default=False, help_text="Its lease was found over once.")
     token_hash = models.CharField(max_length=64, null=True, blank=True, unique=True)
     spent_hash = models.CharField(
         max_length=64, blank=True, db_index=True, help_text="Only to tell a late caller that its run is over."

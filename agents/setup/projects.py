@@ -12,6 +12,7 @@ from django.db import transaction
 from agents.hosts import git, paths
 from agents.hosts.git import Mirror
 from agents.hosts.reconciler import HostBusy, Reconciler
+from agents.hosts.sandbox import HostUnfit
 from agents.models import Trial
 from agents.verification import trying
 from tasks import base
@@ -80,7 +81,7 @@ def follow(project: Project, say: Callable[[str], None]) -> None:
 def _hold_host(stack: contextlib.ExitStack) -> Reconciler | None:
     try:
         return stack.enter_context(Reconciler())
-    except HostBusy:
+    except (HostBusy, HostUnfit):
         return None
 
 

@@ -1,5 +1,6 @@
 """The head of the target branch: noticing that it moved, and what is known of where it is now."""
 
+from agents.hosts import rewrites
 from agents.hosts.git import Mirror
 from agents.verification import commands, verdicts
 from tasks import base
@@ -11,8 +12,10 @@ Base = Project.Base
 def note(project: Project, mirror: Mirror, head: str) -> bool:
     """Remember where the branch is. Whether a coder may begin there.
 
-    What was verified before it was pushed is known; any other commit is tried first.
+    What was verified before it was pushed is known; any other commit is tried first. Raises GitError,
+    Unreachable.
     """
+    rewrites.look(project, mirror, head)
     project.refresh_from_db()
     if project.base_sha == head:
         return project.base_state in Project.FIT

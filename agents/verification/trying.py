@@ -47,13 +47,21 @@ FEWER = 2  # a green recipe that runs fewer tests than a red one divided by this
 Do = Callable[[str, Callable[[], None]], None]
 
 
-def is_under_way(until: datetime | None = None) -> bool:
-    """Whether a trial is queued or runs, or a project's first is due by then; None means now."""
+def is_under_way(until: datetime | None = None, *, host: Host | None = None) -> bool:
+    """Whether a trial is queued or runs, or a project's first is due by then; None means now.
+
+    With a host, only what runs there, or may begin there.
+    """
     due = Q(trouble_until__isnull=True) | Q(trouble_until__lte=until or timezone.now())
     waiting = Project.objects.filter(
         due, status=Project.Status.ACTIVE, base_state__in=[Base.UNKNOWN, Base.TRYING]
     )
-    return Trial.objects.filter(status__in=Trial.LIVE).exists() or waiting.exists()
+    live = Trial.objects.filter(status__in=Trial.LIVE)
+    if host is None:
+        return live.exists() or waiting.exists()
+    if live.filter(host=host).exists():
+        return True
+    return host.takes_work and (live.filter(status=Trial.Status.QUEUED).exists() or waiting.exists())
 
 
 def advance(host: Host, do: Do, *, only: int | None = None) -> None:
@@ -63,15 +71,16 @@ def advance(host: Host, do: Do, *, only: int | None = None) -> None:
     """
     projects = Project.objects.filter(status=Project.Status.ACTIVE)
     projects = projects.filter(pk=only) if only else projects
-    _take_over_lost()
-    for project in projects.filter(base_state=Base.UNKNOWN):
+    _take_over_lost(host)
+    for project in projects.filter(base_state=Base.UNKNOWN) if host.takes_work else ():
         if not project.trouble_until or project.trouble_until < timezone.now():
             do(f"base-{project.pk}", lambda project=project: _begin(project))
     mine = Trial.objects.filter(status=Trial.Status.RUNNING, host=host).select_related("project")
     for trial in mine:
         _look_after(trial, do)
-    _claim(host, projects, do)
-    _poll(projects, do)
+    if host.takes_work:
+        _claim(host, projects, do)
+        _poll(projects, do)
 
 
 def beat(host: Host) -> None:
@@ -275,9 +284,10 @@ def _put_back(trial: Trial) -> None:
     )
 
 
-def _take_over_lost() -> None:
-    """Trials of hosts that are gone, and looks at a branch that ended half-way."""
-    for trial in Trial.objects.filter(status=Trial.Status.RUNNING, lease_until__lt=Now()):
+def _take_over_lost(host: Host) -> None:
+    """Trials of other hosts that are gone, and looks at a branch that ended half-way."""
+    lost = Trial.objects.filter(status=Trial.Status.RUNNING, lease_until__lt=Now())
+    for trial in lost.exclude(host=host):  # its own it knows by their processes
         _put_back(trial)
     long_ago = timezone.now() - timedelta(seconds=2 * settings.DURATIONS["git_network"])
     stuck = Project.objects.filter(base_state=Base.TRYING, base_at__lt=long_ago)

@@ -1,7 +1,7 @@
 """The first page: what needs the person, what runs, what landed. A constant number of queries."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.crew.coverage import unwatched
-from agents.jobs import LAST_TICK
 from agents.models import Host, Run
 from agents.web import costs
 from agents.web.accounts import paused_accounts
@@ -18,7 +17,6 @@ from agents.web.checklist import checklist_for
 from agents.web.log import silent_for, tail
 from disputes.models import Dispute
 from disputes.notifications import channels
-from tasks import broker
 from tasks.access import MAINTAIN, projects_for
 from tasks.admin.base import project_ids
 from tasks.models import Event, Project, Section, Task
@@ -126,10 +124,9 @@ def health() -> dict[str, Any]:
     now = timezone.now()
     alive_since = now - timedelta(seconds=settings.DURATIONS["lease"])
     turning_since = now - timedelta(seconds=settings.DURATIONS["watchdog"])
-    hosts = list(Host.objects.order_by(F("seen_at").desc(nulls_last=True), "name"))
+    hosts = list(Host.objects.filter(is_removed=False).order_by(F("seen_at").desc(nulls_last=True), "name"))
     alive = sum(bool(host.seen_at and host.seen_at >= alive_since) for host in hosts)
-    ticked = broker.recall(LAST_TICK)
-    last_tick = datetime.fromtimestamp(ticked, UTC) if ticked else None
+    last_tick = max((host.ticked_at for host in hosts if host.ticked_at), default=None)
     return {
         "hosts": hosts[:HOSTS],
         "host_count": len(hosts),

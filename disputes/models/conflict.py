@@ -114,6 +114,7 @@ class Conflict(models.Model):
         PING_PONG = "ping_pong", "Agents disagree over and over"
         BUDGET = "budget", "A cap of money or tokens"
         BASE = "base", "The target branch is red"
+        REWRITTEN = "rewritten", "The target branch lost landed work"
         VERIFYING = "verifying", "Build or tests"
 
     class Status(models.TextChoices):

@@ -83,6 +83,9 @@ class Submission(models.Model):
     )
     state = models.CharField(max_length=8, choices=State, default=State.RECEIVED)
     problem = models.CharField(max_length=500, blank=True, help_text="Why it is red or lost.")
+    only_on = models.CharField(
+        max_length=120, blank=True, help_text="The one host that has its commits: too large for a bundle."
+    )
     diff = models.TextField(blank=True)
     diff_stat = models.JSONField(default=dict, blank=True)
     since_last_round = models.TextField(
@@ -201,6 +204,12 @@ class Landing(models.Model):
     claimed_until = models.DateTimeField(null=True, blank=True)
     fence = models.PositiveIntegerField(default=0)
     not_before = models.DateTimeField(null=True, blank=True)
+    landed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it was proven to be on the branch."
+    )
+    gone_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it was noticed that the branch has lost it again."
+    )
     seen_head = models.CharField(max_length=64, blank=True)
     checked_at = models.DateTimeField(
         default=timezone.now, help_text="A verification of the rebased commit before this does not count."
@@ -220,6 +229,11 @@ class Landing(models.Model):
                 condition=Q(status="pushing"),
                 name="landing_one_push_per_target",
             ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["project", "landed_at"], name="landing_by_time", condition=Q(status="landed")
+            )
         ]
 
     def __str__(self) -> str:

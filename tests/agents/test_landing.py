@@ -12,6 +12,7 @@ from agents.hosts.git import Mirror
 from agents.hosts.reconciler import Reconciler, host_name
 from agents.loop import orchestrator, run_ends
 from agents.models import Run
+from agents.verification import heads
 from disputes import opening, rulings
 from disputes.models import Conflict
 from tasks.models import Event, Landing, Project, Submission, Task
@@ -48,6 +49,11 @@ def land_on_moved_target(world: World, files: dict[str, str | None] | None = Non
     landing = world.accepted({"new.py": "one\n"})
     world.remote.push(files or {"theirs.py": "theirs\n"})
     return advance(landing)
+
+
+def rewind(world: World, to: str) -> None:
+    """Somebody forces the branch back."""
+    git(world.remote.path, "update-ref", "refs/heads/main", to)
 
 
 # --- Straight on ------------------------------------------------------------------------------------------
@@ -748,3 +754,68 @@ def test_the_loop_makes_a_landing_of_an_approval(world: World) -> None:
     assert orchestrator.tick().landings == 0
     assert advance(Landing.objects.get()).status == Landing.Status.LANDED
     assert orchestrator.tick().landings == 0
+
+
+# --- A branch that was rewritten --------------------------------------------------------------------------
+
+
+def test_a_force_push_that_drops_landed_work_is_told_once_and_can_be_done_again(world: World) -> None:
+    before = advance(world.accepted({"kept.py": "kept\n"}))
+    lost = advance(world.accepted({"lost.py": "lost\n"}))
+    assert lost.landed_at
+    rewind(world, before.sha)
+    for mirror in (world.mirror, world.remote.mirror(world.mirror.path.with_name("other.git"))):
+        for _ in range(2):  # however many hosts notice it, and however often
+            heads.note(world.project, mirror, mirror.fetch_target())
+    assert (fresh(before).gone_at, bool(fresh(lost).gone_at)) == (None, True)
+    told = Event.objects.get(kind="landed_work_gone")
+    assert told.data["landings"] == [lost.sha]
+    card = Conflict.objects.get(origin=Conflict.Origin.REWRITTEN)
+    assert card.question == f"main of {world.project.name} was rewritten. One landing is not on it any more."
+    assert f"{lost.task.ref} {lost.task.title}: {lost.sha[:12]}" in card.evidence
+    assert git(world.mirror.path, "rev-parse", f"refs/steroids/dropped/{lost.sha}") == lost.sha
+    rulings.decide(card, "reopen_lost", user=create_user(is_superuser=True), rationale="Nobody meant it.")
+    assert task_of(lost).status == "in_progress"
+    assert task_of(before).landed_sha == before.sha
+
+
+def test_landed_work_that_comes_back_withdraws_the_card(world: World) -> None:
+    lost = advance(world.accepted({"lost.py": "lost\n"}))
+    rewind(world, world.remote.first)
+    heads.note(world.project, world.mirror, world.mirror.fetch_target())
+    rewind(world, lost.sha)
+    heads.note(world.project, world.mirror, world.mirror.fetch_target())
+    assert fresh(lost).gone_at is None
+    assert Conflict.objects.get(origin=Conflict.Origin.REWRITTEN).status == Conflict.Status.MOOT
+    assert Event.objects.filter(kind="landed_work_back").count() == 1
+
+
+def test_a_head_from_before_the_last_landing_is_no_loss(world: World) -> None:
+    old = world.mirror.fetch_target()
+    advance(world.accepted({"new.py": "one\n"}))
+    heads.note(world.project, world.mirror, old)
+    assert not Event.objects.filter(kind="landed_work_gone").exists()
+
+
+def test_what_was_taken_off_the_branch_does_not_come_back_with_the_next_landing(world: World) -> None:
+    """Work that began on a commit which somebody has removed since: only the work itself lands."""
+    first = world.remote.head()
+    dropped = world.remote.push({"secret.py": "password\n"})
+    straight, moved = world.accepted({"one.py": "one\n"}), world.accepted({"two.py": "two\n"})
+    assert world.mirror.is_ancestor(dropped, straight.sha)
+    rewind(world, first)
+    straight = advance(straight)
+    assert (straight.status, straight.rebased_from) == (Landing.Status.CHECKING, straight.submission.sha)
+    world.verify(straight.sha)
+    straight = advance(straight)
+    assert straight.status == Landing.Status.LANDED, straight.problem
+    moved = advance(moved)
+    world.verify(moved.sha)
+    rewind(world, first)  # and what was rebased onto the first one does not bring it back either
+    moved = advance(moved)
+    assert (moved.status, moved.seen_head) == (Landing.Status.CHECKING, first)
+    world.verify(moved.sha)
+    assert advance(moved).status == Landing.Status.LANDED
+    names = git(world.remote.path, "ls-tree", "--name-only", "main").split()
+    assert "two.py" in names
+    assert not {"secret.py", "one.py"} & set(names)

@@ -374,3 +374,15 @@ def test_what_the_untouched_branch_reached_is_what_builds_may_reach_from_then_on
     assert project.trials.get().hosts == [named]
     setup = world.task(origin="setup")
     assert starting.reach_of_builds(project, setup) == Reach(hosts=("*",))
+
+
+def test_a_host_that_has_to_enclose_and_cannot_holds_nothing(
+    world: World, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings.SANDBOX = "required"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox.why_not.cache_clear()
+    with pytest.raises(sandbox.SandboxMissing, match="Install it, or choose another value"), Reconciler():
+        pass
+    monkeypatch.undo()
+    sandbox.why_not.cache_clear()

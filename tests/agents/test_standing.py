@@ -1,15 +1,12 @@
 """Why is this not moving? One line for every task, from facts."""
 
-import time
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.core.cache import caches
 from django.utils import timezone
 
-from agents.jobs import LAST_TICK
 from agents.models import Agent, Host, Run
 from agents.web import standing
 from agents.web.standing import Standing
@@ -37,20 +34,13 @@ pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 
 
-@pytest.fixture(autouse=True)
-def _loop_turns() -> Any:
-    """The loop turns, also in the hour that some tests look ahead."""
-    caches["q2"].set(LAST_TICK, time.time() + 3600, timeout=None)
-    yield
-    caches["q2"].delete(LAST_TICK)
-
-
 @pytest.fixture
-def ledger(_loop_turns: None) -> Project:
-    """With an agent of each role and a host that is alive."""
+def ledger(db: None) -> Project:
+    """With an agent of each role and a host that is alive, also in the hour that some tests look ahead."""
     create_agent("coder", name="coder-1", slots=2)
     create_agent("reviewer", name="reviewer-1", slots=2)
-    create_host("atlas-1", seen_at=timezone.now() + timedelta(hours=1))
+    later = timezone.now() + timedelta(hours=1)
+    create_host("atlas-1", seen_at=later, ticked_at=later)
     return create_project("ledger", max_parallel=4)
 
 
@@ -408,10 +398,10 @@ def test_every_seat_of_the_project_may_be_taken(ledger: Project) -> None:
 
 def test_a_loop_that_does_not_turn_is_said_loudly(ledger: Project) -> None:
     task = create_task(ledger)
-    caches["q2"].set(LAST_TICK, time.time() - 2 * settings.DURATIONS["watchdog"], timeout=None)
+    Host.objects.update(ticked_at=timezone.now() - timedelta(seconds=2 * settings.DURATIONS["watchdog"]))
     assert of(task).is_wrong
     assert "the scheduler has not run since" in line(task)
-    caches["q2"].delete(LAST_TICK)
+    Host.objects.update(ticked_at=None)
     assert "the scheduler has not run yet" in line(task)
 
 

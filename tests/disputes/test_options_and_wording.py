@@ -229,7 +229,7 @@ def test_the_button_names_the_round_that_begins(option: Option, round_: int) -> 
 BEFORE_A_RULING = {
     each.option
     for kind in ("silence", "alert")
-    for origin in ("", "stall", "base")
+    for origin in ("", "stall", "base", "rewritten")
     for each in offered(kind, origin)
 } - {Option.CLARIFY}
 

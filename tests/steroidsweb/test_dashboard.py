@@ -1,21 +1,19 @@
 """The dashboard and the sidebar: true rows of the person's projects, empty states in words."""
 
-import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.cache import cache, caches
+from django.core.cache import cache
 from django.db import connection
 from django.template import Context, Template
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents.jobs import LAST_TICK
-from agents.models import Output
+from agents.models import Host, Output
 from disputes.models import Dispute
 from tasks.models import Event, Project, Section, Task
 from tests.cases import for_each
@@ -35,7 +33,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _empty_caches() -> None:
     cache.clear()
-    caches["q2"].delete(LAST_TICK)
 
 
 def visit(client: Client, user: User) -> str:
@@ -212,13 +209,14 @@ def test_rows_of_other_projects_stay_hidden(client: Client, ledger: Project, tom
 def test_the_health_line_tells_hosts_and_the_last_tick(client: Client, ledger: Project, tom: User) -> None:
     create_host("atlas", seen_at=timezone.now())
     create_host("boreas", seen_at=timezone.now() - timedelta(hours=2), is_draining=True)
-    caches["q2"].set(LAST_TICK, time.time(), timeout=None)
+    Host.objects.filter(name="boreas").update(ticked_at=timezone.now())
     html = visit(client, tom)
     assert "1 of 2 hosts alive" in html
     assert "check_circle" in html
     assert "Scheduler ran" in html
     assert "2h00m</time>ago,draining" in _squeezed(html)
-    caches["q2"].set(LAST_TICK, time.time() - 2 * settings.DURATIONS["watchdog"], timeout=None)
+    long_ago = timezone.now() - timedelta(seconds=2 * settings.DURATIONS["watchdog"])
+    Host.objects.filter(name="boreas").update(ticked_at=long_ago)
     assert "check_circle" not in visit(client, tom)
 
 

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from agents.hosts import paths
 from agents.hosts.reconciler import HostBusy
+from agents.hosts.sandbox import HostUnfit
 from agents.hosts.supervisor import AlreadyRunning, Resident, once
 from agents.setup import demo, first_hour
 from agents.setup.event_lines import EventLines
@@ -58,6 +59,8 @@ class Command(BaseCommand):
             return
         except HostBusy as error:
             raise CommandError(f"{error} End that process, or wait until it lets go.") from error
+        except HostUnfit as error:
+            raise CommandError(str(error)) from error
         if options["until_idle"]:
             self._report()
 
@@ -70,6 +73,8 @@ class Command(BaseCommand):
             once()
         except HostBusy as error:
             raise CommandError(f"{error} Nothing was done.") from error
+        except HostUnfit as error:
+            raise CommandError(str(error)) from error
 
     def _open_the_first_account(self) -> None:
         password = first_hour.first_admin()

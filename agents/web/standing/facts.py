@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -12,11 +12,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from agents.crew import choosing
-from agents.jobs import LAST_TICK
 from agents.models import Host, Run
 from agents.money import caps
 from disputes.models import Conflict, Decision, Dispute
-from tasks import broker
 from tasks.dependencies import SATISFIED_ON
 from tasks.models import Dependency, Landing, Section, Submission, Task
 from tasks.states import UNFINISHED, Severity, Status
@@ -35,6 +33,8 @@ class Asked:
     ruling_at: datetime | None  # when a ruling on it takes effect, if that is still to come
     submission: str  # the state of the last one
     problem: str
+    only_on: str  # the one host that has its commits; empty: any may
+    made_on: str  # where it was handed in
     landing: str
     landing_problem: str
     landing_again: datetime | None
@@ -184,10 +184,19 @@ class Facts:
         return choosing.Roster(crew, self.tasks)
 
     @cached_property
+    def known_hosts(self) -> list[Host]:
+        return list(Host.objects.filter(is_removed=False))
+
+    @cached_property
     def hosts(self) -> list[Host]:
-        """The hosts that reported lately."""
-        alive_since = self.now - timedelta(seconds=settings.DURATIONS["lease"])
-        return list(Host.objects.filter(seen_at__gte=alive_since))
+        """The hosts that reported lately, and run something at all."""
+        since = self.now - timedelta(seconds=settings.DURATIONS["lease"])
+        return [host for host in self.known_hosts if host.slots and host.seen_at and host.seen_at >= since]
+
+    @cached_property
+    def seen(self) -> dict[str, datetime | None]:
+        """When each host reported last."""
+        return {host.name: host.seen_at for host in self.known_hosts}
 
     def has_free_slot(self) -> bool:
         held = Counter(run.host_id for run in self.live if run.status in Run.HELD)
@@ -196,8 +205,7 @@ class Facts:
     @cached_property
     def last_tick(self) -> datetime | None:
         """When the loop last turned."""
-        ticked = broker.recall(LAST_TICK)
-        return datetime.fromtimestamp(ticked, UTC) if ticked else None
+        return max((host.ticked_at for host in self.known_hosts if host.ticked_at), default=None)
 
     def loop_turns(self) -> bool:
         patience = timedelta(seconds=settings.DURATIONS["watchdog"])
@@ -226,6 +234,8 @@ def _subqueries(now: datetime) -> dict[str, Any]:
         "x_ruling_at": Subquery(coming.values("effective_at")[:1]),
         "x_submission": Subquery(last.values("state")[:1]),
         "x_problem": Subquery(last.values("problem")[:1]),
+        "x_only_on": Subquery(last.values("only_on")[:1]),
+        "x_made_on": Subquery(last.values("run__host__name")[:1]),
         "x_landing": Subquery(landings.values("status")[:1]),
         "x_landing_problem": Subquery(landings.values("problem")[:1]),
         "x_landing_again": Subquery(landings.values("not_before")[:1]),
@@ -246,5 +256,7 @@ def _failures(task: Any) -> Any:
 
 
 def _asked(facts: dict[str, Any]) -> Asked:
-    words = ("dispute_for", "submission", "problem", "landing", "landing_problem")
+    words = (
+        "dispute_for", "submission", "problem", "only_on", "made_on", "landing", "landing_problem",
+    )  # fmt: skip
     return Asked(**facts | {name: facts[name] or "" for name in words} | {"failures": facts["failures"] or 0})

@@ -1,7 +1,7 @@
 """Why a task is not moving: the first reason that holds, in the order in which it would have to go away."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 
@@ -89,7 +89,7 @@ def _under_way(task: Task, asked: Asked, facts: Facts) -> Standing | None:
         return None  # whoever has handed in holds nothing up
     who = run.agent_label or run.role
     if run.status == Run.Status.QUEUED:
-        why = _no_host(facts)
+        why = _no_host(asked, facts)
         turn = WRONG if why and not facts.hosts else WORK
         return Standing(
             turn, f"A run of {who} is queued since {since(run.queued_at, facts.now)}{why}.", run=run.pk
@@ -100,9 +100,11 @@ def _under_way(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     return Standing(WORK, f"{who} is at work since {begun}{_output(run, facts.now)}.", run=run.pk)
 
 
-def _no_host(facts: Facts) -> str:
+def _no_host(asked: Asked, facts: Facts) -> str:
     if not facts.hosts:
         return ": no host is alive to start it"
+    if asked.only_on and (away := _away(asked.only_on, facts)):
+        return f": only the host {asked.only_on} has its commits, {away}"
     if all(host.is_draining for host in facts.hosts):
         return ": every host is draining and takes no new runs"
     return "" if facts.has_free_slot() else ": all slots of the hosts are taken"
@@ -232,21 +234,44 @@ def _named(
 
 
 def _next(task: Task, asked: Asked, facts: Facts) -> Standing:
+    if asked.only_on and task.status != Status.PENDING and (away := _away(asked.only_on, facts)):
+        return Standing(WAIT, f"Only the host {asked.only_on} has its commits, {away}.")
     if task.status == Status.COMPLETED:
         return _landing(task, asked, facts)
     if task.status == Status.REVIEW:
         if not asked.submission:
             return Standing(WRONG, "In review, but nothing was handed in; defer and resume it.")
         if asked.submission == Submission.State.RECEIVED:
-            alive = bool(facts.hosts)
-            told = "a host fetches it next" if alive else "no host is alive to fetch it"
-            return Standing(WORK if alive else WRONG, f"Handed in; {told}.")
+            return _handed_in(asked, facts)
         if asked.submission in {Submission.State.RED, Submission.State.LOST}:
             return Standing(WORK, f"Goes back to the coder: {asked.problem}")
     is_put_behind = task.project.focus and task.severity != Severity.CRITICAL
     if task.status == Status.PENDING and is_put_behind and facts.has_critical_to_start(task.project):
         return Standing(WAIT, f"Only critical tasks are begun in {task.project.name} now.")
     return _seat(task, asked, facts)
+
+
+def _handed_in(asked: Asked, facts: Facts) -> Standing:
+    """Nobody has fetched it yet; what was made on a host is fetched by that host alone."""
+    if not facts.hosts:
+        return Standing(WRONG, "Handed in; no host is alive to fetch it.")
+    if asked.made_on and (away := _away(asked.made_on, facts)):
+        return Standing(WAIT, f"Handed in on the host {asked.made_on}, {away}.")
+    return Standing(WORK, f"Handed in; {asked.made_on or 'a host'} fetches it next.")
+
+
+def _away(name: str, facts: Facts) -> str:
+    """What is to be said of a host that a task waits for; empty where it is alive."""
+    if any(host.name == name for host in facts.hosts):
+        return ""
+    seen = facts.seen.get(name)
+    if seen is None:
+        return "which is gone: its coder begins again"
+    until = seen + timedelta(seconds=settings.DURATIONS["abandon"])
+    return (
+        f"which was last seen {clock(seen, facts.now)}; unless it comes back by {clock(until, facts.now)}, "
+        "its coder begins again"
+    )
 
 
 def _role(task: Task, asked: Asked) -> str:

@@ -42,6 +42,7 @@ class Option(StrEnum):
     TRY_AGAIN = "try_again"
     ACCEPT_BASE = "accept_base"
     FIND_COMMANDS = "find_commands"
+    REOPEN_LOST = "reopen_lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +224,24 @@ BASE_OPTIONS = (
     PAUSE,
 )  # fmt: skip
 
-BUDGET, VERIFYING, BASE = "budget", "verifying", "base"
+# The target branch was rewritten, and what had landed is not on it any more.
+REWRITTEN_OPTIONS = (
+    Choice(
+        Option.ACCEPT, "1", "It was meant", "Nothing moves; the tasks go on saying that they landed."
+    ),
+    Choice(
+        Option.REOPEN_LOST, "2", "Do it again",
+        "The tasks whose work is gone are open again; their coders begin on the branch as it is now.",
+    ),
+    PAUSE,
+)  # fmt: skip
+
+BUDGET, VERIFYING, BASE, REWRITTEN = "budget", "verifying", "base", "rewritten"
 # What is offered where it hangs on more than the kind: on what the card is about.
 BY_ORIGIN: dict[tuple[Kind, str], tuple[Choice, ...]] = {
     **{(Kind.ALERT, origin): PROJECT_OPTIONS for origin in sorted(PROJECT_ALERTS)},
     (Kind.ALERT, BASE): BASE_OPTIONS,
+    (Kind.ALERT, REWRITTEN): REWRITTEN_OPTIONS,
     (Kind.HELP, BUDGET): BUDGET_OPTIONS,
     (Kind.HELP, VERIFYING): VERIFYING_OPTIONS,
 }

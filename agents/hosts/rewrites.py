@@ -1,0 +1,87 @@
+"""A target branch that was rewritten: what had landed may be gone from it, and people are told.
+
+Rows say what landed, and the last of it stands on all before. So the newest one alone is asked for as long
+as it is there.
+"""
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from agents.hosts.git import Mirror
+from disputes import alerts
+from tasks.locking import locked, repeated
+from tasks.models import Landing, Project
+from tasks.models.event import record
+
+LOOKED_AT = 500  # landings of one branch
+
+
+def look(project: Project, mirror: Mirror, head: str) -> None:
+    """Whether what landed is on the branch, whose head was just fetched. Raises GitError, Unreachable."""
+    landed = _landed(project, mirror)
+    newest = landed.filter(gone_at__isnull=True).first()
+    if newest is not None and not _holds(mirror, head, newest.sha):
+        _find_gone(project, mirror)
+    lost = landed.filter(gone_at__isnull=False).first()
+    if lost is not None and _holds(mirror, head, lost.sha):
+        _find_returned(project, mirror, head)
+
+
+def _landed(project: Project, mirror: Mirror) -> QuerySet[Landing]:
+    rows = Landing.objects.filter(project=project, target=mirror.branch, status=Landing.Status.LANDED)
+    return rows.filter(landed_at__isnull=False).select_related("task__project").order_by("-landed_at", "-pk")
+
+
+def _holds(mirror: Mirror, head: str, sha: str) -> bool:
+    return sha == head or (mirror.has(sha) and mirror.is_ancestor(sha, head))
+
+
+def _find_gone(project: Project, mirror: Mirror) -> None:
+    """Fetch once more, now that the rows are read: a head from before the last landing says nothing."""
+    rows = list(_landed(project, mirror).filter(gone_at__isnull=True)[:LOOKED_AT])
+    head = mirror.fetch_target()
+    gone = []
+    for landing in rows:
+        if _holds(mirror, head, landing.sha):
+            break  # and it stands on all that landed before
+        gone.append(landing)
+        if mirror.has(landing.sha):
+            mirror.keep(landing.sha, f"refs/steroids/dropped/{landing.sha}")
+    _tell(project, mirror.branch, head, gone)
+
+
+@repeated
+def _tell(project: Project, branch: str, head: str, gone: list[Landing]) -> None:
+    """Mark them, once whoever notices, with an event and a card."""
+    with transaction.atomic():
+        locked(Project.objects).get(pk=project.pk)
+        new = [
+            landing for landing in gone
+            if Landing.objects.filter(pk=landing.pk, gone_at__isnull=True).update(gone_at=timezone.now())
+        ]  # fmt: skip
+        if not new:
+            return
+        count = "One landing is" if len(new) == 1 else f"{len(new)} landings are"
+        said = f"{branch} of {project.name} was rewritten. {count} not on it any more."
+        record(
+            project, "landed_work_gone", note=said,
+            data={"head": head, "landings": [landing.sha for landing in new]},
+        )  # fmt: skip
+        lines = [f"{each.task.ref} {each.task.title}: {each.sha[:12]}" for each in new]
+        alerts.ask_about_rewritten(project, said, evidence=[f"{branch} is at {head[:12]} now.", *lines])
+
+
+@repeated
+def _find_returned(project: Project, mirror: Mirror, head: str) -> None:
+    """Somebody pushed it once more."""
+    rows = list(_landed(project, mirror).filter(gone_at__isnull=False)[:LOOKED_AT])
+    back = [landing.pk for landing in rows if _holds(mirror, head, landing.sha)]
+    with transaction.atomic():
+        locked(Project.objects).get(pk=project.pk)
+        gone = Landing.objects.filter(project=project, gone_at__isnull=False)
+        if not gone.filter(pk__in=back).update(gone_at=None):
+            return
+        record(project, "landed_work_back", note=f"{mirror.branch} has it again.", data={"head": head})
+        if not gone.exists():
+            alerts.withdraw_rewritten_card(project)

@@ -1,0 +1,46 @@
+"""Whether the background jobs of this host are stuck, told from a host that merely has nothing to do.
+
+Jobs of all hosts are in one queue, so a healthy cluster may get none for long. Ages are measured by this
+process's own clock, from when it saw a value change.
+"""
+
+import time
+from typing import Any
+
+from django.conf import settings
+
+from agents.hosts.naming import host_name
+from agents.models import Host
+from tasks import broker
+
+SHORTEST = 90.0  # seconds; the schedule calls once a minute
+
+
+class Watchdog:
+    """Watches the ticks of this host's cluster."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[Any, float]] = {}
+
+    def is_wedged(self, started: float) -> bool:
+        """Whether the cluster, begun at that moment of the monotonic clock, works no more.
+
+        It has not ticked for too long, though jobs wait all the time; or nobody's cluster has.
+        """
+        limit = max(settings.DURATIONS["watchdog"], SHORTEST)
+        ticks = dict(Host.objects.values_list("name", "ticked_at"))
+        everybody = self._age("any", max(filter(None, ticks.values()), default=None))
+        own = self._age("own", ticks.get(host_name()))
+        is_idle = own < limit or broker.waiting_jobs() == 0
+        waiting = self._age("idle", time.monotonic() if is_idle else None)
+        if broker.is_away():  # no cluster ticks without it
+            self._seen.clear()
+            return False
+        return min(own, time.monotonic() - started) > limit and (waiting > limit or everybody > limit)
+
+    def _age(self, what: str, value: Any) -> float:
+        """For how long it has had this value, as far as this process knows."""
+        now = time.monotonic()
+        if what not in self._seen or self._seen[what][0] != value:
+            self._seen[what] = value, now
+        return now - self._seen[what][1]

@@ -1,0 +1,234 @@
+"""Several hosts on one database: one name each, one that ends for good, and what the others do then."""
+
+import fcntl
+import time
+from ast import literal_eval
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models.functions import Now
+from django.utils import timezone
+from django_q import conf
+from django_q.models import OrmQ, Schedule
+from django_q.tasks import async_task
+
+from agents import jobs
+from agents.hosts import landing as landings
+from agents.hosts import naming, paths, processes, starting, submissions, watchdog
+from agents.hosts.naming import NameTaken
+from agents.hosts.reconciler import Reconciler
+from agents.loop import abandoned, bell, orchestrator
+from agents.models import Host, Run
+from agents.web.standing.facts import Facts
+from agents.web.standing.reasons import standing_of
+from tasks import broker
+from tasks.models import Landing, Project, Submission, Task
+from tests.agents.world import World, hook, make_world  # noqa: F401
+from tests.factories import create_host, create_project, create_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def standing(task: Task) -> str:
+    task = Task.objects.select_related("project", "section").get(pk=task.pk)
+    return standing_of(task, Facts([task])).line
+
+
+# --- Names ------------------------------------------------------------------------------------------------
+
+
+def test_two_installations_of_one_name_do_not_work_at_once(world: World, tmp_path: Path) -> None:
+    """The second one took the first one's row over, and four submissions were lost."""
+    with Reconciler() as first:
+        pass
+    with Reconciler():  # and the same data folder may start again at once
+        pass
+    world.settings.HOME = tmp_path / "other"
+    with pytest.raises(CommandError) as refused:
+        call_command("run_orchestrator", "--once")
+    said = str(refused.value)
+    assert str(tmp_path / "home") in said
+    assert "STEROIDS_HOST_NAME" in said
+    world.settings.HOST_NAME = "second"
+    with Reconciler() as second:
+        assert second.row.pk != first.row.pk
+    world.settings.HOST_NAME = "test-host"
+    Host.objects.filter(pk=first.row.pk).update(seen_at=timezone.now() - timedelta(days=1))
+    with Reconciler() as heir:
+        assert heir.row.pk == first.row.pk
+        assert heir.row.place.endswith(str(tmp_path / "other"))
+
+
+def test_a_host_whose_name_was_taken_meanwhile_touches_nothing(world: World) -> None:
+    """It was away for longer than its lease, and another installation began in its place."""
+    with Reconciler() as host:
+        run = create_run(world.task(), host=host.row)
+        folder = paths.run_folder(run.pk)
+        folder.mkdir(parents=True)
+        (folder / "job.json").write_text("{}")
+        Host.objects.filter(pk=host.row.pk).update(installation="f" * 32)
+        host._beaten = 0.0
+        with pytest.raises(NameTaken, match="test-host"):
+            host.step()
+        assert Run.objects.get(pk=run.pk).lease_until is None
+        assert folder.exists()
+
+
+def test_a_copied_data_folder_is_another_installation(world: World, monkeypatch: Any) -> None:
+    """Two machines that were made from one image: the same id, but another boot of another machine."""
+    naming.register()
+    naming.register()
+    monkeypatch.setattr(processes, "boot_id", lambda: "another machine's")
+    with pytest.raises(NameTaken):
+        naming.register()
+    monkeypatch.setattr(processes, "boottime", lambda: 0.0)  # this machine itself, a moment after its start
+    naming.register()
+    create_host("test-host")
+
+
+# --- A host that ends for good ----------------------------------------------------------------------------
+
+
+def age(name: str, **ago: float) -> Host:
+    """A host that was heard of so long ago."""
+    host = create_host(name)
+    Host.objects.filter(pk=host.pk).update(seen_at=timezone.now() - timedelta(**ago))
+    return Host.objects.get(pk=host.pk)
+
+
+def test_what_was_handed_in_on_a_dead_host_is_done_again(world: World) -> None:
+    """Only its own host can fetch it; it waited for ever, and the page said that a host fetches it next."""
+    world.duration(abandon=900)
+    here, away = age("here", seconds=0), age("away", minutes=10)
+    run = world.coder(host=away)
+    submission = world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
+    abandoned.give_up()
+    submission.refresh_from_db()
+    assert submission.state == Submission.State.RECEIVED
+    assert "Handed in on the host away, which was last seen" in standing(run.task)
+    assert "its coder begins again" in standing(run.task)
+    age("away", hours=1)
+    assert orchestrator.tick().started == 0
+    submission.refresh_from_db()
+    assert submission.state == Submission.State.LOST
+    assert submission.problem.startswith("Host away, which alone had the commit")
+    run.task.refresh_from_db()
+    assert run.task.status == "in_progress"
+    other = world.coder(host=here)
+    world.hand_in(other, world.commit(other, {"b.py": "b\n"}))
+    assert standing(other.task) == "Handed in; here fetches it next."
+
+
+def test_commits_too_large_for_a_bundle_keep_their_work_on_the_host_that_has_them(
+    world: World, monkeypatch: Any, tmp_path: Path
+) -> None:
+    world.duration(abandon=900)
+    monkeypatch.setattr(submissions, "BUNDLE_MAX", 100)
+    monkeypatch.setattr(starting, "start", lambda run: None)
+    here = naming.register()
+    kept, landing = world.kept({"large.bin": "x" * 1000}), world.accepted({"also.bin": "y" * 1000})
+    kept.refresh_from_db()
+    assert kept.only_on == here.name == "test-host"
+    queued = create_run(kept.task, "reviewer", status="queued", sha=kept.sha)
+    world.settings.HOME, world.settings.HOST_NAME = tmp_path / "other", "other"
+    with Reconciler() as other:
+        other.step()
+    assert Run.objects.get(pk=queued.pk).status == "queued"
+    assert landings.due("other") == []
+    assert [each.pk for each in landings.due("test-host")] == [landing.pk]
+    age("test-host", minutes=5)
+    assert "only the host test-host has its commits, which was last seen" in standing(kept.task)
+    Run.objects.filter(status="queued").update(status="ended", ended_at=timezone.now())
+    assert standing(kept.task).startswith("Only the host test-host has its commits, which was last seen")
+    age("test-host", hours=1)
+    assert abandoned.give_up() == 2
+    assert abandoned.give_up() == 0
+    for task in (kept.task, landing.task):
+        task.refresh_from_db()
+        assert task.status == "in_progress"
+    assert Landing.objects.get().status == Landing.Status.CONFLICT
+
+
+def test_a_landing_that_waits_for_a_dead_host_holds_the_others_up_for_a_lease_only(world: World) -> None:
+    first, second = world.accepted({"large.bin": "x"}), world.accepted({"small.py": "y"})
+    Submission.objects.filter(pk=first.submission_id).update(only_on="away")
+    age("away", seconds=1)
+    assert landings.due("test-host") == []
+    age("away", minutes=5)
+    assert [each.pk for each in landings.due("test-host")] == [second.pk]
+
+
+# --- Background jobs --------------------------------------------------------------------------------------
+
+
+def test_a_healthy_host_with_nothing_to_do_keeps_its_cluster(world: World, monkeypatch: Any) -> None:
+    """Jobs of all hosts are in one queue: an idle one ended its own cluster every 150 seconds."""
+    clock = SimpleNamespace(monotonic=lambda: clock.now, now=1000.0)
+    monkeypatch.setattr(watchdog, "time", clock)
+    age("busy", seconds=0)
+    naming.note_tick()
+    dog = watchdog.Watchdog()
+
+    def passed(seconds: int, *ticking: str) -> list[bool]:
+        said = []
+        for _ in range(seconds):
+            clock.now += 1
+            Host.objects.filter(name__in=ticking).update(ticked_at=Now())
+            said.append(dog.is_wedged(1000.0))
+        return said
+
+    assert not any(passed(200, "busy"))  # another one takes all there is
+    async_task("agents.jobs.tick", group="tick")
+    assert not any(passed(80, "busy"))
+    assert any(passed(30, "busy"))  # jobs wait all the time, and this one's cluster takes none
+    assert not any(passed(150, "test-host"))
+    OrmQ.objects.all().delete()
+    assert passed(120)[-1]  # nobody's cluster ticks
+    monkeypatch.setattr(broker, "is_away", lambda: True)
+    assert not any(passed(300))
+
+
+def test_a_host_without_slots_begins_nothing(world: World, monkeypatch: Any) -> None:
+    monkeypatch.setattr(starting, "start", lambda run: None)
+    create_host("test-host", slots=0)
+    landing = world.accepted({"new.py": "one\n"}, host=create_host("elsewhere"))
+    run = create_run(world.task(), "verifier", status="queued", host=None)
+    create_project(base_state=Project.Base.UNKNOWN, repo_url=str(world.remote.path))
+    with Reconciler() as host:
+        host.step()
+        assert not host.has_live_runs()
+    assert Run.objects.get(pk=run.pk).status == "queued"
+    assert Landing.objects.get(pk=landing.pk).status == Landing.Status.QUEUED
+    assert not Project.objects.filter(base_state=Project.Base.TRYING).exists()
+    Host.objects.update(slots=1)
+    with Reconciler() as host:
+        host.step()
+    assert Run.objects.get(pk=run.pk).status == "starting"
+    assert Landing.objects.get(pk=landing.pk).status == Landing.Status.LANDED
+
+
+def test_a_tick_lets_a_slow_push_finish_unless_a_resident_loop_waits(world: World, monkeypatch: Any) -> None:
+    """A cluster alone clones and pushes in its job, which was ended after 50 seconds."""
+    world.accepted({"new.py": "one\n"})
+    monkeypatch.setattr(jobs, "BUDGET", 0.1)
+    hook(world.remote.path, "pre-receive", "sleep 1; cat > /dev/null")
+    jobs.tick()
+    assert Landing.objects.get().status == Landing.Status.LANDED
+    second = world.accepted({"two.py": "two\n"})
+    with paths.resident_lock().open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        begun = time.monotonic()
+        hook(world.remote.path, "pre-receive", "sleep 60; cat > /dev/null")
+        jobs.tick()
+    assert time.monotonic() - begun < 30
+    assert Landing.objects.get(pk=second.pk).status == Landing.Status.PUSHING
+    timeouts = {
+        bell.TICK_TIMEOUT, OrmQ.objects.latest("pk").task["timeout"],
+        literal_eval(Schedule.objects.get(name="tick").kwargs)["q_options"]["timeout"],
+    }  # fmt: skip
+    assert timeouts == {600}
+    assert conf.Conf.RETRY > bell.TICK_TIMEOUT > jobs.SLOW_BUDGET
