@@ -114,6 +114,7 @@ def prepare(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(base_sha=base)
     run.base_sha = base
     if run.role == Run.Role.VERIFIER:
+        Run.objects.filter(pk=run.pk).update(commands_hash=commands.commands_hash(known))
         steps = commands.verification_steps(known, folder, environment, commands.Limits.of(run.project))
         write_job(folder, str(run.pk), steps, steps_decide=True)
         return
