@@ -50,6 +50,7 @@ HINTS = {
 }
 
 
+TOO_LARGE = Refused("too_large", "The request is larger than 1 MiB.", "Send less.", status=413)
 BUSY = Refused(
     "busy", "The database cannot take this at the moment.",
     "Send it again in a second; with the same Idempotency-Key it counts once.", status=503,
@@ -107,7 +108,7 @@ def as_refused(error: Exception) -> Refused | None:
                 status=403,
             )
         case RequestDataTooBig():
-            return Refused("too_large", "The request is larger than 1 MiB.", "Send less.", status=413)
+            return TOO_LARGE
         case RecursionError():
             return Refused("parse_error", "The JSON is nested too deep.", HINTS[400], status=400)
         case exceptions.APIException():
