@@ -1,6 +1,6 @@
 """The admins of Django and of django-q2 in unfold's look, for superusers only.
 
-A schedule names any Python function to call, so whoever may write one owns the installation.
+A schedule names any Python function to call, so nobody writes one here.
 """
 
 from typing import Any
@@ -57,8 +57,10 @@ class GroupAdmin(SuperuserAdmin, DjangoGroupAdmin, ModelAdmin):
 
 
 @admin.register(Schedule)
-class ScheduleAdmin(SuperuserAdmin, q2.ScheduleAdmin, ModelAdmin):
-    pass
+class ScheduleAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.ScheduleAdmin, ModelAdmin):
+    """The program writes its own schedules when it is set up. A form for them would call any function."""
+
+    actions = ()
 
 
 @admin.register(Success)

@@ -26,10 +26,10 @@ def check_home(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
         found.append(Error(f"{nearest} cannot be written.", hint="Set STEROIDS_HOME.", id="steroids.E001"))
     if home.exists() and home.stat().st_mode & 0o077:
         found.append(
-            Warning(
-                f"Other users of this machine can look into {home}.",
-                hint=f"chmod 700 {home}",
-                id="steroids.W002",
+            Error(
+                f"Other users of this machine can look into {home}: at its keys and its database.",
+                hint=f"chmod -R go= {home}",
+                id="steroids.E002",
             )
         )
     if _filesystem(nearest) in NETWORK_FILESYSTEMS:

@@ -14,7 +14,7 @@ from rest_framework.views import set_rollback
 
 from disputes.protocol.text.documents import DocumentError
 from tasks.errors import Refused
-from tasks.locking import is_passing
+from tasks.locking import is_passing, why_not
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn what our verbs raise, what the framework raises and our own faults into one shape."""
     refused = as_refused(error)
-    if refused is BUSY:
+    if refused is not None and refused.status == 503:
         log.warning("A request to %s is to be sent again: %s", context["request"].path, error)
     if refused is None:
         log.exception("A request to %s failed.", context["request"].path, exc_info=error)
@@ -50,10 +50,15 @@ HINTS = {
 }
 
 
-BUSY = Refused(
-    "busy", "The database cannot take this at the moment.",
-    "Send it again in a second; with the same Idempotency-Key it counts once.", status=503,
-)  # fmt: skip
+TOO_LARGE = Refused("too_large", "The request is larger than 1 MiB.", "Send less.", status=413)
+
+
+def busy(error: BaseException) -> Refused:
+    """What is said where the database cannot do it at the moment, and why that is."""
+    return Refused(
+        "busy", f"The database cannot do this at the moment: {why_not(error)}.",
+        "Send it again in a second; with the same Idempotency-Key it counts once.", status=503,
+    )  # fmt: skip
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -62,8 +67,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if error is None or not is_passing(error):
         return defaults.server_error(request)
     if request.path.startswith("/api/"):
-        return JsonResponse(BUSY.as_json(), status=503, headers={"Retry-After": "1"})
-    page = loader.render_to_string("busy.html")
+        return JsonResponse(busy(error).as_json(), status=503, headers={"Retry-After": "1"})
+    page = loader.render_to_string("busy.html", {"why": why_not(error)})
     return HttpResponse(page, status=503, headers={"Retry-After": "1"})
 
 
@@ -79,7 +84,7 @@ def as_refused(error: Exception) -> Refused | None:
         case Refused():
             return error
         case Exception() if is_passing(error):
-            return BUSY
+            return busy(error)
         case IllegalMove():
             return Refused("wrong_status", str(error), "Look at the task again: `steroids tasks show`.")
         case StaleTask():
@@ -107,7 +112,7 @@ def as_refused(error: Exception) -> Refused | None:
                 status=403,
             )
         case RequestDataTooBig():
-            return Refused("too_large", "The request is larger than 1 MiB.", "Send less.", status=413)
+            return TOO_LARGE
         case RecursionError():
             return Refused("parse_error", "The JSON is nested too deep.", HINTS[400], status=400)
         case exceptions.APIException():

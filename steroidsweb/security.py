@@ -1,11 +1,14 @@
-"""Headers that every answer carries, and the methods that pages take.
+"""Headers that every answer carries, the methods that pages take, and how much a request may bring.
 
 A text of an agent that got past escaping would still not run: pages take scripts from this host's files only.
 """
 
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+
+from steroidsweb.errors import TOO_LARGE
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -61,5 +64,25 @@ def methods(get_response: GetResponse) -> GetResponse:
         if request.method not in PAGE_METHODS and not request.path.startswith(API):
             return HttpResponseNotAllowed(PAGE_METHODS)
         return get_response(request)
+
+    return middleware
+
+
+def sizes(get_response: GetResponse) -> GetResponse:
+    """413 for a body above the limit, by what it says of its length, before anybody reads it.
+
+    Django's own limit leaves out files, which it would keep on disk for whoever is not signed in. A body
+    that names no length is none to Django. Bundles have a limit of their own, after the token.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        said = request.META.get("CONTENT_LENGTH") or "0"
+        is_bundle = request.path.startswith(f"{API}pull/runs/") and request.path.endswith("/bundle/")
+        is_sound = said.isascii() and said.isdigit() and len(said) < 20
+        if is_bundle or (is_sound and int(said) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE):
+            return get_response(request)
+        if request.path.startswith(API):
+            return JsonResponse(TOO_LARGE.as_json(), status=413)
+        return HttpResponse(f"{TOO_LARGE.message} {TOO_LARGE.hint}\n", status=413, content_type="text/plain")
 
     return middleware

@@ -1,5 +1,6 @@
 """One file of settings, read from the environment. docs/settings.md explains each variable."""
 
+import os
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -8,6 +9,7 @@ from steroidsweb import navigation
 from steroidsweb.env import database, env_bool, env_int, env_list, env_networks, env_number, env_str, redis
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+os.umask(0o077)  # whatever the program writes is for its own user
 HOME = Path(env_str("STEROIDS_HOME", str(BASE_DIR / "var"))).resolve()
 HOME.mkdir(parents=True, exist_ok=True, mode=0o700)  # SQLite opens no file in a folder that is not there
 DEBUG = env_bool("DEBUG", False)
@@ -57,6 +59,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "steroidsweb.security.headers",
     "steroidsweb.security.methods",
+    "steroidsweb.security.sizes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -127,6 +130,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+FILE_UPLOAD_HANDLERS: list[str] = []  # no form of ours sends files
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = env_str("TIME_ZONE", "UTC")

@@ -20,6 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from unfold.forms import AuthenticationForm
 
+from agents.setup.first_hour import forget_password
 from steroidsweb.models import SignInTries
 from tasks.addresses import address_of
 from tasks.locking import locked
@@ -124,6 +125,7 @@ class SignInForm(AuthenticationForm):
             )
         cleaned = super().clean()
         take_back(counted)
+        forget_password(password)
         return cleaned
 
 

@@ -45,6 +45,14 @@ def may(user: Any, project: Project, roles: frozenset[str]) -> bool:
     return projects_for(user, roles).filter(pk=project.pk).exists()
 
 
+def may_set_commands(user: Any) -> bool:
+    """Whether the person may say which shell commands hosts run to prepare, build and test.
+
+    They run as the program itself does: whoever sets them could read its secrets.
+    """
+    return bool(user.is_active and user.is_superuser)
+
+
 def require(user: Any, project: Project, roles: frozenset[str], what: str) -> None:
     """Raises Refused: no_right, where the person has none of the roles in this project.
 

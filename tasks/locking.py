@@ -5,11 +5,12 @@ And what the database breaks off for the sake of others, or cannot do at the mom
 
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from django.db.models import Manager, Model, QuerySet
 
 log = logging.getLogger(__name__)
@@ -20,13 +21,18 @@ Made = TypeVar("Made")
 
 BROKEN_OFF = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 # Locks not free in time, connections, resources, shut down, the machine; by PostgreSQL's classes of errors.
-PASSING = ("40", "55P03", "08", "53", "57P", "58")
-PASSING_SQLITE = frozenset(
-    {
-        sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
-    }
-)  # fmt: skip
+REASONS = {
+    "40": "others were writing the same rows", "55P03": "others are writing", "25006": "it takes no writes",
+    "53100": "its disk is full", "53200": "it is out of memory", "53300": "it has too many connections",
+    "53": "it lacks resources", "57P": "it is being restarted", "58": "its machine is in trouble",
+    "08": "it cannot be reached",
+}  # fmt: skip
+PASSING = tuple(REASONS)
+REASONS_SQLITE = {
+    sqlite3.SQLITE_BUSY: "others are writing", sqlite3.SQLITE_LOCKED: "others are writing",
+    sqlite3.SQLITE_FULL: "its disk is full", sqlite3.SQLITE_IOERR: "its disk is in trouble",
+    sqlite3.SQLITE_CANTOPEN: "its file cannot be opened", sqlite3.SQLITE_READONLY: "it takes no writes",
+}  # fmt: skip
 
 
 def locked(rows: QuerySet[Row] | Manager[Row]) -> QuerySet[Row]:
@@ -59,12 +65,60 @@ def repeated(work: Callable[Given, Made]) -> Callable[Given, Made]:
     return twice
 
 
+def attempted(write: Callable[[], object], patience: float = 0.2) -> bool:
+    """Write what may as well be left out, and wait for others no longer than so many seconds.
+
+    Whether it was written. What the database cannot do at the moment is no error.
+    """
+    try:
+        with _waiting_at_most(patience), transaction.atomic():
+            if connection.vendor == "postgresql":
+                _set(f"SET LOCAL lock_timeout = {patience * 1000:.0f}")
+            write()
+    except (DatabaseError, InterfaceError) as error:
+        if not is_passing(error):
+            raise
+        log.info("Left out: %s", str(error).partition("\n")[0])
+        return False
+    return True
+
+
+@contextmanager
+def _waiting_at_most(seconds: float) -> Iterator[None]:
+    """On SQLite the wait is the connection's; a transaction of the caller's has waited already."""
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        yield
+        return
+    usual = connection.settings_dict["OPTIONS"].get("timeout", 5.0)
+    _set(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
+    try:
+        yield
+    finally:
+        _set(f"PRAGMA busy_timeout = {usual * 1000:.0f}")
+
+
+def _set(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def why_not(error: BaseException) -> str:
+    """Why the database cannot do it at the moment, as a half-sentence."""
+    cause = error.__cause__
+    if isinstance(cause, sqlite3.Error):
+        return REASONS_SQLITE.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, "it cannot be reached")
+    state = getattr(cause, "sqlstate", None) or ""
+    return next((why for begins, why in REASONS.items() if state.startswith(begins)), "it cannot be reached")
+
+
 def is_passing(error: BaseException) -> bool:
     """Whether the database could not do it at this moment: the same may well work a little later."""
-    if not isinstance(error, OperationalError | InterfaceError):
+    if not isinstance(error, DatabaseError | InterfaceError):
         return False
     cause = error.__cause__
     if isinstance(cause, sqlite3.Error):
-        return getattr(cause, "sqlite_errorcode", 0) & 0xFF in PASSING_SQLITE
-    state = getattr(cause, "sqlstate", None)  # none where there is no connection
-    return state is None or state.startswith(PASSING)
+        return getattr(cause, "sqlite_errorcode", 0) & 0xFF in REASONS_SQLITE
+    state = getattr(cause, "sqlstate", None)
+    if state is None:  # there is no connection
+        return isinstance(error, OperationalError | InterfaceError)
+    return str(state).startswith(PASSING)

@@ -25,4 +25,6 @@ def redact(text: str) -> str:
 
 def has_password(url: str) -> bool:
     """Whether the address holds what nobody else may read."""
-    return redact(url) != url
+    scheme, is_url, rest = url.partition("://")
+    user = rest.partition("/")[0].rpartition("@")[0]
+    return redact(url) != url or bool(is_url and ":" in user)

@@ -9,7 +9,7 @@ from tests.durations import ENVIRONMENT
 _home = Path(os.environ.get("STEROIDS_TEST_HOME") or tempfile.mkdtemp(prefix="steroids-tests-"))
 os.environ["STEROIDS_TEST_HOME"] = str(_home)
 _home /= os.environ.get("PYTEST_XDIST_WORKER", "main")  # two workers share no file
-_home.mkdir(parents=True, exist_ok=True)
+_home.mkdir(parents=True, exist_ok=True, mode=0o700)
 os.environ["STEROIDS_HOME"] = str(_home)
 os.environ["SECRET_KEY"] = "only-for-tests-" + "x" * 40
 os.environ.update(ENVIRONMENT)

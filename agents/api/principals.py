@@ -40,6 +40,7 @@ class RunPrincipal(_Machine):
     def __init__(self, run: Run) -> None:
         self.run = run
         self.task_pk = run.task_id
+        self.gives_opinion = run.role in Run.OPINION_ROLES
 
     def get_username(self) -> str:
         return self.run.agent_label or f"run {self.run.pk}"

@@ -50,7 +50,6 @@ from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
 from tasks.models import Landing, Project, Review, StaleTask, Submission
-from tasks.repository_urls import redact
 
 log = logging.getLogger(__name__)
 
@@ -384,7 +383,7 @@ class Reconciler:
             outcomes.remove_folder(run)
         except Unreachable as error:
             run_ends.end(run, Run.Outcome.STOPPED, reason=f"The repository cannot be reached. {error}")
-            trouble(run.project, f"{redact(run.project.repo_url)} cannot be reached: {error}")
+            trouble(run.project, f"{run.project.address} cannot be reached: {error}")
             outcomes.remove_folder(run)
         except NotSignedIn as error:
             provider_trouble.not_signed_in(run, error)

@@ -120,6 +120,7 @@ def prepare(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(base_sha=base)
     run.base_sha = base
     if run.role == Run.Role.VERIFIER:
+        Run.objects.filter(pk=run.pk).update(commands_hash=commands.commands_hash(known))
         steps = commands.verification_steps(known, folder, environment, commands.Limits.of(run.project))
         room = sandbox.Room(
             folder, run.project_id, run.role, borrowed, reach_of_builds(run.project, run.task)

@@ -34,8 +34,7 @@ BUNDLE_MAX = 8 * 1024 * 1024
 EXCERPT_LINES = 7
 REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a commit's name and a line end; 5,000 tags and more
 # Records that the program writes itself; an agent that edits them would tick its own boxes.
-REFUSED_PATHS = ("dispute.md", "decisions.md", "TODO.md")
-REFUSED_FOLDERS = (".steroids/",)
+REFUSED = frozenset({"dispute.md", "decisions.md", "todo.md", ".steroids"})
 
 
 def ref_of(submission: Submission) -> str:
@@ -167,7 +166,8 @@ def _since_last_round(submission: Submission, mirror: Mirror) -> str:
 
 
 def _is_refused(path: str) -> bool:
-    return path in REFUSED_PATHS or path.startswith(REFUSED_FOLDERS)
+    """By the first part of its path, in any spelling: some disks take Todo.md for TODO.md."""
+    return path.partition("/")[0].casefold() in REFUSED
 
 
 def send_back(submission: Submission, problem: str) -> None:

@@ -76,6 +76,9 @@ class Run(models.Model):
     host = models.ForeignKey(Host, null=True, blank=True, on_delete=models.PROTECT, related_name="runs")
     sha = models.CharField(max_length=64, blank=True, help_text="What is reviewed or verified.")
     base_sha = models.CharField(max_length=64, blank=True, help_text="Where the clone started.")
+    commands_hash = models.CharField(
+        max_length=64, blank=True, help_text="Of a verification: which commands it was started with."
+    )
     salvage_sha = models.CharField(max_length=64, blank=True, help_text="Work that was never handed in.")
     status = models.CharField(max_length=8, choices=Status, default=Status.QUEUED)
     outcome = models.CharField(max_length=10, choices=Outcome, blank=True)

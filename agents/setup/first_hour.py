@@ -5,6 +5,7 @@ What is refused raises CommandError with how to mend it.
 """
 
 import getpass
+import hmac
 import os
 import secrets
 import shlex
@@ -101,6 +102,16 @@ def keep_password(password: str) -> Path:
     path = paths.folder() / "admin-password"
     agent_command.write_private(path, password + "\n")
     return path
+
+
+def forget_password(password: str) -> None:
+    """Remove the file once its password was used: whoever has it has signed in."""
+    path = paths.folder() / "admin-password"
+    try:
+        if hmac.compare_digest(path.read_bytes().strip(), password.encode()):
+            path.unlink()
+    except OSError:
+        return
 
 
 def _login_name() -> str:

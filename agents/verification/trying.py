@@ -34,7 +34,6 @@ from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
 from tasks.locking import locked
 from tasks.models import Project, Verification
-from tasks.repository_urls import redact
 
 Base = Project.Base
 AT_ONCE = 2  # trials on one host
@@ -134,7 +133,7 @@ def _begin(project: Project) -> None:
         if isinstance(error, Interrupted):
             return
         reached = "cannot be used" if not isinstance(error, Unreachable) else "cannot be reached"
-        trouble(project, f"{redact(project.repo_url)} {reached}: {error}")
+        trouble(project, f"{project.address} {reached}: {error}")
         return
     except BaseException:
         Project.objects.filter(pk=project.pk, base_state=Base.TRYING).update(base_state=Base.UNKNOWN)

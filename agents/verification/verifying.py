@@ -1,4 +1,7 @@
-"""The end of a verification: what it says about the commit, and whose fault a red one is."""
+"""The end of a verification: what it says about the commit, and whose fault a red one is.
+
+It says so of the commands that ran. Where the project has others by now, it is run again with those.
+"""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,20 +24,23 @@ INTERRUPTED = {"stopped": Run.Outcome.STOPPED, "orphan": Run.Outcome.LOST}
 
 
 def finish(run: Run, left: dict[str, Any]) -> None:
-    """Keep the result, and let the submission go on or back. Interrupted, it runs again."""
+    """Keep the result, and let the submission go on or back. Interrupted or outdated, it runs again."""
     reason = str(left.get("reason", ""))
     if reason in INTERRUPTED:
         run_ends.end(run, INTERRUPTED[reason], reason="The verification was interrupted and runs again.")
         return
-    verdict = verdicts.read(paths.run_folder(run.pk), left)
+    run.project.refresh_from_db()
     recipe = commands.commands_of(run.project, paths.mirror(run.project), run.sha, run.task)
+    if run.commands_hash != commands.commands_hash(recipe):
+        run_ends.end(run, Run.Outcome.STOPPED, reason="The commands were changed meanwhile; it runs again.")
+        return
+    verdict = verdicts.read(paths.run_folder(run.pk), left)
     if run.task.origin == Task.Origin.SETUP and not any(recipe.commands):
         verdict = Verdict(False, verdict.steps, step="commands", problem="steroids.yaml names no command")
-    run.project.refresh_from_db()
     judged = _judge(run.project, verdict)
     with transaction.atomic():
         if run_ends.end(run, Run.Outcome.HANDED_IN, reason=judged.problem, exit_code=verdict.exit_code):
-            is_suspect = _write(run, judged, commands.commands_hash(recipe))
+            is_suspect = _write(run, judged)
             _go_on(run, judged, is_suspect=is_suspect)
 
 
@@ -58,10 +64,10 @@ def _judge(project: Project, verdict: Verdict) -> _Judged:
     return _Judged(verdict, green, problem, tuple(newly_red))
 
 
-def _write(run: Run, judged: _Judged, commands_hash: str) -> bool:
+def _write(run: Run, judged: _Judged) -> bool:
     """Store the result and its event. Returns whether the environment is suspected first."""
     verdict, green = judged.verdict, judged.green
-    known = {"project": run.project, "sha": run.sha, "commands_hash": commands_hash}
+    known = {"project": run.project, "sha": run.sha, "commands_hash": run.commands_hash}
     suspected = Verification.objects.filter(**known).exclude(fault="").first()
     is_suspect = bool(verdict.fault) and _may_be_the_surroundings(run.project, suspected)
     Verification.objects.update_or_create(

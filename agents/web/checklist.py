@@ -104,7 +104,7 @@ def _repository(project: Project | None, is_up: bool) -> SetupStep:
     if project.trouble:
         return SetupStep(title, WRONG, project.trouble, here, "Mend it")
     if project.base_sha:
-        return SetupStep(title, DONE, f"{project.repo_url}, {project.target_branch}", here, "Set-up")
+        return SetupStep(title, DONE, f"{project.address}, {project.target_branch}", here, "Set-up")
     waits = "It is being fetched." if is_up else "It is fetched once the loop runs."
     return SetupStep(title, WAITS, waits, here, "Look")
 

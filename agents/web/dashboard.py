@@ -16,9 +16,9 @@ from agents.web.accounts import paused_accounts
 from agents.web.checklist import checklist_for
 from agents.web.log import silent_for, tail
 from disputes.models import Dispute
-from disputes.notifications import channels
+from disputes.notifications import channels, fanout
 from tasks.access import MAINTAIN, projects_for
-from tasks.admin.base import project_ids
+from tasks.admin.base import is_superuser, project_ids
 from tasks.models import Event, Project, Section, Task
 from tasks.states import Status
 
@@ -54,6 +54,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "unwatched": unwatched([each for each in rows if each.status == Project.Status.ACTIVE]),
         **health(),
         "given_up": channels.given_up_for(request.user),
+        "untold": fanout.stuck() if is_superuser(request) else 0,
     }
 
 

@@ -7,11 +7,10 @@ from typing import Any
 from django import forms
 from django.core.validators import MaxLengthValidator
 
-from tasks.admin.settings_form import setting_field
-from tasks.configuration.policy import DEFAULTS, SETTINGS, ProjectSettings
+from tasks.admin.settings_form import lock_commands, setting_field
+from tasks.configuration.policy import DEFAULTS, SETTINGS, SHELL_COMMANDS, ProjectSettings
 from tasks.models import Project
 
-COMMANDS = ("prepare_command", "build_command", "test_command")
 LIMITS = ("prepare_timeout", "build_timeout", "test_timeout")
 COMMAND_MAX = 10_000  # characters
 
@@ -19,26 +18,30 @@ COMMAND_MAX = 10_000  # characters
 class CommandsForm(forms.Form):
     """The three commands and how long each may take. `mark` names the values that the page showed.
 
-    Where the project has none, those that came closest are filled in; they count once they are saved.
+    Where the project has none, those that came closest are filled in; they count once they are saved. Who may
+    not set commands may save those, which the program found and ran itself, and how long each may take.
     """
 
     mark = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
 
-    def __init__(self, project: Project, data: Any = None) -> None:
+    def __init__(self, project: Project, data: Any = None, *, may_set_commands: bool = False) -> None:
         told = ProjectSettings.salvaged(project.settings)[0].to_json()
-        self.now = {key: told[key] for key in (*COMMANDS, *LIMITS)}
+        self.now = {key: told[key] for key in (*SHELL_COMMANDS, *LIMITS)}
         self.shown = sha256(json.dumps(self.now).encode()).hexdigest()[:16]
-        offered = {} if any(self.now[key] for key in COMMANDS) else project.base_red.get("settings", {})
-        self.is_offer = any(offered.get(key) for key in COMMANDS)
+        offered = {} if any(self.now[key] for key in SHELL_COMMANDS) else project.base_red.get("settings", {})
+        self.is_offer = any(offered.get(key) for key in SHELL_COMMANDS)
         values = {key: offered.get(key, value) for key, value in self.now.items()}
         initial = {key: f"{value:g}" if key in LIMITS else value for key, value in values.items()}
         super().__init__(data, initial=initial | {"mark": self.shown})
-        for key in (*COMMANDS, *LIMITS):
+        for key in (*SHELL_COMMANDS, *LIMITS):
             self.fields[key] = setting_field(key, SETTINGS[key])
             self.fields[key].show_hidden_initial = False
             self.fields[key].widget.attrs["class"] = "field"
-        for key in COMMANDS:
+        for key in SHELL_COMMANDS:
             self.fields[key].validators.append(MaxLengthValidator(COMMAND_MAX))
+        self.is_locked = not may_set_commands
+        if self.is_locked:
+            lock_commands(self)
 
     @property
     def rows(self) -> list[tuple[str, str, forms.BoundField, forms.BoundField]]:
@@ -50,7 +53,7 @@ class CommandsForm(forms.Form):
         )
         return [
             (word, hint, self[command], self[limit])
-            for (word, hint), command, limit in zip(words, COMMANDS, LIMITS, strict=True)
+            for (word, hint), command, limit in zip(words, SHELL_COMMANDS, LIMITS, strict=True)
         ]
 
     @property
@@ -65,7 +68,7 @@ class CommandsForm(forms.Form):
 
     def changes(self) -> dict[str, Any]:
         """The settings to write. A limit that was left empty has its default."""
-        values = {key: self.cleaned_data[key] for key in (*COMMANDS, *LIMITS)}
+        values = {key: self.cleaned_data[key] for key in (*SHELL_COMMANDS, *LIMITS)}
         return {key: DEFAULTS.to_json()[key] if value is None else value for key, value in values.items()}
 
 
@@ -77,7 +80,8 @@ class RepositoryForm(forms.ModelForm):
         fields = ("repo_url", "target_branch")
 
     def __init__(self, project: Project, data: Any = None, *, may_move: bool = False) -> None:
-        super().__init__(data, instance=project)
+        shown = {} if may_move else {"repo_url": project.address}
+        super().__init__(data, instance=project, initial=shown)
         self.fields["repo_url"].disabled = not may_move
         for field in self.fields.values():
             field.show_hidden_initial = not field.disabled

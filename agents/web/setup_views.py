@@ -1,5 +1,7 @@
 """The set-up page of a project, its part that is renewed while something is tried, and its buttons."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -10,12 +12,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.web import setup
-from agents.web.setup_forms import COMMANDS, CommandsForm, RepositoryForm
+from agents.web.setup_forms import CommandsForm, RepositoryForm
 from disputes.web.view_helpers import page, staff_only
 from tasks import base
-from tasks.access import MAINTAIN, projects_for, require_role
+from tasks.access import MAINTAIN, may_set_commands, projects_for, require_role
 from tasks.admin.base import is_superuser, role_in
 from tasks.configuration.changing import configure
+from tasks.configuration.policy import SHELL_COMMANDS
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
@@ -26,6 +29,10 @@ from tasks.models.event import record
 def _project(request: HttpRequest, slug: str) -> Project:
     """A project that the person may see. Raises Http404."""
     return get_object_or_404(projects_for(request.user), slug=slug)
+
+
+def _commands_form(request: HttpRequest, project: Project, data: Any = None) -> CommandsForm:
+    return CommandsForm(project, data, may_set_commands=may_set_commands(request.user))
 
 
 def _show(
@@ -43,7 +50,7 @@ def _show(
         "title": f"Set-up of {project.name}",
         "project": project,
         "page": setup.SetupPage(project, role_in(request, project.pk)),
-        "form": commands or CommandsForm(project),
+        "form": commands or _commands_form(request, project),
         "repository": repository or RepositoryForm(project, may_move=is_superuser(request)),
         "refused": refused,
     }
@@ -57,7 +64,7 @@ def setup_page(request: HttpRequest, slug: str) -> HttpResponse:
     project = _project(request, slug)
     if request.method != "POST":
         return _show(request, project)
-    form = CommandsForm(project, request.POST)
+    form = _commands_form(request, project, request.POST)
     try:
         _save_commands(request, project, form)
     except Refused as refused:
@@ -76,7 +83,7 @@ def _save_commands(request: HttpRequest, project: Project, form: CommandsForm) -
         row = locked(Project.objects).get(pk=project.pk)
         if CommandsForm(row).shown != form.shown or form.is_stale:
             form.renew()
-            now = "; ".join(f"{key.partition('_')[0]}: {form.now[key] or 'none'}" for key in COMMANDS)
+            now = "; ".join(f"{key.partition('_')[0]}: {form.now[key] or 'none'}" for key in SHELL_COMMANDS)
             raise Refused(
                 "changed", f"Somebody changed the commands meanwhile. They are now {now}.",
                 "What you typed is kept below; save once more to put it in their place.",
@@ -125,7 +132,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
     project = _project(request, slug)
     context = {
         "project": project, "page": setup.SetupPage(project, role_in(request, project.pk)),
-        "form": CommandsForm(project), "is_renewed": True,
+        "form": _commands_form(request, project), "is_renewed": True,
     }  # fmt: skip
     return render(request, "agents/parts/setup_now.html", context)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import django_filters
-from django.db.models import Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
@@ -238,8 +238,11 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     def get_object(self) -> Dispute:
         """By dispute (D-7), conflict (C-9) or task (ledger-214: its newest dispute)."""
         head, _, number = self.kwargs["ref"].rpartition("-")
+        told = Opinion.objects.all()
+        if getattr(self.request.user, "gives_opinion", False):  # of its own, and not after another's
+            told = told.none()
         disputes = self.get_queryset().prefetch_related(
-            "conflicts__finding", "conflicts__proposal", "conflicts__opinions",
+            "conflicts__finding", "conflicts__proposal", Prefetch("conflicts__opinions", told),
             "conflicts__decisions__user", "conflicts__decisions__policy_set_by",
             "conflicts__submission__task__project",
             "conflicts__dispute__task__project", "conflicts__dispute__project",

@@ -28,6 +28,20 @@ ERROR_MAX = 300
 STARTS_PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty"}
 READABLE = ("/usr/share/zoneinfo", "/etc/localtime", "/etc/mime.types", "/etc/ssl", "/dev/null")
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
+UNICAST = ipaddress.ip_network("2000::/3")  # of IPv6 nothing else is handed out
+# What the standard library of one version or another takes for public: protocols, documentation, benchmarks,
+# relays of 6to4, and addresses at which clouds answer their own machines.
+NOT_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "0.0.0.0/8", "100.64.0.0/10", "168.63.129.16/32", "192.0.0.0/24", "192.0.2.0/24",
+            "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24",
+            "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3", "2001::/23", "2001:db8::/32",
+            "2620:4f:8000::/48", "3fff::/20",
+        ),
+    )
+)  # fmt: skip
 PRIVATE = "The address leads to this machine or to a private network."
 
 refused: list[str] = []  # libraries turn what the guard says into errors of their own
@@ -45,8 +59,10 @@ def is_public(host: str) -> bool:
             embedded = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if embedded is not None:
             return is_public(str(embedded))
-        if address.teredo is not None:
+        if address not in UNICAST:
             return False
+    if any(address in network for network in NOT_PUBLIC if network.version == address.version):
+        return False
     return bool(address.is_global and not address.is_multicast and not address.is_reserved)
 
 

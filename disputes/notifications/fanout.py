@@ -1,8 +1,10 @@
 """From a notice to deliveries: once for each event and channel."""
 
 import logging
+from datetime import datetime, timedelta
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from disputes.models import Delivery
@@ -10,25 +12,46 @@ from disputes.notifications import reminders
 from disputes.notifications.audience import channels_for
 from disputes.notifications.hours import due_at
 from disputes.notifications.subjects import subject_of
+from tasks.locking import is_passing
 from tasks.models import Notice
 
 log = logging.getLogger(__name__)
 
 BATCH = 100
+SHOWN_AFTER = 5  # failures: an hour and a half after the first
+LONGEST = timedelta(days=1)
 
 
 def take_up() -> int:
-    """Take up the oldest notices. Returns how many there were."""
-    notices = list(Notice.objects.order_by("pk").values_list("pk", flat=True)[:BATCH])
+    """Take up the oldest notices that are due. Returns how many there were.
+
+    One that cannot be taken up holds up no other. It is tried again, later each time, for as long as that
+    takes: what is wrong with it may be mended by the next version.
+    """
+    now = timezone.now()
+    notices = list(Notice.objects.filter(due_at__lte=now).order_by("pk").values_list("pk", flat=True)[:BATCH])
     for pk in notices:
         try:
             take(pk)
-        except DatabaseError:
-            raise  # it is taken up again in a minute
-        except Exception:
-            log.exception("The notice of event %d cannot be taken up; it is dropped.", pk)
-            Notice.objects.filter(pk=pk).delete()
+        except Exception as error:
+            if is_passing(error):
+                raise  # all of them are taken up again in a minute
+            log.exception("The notice of event %d cannot be taken up; it is tried again later.", pk)
+            _put_off(pk, now, error)
     return len(notices)
+
+
+def _put_off(pk: int, now: datetime, error: Exception) -> None:
+    """By a minute at first, then four times as long each time."""
+    row = Notice.objects.filter(pk=pk)
+    tries = row.values_list("tries", flat=True).first()
+    wait = min(timedelta(minutes=4 ** min(tries or 0, 6)), LONGEST)
+    row.update(tries=F("tries") + 1, due_at=now + wait, error=f"{type(error).__name__}: {error}"[:300])
+
+
+def stuck() -> int:
+    """How many notices could not be taken up so often that somebody should look."""
+    return Notice.objects.filter(tries__gte=SHOWN_AFTER).count()
 
 
 @transaction.atomic

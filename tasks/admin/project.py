@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from unfold.dataclasses import UnfoldAction
 from unfold.decorators import action, display
 
-from tasks.access import MAINTAIN
+from tasks.access import MAINTAIN, may_set_commands
 from tasks.admin.base import (
     ProjectFilter,
     ProjectScopedAdmin,
@@ -32,7 +32,6 @@ from tasks.configuration.policy import SETTINGS, ProjectSettings
 from tasks.dependencies import recount
 from tasks.events import Actor
 from tasks.models import Membership, Project, Section, Task
-from tasks.repository_urls import redact
 from tasks.states import Status
 
 LANDED = Q(tasks__landed_at__isnull=False)
@@ -123,7 +122,9 @@ class ProjectAdmin(ProjectScopedAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is None:
             kwargs["form"] = forms.ModelForm
-        return super().get_form(request, obj, change=change, **kwargs)
+        form = super().get_form(request, obj, change=change, **kwargs)
+        form.may_set_commands = may_set_commands(request.user)  # a class made for this request
+        return form
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
         return self.inlines if obj else ()
@@ -230,8 +231,7 @@ class ProjectAdmin(ProjectScopedAdmin):
 
     @display(description="repository")
     def repository(self, project: Project) -> str:
-        """Without a password: older projects may hold one in their address."""
-        return redact(project.repo_url)
+        return project.address
 
     @display(description="trouble")
     def trouble_now(self, project: Project) -> str:

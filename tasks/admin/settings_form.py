@@ -22,6 +22,7 @@ from tasks.configuration.policy import (
     DEFAULTS,
     GROUPS,
     SETTINGS,
+    SHELL_COMMANDS,
     ProjectSettings,
     SettingsError,
     default_of,
@@ -42,6 +43,8 @@ from tasks.configuration.schema import (
 )
 from tasks.configuration.stages import Stages
 from tasks.models import Project
+
+COMMANDS_LOCKED = "Only a superuser changes it: hosts run it with their own rights."
 
 
 class LinesField(forms.CharField):
@@ -198,6 +201,14 @@ def setting_field(key: str, entry: Setting) -> forms.Field:
     return _field(entry.kind, show_hidden_initial=True, **options)
 
 
+def lock_commands(form: forms.BaseForm) -> None:
+    """Show the shell commands to somebody who may not set them, and take none."""
+    for key in SHELL_COMMANDS:
+        field = form.fields[key]
+        field.disabled = True
+        field.help_text = format_html("{} <b>{}</b>", field.help_text, COMMANDS_LOCKED)
+
+
 def _tidy(value: Any) -> Any:
     """10 and not 10.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -205,6 +216,8 @@ def _tidy(value: Any) -> Any:
 
 class SettingsForm(forms.ModelForm):
     """A project with its settings. What is left empty has its default."""
+
+    may_set_commands = True  # of this form's person
 
     class Meta:
         model = Project
@@ -214,6 +227,8 @@ class SettingsForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         settings, _ = ProjectSettings.salvaged(self.instance.settings)
         self.initial = {key: _tidy(value) for key, value in settings.to_json().items()} | self.initial
+        if not self.may_set_commands:
+            lock_commands(self)
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

@@ -47,6 +47,8 @@ AGENTS = "Agents"
 MONEY = "Money"
 GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, TELLING, PIPELINE, AGENTS, MONEY)
 
+SHELL_COMMANDS = ("prepare_command", "build_command", "test_command")  # what hosts run
+
 _SHARE = Number(0, 1)
 _SECONDS = Number(1, 86_400, "seconds")
 _COUNT = Whole(1, 100)

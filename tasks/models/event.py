@@ -60,6 +60,9 @@ class Notice(models.Model):
     """An event of which people are still to be told; written with it, gone once the messages are due."""
 
     event = models.OneToOneField(Event, on_delete=models.CASCADE, primary_key=True, related_name="notice")
+    due_at = models.DateTimeField(default=timezone.now)
+    tries = models.PositiveSmallIntegerField(default=0, help_text="That failed; it is tried again, later.")
+    error = models.CharField(max_length=300, blank=True)
 
     def __str__(self) -> str:
         return f"notice of {self.event_id}"

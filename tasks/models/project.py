@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from tasks.configuration.policy import ProjectSettings, SettingsError
-from tasks.repository_urls import has_password
+from tasks.repository_urls import has_password, redact
 
 
 def validate_slug(slug: str) -> None:
@@ -147,6 +147,11 @@ class Project(models.Model):
                 errors[name] = error.error_list
         if errors:
             raise ValidationError(errors)
+
+    @property
+    def address(self) -> str:
+        """The repository's address as people may read it: an older one may hold a password."""
+        return redact(self.repo_url)
 
     @property
     def branch(self) -> str:

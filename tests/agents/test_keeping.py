@@ -211,11 +211,25 @@ def test_a_clone_that_is_gone_sends_the_submission_back(world: World) -> None:
     assert_sent_back(submission, "cannot be taken")
 
 
-@pytest.mark.parametrize("path", ["TODO.md", "dispute.md", "decisions.md", ".steroids/config.yaml"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "TODO.md", "dispute.md", "decisions.md", ".steroids/config.yaml", "Todo.MD", ".Steroids/config.yaml",
+        ".steroids", "todo.md/part",
+    ],
+)  # fmt: skip
 def test_records_that_the_program_writes_itself_are_refused(world: World, path: str) -> None:
     submission, run = handed_in(world, {"new.py": "one\n", path: "- [x] All done\n"})
     submissions.keep(submission, run)
     assert_sent_back(submission, f"touches {path}; leave these files alone")
+
+
+def test_a_link_in_place_of_their_folder_is_refused(world: World) -> None:
+    run = world.coder()
+    (paths.clone_of(run) / ".steroids").symlink_to("docs")
+    submission = world.hand_in(run, world.commit(run, {}))
+    submissions.keep(submission, run)
+    assert_sent_back(submission, "touches .steroids; leave these files alone")
 
 
 def test_a_record_that_is_deleted_or_moved_is_refused_too(world: World) -> None:

@@ -12,12 +12,12 @@ from agents.hosts.git import Mirror
 from agents.hosts.reconciler import Reconciler, host_name
 from agents.loop import orchestrator, run_ends
 from agents.models import Run
-from agents.verification import heads
+from agents.verification import heads, verifying
 from disputes import opening, rulings
 from disputes.models import Conflict
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.agents.world import REVIEWER, World, at_once, git, hook, make_world  # noqa: F401
-from tests.factories import create_agent, create_run, create_user
+from tests.factories import create_agent, create_host, create_run, create_user
 
 pytestmark = pytest.mark.django_db
 HOST = "test-host"
@@ -164,6 +164,29 @@ def test_it_is_built_and_tested_again_when_the_commands_were_changed(world: Worl
     assert landing.status == Landing.Status.CHECKING
     orchestrator.tick()
     assert Run.objects.filter(task=landing.task_id, role=Run.Role.VERIFIER).exists()
+
+
+def test_a_result_never_counts_for_commands_that_did_not_run(world: World) -> None:
+    """Changed while they ran, the old ones' green would let the commit land under the new ones."""
+    landing = land_on_moved_target(world)
+    green = {"steps": [{"name": "tests", "code": 0, "seconds": 1.0, "log": [0, 0]}], "reason": ""}
+
+    def verify(*, and_then: str) -> Run:
+        run = create_run(
+            landing.task, "verifier", sha=landing.sha, status=Run.Status.STARTING, host=create_host()
+        )
+        starting.prepare(run)
+        Project.objects.update(settings={"test_command": and_then})
+        verifying.finish(Run.objects.get(pk=run.pk), green)
+        run.refresh_from_db()
+        return run
+
+    outdated = verify(and_then="make other-tests")
+    assert (outdated.outcome, "commands were changed" in outdated.reason) == ("stopped", True)
+    assert not world.project.verifications.exists()
+    assert advance(landing).status == Landing.Status.CHECKING
+    assert verify(and_then="make other-tests").outcome == "handed_in"
+    assert advance(landing).status == Landing.Status.LANDED
 
 
 def test_it_is_rebased_again_when_the_target_moves_while_it_is_tested(world: World) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 
 from agents.hosts import landing
 from agents.prompts import compose
-from agents.verification import heads, trying, verifying
+from agents.verification import commands, heads, trying, verifying
 from disputes.models import Conflict
 from tasks import base
 from tasks.configuration.changing import configure
@@ -28,7 +28,8 @@ def judged(world: World, *, step: str = "tests", **settings: Any) -> Submission:
     """A submission whose build or tests ended with 1."""
     configure(world.project, COMMANDS | settings, actor=SYSTEM, is_tried=True)
     submission = world.kept({"a.py": "a\n"})
-    run = create_run(submission.task, "verifier", seat="verifier", sha=submission.sha)
+    ran = commands.commands_hash(commands.commands_of(world.project, world.mirror, submission.sha))
+    run = create_run(submission.task, "verifier", sha=submission.sha, commands_hash=ran)
     folder = verifying.paths.run_folder(run.pk)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "output.log").write_text(RED)

@@ -380,6 +380,7 @@ def test_a_host_that_has_to_enclose_and_cannot_holds_nothing(
     world: World, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     settings.SANDBOX = "required"
+    (tmp_path / "git").symlink_to(shutil.which("git") or "")
     monkeypatch.setenv("PATH", str(tmp_path))
     sandbox.why_not.cache_clear()
     with pytest.raises(sandbox.SandboxMissing, match="Install it, or choose another value"), Reconciler():

@@ -166,6 +166,7 @@ def test_the_buttons_do_what_the_card_does(client: Client, red: Project, tom: Us
 
 
 def test_what_was_typed_over_newer_commands_is_kept(client: Client, red: Project, lea: User) -> None:
+    User.objects.filter(pk=lea.pk).update(is_superuser=True)
     signed_in(client, lea)
     typed = commands(client, test_command="make check", test_timeout="900")
     Project.objects.filter(pk=red.pk).update(settings={"test_command": "make test"})
@@ -197,6 +198,21 @@ def test_what_was_typed_over_newer_commands_is_kept(client: Client, red: Project
     client.post(f"{PAGE}anew/", {"mark": mark_of(red)})
     red.refresh_from_db()
     assert (red.config.test_command, red.base_state) == ("", "unknown")
+
+
+def test_only_superusers_say_what_hosts_run(client: Client, red: Project, lea: User) -> None:
+    """A shell command in a form was a way from maintainer to superuser."""
+    evil = dict.fromkeys(("prepare_command", "build_command", "test_command"), "cat secret-key > static/x")
+    for is_superuser in (False, True):
+        Project.objects.filter(pk=red.pk).update(settings={"test_command": "make test"})
+        User.objects.filter(pk=lea.pk).update(is_superuser=is_superuser)
+        signed_in(client, lea)
+        assert ("Only a superuser changes the commands" in html(client)) is not is_superuser
+        assert client.post(PAGE, commands(client, **evil, test_timeout="900")).status_code == 302
+        red.refresh_from_db()
+        ran = {key: red.config.to_json()[key] for key in evil}
+        assert ran == (evil if is_superuser else dict.fromkeys(evil, "") | {"test_command": "make test"})
+        assert red.config.test_timeout == 900.0
 
 
 def test_a_wrong_address_is_seen_and_mended_here(client: Client, world: World, lea: User) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.auth.models import User
 
 from tasks.models import Membership, Project
 from tests.browser.scene import Scene
@@ -33,6 +34,7 @@ def tab(page: "Page", name: str) -> None:
 def test_a_setting_is_found_on_its_tab_and_saved(
     open_page: Open, scene: Scene, path: str, shoot: Shoot
 ) -> None:
+    User.objects.filter(username="lea").update(is_superuser=True)
     page = open_page(path)
     shoot(page, "project", full_page=True)
     tab(page, "Commands")

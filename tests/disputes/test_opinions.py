@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
+from agents.models import new_token, token_hash
 from disputes import hooks, opening, opinions, rulings
 from disputes.bulk.items import ADOPT, items_of
 from disputes.bulk.opinions import agreed
@@ -22,7 +23,7 @@ from tasks.events import Actor
 from tasks.models import Event, Project
 from tests.cases import for_each
 from tests.disputes.prompt_lines import worded
-from tests.factories import create_finding, create_review, create_submission, create_task
+from tests.factories import create_finding, create_review, create_run, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
 
@@ -580,6 +581,23 @@ def test_over_rest_people_ask_and_read_opinions(ledger: Project, tom: User) -> N
         "elsewhere",
     )
     assert client.post(f"/api/v1/disputes/{conflict.ref}/ask-mediator/", {}, format="json").status_code == 200
+
+
+def test_nobody_who_is_asked_reads_what_others_said(ledger: Project, tom: User) -> None:
+    """A second opinion that repeats the first is none."""
+    conflict = disagreement(ledger)
+    opinions.give(opinions.ask(conflict, "judge", user=tom), ENFORCE, actor=JUDGE)
+    for role, reads in (("judge", False), ("mediator", False), ("coder", True), ("reviewer", True)):
+        secret = new_token()
+        create_run(conflict.task, role, token_hash=token_hash(secret))
+        client = APIClient()
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+        for ref in (conflict.ref, conflict.dispute.ref, conflict.task.ref):
+            reply = client.get(f"/api/v1/disputes/{ref}/")
+            [shown] = reply.json()["conflicts"]
+            assert bool(shown["opinions"]) is reads, role
+            assert ("unbounded" in reply.content.decode()) is reads, role
+            assert ("[RECOMMENDED]" in shown["presentation"]) is reads, role
 
 
 def test_a_policys_ruling_names_whose_policy_it_is(

@@ -25,6 +25,12 @@ from tests.notifications.receiver import Receiver
         ("169.254.169.254", False), ("fe80::1", False), ("fe80::1%eth0", False), ("fd00::1", False),
         ("::ffff:127.0.0.1", False), ("::ffff:169.254.169.254", False), ("64:ff9b::a9fe:a9fe", False),
         ("2002:7f00:1::", False), ("2001:0:53aa:64c:0:fbef:f5ff:fffe", False),
+        ("192.0.0.8", False), ("192.0.0.170", False), ("192.88.99.1", False), ("168.63.129.16", False),
+        ("192.0.2.1", False), ("198.18.0.1", False), ("198.51.100.1", False), ("203.0.113.9", False),
+        ("fec0::1", False), ("::7f00:1", False), ("::a9fe:a9fe", False), ("2002:a83f:8110::", False),
+        ("64:ff9b::c058:6301", False), ("64:ff9b:1::1", False), ("100::1", False), ("2001:db8::1", False),
+        ("3fff::1", False), ("5f00::1", False), ("::ffff:168.63.129.16", False), ("2001:20::1", False),
+        ("64:ff9b::5db8:d822", True), ("168.63.129.17", True), ("192.0.1.1", True),
         ("224.0.0.1", False), ("240.0.0.1", False), ("255.255.255.255", False), ("ff02::1", False),
     ],
 )  # fmt: skip

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import DataError, connection, transaction
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -97,8 +98,8 @@ def test_a_notice_is_taken_up_once(reachable: None, ledger: Project) -> None:
     assert not Notice.objects.exists()
 
 
-def test_a_notice_that_cannot_be_taken_up_does_not_hold_up_the_others(
-    reachable: None, ledger: Project, monkeypatch: pytest.MonkeyPatch
+def test_a_notice_that_cannot_be_taken_up_waits_and_holds_up_no_other(
+    reachable: None, ledger: Project, lea: User, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poisoned = record(ledger, "trouble")
     open_card(ledger)
@@ -106,12 +107,41 @@ def test_a_notice_that_cannot_be_taken_up_does_not_hold_up_the_others(
 
     def subject_of(event: Event) -> Any:
         if event == poisoned:
-            raise ZeroDivisionError
+            raise DataError("value out of range")
         return real(event)
 
     monkeypatch.setattr(fanout, "subject_of", subject_of)
     assert set(told()) == {"lea", "tom"}
+    row = Notice.objects.get()
+    assert (row.event, row.tries, row.error) == (poisoned, 1, "DataError: value out of range")
+    assert row.due_at > timezone.now()
+    assert fanout.take_up() == 0
+    client.force_login(create_user("root", is_superuser=True))
+    for tries in range(2, fanout.SHOWN_AFTER + 1):
+        assert b"could not be put into messages" not in client.get("/admin/").content
+        Notice.objects.update(due_at=timezone.now())
+        assert fanout.take_up() == 1
+        assert Notice.objects.get().tries == tries
+    assert b"1 event could not be put into messages" in client.get("/admin/").content
+    assert Notice.objects.get().due_at > timezone.now() + timedelta(hours=1)
+    client.force_login(lea)
+    assert b"could not be put into messages" not in client.get("/admin/").content
+    monkeypatch.undo()
+    Notice.objects.update(due_at=timezone.now())
+    assert fanout.take_up() == 1
+    assert Delivery.objects.filter(event=poisoned).exists()
     assert not Notice.objects.exists()
+
+
+def test_while_the_database_is_away_no_notice_is_blamed(
+    reachable: None, ledger: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(ledger, "trouble")
+    monkeypatch.setattr(fanout, "subject_of", lambda event: 1 / 0)
+    monkeypatch.setattr(fanout, "is_passing", lambda error: True)
+    with pytest.raises(ZeroDivisionError):
+        fanout.take_up()
+    assert Notice.objects.get().tries == 0
 
 
 # --- Who --------------------------------------------------------------------------------------------------

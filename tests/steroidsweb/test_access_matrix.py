@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -13,7 +14,7 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.template.backends.django import Template
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -245,6 +246,42 @@ def test_no_other_method_gets_anybody_in(scene: Scene) -> None:
                 if (got := caller.asks(method, scene.address(route))) not in {"login", *REFUSALS.values()}:
                     wrong.append(f"{method} {route}: {name} gets {got}")
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+@contextmanager
+def unwritable() -> Iterator[None]:
+    """A full disk, a broken one, a database that another one stands in for: it reads, and takes nothing."""
+    is_sqlite = connection.vendor == "sqlite"
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("PRAGMA query_only=1" if is_sqlite else "SET TRANSACTION READ ONLY")
+        yield
+        if is_sqlite:
+            cursor.execute("PRAGMA query_only=0")
+        else:
+            transaction.set_rollback(True)
+
+
+def test_whoever_may_read_reads_while_nothing_can_be_written(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Template, "render", lambda self, context=None, request=None: "")
+    Token.objects.update(used_at=None)
+    table, wrong = read_table(), []
+    addresses = {
+        scene.address(route)
+        for route, rules in table.expected().items()
+        if rules["GET"] not in {"-", "leave"}
+    }
+    for name in ("superuser", "token", "coder", "agent", "pulled", "dead"):
+        caller = Caller(scene, name)
+        for path in sorted(addresses):
+            usual = caller.asks("GET", path)
+            with unwritable():
+                got = caller.asks("GET", path)
+            if got != usual:
+                wrong.append(f"{path}: {name} gets {got}, not {usual}")
+    assert not wrong, "\n" + "\n".join(wrong)
+    assert not Token.objects.exclude(used_at=None).exists()
 
 
 # --- What lists, searches, choices and exports tell ---------------------------------------------------------

@@ -311,7 +311,7 @@ def test_a_maintainer_gives_roles_and_cannot_point_the_project_elsewhere(
 
 
 def test_a_password_in_the_repositorys_address_is_refused_and_never_shown(
-    client: Client, ledger: Project, root: User, vera: User
+    client: Client, ledger: Project, root: User, vera: User, lea: User
 ) -> None:
     """Members read the address; a password belongs into the file git-credentials."""
     url = "https://bot:hunter2@git.example.org/ledger.git"
@@ -323,12 +323,22 @@ def test_a_password_in_the_repositorys_address_is_refused_and_never_shown(
     for fine in ("git@example.org:team/x.git", "https://me@example.org/x.git", "ssh://git@h:22/x.git"):
         ledger.repo_url = fine
         ledger.full_clean()
-    with pytest.raises(CommandError, match="git-credentials in the data folder"):
-        call_command("add_project", "other", url)
+    for other in (url, "https://o'bot:hunter2@git.example.org/x.git", "ssh://bot:hunter2@h/x.git"):
+        with pytest.raises(CommandError, match="git-credentials in the data folder"):
+            call_command("add_project", "other", other)
     Project.objects.filter(pk=ledger.pk).update(repo_url=url)  # of a project from before
     seen = as_user(client, vera).get(here).content.decode()
     assert "https://bot:***@git.example.org/ledger.git" in seen
     assert "hunter2" not in seen
+    Project.objects.filter(pk=ledger.pk).update(trouble="It cannot be reached.", base_state="unknown")
+    for user in (vera, lea):
+        as_user(client, user)
+        for path in ("", "setup/", "setup/now/"):
+            shown = client.get(f"/projects/ledger/{path}").content.decode()
+            assert ("git.example.org" in shown, "hunter2" in shown) == (True, False), (user, path)
+        for path in ("/admin/", "/board/", "/api/v1/projects/", here):
+            assert b"hunter2" not in client.get(path).content, (user, path)
+    as_user(client, vera)
     assert client.get(page("tasks.project", "changelist"), {"q": "hunter2"}).context["cl"].result_count == 0
     ledger.refresh_from_db()
     host.trouble(ledger, f"git fetch: {GitError('git fetch', f'fatal: {url} is gone')}")

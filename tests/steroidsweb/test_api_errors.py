@@ -1,6 +1,8 @@
 """Whatever goes wrong, the API answers in JSON: a code, a sentence, what to do next. Its schema is sound."""
 
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from io import StringIO
 from typing import Any
 
@@ -16,7 +18,7 @@ from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from agents.api.throttling import RunThrottle
-from agents.models import Run, new_token, token_hash
+from agents.models import Run, Token, new_token, token_hash
 from tasks.models import Comment, Event, Project, Task
 from tests.cases import for_each
 from tests.factories import create_run, create_task, create_token
@@ -294,3 +296,48 @@ def test_the_server_says_that_it_is_well() -> None:
         reply = Client().get("/healthz")
     assert len(queries) == 1
     assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
+
+
+# --- While nothing can be written -------------------------------------------------------------------------
+
+
+@contextmanager
+def writing_elsewhere() -> Iterator[None]:
+    """Another connection writes, and does not come to an end."""
+    with closing(connection.copy("elsewhere")) as other, other.cursor() as cursor:
+        cursor.execute("BEGIN IMMEDIATE" if other.vendor == "sqlite" else "BEGIN")
+        cursor.execute("UPDATE agents_token SET name = name")
+        yield
+        cursor.execute("ROLLBACK")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_reading_goes_on_while_others_write_for_long(task: Task, client: APIClient) -> None:
+    """When a token was used last is no reason to let its person wait."""
+    with writing_elsewhere():
+        began = time.monotonic()
+        for _ in range(5):
+            assert client.get("/api/v1/tasks/ledger-1/").status_code == 200
+        assert time.monotonic() - began < 10  # seconds, half of what a write waits
+    assert not Token.objects.exclude(used_at=None).exists()
+    cache.clear()
+    assert client.get("/api/v1/me/").status_code == 200
+    assert Token.objects.exclude(used_at=None).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_cannot_be_written_is_answered_with_the_reason(task: Task, client: APIClient) -> None:
+    assert client.get("/api/v1/me/").status_code == 200
+    is_sqlite = connection.vendor == "sqlite"
+    off, on = ("PRAGMA query_only=1", "PRAGMA query_only=0") if is_sqlite else (
+        "SET default_transaction_read_only = on", "SET default_transaction_read_only = off"
+    )  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(off)
+        try:
+            reply = client.post(COMMENT, {"body": "Look."}, format="json")
+        finally:
+            cursor.execute(on)
+    assert (reply.status_code, error_of(reply)["code"], reply.headers["Retry-After"]) == (503, "busy", "1")
+    assert "it takes no writes" in reply.json()["message"]
+    assert client.post(COMMENT, {"body": "Look."}, format="json").status_code == 201

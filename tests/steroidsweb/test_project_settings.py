@@ -25,6 +25,7 @@ def inputs(project: Project, **changes: Any) -> dict[str, Any]:
     return {
         "name": project.name, "status": project.status, "target_branch": "main", "max_parallel": 2,
         "memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0, **setting_inputs(project),
+        "slug": project.slug, "repo_url": project.repo_url,
     } | changes  # fmt: skip
 
 
@@ -77,6 +78,20 @@ def test_who_may_not_change_the_project_reads_a_table(client: Client, ledger: Pr
     assert 'name="rejections_max"' not in page
 
 
+def test_only_superusers_say_what_hosts_run(client: Client, ledger: Project, lea: User) -> None:
+    evil = dict.fromkeys(("prepare_command", "build_command", "test_command"), "cat secret-key > static/x")
+    for is_superuser in (False, True):
+        set_up(ledger, test_command="make test")
+        User.objects.filter(pk=lea.pk).update(is_superuser=is_superuser)
+        lea.refresh_from_db()
+        assert save(client, lea, ledger, **evil, test_timeout=900).status_code == 302
+        assert stored(ledger) == {"test_timeout": 900.0} | (
+            evil if is_superuser else {"test_command": "make test"}
+        )
+        shown = client.get(url(ledger)).content.decode()
+        assert ("Only a superuser changes it" in shown) is not is_superuser
+
+
 def test_who_may_not_change_the_project_cannot(client: Client, ledger: Project, tom: User) -> None:
     assert save(client, tom, ledger, rejections_max="3").status_code == 403
     assert stored(ledger) == {}
@@ -118,6 +133,8 @@ def test_who_may_not_change_the_project_cannot(client: Client, ledger: Project, 
 def test_one_key_is_changed_in_its_field(
     client: Client, ledger: Project, lea: User, name: str, typed: Any, settings: dict[str, Any]
 ) -> None:
+    lea.is_superuser = name.endswith("_command")
+    lea.save()
     ledger.refresh_from_db()
     assert save(client, lea, ledger, **{name: typed}).status_code == 302
     assert stored(ledger) == settings
@@ -149,12 +166,12 @@ def test_a_field_left_empty_has_its_default(client: Client, ledger: Project, lea
 
 
 def test_a_change_is_recorded_with_who_from_and_to(client: Client, ledger: Project, lea: User) -> None:
-    save(client, lea, ledger, rejections_max="3", build_command="make", status="paused")
+    save(client, lea, ledger, rejections_max="3", detect_commands="", status="paused")
     event, tried, edited = Event.objects.order_by("pk")
 
     assert (event.kind, event.label) == ("project_configured", "Lea Lindt")
-    assert event.note == "rejections_max: 15 → 3; build_command: empty → make"
-    assert event.data == {"settings": {"rejections_max": ["15", "3"], "build_command": ["empty", "make"]}}
+    assert event.note == "rejections_max: 15 → 3; detect_commands: true → false"
+    assert event.data == {"settings": {"rejections_max": ["15", "3"], "detect_commands": ["true", "false"]}}
     assert (tried.kind, tried.note) == ("base_to_try", "The commands were changed.")
     assert (edited.kind, edited.note) == ("project_edited", "status")
 
@@ -204,6 +221,8 @@ def test_a_new_project_takes_four_fields_and_the_defaults(client: Client) -> Non
 def test_a_wrong_value_is_refused_at_its_field_and_stays_as_typed(
     client: Client, ledger: Project, lea: User, name: str, typed: Any, fault: str
 ) -> None:
+    lea.is_superuser = name.endswith("_command")
+    lea.save()
     response = save(client, lea, ledger, **{name: typed}, extend_by="7")
     form = response.context["adminform"].form
     key = name if name in SETTINGS else name.rpartition("_")[0]

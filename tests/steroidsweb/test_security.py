@@ -1,16 +1,23 @@
 """The headers of every answer, and the methods that pages take."""
 
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from steroidsweb.checks import check_home
 from steroidsweb.security import DATA, PAGE
 from tasks.models import Project
 from tests.cases import for_each
 
 pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def policy(response: Any) -> dict[str, str]:
@@ -60,10 +67,71 @@ def test_a_page_takes_no_method_that_no_form_sends(client: Client, lea: User, me
     assert response["Allow"] == "GET, HEAD, POST"
 
 
-def test_no_template_of_ours_holds_a_script_or_a_handler() -> None:
-    from pathlib import Path
+# --- What a request may bring -------------------------------------------------------------------------------
 
-    root = Path(__file__).resolve().parents[2] / "templates"
+
+class Unread(io.BytesIO):
+    """A body that nobody may read."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        raise AssertionError("it was read")
+
+
+def test_a_large_body_is_refused_before_it_is_read(tom: User) -> None:
+    """Anybody could fill the disk through the sign-in page: files are no part of Django's own limit."""
+    two_hundred = 200 * 1024 * 1024
+    for path, kind in (
+        ("/admin/login/", "multipart/form-data; boundary=x"), ("/queue/", "multipart/form-data; boundary=x"),
+        ("/admin/login/", "application/x-www-form-urlencoded"), ("/api/v1/tasks/", "application/json"),
+        ("/api/v1/pull/claim/", "application/json"), ("/nothing/", "text/plain"),
+    ):  # fmt: skip
+        for length in (str(1024 * 1024 + 1), str(two_hundred), "9" * 30, "-5", "many"):
+            reply = Client().generic(
+                "POST", path, b"", kind, CONTENT_LENGTH=length, **{"wsgi.input": Unread()}
+            )
+            assert reply.status_code == 413, (path, length)
+            assert b"larger than 1 MiB" in reply.content
+    assert Client().post("/admin/login/", {"username": "tom", "password": "x" * 500_000}).status_code == 200
+
+
+def test_a_file_is_kept_nowhere(tom: User, tmp_path: Path, settings: Any) -> None:
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path)
+    sent = {"username": "tom", "password": "wrong", "file": io.BytesIO(b"x" * 900_000)}
+    reply = Client().post("/admin/login/", sent)
+    assert reply.status_code == 200
+    assert reply.wsgi_request.POST["username"] == "tom"
+    assert not reply.wsgi_request.FILES
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- Whose files they are -----------------------------------------------------------------------------------
+
+
+def test_what_the_program_writes_is_for_its_own_user(settings: Any, tmp_path: Path) -> None:
+    """Whoever reads the database reads everything, and whoever reads the secret key may sign anything."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    settings.HOME = home
+    assert [found.id for found in check_home(None)] == []
+    for mode in (0o755, 0o710, 0o702):
+        home.chmod(mode)
+        assert [(found.id, found.is_serious()) for found in check_home(None)] == [("steroids.E002", True)]
+    home.chmod(0o755)
+    environment = {"PATH": os.environ["PATH"], "STEROIDS_HOME": str(home), "SECRET_KEY": "x" * 40}
+    migrate = ["manage.py", "migrate", "--verbosity", "0", "--skip-checks"]
+    subprocess.run(
+        [sys.executable, *migrate], cwd=ROOT, env=environment, check=True, timeout=300, umask=0o022
+    )
+    for path in home.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    migrate.pop()
+    refused = subprocess.run([sys.executable, *migrate], cwd=ROOT, env=environment, capture_output=True)
+    assert refused.returncode == 1
+    assert b"Other users of this machine can look into" in refused.stderr
+
+
+def test_no_template_of_ours_holds_a_script_or_a_handler() -> None:
+    root = ROOT / "templates"
     inline = [
         f"{path.relative_to(root)}: {word}"
         for path in sorted(root.rglob("*.html"))

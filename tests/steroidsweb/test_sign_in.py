@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from agents.api.throttling import UnknownTokenThrottle
+from agents.setup.first_hour import keep_password
 from steroidsweb import sign_in
 from steroidsweb.env import env_networks
 from steroidsweb.models import SignInTries
@@ -243,3 +245,16 @@ def test_an_address_with_many_unknown_tokens_is_told_to_wait_and_a_good_one_goes
     assert int(ask("stx_x")["Retry-After"]) > 0
     assert ask(secret).status_code == 200
     assert ask("stx_x", ELSEWHERE).status_code == 401
+
+
+def test_the_password_that_was_written_down_is_removed_once_it_was_used(
+    tmp_path: Path, settings: Any, tom: User
+) -> None:
+    settings.HOME = tmp_path
+    for password, stays in (("another-one", True), ("secret-password", False)):
+        file = keep_password(password)
+        assert try_in("tom", "wrong").status_code == 200
+        assert file.exists()
+        assert try_in("tom", "secret-password").status_code == 302
+        assert file.exists() is stays
+    assert try_in("tom", "secret-password").status_code == 302
