@@ -101,6 +101,8 @@ class Resident:
                 signal.signal(number, self._stop)
             self._end_leftovers()
             with self._take_host() as host:
+                if host.row.why_open:
+                    self.say(f"Runs are not sandboxed here: {host.row.why_open} See docs/safety.md.")
                 try:
                     if self.web:
                         self._choose_address()

@@ -200,18 +200,22 @@ def test_what_was_typed_over_newer_commands_is_kept(client: Client, red: Project
     assert (red.config.test_command, red.base_state) == ("", "unknown")
 
 
-def test_only_superusers_say_what_hosts_run(client: Client, red: Project, lea: User) -> None:
+def test_only_superusers_say_what_hosts_run_outside_of_a_sandbox(
+    client: Client, red: Project, lea: User, settings: Any
+) -> None:
     """A shell command in a form was a way from maintainer to superuser."""
     evil = dict.fromkeys(("prepare_command", "build_command", "test_command"), "cat secret-key > static/x")
-    for is_superuser in (False, True):
+    for is_superuser, sandbox in ((False, "wanted"), (True, "wanted"), (False, "required")):
+        settings.SANDBOX = sandbox
+        may = is_superuser or sandbox == "required"
         Project.objects.filter(pk=red.pk).update(settings={"test_command": "make test"})
         User.objects.filter(pk=lea.pk).update(is_superuser=is_superuser)
         signed_in(client, lea)
-        assert ("Only a superuser changes the commands" in html(client)) is not is_superuser
+        assert ("Only a superuser changes the commands" in html(client)) is not may
         assert client.post(PAGE, commands(client, **evil, test_timeout="900")).status_code == 302
         red.refresh_from_db()
         ran = {key: red.config.to_json()[key] for key in evil}
-        assert ran == (evil if is_superuser else dict.fromkeys(evil, "") | {"test_command": "make test"})
+        assert ran == (evil if may else dict.fromkeys(evil, "") | {"test_command": "make test"})
         assert red.config.test_timeout == 900.0
 
 
