@@ -50,6 +50,7 @@ SAFE_CONFIG = {
     "submodule.recurse": "false",
     "advice.detachedHead": "false",
     "core.quotePath": "false",
+    "core.sharedRepository": "0644",  # the users of runs borrow objects; nobody else gets as far as there
 }
 NAME, EMAIL = "Steroids", "steroids@localhost"
 SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes

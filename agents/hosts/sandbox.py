@@ -62,29 +62,19 @@ def why_not() -> str:
         return "bubblewrap is not installed (the program bwrap; the package is called bubblewrap)."
     if _is_root() and shutil.which("setpriv") is None:
         return "setpriv is not installed (the package is called util-linux)."
-    argv = [
-        *_walls(_user(0, "check")),
-        "--remount-ro",
-        "/",
-        "--",
-        *_drop(_user(0, "check")),
-        "/usr/bin/env",
-        "true",
-    ]
+    user, seen, python = _user(0, "check"), toolchains(), commands.base_python()
+    binds = [word for path in seen for word in ("--ro-bind", str(path), str(path))]
+    argv = [*_walls(user), *_folders_above(seen), *binds, "--remount-ro", "/", "--", *_drop(user)]
     try:
         done = subprocess.run(
-            argv,
-            env={"PATH": os.defpath},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=20,
-            check=False,
-        )
+            [*argv, python, "-I", "-S", "-c", ""], env={"PATH": os.defpath}, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=20, check=False,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap does not work here: {error}"
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()[-200:]
-        return f"bubblewrap does not work here: {said or f'it ended with {done.returncode}'}"
+        return f"{python} cannot be started in it: {said or f'it ended with {done.returncode}'}"
     return ""
 
 
@@ -143,14 +133,14 @@ class Room:
         for step in steps:
             step["env"] = _through_the_gate(step["env"])
             step["argv"] = [
-                *_walls(user), *binds, "--remount-ro", "/", "--chdir", step["cwd"], "--", *_drop(user),
+                *_walls(user), *binds, "--remount-ro", "/", "--chdir", "/", "--", *_drop(user),
                 commands.base_python(), "-I", "-S", str(INIT), "{ready}", str(PORT), GATE,
-                str(settings.RUN_PROCESSES_MAX), str(settings.RUN_DISK_MAX_BYTES), "--", *step["argv"],
+                str(settings.RUN_PROCESSES_MAX), str(settings.RUN_DISK_MAX_BYTES), step["cwd"], "--",
+                *step["argv"],
             ]  # fmt: skip
             step["enclosed"] = True
         if user is not None:
-            for path in [*self._own(steps), *self._fixed()]:
-                _hand_over(path, user)
+            _hand_over([*self._own(steps), *self._fixed()], user)
         gate = {
             "hosts": list(self.reach.hosts), "trusted": [*settings.SANDBOX_HOSTS, *self.reach.trusted],
             "upstream": _upstream(), "api": self.reach.api,
@@ -281,14 +271,14 @@ def _drop(user: int | None) -> list[str]:
     ]  # fmt: skip
 
 
-def _hand_over(path: Path, user: int) -> None:
-    """Everything in the folder belongs to that user from here on. A link is never followed."""
-    if path.is_relative_to(settings.HOME / "env") and path.lstat().st_uid == user:
-        return
-    subprocess.run(
-        ["chown", "--recursive", "--no-dereference", "-P", f"{user}:{user}", str(path)],
-        check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
-    )  # fmt: skip
+def _hand_over(paths: Iterable[Path], user: int) -> None:
+    """Everything in these belongs to that user from here on. A link is never followed."""
+    others = [str(path) for path in paths if path.lstat().st_uid != user]
+    if others:
+        subprocess.run(
+            ["chown", "--recursive", "--no-dereference", "-P", f"{user}:{user}", "--", *others],
+            check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
+        )  # fmt: skip
 
 
 def _write_people(folder: Path, user: int | None) -> None:
@@ -309,12 +299,16 @@ def _write_people(folder: Path, user: int | None) -> None:
 
 def toolchains() -> list[Path]:
     """The folders of this host that runs may read besides the system's: programs, and what these need."""
-    words = [Path(word) for word in commands.system_path().split(os.pathsep)]
-    kept = [Path(place) for place in commands.toolchain_folders().values()]
+    kept = tuple(commands.toolchain_folders().values())
+    return list(_toolchains(commands.system_path(), (*kept, *settings.SANDBOX_PATHS)))
+
+
+@functools.cache  # of what stays as it is while a host runs
+def _toolchains(path: str, kept: tuple[str, ...]) -> tuple[Path, ...]:
+    words = [Path(word) for word in path.split(os.pathsep)]
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(settings.BASE_DIR) / "agents"]
-    own = [Path(word) for word in settings.SANDBOX_PATHS]
-    found = dict.fromkeys([*(each for word in words for each in _beside(word)), *kept, *prefixes, *own])
-    return _outermost(path for path in found if _may_be_seen(path))
+    found = [*(each for word in words for each in _beside(word)), *map(Path, kept), *prefixes]
+    return tuple(_outermost(path for path in found if _may_be_seen(path)))
 
 
 def _beside(word: Path) -> Iterator[Path]:

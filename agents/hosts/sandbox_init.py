@@ -1,7 +1,7 @@
-"""A run's first process inside its sandbox: `sandbox_init.py READY PORT SOCKET PROCESSES BYTES -- ARGV…`.
+"""A run's first process in its sandbox: `sandbox_init.py READY PORT GATE PROCESSES BYTES FOLDER -- ARGV…`.
 
 It says that the sandbox stands by closing the descriptor READY after one byte, bounds what its children may
-take, carries connections to 127.0.0.1:PORT to the gate's SOCKET, and ends as the command does.
+take, carries connections to 127.0.0.1:PORT to the socket GATE, and ends as the command does.
 
 Started with `python -I -S`; standard library only.
 """
@@ -24,7 +24,7 @@ COUNTS_BY_NAMESPACE = (5, 14)  # older kernels count the processes of the operat
 def main() -> int:
     words = sys.argv[1:]
     at = words.index("--")
-    ready, port, gate, processes, size = words[:at]
+    ready, port, gate, processes, size, folder = words[:at]
     argv = words[at + 1 :]
     bound(int(processes), int(size))
     if gate:
@@ -33,7 +33,7 @@ def main() -> int:
     os.write(int(ready), b"1")
     os.close(int(ready))
     try:
-        child = subprocess.Popen(argv, close_fds=False)
+        child = subprocess.Popen(argv, cwd=folder, close_fds=False)
     except OSError as error:
         sys.stderr.write(f"cannot start {argv[0]}: {error.strerror}\n")
         return 127 if isinstance(error, FileNotFoundError) else 126
