@@ -230,6 +230,7 @@ DURATIONS = {
         "git_network": 120.0,
         "door_idle": 60.0,
         "idle": 60.0,  # --until-idle waits for what is due within
+        "stuck": 600.0,  # what was to be done longer ago is a finding of `manage.py doctor`
         "watchdog": 150.0,  # no tick from the cluster for so long: restart it
         "meter": 1.0,  # how often a live run's output is read for what it costs
         "output_copy": 2.0,  # how often the log of a live run is copied into its rows
