@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "steroidsweb",
 ]
 MIDDLEWARE = [
+    "tasks.log_lines.of_a_request",
     "django.middleware.security.SecurityMiddleware",
     "steroidsweb.security.headers",
     "steroidsweb.security.methods",
@@ -170,11 +171,17 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+LOG_FORMAT = env_str("STEROIDS_LOG_FORMAT", "line")
+if LOG_FORMAT not in {"line", "json"}:
+    raise ImproperlyConfigured(f"STEROIDS_LOG_FORMAT={LOG_FORMAT} is neither line nor json.")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "json": {"()": "tasks.log_lines.JSONLines"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": env_str("LOG_LEVEL", "INFO")},
     "loggers": {"django-q": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
 }
@@ -199,6 +206,8 @@ PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [])
 TRUSTED_PROXIES = env_networks("STEROIDS_TRUSTED_PROXIES")
 # The operator's own prices of models, asked before agents/prices.yaml; the file need not be there.
 PRICES = Path(env_str("STEROIDS_PRICES", str(HOME / "prices.yaml")))
+# Whoever brings it may read /metrics; without one only this machine may.
+METRICS_TOKEN = env_str("STEROIDS_METRICS_TOKEN")
 # Schemes git may use. `file` covers repositories on this machine.
 GIT_PROTOCOLS = env_list("STEROIDS_GIT_PROTOCOLS", ["https", "ssh", "file"])
 

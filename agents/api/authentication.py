@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from agents.api.principals import PullPrincipal, RunPrincipal
 from agents.api.throttling import UnknownTokenThrottle
 from agents.models import TOKEN_PREFIX, Agent, Run, Token, token_hash
+from tasks import log_lines
 from tasks.errors import Refused
 
 
@@ -34,6 +35,7 @@ class TokenAuthentication(BaseAuthentication):
         hashed = token_hash(secret)
         run = Run.objects.filter(token_hash=hashed).select_related("task__project", "agent").first()
         if run is not None:
+            log_lines.note(run=run.pk, task=run.task.ref)
             return RunPrincipal(run), run
         token = Token.objects.filter(hash=hashed).select_related("user", "agent").first()
         now = timezone.now()

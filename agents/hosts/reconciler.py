@@ -48,6 +48,7 @@ from agents.pull import preparing
 from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
+from tasks.log_lines import about
 from tasks.models import Landing, Project, Review, StaleTask, Submission
 from tasks.repository_urls import redact
 
@@ -449,9 +450,11 @@ class Reconciler:
         if processes.boottime() < not_before:
             return
         try:
-            work()
+            with about(run=run.pk, task=run.task.ref):
+                work()
         except Exception as error:
-            log.exception("Run %s could not be read; it is tried again.", run.pk)
+            with about(run=run.pk, task=run.task.ref):
+                log.exception("Run %s could not be read; it is tried again.", run.pk)
             if not _is_of_host(error):
                 failed += 1
             if failed >= FAILED_TURNS_MAX or (failed and self._is_overdue(run)):
@@ -491,7 +494,8 @@ def _stop(folder: Path) -> None:
 
 def _logged(key: str, work: Callable[[], None]) -> None:
     try:
-        work()
+        with about(work=key):
+            work()
     except Exception:
         log.exception("%s failed; the next pass tries again.", key)
 
