@@ -222,22 +222,23 @@ def surroundings() -> Iterator[Finding]:
     for each in checks.run_checks(tags=["steroids"]):  # of all that Django and its packages look at
         if not each.is_silenced():
             yield Finding(str(each.msg), str(each.hint or "See docs/operate.md."))
-    for name in ("secret-key", "git-credentials", "admin-password", "steroids.sqlite3"):
-        file = _home() / name
-        if file.exists() and file.stat().st_mode & 0o077:
-            yield Finding(f"Other users of this machine can read {file}.", REPAIR)
 
 
-def close_files() -> Iterator[str]:
-    """Let nobody but the owner into the data folder and its secrets."""
-    for file in [_home(), *(_home() / name for name in os.listdir(_home()))]:
-        if not file.is_symlink() and file.stat().st_mode & 0o077 and (file == _home() or file.is_file()):
-            file.chmod(file.stat().st_mode & 0o700)
-            yield f"Only its owner can read {file} now."
+def close_folder() -> Iterator[str]:
+    """Let nobody but the owner into the data folder."""
+    if _home().stat().st_mode & 0o077:
+        _home().chmod(0o700)
+        yield f"Only its owner can look into {_home()} now."
 
 
-def migrations() -> Iterator[Finding]:
-    """The database is of this version of the program."""
+def database() -> Iterator[Finding]:
+    """The database is whole, and of this version of the program."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA quick_check(3)")
+            for (said,) in cursor.fetchall():
+                if said != "ok":
+                    yield Finding(f"The database is damaged: {said}", "Restore the last backup.")
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:

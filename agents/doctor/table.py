@@ -30,8 +30,8 @@ CHECKS = [
           machine.mend_mirrors),
     Check("disk", "The disk has room.", machine.disk),
     Check("surroundings", "git, Python, SQLite, settings and the rights of files are as they must be.",
-          machine.surroundings, machine.close_files),
-    Check("migrations", "The database is of this version of the program.", machine.migrations),
+          machine.surroundings, machine.close_folder),
+    Check("database", "The database is whole, and of this version of the program.", machine.database),
     Check("hosts", "All hosts at work have the same version.", machine.hosts),
 ]  # fmt: skip
 

@@ -236,12 +236,6 @@ def an_open_data_folder(world: World) -> None:
     paths.folder().chmod(0o755)
 
 
-def a_readable_key(world: World) -> None:
-    key = paths.folder() / "secret-key"
-    key.write_text("x")
-    key.chmod(0o644)
-
-
 def a_missing_migration(world: World) -> None:
     MigrationRecorder.Migration.objects.filter(app="agents").delete()
 
@@ -280,8 +274,7 @@ DAMAGE: list[tuple[str, Callable[[World], None], bool]] = [
     ("mirrors", a_push_by_force, False),
     ("mirrors", a_mirror_without_objects, True),
     ("surroundings", an_open_data_folder, True),
-    ("surroundings", a_readable_key, True),
-    ("migrations", a_missing_migration, False),
+    ("database", a_missing_migration, False),
     ("hosts", an_old_host, False),
 ]
 # What else such a damage is, where the database would not hold it otherwise.
