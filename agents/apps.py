@@ -3,15 +3,19 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
+SCHEDULES = [  # name, function, every so many minutes
+    ("tick", "agents.jobs.tick", 1),
+    ("prune", "agents.jobs.prune", 24 * 60),
+]
 
-def schedule_tick(**kwargs: Any) -> None:
+
+def schedule_jobs(**kwargs: Any) -> None:
     """The loop turns each minute even if nobody ever rings."""
     from django_q.models import Schedule
 
-    Schedule.objects.update_or_create(
-        name="tick",
-        defaults={"func": "agents.jobs.tick", "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1},
-    )
+    for name, func, minutes in SCHEDULES:
+        values = {"func": func, "schedule_type": Schedule.MINUTES, "minutes": minutes, "repeats": -1}
+        Schedule.objects.update_or_create(name=name, defaults=values)
 
 
 class AgentsConfig(AppConfig):
@@ -19,4 +23,4 @@ class AgentsConfig(AppConfig):
     verbose_name = "Agents"
 
     def ready(self) -> None:
-        post_migrate.connect(schedule_tick, sender=self)
+        post_migrate.connect(schedule_jobs, sender=self)

@@ -9,12 +9,14 @@ from django.conf import settings
 from django.db import close_old_connections
 from django_q.tasks import async_task
 
+from agents import retention
 from agents.hosts.reconciler import HostBusy, Reconciler
 from agents.loop import bell, orchestrator
 from agents.models import Agent
 from tasks import broker
 
 LAST_TICK = "steroids-last-tick"
+PRUNING = 30.0  # seconds, likewise; what is left goes the next night
 BUDGET = 20.0  # seconds; well below the cluster's timeout
 
 
@@ -40,6 +42,12 @@ def tick() -> str:
     finally:
         close_old_connections()
     return f"reaped {done.reaped}, started {done.started}, landings {done.landings}"
+
+
+def prune() -> str:
+    """Each night: let go what the retention settings no longer keep of the rows. Hosts tidy up themselves."""
+    gone = retention.prune_rows(PRUNING)
+    return ", ".join(f"{name} {count}" for name, count in gone.items())
 
 
 def check_agent(pk: int) -> str:

@@ -245,6 +245,11 @@ DURATIONS = {
         "output_copy": 2.0,  # how often the log of a live run is copied into its rows
     }.items()
 }
+# For so many days these are kept; 0: for ever. Events, reviews and rulings always are.
+KEEP_DAYS = {
+    name: env_number(f"STEROIDS_KEEP_{name.upper()}_DAYS", default)
+    for name, default in {"logs": 90.0, "prompts": 90.0, "bundles": 30.0, "run_folders": 7.0}.items()
+}
 OUTPUT_MAX_BYTES = env_int("STEROIDS_OUTPUT_MAX_BYTES", 16 * 1024 * 1024, minimum=1024)
 EMPTY_RUNS_MAX = env_int("STEROIDS_EMPTY_RUNS_MAX", 6, minimum=1)
 LANDING_ATTEMPTS_MAX = env_int("STEROIDS_LANDING_ATTEMPTS_MAX", 5, minimum=1)

@@ -26,7 +26,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import judging
+from agents import judging, retention
 from agents.cli import VERSION
 from agents.hosts import (
     api_server,
@@ -192,6 +192,8 @@ class Reconciler:
         if self._pool is None:
             self._beat()
         self.row.refresh_from_db()
+        if retention.is_due():
+            self._do("tidying up", lambda: _tell(retention.prune_host()))
         self._end_strangers(set(Run.objects.on_host().filter(host=self.row).values_list("pk", flat=True)))
 
     def _keep_beating(self) -> None:
@@ -498,6 +500,11 @@ def _logged(key: str, work: Callable[[], None]) -> None:
             work()
     except Exception:
         log.exception("%s failed; the next pass tries again.", key)
+
+
+def _tell(lines: list[str]) -> None:
+    for line in lines:
+        log.info(line)
 
 
 def ring_self() -> None:
