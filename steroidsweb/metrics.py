@@ -1,7 +1,7 @@
 """How the installation does, in the format of Prometheus: counted from the rows when somebody asks."""
 
 import hmac
-from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any
@@ -11,12 +11,11 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django_q.brokers import get_broker
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
 from agents.api.authentication import bearer_of
-from agents.jobs import LAST_TICK
 from agents.models import Host, Run
+from agents.web.dashboard import health
 from disputes.models import Dispute
 from tasks import broker
 from tasks.models import Landing, Task
@@ -31,7 +30,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if why := _refusal(request):
         return HttpResponse(f"{why}\n", status=403, content_type="text/plain; charset=utf-8")
     registry = CollectorRegistry()
-    registry.register(_Figures())
+    _count(registry)
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
@@ -52,65 +51,50 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-class _Figures:
-    """What is counted, each with one query."""
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        yield _by("tasks", "Tasks, by their status.", "status", Task.objects.all())
-        yield _by("runs_live", "Runs that have not ended, by their role.", "role", Run.objects.live())
-        queued = Run.objects.filter(status=Run.Status.QUEUED)
-        yield _one("runs_queued", "Runs that wait for a host.", queued.count())
-        yield _by(
-            "landings", "Attempts to land a commit, by how they stand.", "status", Landing.objects.all()
-        )
-        yield from _cards()
-        yield from _hosts()
-        ticked = broker.recall(LAST_TICK)
-        if ticked:
-            yield _one("tick_timestamp_seconds", "When the cluster last turned the loop.", ticked)
-        waiting = _jobs_waiting()
-        if waiting is not None:
-            yield _one("jobs_waiting", "Background jobs in the queue.", waiting)
+def _count(registry: CollectorRegistry) -> None:
+    """Fill the registry: each figure by one query."""
+    _by(registry, "tasks", "Tasks, by their status.", "status", Task.objects.all())
+    _by(registry, "runs_live", "Runs that have not ended, by their role.", "role", Run.objects.live())
+    queued = Run.objects.filter(status=Run.Status.QUEUED)
+    _one(registry, "runs_queued", "Runs that wait for a host.", queued.count())
+    _by(registry, "landings", "Attempts to land a commit, by status.", "status", Landing.objects.all())
+    _cards(registry)
+    _hosts(registry)
+    if ticked := health()["last_tick"]:
+        says = "When background jobs last turned the loop."
+        _one(registry, "tick_timestamp_seconds", says, ticked.timestamp())
+    with suppress(*broker.AWAY):
+        _one(registry, "jobs_waiting", "Background jobs in the queue.", get_broker().queue_size())
 
 
-def _one(name: str, says: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"steroids_{name}", says, value=value)
+def _one(registry: CollectorRegistry, name: str, says: str, value: float) -> None:
+    Gauge(f"steroids_{name}", says, registry=registry).set(value)
 
 
-def _by(name: str, says: str, column: str, rows: Any) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"steroids_{name}", says, labels=[column])
+def _by(registry: CollectorRegistry, name: str, says: str, column: str, rows: Any) -> None:
+    gauge = Gauge(f"steroids_{name}", says, [column], registry=registry)
     for value, count in rows.order_by().values_list(column).annotate(n=Count("pk")).order_by(column):
-        family.add_metric([value], count)
-    return family
+        gauge.labels(value).set(count)
 
 
-def _cards() -> Iterator[GaugeMetricFamily]:
+def _cards(registry: CollectorRegistry) -> None:
     now = timezone.now()
     waiting = Dispute.objects.open().filter(snoozed_at__isnull=True)
     opened = sorted(waiting.values_list("opened_at", flat=True))
-    family = GaugeMetricFamily("steroids_cards_open", "Cards that wait for people, by age.", labels=["le"])
+    gauge = Gauge("steroids_cards_open", "Cards that wait for people, by age.", ["le"], registry=registry)
     for name, age in AGES.items():
-        family.add_metric([name], sum(now - at <= age for at in opened))
-    family.add_metric(["+Inf"], len(opened))
-    yield family
+        gauge.labels(name).set(sum(now - at <= age for at in opened))
+    gauge.labels("+Inf").set(len(opened))
     oldest = (now - opened[0]).total_seconds() if opened else 0
-    yield _one("card_oldest_seconds", "The age of the card that waits for longest.", oldest)
+    _one(registry, "card_oldest_seconds", "The age of the card that waits for longest.", oldest)
 
 
-def _hosts() -> Iterator[GaugeMetricFamily]:
-    seen = GaugeMetricFamily("steroids_host_seen_timestamp_seconds", "When it reported.", labels=["host"])
-    slots = GaugeMetricFamily("steroids_host_slots", "Runs that it takes at a time.", labels=["host"])
+def _hosts(registry: CollectorRegistry) -> None:
+    seen = Gauge(
+        "steroids_host_seen_timestamp_seconds", "When it last reported.", ["host"], registry=registry
+    )
+    slots = Gauge("steroids_host_slots", "Runs that it takes at a time.", ["host"], registry=registry)
     for host in Host.objects.order_by("name"):
-        slots.add_metric([host.name], 0 if host.is_draining else host.slots)
+        slots.labels(host.name).set(0 if host.is_draining else host.slots)
         if host.seen_at:
-            seen.add_metric([host.name], host.seen_at.timestamp())
-    yield seen
-    yield slots
-
-
-def _jobs_waiting() -> int | None:
-    """None while the broker is away."""
-    try:
-        return int(get_broker().queue_size())
-    except broker.AWAY:
-        return None
+            seen.labels(host.name).set(host.seen_at.timestamp())

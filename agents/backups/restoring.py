@@ -25,7 +25,7 @@ from django_q.models import OrmQ
 from agents.backups import databases, making
 from agents.hosts import git, paths, submissions
 from agents.loop import run_ends
-from agents.models import Run, Token, Trial
+from agents.models import Host, Run, Token, Trial
 from tasks.models import Landing, Project, Submission
 from tasks.models.event import record
 
@@ -152,6 +152,7 @@ def end_what_was_live(made_at: datetime) -> Iterator[str]:
         handed_in = run.status == Run.Status.CLOSING
         outcome = Run.Outcome.HANDED_IN if handed_in else Run.Outcome.LOST
         run_ends.end(run, outcome, reason="It was live when the backup was made that was restored.")
+    Host.objects.update(seen_at=None)  # whoever takes such a name now is no twin
     Trial.objects.filter(status=Trial.Status.RUNNING).update(lease_until=timezone.now())
     Landing.objects.filter(status__in=Landing.LIVE).update(claimed_until=None, fence=F("fence") + 1)
     yield f"{len(held)} runs that were live have ended; none of their tokens is good."

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from agents.models import Run, token_hash
 from disputes.models import Dispute
-from tasks import broker
 from tasks.log_lines import JSONLines, about
 from tasks.models import Project
 from tests.factories import create_host, create_project, create_run, create_task
@@ -34,7 +33,7 @@ def figures(**headers: str) -> dict[tuple[str, ...], float]:
 
 
 @pytest.mark.django_db
-def test_the_figures_are_counted_from_the_rows(ledger: Project) -> None:
+def test_the_figures_are_counted_from_the_rows(ledger: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     create_task(ledger)
     worked_on = create_task(ledger, status="in_progress")
     host = create_host(slots=3, seen_at=timezone.now())
@@ -45,7 +44,8 @@ def test_the_figures_are_counted_from_the_rows(ledger: Project) -> None:
             project=create_project(), severity="high", question="Which?",
             opened_at=timezone.now() - timedelta(hours=hours),
         )  # fmt: skip
-    broker.remember("steroids-last-tick", 1234.5)
+    ticked = datetime.fromtimestamp(1234.5, UTC)
+    monkeypatch.setattr("steroidsweb.metrics.health", lambda: {"last_tick": ticked})
     seen = figures()
     assert seen["tasks", "pending"] == seen["tasks", "in_progress"] == seen["tasks", "review"] == 1
     assert (seen["runs_live", "coder"], seen["runs_queued",]) == (1, 1)
