@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # What runs the suite for us, if anything.
 TRY :=
 
-.PHONY: run start test test-slow test-postgres test-agents test-repositories setup setup-dev axe lint check clean
+.PHONY: run start test test-slow test-postgres test-agents test-repositories setup setup-dev lock axe lint check clean
 
 run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
@@ -51,12 +51,22 @@ $(VENV)/.installed: requirements.txt
 	@sh .ci/check-tools "$(PYTHON)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing what the program needs into $(VENV) (once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.txt
 	@touch $@
 
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
 	@touch $@
+
+# What is installed: each package at one version, with the hashes of its files, for every platform and Python. Written
+# anew after a change of a requirements*.in; with UPGRADE=1 also what the packages ask for is taken at its newest.
+LOCK = $(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+lock:
+	@test -x $(VENV)/lock/bin/uv || { $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install --quiet uv==0.13.9; }
+	@$(LOCK) requirements.in --output-file requirements.txt
+	@$(LOCK) requirements-dev.in --constraint requirements.txt --output-file requirements-dev.txt
 
 # What the tests of accessibility ask; without npm they are skipped.
 axe: var/axe/node_modules/axe-core/axe.min.js
@@ -72,6 +82,7 @@ lint: setup-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/bandit --quiet --recursive --severity-level high tasks disputes agents steroidsweb
 
 check: lint test
 

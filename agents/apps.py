@@ -3,20 +3,22 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
+SCHEDULES = [  # name, function, every so many minutes
+    ("tick", "agents.jobs.tick", 1),
+    ("prune", "agents.jobs.prune", 24 * 60),
+]
 
-def schedule_tick(**kwargs: Any) -> None:
+
+def schedule_jobs(**kwargs: Any) -> None:
     """The loop turns each minute even if nobody ever rings."""
     from django_q.models import Schedule
 
     from agents.loop.bell import TICK_TIMEOUT
 
-    Schedule.objects.update_or_create(
-        name="tick",
-        defaults={
-            "func": "agents.jobs.tick", "schedule_type": Schedule.MINUTES, "minutes": 1, "repeats": -1,
-            "kwargs": repr({"q_options": {"timeout": TICK_TIMEOUT}}),
-        },
-    )  # fmt: skip
+    for name, func, minutes in SCHEDULES:
+        limits = {"kwargs": repr({"q_options": {"timeout": TICK_TIMEOUT}})} if name == "tick" else {}
+        values = {"func": func, "schedule_type": Schedule.MINUTES, "minutes": minutes, "repeats": -1}
+        Schedule.objects.update_or_create(name=name, defaults=values | limits)
 
 
 class AgentsConfig(AppConfig):
@@ -24,4 +26,4 @@ class AgentsConfig(AppConfig):
     verbose_name = "Agents"
 
     def ready(self) -> None:
-        post_migrate.connect(schedule_tick, sender=self)
+        post_migrate.connect(schedule_jobs, sender=self)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import close_old_connections
 from django_q.tasks import async_task
 
+from agents import retention
 from agents.hosts import naming, paths, processes
 from agents.hosts.reconciler import HostBusy, Reconciler
 from agents.hosts.sandbox import HostUnfit
@@ -18,6 +19,7 @@ from agents.models import Agent
 
 log = logging.getLogger(__name__)
 
+PRUNING = 30.0  # seconds of a job that prunes; what is left goes the next night
 BUDGET = 20.0  # seconds in which a tick looks after runs
 SLOW_BUDGET = 480.0  # the same while git is under way; well below the tick's timeout
 
@@ -53,6 +55,12 @@ def _may_go_on(host: Reconciler, seconds: float) -> bool:
     if seconds < BUDGET:
         return True
     return seconds < SLOW_BUDGET and host.is_slow() and not processes.is_locked(paths.resident_lock())
+
+
+def prune() -> str:
+    """Each night: let go what the retention settings no longer keep of the rows. Hosts tidy up themselves."""
+    gone = retention.prune_rows(PRUNING)
+    return ", ".join(f"{name} {count}" for name, count in gone.items())
 
 
 def check_agent(pk: int) -> str:

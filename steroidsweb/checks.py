@@ -16,7 +16,7 @@ OLDEST_GIT = (2, 38)
 NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smbfs", "9p", "fuse.sshfs"}
 
 
-@register()
+@register("steroids")
 def check_home(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """The data folder can be written, is nobody else's, and lies on a disk of this machine."""
     home = Path(settings.HOME)
@@ -55,7 +55,7 @@ def _filesystem(path: Path) -> str:
     return max(below)[1] if below else ""
 
 
-@register()
+@register("steroids")
 def check_sqlite(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """SQLite before 3.51.3 has a rare corruption in just our way of using it."""
     embedded = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
@@ -70,7 +70,7 @@ def check_sqlite(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
     ]
 
 
-@register()
+@register("steroids")
 def check_git(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Git is there and knows what we ask of it."""
     try:
@@ -87,7 +87,7 @@ def check_git(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMes
     return []
 
 
-@register()
+@register("steroids")
 def check_queue(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """A job must not be delivered again while it may still run."""
     queue = settings.Q_CLUSTER
@@ -104,7 +104,7 @@ def check_queue(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckM
     return []
 
 
-@register()
+@register("steroids")
 def check_leases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """A shim ends its agent before another host may take the run over."""
     seconds = settings.DURATIONS
@@ -151,7 +151,7 @@ def _staff() -> Iterator[CheckMessage]:
         )
 
 
-@register(deploy=True)
+@register("steroids", deploy=True)
 def check_isolation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Agents of the same user can read what this program stores."""
     return [

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "steroidsweb",
 ]
 MIDDLEWARE = [
+    "tasks.log_lines.of_a_request",
     "django.middleware.security.SecurityMiddleware",
     "steroidsweb.security.headers",
     "steroidsweb.security.methods",
@@ -174,11 +175,17 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+LOG_FORMAT = env_str("STEROIDS_LOG_FORMAT", "line")
+if LOG_FORMAT not in {"line", "json"}:
+    raise ImproperlyConfigured(f"STEROIDS_LOG_FORMAT={LOG_FORMAT} is neither line nor json.")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "json": {"()": "tasks.log_lines.JSONLines"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": env_str("LOG_LEVEL", "INFO")},
     "loggers": {"django-q": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
 }
@@ -203,6 +210,8 @@ PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [])
 TRUSTED_PROXIES = env_networks("STEROIDS_TRUSTED_PROXIES")
 # The operator's own prices of models, asked before agents/prices.yaml; the file need not be there.
 PRICES = Path(env_str("STEROIDS_PRICES", str(HOME / "prices.yaml")))
+# Whoever brings it may read /metrics; without one only this machine may.
+METRICS_TOKEN = env_str("STEROIDS_METRICS_TOKEN")
 # Schemes git may use. `file` covers repositories on this machine.
 GIT_PROTOCOLS = env_list("STEROIDS_GIT_PROTOCOLS", ["https", "ssh", "file"])
 
@@ -235,10 +244,16 @@ DURATIONS = {
         "git_network": 120.0,
         "door_idle": 60.0,
         "idle": 60.0,  # --until-idle waits for what is due within
+        "stuck": 600.0,  # what was to be done longer ago is a finding of `manage.py doctor`
         "watchdog": 150.0,  # no tick from the cluster for so long: restart it
         "meter": 1.0,  # how often a live run's output is read for what it costs
         "output_copy": 2.0,  # how often the log of a live run is copied into its rows
     }.items()
+}
+# For so many days these are kept; 0: for ever. Events, reviews and rulings always are.
+KEEP_DAYS = {
+    name: env_number(f"STEROIDS_KEEP_{name.upper()}_DAYS", default)
+    for name, default in {"logs": 90.0, "prompts": 90.0, "bundles": 30.0, "run_folders": 7.0}.items()
 }
 OUTPUT_MAX_BYTES = env_int("STEROIDS_OUTPUT_MAX_BYTES", 16 * 1024 * 1024, minimum=1024)
 # Whether runs are enclosed: required, wanted (where it works) or off. docs/safety.md says what each holds.

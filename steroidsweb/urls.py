@@ -8,6 +8,7 @@ from disputes.api.disputes import DisputeViewSet
 from disputes.web.work.urls import api_urlpatterns
 from steroidsweb.errors import not_found
 from steroidsweb.health import healthz
+from steroidsweb.metrics import metrics
 from steroidsweb.sign_in import sign_in
 from tasks.api import ProjectViewSet, TaskViewSet
 
@@ -22,6 +23,7 @@ handler500 = "steroidsweb.errors.server_error"
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("healthz", healthz, name="healthz"),
+    path("metrics", metrics, name="metrics"),
     path("admin/login/", sign_in),  # the admin's own address, before its own view
     path("admin/", admin.site.urls),
     path(

@@ -66,6 +66,20 @@ class _Sections:
         return self.unmet[section_id]
 
 
+def counts_of(tasks: Iterable[Task]) -> dict[int, int]:
+    """For how much each of the tasks waits, by the facts of now."""
+    todo = list(tasks)
+    sections = {project: _Sections(project) for project in {task.project_id for task in todo}}
+    own = dict(
+        Dependency.objects.filter(task__in=[task.pk for task in todo])
+        .exclude(SATISFIED_ON)
+        .values_list("task")
+        .annotate(n=Count("pk"))
+        .values_list("task", "n")
+    )
+    return {task.pk: own.get(task.pk, 0) + sections[task.project_id].count(task.section_id) for task in todo}
+
+
 @transaction.atomic
 def recount(tasks: Iterable[Task]) -> None:
     """Write `waits_for` anew where it differs from the facts.
@@ -77,17 +91,10 @@ def recount(tasks: Iterable[Task]) -> None:
     todo = list(tasks)
     waiting = Task.objects.filter(pk__in=[task.pk for task in todo], status=Status.PENDING)
     now = dict(locked(waiting).order_by("pk").values_list("pk", "waits_for"))
-    sections = {project: _Sections(project) for project in {task.project_id for task in todo}}
-    own = dict(
-        Dependency.objects.filter(task__in=[task.pk for task in todo])
-        .exclude(SATISFIED_ON)
-        .values_list("task")
-        .annotate(n=Count("pk"))
-        .values_list("task", "n")
-    )
+    counted = counts_of(todo)
     wrong: dict[int, list[int]] = {}
     for task in todo:
-        count = own.get(task.pk, 0) + sections[task.project_id].count(task.section_id)
+        count = counted[task.pk]
         if count != now.get(task.pk, task.waits_for):
             wrong.setdefault(count, []).append(task.pk)
         task.waits_for = count

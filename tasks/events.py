@@ -48,6 +48,7 @@ WORDS = {
     "park": "asked for a person",
     "reject": "rejected",
     "reopen": "opened it again",
+    "restored": "restored a backup",
     "resume": "resumed it",
     "retry": "tried it again",
     "rollback": "rolled back",

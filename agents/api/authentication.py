@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from agents.api.principals import PullPrincipal, RunPrincipal
 from agents.api.throttling import UnknownTokenThrottle
 from agents.models import TOKEN_PREFIX, Agent, Run, Token, token_hash
+from tasks import log_lines
 from tasks.errors import Refused
 from tasks.locking import attempted
 
@@ -50,6 +51,7 @@ class TokenAuthentication(BaseAuthentication):
         hashed = token_hash(secret)
         run = Run.objects.filter(token_hash=hashed).select_related("task__project", "agent").first()
         if run is not None:
+            log_lines.note(run=run.pk, task=run.task.ref)
             return RunPrincipal(run), run
         token = Token.objects.filter(hash=hashed).select_related("user", "agent").first()
         now = timezone.now()

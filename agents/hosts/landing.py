@@ -22,6 +22,7 @@ from agents.verification import commands, heads, verdicts
 from disputes import opening
 from disputes.models import Conflict, Decision
 from tasks.locking import locked, repeated
+from tasks.log_lines import about
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.states import MOVES, IllegalMove, Status
@@ -105,7 +106,8 @@ def advance(landing: Landing, host: str) -> None:
     if not claim(landing, host):
         return
     try:
-        _advance(landing)
+        with about(task=landing.task.ref, landing=landing.pk):
+            _advance(landing)
     except Interrupted:
         _release(landing)
     except Unreachable as error:

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import signal
 import stat
 import time
@@ -195,6 +196,28 @@ def working_in(folder: Path) -> list[Identity]:
         if b"STEROIDS_RUN=" in words and any(name in words for name in names):
             found.append(identity(int(entry.name)))
     return found
+
+
+def of_runs(root: Path) -> list[tuple[int, Identity]]:
+    """Processes of this user that runs in folders below `root` started, each with its run's number."""
+    place = re.compile(re.escape(os.fsencode(root)) + rb"/([1-9][0-9]{0,17})[/\0]")
+    found = []
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            words = Path(entry.path, "cmdline").read_bytes() + b"\0"
+            words += Path(entry.path, "environ").read_bytes() + b"\0"
+        except OSError:
+            continue
+        if b"STEROIDS_RUN=" in words and (named := place.search(words)):
+            found.append((int(named[1]), identity(int(entry.name))))
+    return found
+
+
+def age_of(who: Identity) -> float:
+    """Seconds since the process started."""
+    return boottime() - who.start / os.sysconf("SC_CLK_TCK")
 
 
 def is_stopped(who: Identity) -> bool:

@@ -26,7 +26,7 @@ from django.db.models import F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from agents import judging
+from agents import judging, retention
 from agents.hosts import (
     api_server,
     landing,
@@ -49,6 +49,7 @@ from agents.pull import preparing
 from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
+from tasks.log_lines import about
 from tasks.models import Landing, Project, Review, StaleTask, Submission
 
 log = logging.getLogger(__name__)
@@ -199,6 +200,8 @@ class Reconciler:
         self.row.refresh_from_db()
         if not self._is_ours:
             return
+        if retention.is_due():
+            self._do("tidying up", lambda: _tell(retention.prune_host()))
         self._end_strangers(set(Run.objects.on_host().filter(host=self.row).values_list("pk", flat=True)))
 
     def _keep_beating(self) -> None:
@@ -466,9 +469,11 @@ class Reconciler:
         if processes.boottime() < not_before:
             return
         try:
-            work()
+            with about(run=run.pk, task=run.task.ref):
+                work()
         except Exception as error:
-            log.exception("Run %s could not be read; it is tried again.", run.pk)
+            with about(run=run.pk, task=run.task.ref):
+                log.exception("Run %s could not be read; it is tried again.", run.pk)
             if not _is_of_host(error):
                 failed += 1
             if failed >= FAILED_TURNS_MAX or (failed and self._is_overdue(run)):
@@ -508,9 +513,15 @@ def _stop(folder: Path) -> None:
 
 def _logged(key: str, work: Callable[[], None]) -> None:
     try:
-        work()
+        with about(work=key):
+            work()
     except Exception:
         log.exception("%s failed; the next pass tries again.", key)
+
+
+def _tell(lines: list[str]) -> None:
+    for line in lines:
+        log.info(line)
 
 
 def ring_self() -> None:

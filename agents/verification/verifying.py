@@ -20,6 +20,7 @@ from tasks.models import Landing, Project, StaleTask, Submission, Task, Verifica
 from tasks.models.event import record
 from tasks.states import IllegalMove
 
+TOLD = "This project lets red tests pass."  # in the note of an event of red tests that stop nothing
 INTERRUPTED = {"stopped": Run.Outcome.STOPPED, "orphan": Run.Outcome.LOST}
 
 
@@ -129,7 +130,7 @@ def _is_only_told(run: Run, judged: _Judged) -> bool:
 def _note(verdict: Verdict, problem: str, green: bool, *, is_told: bool = False) -> str:
     flaky = f"Passed when tried once more: {verdicts.in_words(verdict.flaky)}." if verdict.flaky else ""
     known = f"No worse than the target branch: {verdict.problem}." if green and not verdict.green else ""
-    told = "This project lets red tests pass." if is_told else ""
+    told = TOLD if is_told else ""
     return " ".join(filter(None, [f"{problem}." if told else problem, told, known, flaky]))
 
 

@@ -1,0 +1,96 @@
+"""Making a backup: first the database, then the mirrors, so that every commit it names is in them."""
+
+import hashlib
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+
+from agents.backups import databases
+from agents.cli import VERSION
+from agents.hosts import git, paths
+from agents.hosts.git import GitError
+from agents.models import Run
+from tasks.models import Project, Task
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+BUNDLE_TIMEOUT = 3600.0  # seconds for one mirror
+
+
+def small_files() -> dict[str, Path]:
+    """What is kept beside the rows, by its name in the backup: keys, credentials, prices."""
+    home = Path(settings.HOME)
+    kept = {name: home / name for name in ("secret-key", "git-credentials")}
+    return kept | {"prices.yaml": Path(settings.PRICES)}
+
+
+def fingerprint(key: str) -> str:
+    """By which a key is recognised and not found out."""
+    return hashlib.sha256(f"steroids backup {key}".encode()).hexdigest()[:16]
+
+
+def make(target: Path) -> dict[str, Any]:
+    """Write the backup, for its owner alone. What it says of itself. Raises NoCopy, GitError and OSError."""
+    target = target.absolute()
+    if target.exists():
+        raise FileExistsError(f"{target} exists already; a backup overwrites nothing.")
+    with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as name:
+        folder = Path(name)
+        about = _about()
+        members = [databases.dump(folder), *_mirrors(folder)]
+        about["mirrors"] = sorted(path.name for path in members[1:] if path.suffix == ".bundle")
+        (folder / MANIFEST).write_text(json.dumps(about, indent=2))
+        whole = folder / "whole.tar.gz"
+        with tarfile.open(whole, "w:gz", compresslevel=3) as archive:
+            archive.add(folder / MANIFEST, MANIFEST)
+            for path in members:
+                archive.add(path, path.relative_to(folder).as_posix())
+            for within, path in small_files().items():
+                if path.is_file():
+                    archive.add(path, f"files/{within}")
+        whole.chmod(0o600)
+        with whole.open("rb") as written:
+            os.fsync(written.fileno())
+        os.link(whole, target)  # whole or not at all, and never over another one
+    return about | {"bytes": target.stat().st_size}
+
+
+def _about() -> dict[str, Any]:
+    applied = MigrationRecorder(connection).applied_migrations()
+    in_file = (Path(settings.HOME) / "secret-key").is_file()
+    return {
+        "format": FORMAT, "version": VERSION, "made_at": timezone.now().isoformat(),
+        "database": connection.vendor, "migrations": sorted(f"{app}.{name}" for app, name in applied),
+        "key": fingerprint(settings.SECRET_KEY), "key_is_in_it": in_file,
+        "projects": Project.objects.count(), "tasks": Task.objects.count(),
+        "live_runs": Run.objects.live().count(),
+    }  # fmt: skip
+
+
+def _mirrors(folder: Path) -> list[Path]:
+    """A bundle of each mirror of this host, and the names of its tags."""
+    made: list[Path] = []
+    (folder / "mirrors").mkdir()
+    for project in Project.objects.order_by("pk"):
+        mirror = Path(settings.HOME) / "mirrors" / f"{project.pk}.git"
+        if not (mirror / "HEAD").exists() or not git.text(mirror, "for-each-ref", "--count=1"):
+            continue
+        bundle = folder / "mirrors" / f"{project.pk}.bundle"
+        with paths.mirror(project).one_at_a_time():
+            try:
+                git.run(mirror, "bundle", "create", "--quiet", str(bundle), "--all", timeout=BUNDLE_TIMEOUT)
+            except GitError as error:
+                raise GitError(f"the mirror of {project.slug}", f"cannot be copied. {error}") from error
+            made.append(bundle)
+            if (tags := mirror / "steroids.tags").is_file():
+                made.append(Path(shutil.copyfile(tags, bundle.with_suffix(".tags"))))
+    return made

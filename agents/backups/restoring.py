@@ -1,0 +1,171 @@
+"""Restoring a backup into an empty installation: it goes on where it was, and nothing that was live is."""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.sessions.models import Session
+from django.core.management import call_command
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import F
+from django.utils import timezone
+from django_q.models import OrmQ
+
+from agents.backups import databases, making
+from agents.hosts import git, paths, submissions
+from agents.loop import run_ends
+from agents.models import Host, Run, Token, Trial
+from tasks.models import Landing, Project, Submission
+from tasks.models.event import record
+
+Say = Callable[[str], None]
+MEMBER = re.compile(
+    r"manifest\.json|database\.(sqlite3|pgdump)|mirrors/[1-9][0-9]{0,17}\.(bundle|tags)"
+    r"|files/(secret-key|git-credentials|prices\.yaml)"
+)
+FETCH_TIMEOUT = 3600.0
+
+
+class NotRestored(Exception):
+    """Nothing was changed; the text says why, and what to do."""
+
+
+def restore(source: Path, say: Say) -> None:
+    """Make this installation what the backup holds. Raises NotRestored, NoCopy, GitError and OSError."""
+    with tarfile.open(source, "r:*") as archive, _alone():
+        about = _manifest(archive)
+        _refuse_misfit(about)
+        _refuse_living()
+        home = paths.folder()
+        with tempfile.TemporaryDirectory(prefix=".restore-", dir=home) as name:
+            folder = Path(name)
+            members = [member for member in archive.getmembers() if MEMBER.fullmatch(member.name)]
+            archive.extractall(folder, members, filter="data")
+            databases.load(folder / databases.FILES[about["database"]])
+            call_command("migrate", verbosity=0, interactive=False)
+            made_at = datetime.fromisoformat(about["made_at"])
+            say(f"The database is as it was on {made_at:%Y-%m-%d at %H:%M} UTC.")
+            _keep_files(folder / "files", about, say)
+            for bundle in sorted((folder / "mirrors").glob("*.bundle")):
+                _bring_mirror(bundle)
+        for line in end_what_was_live(made_at):
+            say(line)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Nobody begins to work on this data folder meanwhile. Raises NotRestored."""
+    with contextlib.ExitStack() as stack:
+        for file in (paths.folder("host") / "resident.lock", paths.host_lock()):
+            lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+            stack.callback(os.close, lock)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise NotRestored(f"The program runs on {settings.HOME}. End it first.") from None
+        yield
+
+
+def _manifest(archive: tarfile.TarFile) -> dict[str, Any]:
+    try:
+        member = archive.extractfile(making.MANIFEST)
+        about = json.load(member) if member else None
+    except (KeyError, ValueError):
+        about = None
+    if not isinstance(about, dict) or about.get("format") != making.FORMAT:
+        raise NotRestored("That is no backup of `manage.py backup`, or one of a later version.")
+    return about
+
+
+def _refuse_misfit(about: dict[str, Any]) -> None:
+    """Raise NotRestored where this program or this database cannot take what is in it."""
+    if about["database"] != connection.vendor:
+        was, here = databases.NAMES[about["database"]], databases.NAMES[connection.vendor]
+        raise NotRestored(f"The backup is of {was}, and DATABASE_URL names {here}: it goes back into {was}.")
+    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    if unknown := sorted(set(about["migrations"]) - known):
+        raise NotRestored(
+            f"The backup is of version {about['version']}, which knows {unknown[0]}; this version does not. "
+            "Install that version or a later one, and restore there."
+        )
+
+
+def _refuse_living() -> None:
+    """Raise NotRestored where anything would be lost."""
+    try:
+        there = {"projects": Project.objects.count(), "accounts": get_user_model().objects.count()}
+    except DatabaseError:  # no tables yet
+        there = {}
+    there["mirrors"] = len([*(Path(settings.HOME) / "mirrors").glob("[1-9]*.git")])
+    if found := [f"{count} {what}" for what, count in there.items() if count]:
+        raise NotRestored(
+            f"There are {' and '.join(found)} here; a backup goes into an empty installation only. "
+            "Choose an empty STEROIDS_HOME and an empty database."
+        )
+
+
+def _keep_files(folder: Path, about: dict[str, Any], say: Say) -> None:
+    places = making.small_files()
+    for file in sorted(folder.glob("*")):
+        os.chmod(file, 0o600)
+        file.replace(places[file.name])
+    if making.fingerprint(settings.SECRET_KEY) == about["key"]:
+        return
+    if not about["key_is_in_it"]:
+        say(
+            "SECRET_KEY is another one than when the backup was made, and is not in it: set the former one, "
+            "or people enter the addresses of their notifications again."
+        )
+    elif "SECRET_KEY" in os.environ or "SECRET_KEY_FILE" in os.environ:
+        say("SECRET_KEY of the environment is another one than the backup's, which lies in secret-key now.")
+
+
+def _bring_mirror(bundle: Path) -> None:
+    project = Project.objects.filter(pk=int(bundle.stem)).first()
+    if project is None:
+        return
+    mirror = paths.mirror(project)
+    mirror.ensure()
+    git.run(
+        mirror.path, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(bundle),
+        "+refs/*:refs/*", timeout=FETCH_TIMEOUT,
+    )  # fmt: skip
+    if (tags := bundle.with_suffix(".tags")).exists():
+        tags.replace(mirror.path / "steroids.tags")
+
+
+def end_what_was_live(made_at: datetime) -> Iterator[str]:
+    """No run, no claim, no session of then is good any more. What was done, a line each."""
+    held = list(Run.objects.on_host().select_related("task", "project"))
+    for run in held:
+        handed_in = run.status == Run.Status.CLOSING
+        outcome = Run.Outcome.HANDED_IN if handed_in else Run.Outcome.LOST
+        run_ends.end(run, outcome, reason="It was live when the backup was made that was restored.")
+    Host.objects.update(seen_at=None)  # whoever takes such a name now is no twin
+    Trial.objects.filter(status=Trial.Status.RUNNING).update(lease_until=timezone.now())
+    Landing.objects.filter(status__in=Landing.LIVE).update(claimed_until=None, fence=F("fence") + 1)
+    yield f"{len(held)} runs that were live have ended; none of their tokens is good."
+    gone = Submission.objects.standing().filter(state=Submission.State.RECEIVED, run__is_pulled=False)
+    for submission in gone.select_related("task__project"):
+        submissions.send_back(submission, "Its commits were on the machine that this backup replaces.")
+    Session.objects.all().delete()
+    OrmQ.objects.all().delete()  # rows say what is to be done
+    yield "Everybody signs in anew."
+    if tokens := Token.objects.count():
+        yield (
+            f"{tokens} tokens of people and of agents elsewhere work as they did then, also those that were "
+            "deleted since: look through Tokens in the admin."
+        )
+    for project in Project.objects.all():
+        record(project, "restored", note=f"From the backup of {made_at:%Y-%m-%d %H:%M} UTC.")

@@ -1,0 +1,256 @@
+"""What must hold of this machine: its data folder, its mirrors, its disk, and the program's own state."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.core import checks
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Q, Sum
+from django.db.models.functions import Length
+from django.utils import timezone
+
+from agents.cli import VERSION
+from agents.doctor.findings import Finding
+from agents.doctor.runs import REPAIR
+from agents.hosts import git, outcomes, paths
+from agents.hosts.git import GitError
+from agents.models import Host, Run, Trial
+from tasks.models import Project, Submission, Task
+
+DAY = 24 * 3600.0
+LOG_MAX = 64 * 1024 * 1024  # bytes of one log of a server
+SLACK = 1024 * 1024  # bytes that a run may print between two looks of its shim
+FREE_LEAST = 1024**3  # bytes
+FREE_SHARE = 0.03
+FSCK_TIMEOUT = 120.0
+LOCK_OLD = 600.0  # seconds after which no git still works that left such a lock
+SCRATCH = ("incoming-*.bundle", "patch-*.diff", "salvage-*.index")
+WORK = ("clone", "env", "home", "tmp")
+
+
+def _home() -> Path:
+    return Path(settings.HOME)
+
+
+# --- Disk -------------------------------------------------------------------------------------------------
+
+
+def caps() -> Iterator[Finding]:
+    """Logs keep within their limits, on the disk and in the rows."""
+    for file in _large_logs():
+        yield Finding(f"{file} is {_size(file.stat().st_size)} large.", REPAIR)
+    for file in (_home() / "runs").glob("*/output.log"):
+        most = settings.OUTPUT_MAX_BYTES + SLACK
+        if not file.is_symlink() and file.stat().st_size > most:
+            yield Finding(
+                f"Run {file.parent.name} wrote {_size(file.stat().st_size)}, more than it may.",
+                "Look at the run's page; if it is still under way, stop it there.",
+            )
+    kept = outcomes.LOG_MAX + outcomes.TAIL
+    sums = Run.objects.filter(outputs__isnull=False).annotate(size=Sum(Length("outputs__text")))
+    for run in sums.filter(size__gt=2 * kept).only("pk"):
+        yield Finding(f"The rows keep more of the log of run {run.pk} than they may.", "Report what you see.")
+
+
+def _large_logs() -> list[Path]:
+    return [file for file in sorted((_home() / "log").glob("*.log")) if file.stat().st_size > LOG_MAX]
+
+
+def cut_logs() -> Iterator[str]:
+    """Keep the last eighth of each log that is too large. Its writers append, and go on at the new end."""
+    for file in _large_logs():
+        with file.open("r+b") as log:
+            log.seek(-LOG_MAX // 8, os.SEEK_END)
+            log.readline()
+            tail = log.read()
+            log.seek(0)
+            log.write(tail)
+            log.truncate()
+        yield f"{file} is cut to its last {_size(len(tail))}."
+
+
+def disk() -> Iterator[Finding]:
+    """There is room for clones, mirrors and the database."""
+    space = shutil.disk_usage(_home())
+    if space.free < min(FREE_LEAST, FREE_SHARE * space.total):
+        yield Finding(
+            f"Only {_size(space.free)} are free on the disk of {_home()}.",
+            "Make room: `manage.py prune` removes what the retention settings let go.",
+        )
+
+
+def _size(number: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            return f"{number:.0f} {unit}"
+        number /= 1024
+    raise AssertionError
+
+
+# --- Folders that nobody needs ----------------------------------------------------------------------------
+
+
+def orphans() -> Iterator[Finding]:
+    """A clone is gone a day after its run."""
+    for path in _orphans():
+        yield Finding(f"{path} is left over, and nothing needs it.", REPAIR)
+
+
+def remove_orphans() -> Iterator[str]:
+    """Remove them; where the mirror of a project lay, only what is no project's."""
+    for path in list(_orphans()):
+        outcomes.remove(path)
+        yield f"{path} is removed."
+
+
+def _orphans() -> Iterator[Path]:
+    yield from _left_by_runs()
+    trials = set(Trial.objects.exclude(status=Trial.Status.ENDED).values_list("pk", flat=True))
+    for folder in _old(_home() / "trials", "*"):
+        if folder.name.isdigit() and int(folder.name) not in trials:
+            yield folder
+    for name in ("landings", "checks", "pulled"):
+        yield from _old(_home() / name, "*")
+    mirrors = _home() / "mirrors"
+    yield from _old(mirrors, "new-*.git")
+    for pattern in SCRATCH:
+        yield from _old(mirrors, f"*.git/{pattern}")
+    projects = set(Project.objects.values_list("pk", flat=True))
+    for folder in _old(mirrors, "[1-9]*.git"):
+        number = folder.name.removesuffix(".git")
+        if number.isdigit() and int(number) not in projects:
+            yield folder
+
+
+def _left_by_runs() -> Iterator[Path]:
+    folders = {int(each.name): each for each in _old(_home() / "runs", "[1-9]*") if each.name.isdigit()}
+    known = Run.objects.filter(pk__in=folders)
+    unfetched = Q(submission__state=Submission.State.RECEIVED)
+    over = timezone.now() - timedelta(seconds=DAY)
+    needed = known.filter(~Q(status=Run.Status.ENDED) | unfetched | Q(ended_at__gt=over))
+    spared, there = set(needed.values_list("pk", flat=True)), set(known.values_list("pk", flat=True))
+    for number, folder in folders.items():
+        if number not in there:
+            yield folder
+        elif number not in spared:
+            yield from (folder / name for name in WORK if os.path.lexists(folder / name))
+
+
+def _old(folder: Path, pattern: str) -> list[Path]:
+    """What fits the pattern and was not written to for a day."""
+    since = time.time() - DAY
+    return [path for path in sorted(folder.glob(pattern)) if path.lstat().st_mtime < since]
+
+
+# --- Mirrors ----------------------------------------------------------------------------------------------
+
+
+def mirrors() -> Iterator[Finding]:
+    """Each mirror is whole, nothing locks it, and what landed is still on the target branch."""
+    for project in Project.objects.exclude(status=Project.Status.FINISHED):
+        path = _home() / "mirrors" / f"{project.pk}.git"
+        if not path.exists():
+            continue  # this host has not worked for it yet
+        for lock in _locks(path):
+            yield Finding(f"{lock} was left by a git that was killed; it stops the next one.", REPAIR)
+        if problem := _damage(path):
+            yield Finding(f"The mirror of {project.slug} is damaged: {problem}", REPAIR)
+        else:
+            yield from _gone(project)
+
+
+def _locks(path: Path) -> list[Path]:
+    since = time.time() - LOCK_OLD
+    found = [*path.glob("*.lock"), *(path / "refs").rglob("*.lock")]
+    return [lock for lock in found if lock.name != "steroids.lock" and lock.lstat().st_mtime < since]
+
+
+def _damage(path: Path) -> str:
+    """What git says is wrong; empty where all commits that a ref names are there."""
+    if not (path / "HEAD").exists():
+        return "it has no HEAD."
+    try:
+        git.run(path, "fsck", "--connectivity-only", "--no-dangling", "--no-progress", timeout=FSCK_TIMEOUT)
+    except GitError as error:
+        lines = [line for line in error.text.splitlines() if not line.startswith("notice:")]
+        return "" if "took longer" in error.text else "; ".join(lines)[:200]
+    return ""
+
+
+def _gone(project: Project) -> Iterator[Finding]:
+    mirror = paths.mirror(project)
+    landed = dict(
+        Task.objects.filter(project=project).exclude(landed_sha="").values_list("landed_sha", "number")
+    )
+    if not landed:
+        return
+    try:
+        there = set(git.text(mirror.path, "rev-list", mirror.target_ref).split())
+    except GitError:  # never fetched since it was made anew
+        return
+    for sha in landed.keys() - there:
+        yield Finding(
+            f"{sha[:12]} of {project.slug}-{landed[sha]} landed and is no longer on {project.target_branch}.",
+            "Somebody pushed by force. Bring the commit back, or reopen the task.",
+        )
+
+
+def mend_mirrors() -> Iterator[str]:
+    """Remove old locks; put a damaged mirror aside, so that it is fetched and filled anew."""
+    for project in Project.objects.exclude(status=Project.Status.FINISHED):
+        path = _home() / "mirrors" / f"{project.pk}.git"
+        for lock in _locks(path):
+            lock.unlink(missing_ok=True)
+            yield f"{lock} is removed."
+        if path.exists() and _damage(path):
+            aside = path.with_name(f"damaged-{project.pk}-{time.time():.0f}.git")
+            path.rename(aside)
+            yield f"The mirror of {project.slug} is put aside as {aside}; the next turn makes it anew."
+
+
+# --- The program ------------------------------------------------------------------------------------------
+
+
+def surroundings() -> Iterator[Finding]:
+    """git, Python, SQLite, the data folder's rights and the settings are as they must be."""
+    for each in checks.run_checks(tags=["steroids"]):  # of all that Django and its packages look at
+        if not each.is_silenced():
+            yield Finding(str(each.msg), str(each.hint or "See docs/operate.md."))
+
+
+def close_folder() -> Iterator[str]:
+    """Let nobody but the owner into the data folder."""
+    if _home().stat().st_mode & 0o077:
+        _home().chmod(0o700)
+        yield f"Only its owner can look into {_home()} now."
+
+
+def database() -> Iterator[Finding]:
+    """The database is whole, and of this version of the program."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA quick_check(3)")
+            for (said,) in cursor.fetchall():
+                if said != "ok":
+                    yield Finding(f"The database is damaged: {said}", "Restore the last backup.")
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _ in plan[:5])
+        yield Finding(f"The database lacks {names}.", "Stop the program, then run `manage.py migrate`.")
+
+
+def hosts() -> Iterator[Finding]:
+    """Hosts that work have the same version of the program."""
+    since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
+    for host in Host.objects.filter(seen_at__gte=since).exclude(version=VERSION):
+        yield Finding(
+            f"Host {host.name} runs version {host.version or 'unknown'}, this one {VERSION}.",
+            f"Stop its run_orchestrator, install {VERSION} there, start it again.",
+        )

@@ -1,0 +1,199 @@
+"""What must hold of runs, their tokens and their processes, and of work that waits for somebody to do it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db.models import CharField, Count, Exists, OuterRef, Q, TextField
+from django.utils import timezone
+
+from agents.doctor.findings import Finding
+from agents.doctor.record import ASK
+from agents.hosts import landing as landings
+from agents.hosts import processes
+from agents.models import Host, Output, Prompt, Run, Token, Trial, token_hash
+from disputes.models import Conflict, Delivery
+from tasks.models import Comment, Event, Landing, Notice, Project, Review, Submission, Task
+
+YOUNG = 15.0  # seconds that a process may take to follow the end of its run
+TOKEN = re.compile(rb"stx_[A-Za-z0-9_-]{43}")
+TOKENS_READ = 5000  # rows of one column that hold something like a token
+START = "Start `manage.py run_orchestrator`, or look into its log for what fails each turn."
+REPAIR = "Run `manage.py doctor --repair`."
+
+
+# --- Runs -------------------------------------------------------------------------------------------------
+
+
+def seats() -> Iterator[Finding]:
+    """One live run at most per task and seat."""
+    live = Run.objects.filter(status__in=Run.SEATED).order_by().values("task", "seat")
+    for row in live.annotate(n=Count("pk")).filter(n__gt=1):
+        task = Task.objects.select_related("project").get(pk=row["task"])
+        yield Finding(
+            f"{row['n']} runs hold the seat {row['seat']} of {task.ref}.",
+            "Stop all but one of them on the page of each run.",
+        )
+
+
+def late_writes() -> Iterator[Finding]:
+    """Nothing was taken from a run after its end."""
+    ended = {
+        data.get("run"): pk for pk, data in Event.objects.filter(kind="run_ended").values_list("pk", "data")
+    }
+    wrote = Event.objects.filter(actor_kind=Event.ActorKind.RUN).exclude(run_number=None)
+    for pk, kind, number in wrote.values_list("pk", "kind", "run_number").iterator():
+        if number in ended and pk > ended[number]:
+            yield Finding(f"Run {number} wrote the event {pk}, {kind}, after it had ended.", ASK)
+
+
+# --- Tokens -----------------------------------------------------------------------------------------------
+
+# Where text of agents, of people and of the program is kept.
+TEXTS: list[tuple[Any, ...]] = [
+    (Output, "text"), (Prompt, "text"), (Event, "note", "data"), (Run, "reason", "refusal"),
+    (Submission, "response", "problem"), (Review, "text"), (Comment, "body"), (Task, "title", "body"),
+    (Conflict, "question", "coder_position", "reviewer_position"), (Trial, "tail"),
+]  # fmt: skip
+
+
+def tokens() -> Iterator[Finding]:
+    """A token works only while its run is live, and stands nowhere in clear."""
+    for run in _with_dead_token():
+        yield Finding(f"Run {run.pk} is {run.status}, and its token still works.", REPAIR)
+    for model, *columns in TEXTS:
+        for column in columns:
+            yield from _in_clear(model, column)
+    for file in sorted((Path(settings.HOME) / "log").glob("*.log")):
+        if any(_is_known(found) for found in _tokens_in_file(file)):
+            yield Finding(f"A token stands in {file}.", "Delete that token in the admin, and empty the file.")
+
+
+def _with_dead_token() -> Any:
+    over = [Run.Status.CLOSING, Run.Status.ENDED]
+    return Run.objects.filter(status__in=over, token_hash__isnull=False)
+
+
+def end_tokens() -> Iterator[str]:
+    """Revoke what outlived its run."""
+    for run in _with_dead_token():
+        Run.objects.filter(pk=run.pk).update(token_hash=None)
+        yield f"The token of run {run.pk} is revoked."
+
+
+def _in_clear(model: Any, column: str) -> Iterator[Finding]:
+    field = model._meta.get_field(column)
+    is_text = isinstance(field, CharField | TextField)
+    rows = model.objects.filter(**{f"{column}__{'contains' if is_text else 'icontains'}": "stx_"}).order_by(
+        "-pk"
+    )
+    for pk, text in rows.values_list("pk", column)[:TOKENS_READ]:
+        if any(_is_known(found) for found in TOKEN.findall(str(text).encode())):
+            yield Finding(
+                f"A token stands in clear in the {column} of the {model._meta.verbose_name} {pk}.",
+                "Delete that token in the admin; whoever may read this row could use it until then.",
+            )
+
+
+def _is_known(token: bytes) -> bool:
+    """Whether it works or ever did; agents print much that only looks like one."""
+    hashed = token_hash(token.decode())
+    of_run = Run.objects.filter(Q(token_hash=hashed) | Q(spent_hash=hashed))
+    return of_run.exists() or Token.objects.filter(hash=hashed).exists()
+
+
+def _tokens_in_file(file: Path) -> Iterator[bytes]:
+    try:
+        with file.open("rb") as lines:
+            for line in lines:
+                yield from TOKEN.findall(line)
+    except OSError:
+        return
+
+
+# --- Processes --------------------------------------------------------------------------------------------
+
+
+def strays() -> Iterator[Finding]:
+    """No process of a run outlives it on this host."""
+    for number, who in _strays():
+        yield Finding(f"Process {who.pid} of run {number} lives, and the run has ended.", REPAIR)
+
+
+def end_strays() -> Iterator[str]:
+    """End what outlived its run."""
+    found = [who for _, who in _strays()]
+    processes.end_all(found, settings.DURATIONS["grace"])
+    yield from (f"Process {who.pid} is ended." for who in found if not processes.is_alive(who))
+
+
+def _strays() -> list[tuple[int, processes.Identity]]:
+    tagged = [
+        (number, who)
+        for number, who in processes.of_runs(Path(settings.HOME) / "runs")
+        if processes.age_of(who) > YOUNG
+    ]
+    over = timezone.now() - timedelta(seconds=YOUNG)
+    known = Run.objects.filter(pk__in=[number for number, _ in tagged])
+    spared = set(known.exclude(status=Run.Status.ENDED, ended_at__lt=over).values_list("pk", flat=True))
+    return [(number, who) for number, who in tagged if number not in spared]
+
+
+# --- What waits -------------------------------------------------------------------------------------------
+
+
+def stuck() -> Iterator[Finding]:
+    """Whatever is written down to be done is done soon, or somebody can see why not."""
+    limit = timezone.now() - timedelta(seconds=settings.DURATIONS["stuck"])
+    yield from _stuck_runs(limit)
+    yield from _stuck_work(limit)
+    late = Notice.objects.filter(event__at__lt=limit).count()
+    late += Delivery.objects.filter(sent_at=None, failed_at=None, due_at__lt=limit).count()
+    if late:
+        yield Finding(
+            f"{late} messages to people are due and were not sent.",
+            "Look whether the cluster runs (`manage.py status`), and at Notifications, Deliveries.",
+        )
+
+
+def _stuck_runs(limit: datetime) -> Iterator[Finding]:
+    for run in Run.objects.on_host().filter(lease_until__lt=limit).select_related("host"):
+        yield Finding(f"Run {run.pk} is {run.status}, and nobody renews its lease or ends it.", START)
+    for trial in Trial.objects.filter(status=Trial.Status.RUNNING, lease_until__lt=limit):
+        yield Finding(f"Trial {trial.pk} runs by its row, and no host holds it.", START)
+    queued = Run.objects.filter(status=Run.Status.QUEUED, is_pulled=False, queued_at__lt=limit)
+    waiting = queued.filter(project__status=Project.Status.ACTIVE)
+    if waiting.exists() and (free := _free_host()) is not None:
+        first = waiting.order_by("queued_at").first()
+        said = f"though {free} has a free slot" if free else "and no host takes any"
+        yield Finding(f"{waiting.count()} runs wait, run {first.pk} for longest, {said}.", START)
+
+
+def _free_host() -> str | None:
+    """A host that could take a run; empty where none takes any, None where all are full."""
+    since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
+    hosts = list(Host.objects.filter(is_draining=False, seen_at__gte=since))
+    held = Counter(Run.objects.on_host().values_list("host", flat=True))
+    free = [host.name for host in hosts if held[host.pk] < host.slots]
+    return free[0] if free else None if hosts else ""
+
+
+def _stuck_work(limit: datetime) -> Iterator[Finding]:
+    active = Q(task__project__status=Project.Status.ACTIVE)
+    received = Submission.objects.standing().filter(active, state=Submission.State.RECEIVED, at__lt=limit)
+    for submission in received.select_related("task__project"):
+        yield Finding(f"Nobody has fetched {submission.sha[:12]} of {submission.task.ref}.", START)
+    for landing in landings.due():
+        times = (landing.at, landing.not_before, landing.claimed_until, landing.checked_at)
+        if max(moment for moment in times if moment) < limit:
+            yield Finding(f"The landing of {landing.sha[:12]} of {landing.task.ref} is due.", START)
+    live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
+    held = Conflict.objects.of(OuterRef("pk")).open().holding()
+    rests = Q(not_before__gt=limit) | Q(project__trouble_until__gt=limit) | Q(status_at__gt=limit)
+    left = Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exclude(rests)
+    for task in left.exclude(Exists(live)).exclude(Exists(held)).select_related("project"):
+        yield Finding(f"The approved commit of {task.ref} is on nobody's list of landings.", START)

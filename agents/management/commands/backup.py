@@ -1,0 +1,33 @@
+"""Everything that an installation needs to go on elsewhere, in one file."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from agents.backups import making
+from agents.backups.databases import NoCopy
+from agents.hosts.git import GitError
+
+
+class Command(BaseCommand):
+    help = (
+        "Writes database, mirrors, keys and prices into FILE, which only its owner can read. The program may "
+        "run meanwhile. `manage.py restore FILE` brings it back, into an empty installation."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            about = making.make(options["file"])
+        except (NoCopy, GitError, OSError) as error:
+            raise CommandError(f"No backup was made. {error}") from error
+        self.stdout.write(
+            f"{options['file']}: {about['projects']} projects, {about['tasks']} tasks, "
+            f"{len(about['mirrors'])} mirrors, {about['bytes']:,} bytes. It holds secrets: keep it as such."
+        )
+        if not about["key_is_in_it"]:
+            self.stdout.write("SECRET_KEY comes from the environment and is not in it: keep that, too.")

@@ -1,0 +1,31 @@
+"""Let go what the retention settings no longer keep."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from agents import retention
+
+AS_LONG_AS_IT_TAKES = float("inf")
+
+
+class Command(BaseCommand):
+    help = (
+        "Removes old logs, prompts, bundles and run folders as the retention settings say, packs the mirrors "
+        "of this host and cuts its logs. The program does the same by itself once a day."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        is_trial = options["dry_run"]
+        word = "would go" if is_trial else "are gone"
+        for name, count in retention.prune_rows(AS_LONG_AS_IT_TAKES, is_trial=is_trial).items():
+            self.stdout.write(f"{count} {name} {word}.")
+        if is_trial:
+            self.stdout.write(f"{len(retention.old_folders())} folders of runs {word}.")
+            return
+        for line in retention.prune_host():
+            self.stdout.write(line)

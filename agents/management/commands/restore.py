@@ -1,0 +1,33 @@
+"""An installation out of a backup."""
+
+import tarfile
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from agents.backups import restoring
+from agents.backups.databases import NoCopy
+from agents.hosts.git import GitError
+
+
+class Command(BaseCommand):
+    help = (
+        "Makes an empty installation what FILE of `manage.py backup` holds. What was live then has ended: "
+        "runs begin anew, people sign in anew. Never over an installation that has projects or accounts."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            restoring.restore(options["file"], self.stdout.write)
+        except restoring.NotRestored as error:
+            raise CommandError(f"Nothing was restored. {error}") from error
+        except (NoCopy, GitError, OSError, tarfile.TarError) as error:
+            raise CommandError(
+                f"It could not be restored. {error} Empty the data folder and the database, then try again."
+            ) from error
+        self.stdout.write("Now run `manage.py doctor`, then `manage.py run_orchestrator`.")

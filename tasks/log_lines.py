@@ -1,0 +1,57 @@
+"""The lines of the log, for people or as JSON for machines, with the run and the task that each is about."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+View = Callable[[HttpRequest], HttpResponse]
+
+_about: ContextVar[dict[str, Any]] = ContextVar("about", default={})  # noqa: B039 (never changed in place)
+
+
+@contextmanager
+def about(**what: Any) -> Iterator[None]:
+    """Whatever is logged inside, by this thread, is about this: `run` is its number, `task` its name."""
+    token = _about.set(_about.get() | what)
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+def note(**what: Any) -> None:
+    """The same from here on, until the surrounding `about` ends."""
+    _about.set(_about.get() | what)
+
+
+def of_a_request(get_response: View) -> View:
+    """Middleware: what is noted of one request is forgotten after it."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        with about():
+            return get_response(request)
+
+    return middleware
+
+
+class JSONLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, run and task where known, a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_about.get(),
+            "process": record.process,
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)

@@ -1,0 +1,167 @@
+"""The drill: a backup while agents work, restored on another machine, which goes on where that one was."""
+
+import io
+import json
+import os
+import stat
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.conftest import EMPTY
+from tests.end_to_end.installation import PATIENCE, Installation, wait_for
+from tests.end_to_end.test_kills import END
+
+pytestmark = pytest.mark.slow
+KEY = "a-key-of-the-data-folder-" + "z" * 30
+
+
+class OnPostgres(Installation):
+    """An installation whose rows are in a database of its own on a PostgreSQL server."""
+
+    def __init__(self, home: Path, about: dict[str, Any], url: str) -> None:
+        import psycopg
+
+        super().__init__(home)
+        self.about, self.errors = about, (psycopg.Error,)  # type: ignore[assignment]
+        self.environment["DATABASE_URL"] = url
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        import psycopg
+
+        with psycopg.connect(**self.about) as database:
+            return database.execute(query, values or None).fetchall()
+
+
+@contextmanager
+def on_postgres(folder: Path, names: list[str]) -> Iterator[list[Installation]]:
+    """One for each name, with a database without rows; the databases are dropped at the end."""
+    import psycopg
+
+    url = os.environ.get("TEST_POSTGRES_URL")
+    if not url:
+        pytest.skip("TEST_POSTGRES_URL names no PostgreSQL server")
+    parts = urlsplit(url)
+    server = parse_qs(parts.query).get("host", [parts.hostname])[0]
+    about = {"host": server, "port": parts.port, "user": parts.username, "password": parts.password}
+    admin = psycopg.connect(**about, dbname="postgres", autocommit=True)
+    made: list[Installation] = []
+    template = "template1"
+    try:
+        for name in names:
+            database = f"drill_{name}_{os.getpid()}"
+            admin.execute(f"CREATE DATABASE {database} TEMPLATE {template}")
+            address = parts._replace(path=f"/{database}").geturl()
+            made.append(OnPostgres(folder / name, {**about, "dbname": database}, address))
+            set_up(made[-1])
+            template = database
+        yield made
+    finally:
+        for each in made:
+            each.end_everything()
+        for name in names:
+            admin.execute(f"DROP DATABASE IF EXISTS drill_{name}_{os.getpid()} WITH (FORCE)")
+        admin.close()
+
+
+@contextmanager
+def on_sqlite(folder: Path, names: list[str]) -> Iterator[list[Installation]]:
+    made = [Installation(folder / name) for name in names]
+    for each in made:
+        each.begin_with(EMPTY)
+        set_up(each)
+    try:
+        yield made
+    finally:
+        for each in made:
+            each.end_everything()
+
+
+def set_up(installation: Installation) -> None:
+    """As `make setup` leaves it: a key in the data folder, every table and no row."""
+    installation.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    del installation.environment["SECRET_KEY"]
+    (installation.home / "secret-key").write_text(f"{KEY}{installation.home.name}")
+    (installation.home / "secret-key").chmod(0o600)
+    done = installation.manage("migrate", "--verbosity", "0")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("databases", [on_sqlite, on_postgres], ids=["sqlite", "postgresql"])
+def test_a_restored_backup_goes_on_where_it_was(databases: Any, tmp_path: Path, db: None) -> None:
+    file = tmp_path / "backup.tar.gz"
+    live = "SELECT count(*) FROM agents_run WHERE status = 'running' AND role = 'coder'"
+    with databases(tmp_path, ["old", "new"]) as (old, new):
+        begun = old.begin("run_orchestrator", "--demo", "--no-web")
+        wait_for(lambda: old.value("SELECT count(*) FROM tasks_task WHERE landed_sha <> ''"), "a landing")
+        wait_for(lambda: old.value(live), "a coder at work")
+        made = old.manage("backup", str(file))
+        assert made.returncode == 0, made.stderr
+        begun.terminate()
+        assert begun.wait(PATIENCE) == 0, old.log()
+        old.end_everything()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert "exists already" in old.manage("backup", str(file)).stderr
+
+        began = time.monotonic()
+        done = new.manage("restore", str(file))
+        assert done.returncode == 0, done.stderr
+        said = new.manage("doctor")
+        assert (said.returncode, said.stdout) == (0, "All is well.\n"), said.stdout
+        seconds = time.monotonic() - began
+        assert (new.home / "secret-key").read_text() == (old.home / "secret-key").read_text()
+        assert new.value("SELECT count(*) FROM agents_run WHERE status IN ('starting', 'running')") == 0
+        assert new.value("SELECT count(*) FROM agents_run WHERE token_hash IS NOT NULL") == 0
+        assert new.value("SELECT count(*) FROM agents_run WHERE outcome = 'lost'") >= 1
+        assert new.value("SELECT count(*) FROM tasks_event WHERE kind = 'restored'") == 1
+        over = new.manage("restore", str(file))
+        assert over.returncode == 1
+        assert "a backup goes into an empty installation only" in over.stderr
+
+        new.until_idle()
+        assert new.statuses() == END, new.log()
+        landed = new.rows("SELECT landed_sha FROM tasks_task WHERE landed_sha <> ''")
+        on_main = old.git("rev-list", "main").split()
+        assert all(on_main.count(sha) == 1 for (sha,) in landed)
+        said = new.manage("doctor", "--json")
+        assert json.loads(said.stdout)["findings"] == []
+        print(f"\nThe drill: restored and looked through in {seconds:.1f} s, {file.stat().st_size:,} bytes.")
+
+
+def test_what_is_no_backup_or_does_not_fit_changes_nothing(tmp_path: Path, db: None) -> None:
+    with on_sqlite(tmp_path, ["old", "new"]) as (old, new):
+        file = tmp_path / "backup.tar.gz"
+        assert old.manage("backup", str(file)).returncode == 0
+        before = new.rows("SELECT app, name FROM django_migrations ORDER BY id")
+
+        def changed(**more: Any) -> Path:
+            to = tmp_path / "changed.tar"
+            with tarfile.open(file) as given, tarfile.open(to, "w") as taken:
+                for member in given.getmembers():
+                    data = given.extractfile(member).read()  # type: ignore[union-attr]
+                    if member.name == "manifest.json":
+                        data = json.dumps(json.loads(data) | more).encode()
+                        member.size = len(data)
+                    taken.addfile(member, io.BytesIO(data))
+            return to
+
+        (tmp_path / "words").write_text("no archive")
+        cases = {
+            str(tmp_path / "words"): "file could not be opened successfully",
+            str(tmp_path / "nowhere"): "No such file",
+            str(changed(format=99)): "no backup of `manage.py backup`",
+        }
+        for name, words in cases.items():
+            done = new.manage("restore", name)
+            assert (done.returncode, words in done.stderr) == (1, True), done.stderr
+        done = new.manage("restore", str(changed(migrations=["tasks.0042_later"], version="9.9")))
+        assert "version 9.9, which knows tasks.0042_later" in done.stderr
+        done = new.manage("restore", str(changed(database="postgresql")))
+        assert "is of PostgreSQL, and DATABASE_URL names SQLite" in done.stderr
+        assert new.rows("SELECT app, name FROM django_migrations ORDER BY id") == before

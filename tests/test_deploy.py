@@ -1,0 +1,86 @@
+"""What operators are told and given: units, the compose file and docs/operate.md name what there is."""
+
+import configparser
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.core.management import get_commands
+
+ROOT = Path(__file__).resolve().parents[1]
+DEPLOY = ROOT / "examples" / "deploy"
+OPERATE = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
+SETTINGS = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+def unit(path: Path) -> dict[str, list[str]]:
+    """The keys of a unit's parts, each with its values: systemd lets one stand several times."""
+    parser = configparser.ConfigParser(
+        strict=False, interpolation=None, delimiters=("=",), comment_prefixes=("#",), dict_type=_Several
+    )
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(path.read_text())
+    return {key: value.split("\n") for part in parser.sections() for key, value in parser[part].items()}
+
+
+class _Several(dict[str, Any]):
+    def __setitem__(self, key: str, value: Any) -> None:
+        if isinstance(value, list) and isinstance(self.get(key), list):
+            value = self[key] + value
+        super().__setitem__(key, value)
+
+
+def test_a_unit_that_starts_agents_ends_no_shim() -> None:
+    units = {path.name: unit(path) for path in DEPLOY.glob("*.service")}
+    holding = {name: keys for name, keys in units.items() if "run_orchestrator" in str(keys["ExecStart"])}
+    assert sorted(holding) == ["steroids-host.service", "steroids.service"]
+    for name, keys in holding.items():
+        assert keys["KillMode"] == ["process"], name
+        assert keys["UMask"] == ["0077"], name
+    assert set(unit(DEPLOY / "steroids-backup.timer")) >= {"OnCalendar", "Persistent"}
+
+
+def test_commands_and_their_options_exist() -> None:
+    texts = [OPERATE, *(path.read_text() for path in DEPLOY.iterdir())]
+    named = {command for text in texts for command in re.findall(r"manage\.py ([a-z][a-z_]+)", text)}
+    assert named - set(get_commands()) == set()
+    assert {"doctor", "backup", "restore", "prune"} <= named
+
+
+def test_every_variable_is_explained_in_the_settings() -> None:
+    given = re.findall(r"^#?([A-Z][A-Z_]+)=", (DEPLOY / "environment").read_text(), re.MULTILINE)
+    told = re.findall(r"`((?:STEROIDS_|SECURE_|HSTS_|ALLOWED_|CSRF_)[A-Z_]+)", OPERATE)
+    assert given
+    assert [name for name in given + told if f"`{name.removesuffix('_FILE')}" not in SETTINGS] == []
+
+
+def test_what_the_compose_file_opens_is_open_to_this_machine_alone() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    assert sorted(services) == ["postgres", "redis"]
+    for service in services.values():
+        assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+        assert "PASSWORD:-" not in str(service)  # no password of ours
+
+
+def test_files_that_the_document_names_are_there() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", OPERATE)
+    written_beside = {"hosts.md"}
+    missing = [link for link in links if not (ROOT / "docs" / link).resolve().exists()]
+    assert set(missing) <= written_beside
+    lines = re.findall(r"^ +(?:sudo|cp|install).*$", OPERATE, re.MULTILINE)
+    assert all(shlex.split(line) for line in lines)
+
+
+def test_what_is_installed_is_locked_with_hashes_and_names_no_registry() -> None:
+    for name in ("requirements", "requirements-dev"):
+        lock = (ROOT / f"{name}.txt").read_text()
+        entries = re.split(r"^(?=[a-z0-9])", lock, flags=re.MULTILINE)[1:]
+        assert all("--hash=sha256:" in entry for entry in entries)
+        assert "://" not in lock
+        assert "--index-url" not in lock
+        asked = (ROOT / f"{name}.in").read_text()
+        for package, version in re.findall(r"^([A-Za-z0-9_-]+)(?:\[\w+\])?==([^ ;\n]+)", asked, re.MULTILINE):
+            assert f"{package.lower().replace('_', '-')}=={version} " in lock, package
+    assert re.search(r"^pysqlite3==\S+ ; .*linux", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
