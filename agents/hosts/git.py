@@ -64,6 +64,14 @@ TAG = re.compile(
     r"[^\x00-\x20\x7f~^:?*\[\\\ufffd]{1,200}(?<![/.])"
 )
 CHUNK = 64 * 1024
+# What git says of this machine's own disk, permissions and repository; a remote's words begin with its name.
+OWN_TROUBLE = re.compile(
+    r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|unable to write"
+    r"|insufficient permission|\.lock': |cannot lock ref|not a git repository: |corrupt|bad object"
+    r"|object file|packfile \S+ |to be a packfile|invalid sha1 pointer|unable to read (tree|sha1)"
+    r"|missing (blob|tree|commit)|valid object|broken ref"
+)
+OF_REMOTE = re.compile(r"remote: |\s*!")
 LEASH = Path(__file__).with_name("parent_death.py")
 
 
@@ -77,7 +85,15 @@ class GitError(Exception):
 
 
 class Unreachable(GitError):
-    """The remote cannot be reached, does not exist, or lets us not in."""
+    """The remote cannot be reached, does not exist, or lets us not in. `blame` says so in a few words."""
+
+    blame = "cannot be reached"
+
+
+class HostTrouble(Unreachable):
+    """This host's own disk or mirror stands in the way; the remote has nothing to do with it."""
+
+    blame = "cannot be worked on by this host"
 
 
 class Interrupted(Unreachable):
@@ -343,7 +359,11 @@ def over_network(
     except GitError as error:
         if _calls.are_over:
             raise Interrupted(error.what, "was ended, because this host stops") from error
-        raise Unreachable(error.what, error.text, code=error.code) from error
+        is_ours = any(
+            OWN_TROUBLE.search(line) for line in error.text.splitlines() if not OF_REMOTE.match(line)
+        )
+        kind = HostTrouble if is_ours else Unreachable
+        raise kind(error.what, error.text, code=error.code) from error
 
 
 def default_branch(url: str, network: Network) -> str:
@@ -469,7 +489,7 @@ class Mirror:
     @contextlib.contextmanager
     def one_at_a_time(self) -> Iterator[None]:
         """Two fetches of one branch would fight for its ref; the lock goes with the process."""
-        with open(self.path / "steroids.lock", "w") as lock:
+        with open(self.path.with_name(f"{self.path.name}.lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

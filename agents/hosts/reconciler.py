@@ -38,7 +38,7 @@ from agents.hosts import (
     starting,
     submissions,
 )
-from agents.hosts.git import GitError, Interrupted, Unreachable, allow_calls, end_calls
+from agents.hosts.git import GitError, HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
 from agents.hosts.naming import NameTaken, host_name
 from agents.loop import run_ends
 from agents.models import Run
@@ -56,6 +56,7 @@ log = logging.getLogger(__name__)
 SLOW_THREADS = 4
 LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
 STOP_PATIENCE = 2.0  # seconds that git's calls to remotes have when the host stops
+REST_AFTER_TROUBLE = 4  # failures in a row that a task rests for where this host cannot start its run
 FAILED_TURNS_MAX = 6  # then a run that cannot be read or ended is lost
 # The host's own trouble, and no run's: it is tried again for as long as it lasts.
 NOT_THE_RUNS = (Unreachable, OperationalError, InterfaceError)
@@ -378,6 +379,10 @@ class Reconciler:
         except Interrupted:
             run_ends.end(run, Run.Outcome.STOPPED, reason="This host stopped before it began.")
             outcomes.remove_folder(run)
+        except HostTrouble as error:  # another host may well do it
+            run_ends.end(run, Run.Outcome.STOPPED, reason=f"The repository {error.blame}. {error}")
+            run_ends.rest(run.task, run_ends.backoff(REST_AFTER_TROUBLE).total_seconds())
+            outcomes.remove_folder(run)
         except Unreachable as error:
             run_ends.end(run, Run.Outcome.STOPPED, reason=f"The repository cannot be reached. {error}")
             trouble(run.project, f"{redact(run.project.repo_url)} cannot be reached: {error}")
@@ -386,6 +391,10 @@ class Reconciler:
             provider_trouble.not_signed_in(run, error)
             outcomes.remove_folder(run)
         except (GitError, ProviderError, starting.CannotStart, api_server.NoDoor) as error:
+            if isinstance(error, GitError) and paths.mirror(run.project).mend(error):
+                run_ends.end(run, Run.Outcome.STOPPED, reason="The mirror was damaged, and is whole again.")
+                outcomes.remove_folder(run)
+                return
             run_ends.end(run, Run.Outcome.REFUSED, reason=str(error))
             outcomes.remove_folder(run)
         except starting.BaseNotFit as error:
