@@ -216,7 +216,7 @@ class Reconciler:
             return
         lease = timedelta(seconds=settings.DURATIONS["lease"])
         mine = Run.objects.on_host().filter(host=self.row)
-        mine.update(lease_until=Now() + lease)
+        mine.update(lease_until=Now() + lease, is_overdue=False)
         alive = list(mine.values_list("pk", flat=True))
         for pk in alive:
             with contextlib.suppress(OSError):  # who spoils the lease in its folder is ended by its shim
