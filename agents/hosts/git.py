@@ -348,7 +348,8 @@ def over_network(
         **(environment or {}),
     }
     argv = [
-        sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), shutil.which("git") or "/usr/bin/git",
+        sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), "--group",
+        shutil.which("git") or "/usr/bin/git",
         *_options(config), "-C", str(folder), *arguments,
     ]  # fmt: skip
     try:

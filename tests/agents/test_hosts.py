@@ -1,6 +1,7 @@
 """Several hosts on one database: one name each, one that ends for good, and what the others do then."""
 
 import fcntl
+import subprocess
 import time
 from ast import literal_eval
 from datetime import timedelta
@@ -17,8 +18,8 @@ from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
 from agents import jobs
+from agents.hosts import api_server, naming, paths, processes, starting, submissions, watchdog
 from agents.hosts import landing as landings
-from agents.hosts import naming, paths, processes, starting, submissions, watchdog
 from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import Reconciler
 from agents.loop import abandoned, bell, orchestrator
@@ -27,7 +28,7 @@ from agents.web.standing.facts import Facts
 from agents.web.standing.reasons import standing_of
 from tasks import broker
 from tasks.models import Landing, Project, Submission, Task
-from tests.agents.world import World, hook, make_world  # noqa: F401
+from tests.agents.world import World, at_once, hook, make_world  # noqa: F401
 from tests.factories import create_host, create_project, create_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -232,3 +233,26 @@ def test_a_tick_lets_a_slow_push_finish_unless_a_resident_loop_waits(world: Worl
     }  # fmt: skip
     assert timeouts == {600}
     assert conf.Conf.RETRY > bell.TICK_TIMEOUT > jobs.SLOW_BUDGET
+
+
+# --- The door ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_one_door_is_open_and_one_that_was_left_behind_is_closed(world: World) -> None:
+    """Each of several processes opened one of its own, and two outlived their host."""
+    world.settings.API_URL = ""
+    world.duration(door_idle=120)
+    mark = f"{world.settings.HOME}:{api_server.DOOR}"
+    left = subprocess.Popen(["sleep", "600"], env={api_server.INSTANCE: mark})
+    try:
+        urls: list[str] = []
+        at_once(*[lambda: urls.append(api_server.address())] * 3)
+        assert len({*urls}) == 1
+        assert left.wait(30) != 0
+        masters = {who.pid for who in processes.marked(api_server.INSTANCE, mark)}
+        assert len(masters) == 2  # gunicorn and its one worker
+    finally:
+        left.kill()
+        api_server.close()
+    assert not processes.marked(api_server.INSTANCE, mark)
