@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from agents import judging, outputs
+from agents import cli, judging, outputs
 from agents.crew import pauses, refusals
 from agents.hosts import paths, processes, provider_trouble, submissions
 from agents.hosts.masking import clean
@@ -159,7 +159,9 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
     code = last.get("code")
     outcome = REASONS.get(reason) or (Run.Outcome.NOTHING if code == 0 else Run.Outcome.CRASH)
     text = ""
-    if outcome == Run.Outcome.CRASH:
+    if outcome == Run.Outcome.CRASH and _missed_the_api(run, code):
+        outcome, text = Run.Outcome.LOST, "The API could not be reached from this run for too long."
+    elif outcome == Run.Outcome.CRASH:
         lines = clean(tail_of(run)).strip().splitlines()
         text = f"{last.get('name', 'agent')} ended with {code}: {lines[-1][:300] if lines else 'no output'}"
     elif outcome == Run.Outcome.COST:
@@ -181,6 +183,11 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
         run, outcome, reason=text, exit_code=code, salvage_sha=submissions.salvage(run),
         error_class=trouble.error if trouble else "",
     )  # fmt: skip
+
+
+def _missed_the_api(run: Run, code: int | None) -> bool:
+    """Whether `steroids` gave up in it: that is no failure of its agent."""
+    return code == cli.UNREACHABLE and b"steroids: The server cannot be reached" in tail_of(run)
 
 
 def remove_folder(run: Run) -> None:
