@@ -236,6 +236,9 @@ DURATIONS = {
         "output_copy": 2.0,  # how often the log of a live run is copied into its rows
     }.items()
 }
+# Days for which a host keeps the folders of ended runs, with their logs, and the commits of ended tasks.
+RUN_FOLDER_DAYS = env_number("STEROIDS_RUN_FOLDER_DAYS", 7)
+REF_DAYS = env_number("STEROIDS_REF_DAYS", 30)
 OUTPUT_MAX_BYTES = env_int("STEROIDS_OUTPUT_MAX_BYTES", 16 * 1024 * 1024, minimum=1024)
 EMPTY_RUNS_MAX = env_int("STEROIDS_EMPTY_RUNS_MAX", 6, minimum=1)
 LANDING_ATTEMPTS_MAX = env_int("STEROIDS_LANDING_ATTEMPTS_MAX", 5, minimum=1)

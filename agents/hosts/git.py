@@ -57,6 +57,7 @@ OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is n
 WORDS_MAX = 16 * 1024  # of its last words
 LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
 DIFF_MAX = 4 * 1024 * 1024  # of one diff
+REPACK_SECONDS = 1800.0
 TAGS_MAX = 5000
 TAGS_EVERY = 3600.0  # seconds after which tags are looked at again, though the branch has not moved
 TAG = re.compile(
@@ -526,6 +527,26 @@ class Mirror:
 
     def keep(self, sha: str, ref: str) -> None:
         run(self.path, "update-ref", ref, sha)
+
+    def refs(self, below: str) -> list[str]:
+        """The full names of the refs below a name such as refs/steroids/submissions/."""
+        return text(self.path, "for-each-ref", "--format=%(refname)", below).splitlines()
+
+    def drop(self, refs: Sequence[str]) -> None:
+        """Forget these refs. Raises GitError."""
+        run(self.path, "update-ref", "--stdin", stdin="".join(f"delete {ref}\n" for ref in refs).encode())
+
+    def repack(self, *, prune_days: float | None) -> None:
+        """One pack of all there is. With `prune_days`, what no ref needs goes once it is older than that.
+
+        That is only safe while no clone borrows objects from here. Raises GitError.
+        """
+        run(self.path, "pack-refs", "--all")
+        if prune_days is None:
+            run(self.path, "repack", "-a", "-d", "-k", "--quiet", timeout=REPACK_SECONDS)
+        else:
+            old = f"--prune={max(prune_days, 1):.0f}.days.ago"
+            run(self.path, "gc", "--quiet", old, timeout=REPACK_SECONDS)
 
     def bundle(self, ref: str, base: str, limit: int) -> bytes | None:
         """The commits of `ref` that `base` lacks, as a thin bundle; None where it is larger."""

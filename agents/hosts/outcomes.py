@@ -194,10 +194,10 @@ def remove_folder(run: Run) -> None:
     """Remove the clone; the log and the exit file stay for anyone who looks on the host."""
     folder = paths.run_folder(run.pk)
     for name in ("clone", "home", "tmp", "env", "bin", "context.json", "job.json", "lease"):
-        _remove(folder / name)
+        remove(folder / name)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     """Remove the path, whatever an agent turned it into. What cannot be removed stays."""
     try:
         path.unlink(missing_ok=True)

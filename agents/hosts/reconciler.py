@@ -37,6 +37,7 @@ from agents.hosts import (
     provider_trouble,
     starting,
     submissions,
+    tidying,
 )
 from agents.hosts.git import GitError, HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
 from agents.hosts.naming import NameTaken, host_name
@@ -88,6 +89,7 @@ class Reconciler:
         self._failed: dict[str, tuple[int, float]] = {}
         self._over = threading.Event()
         self._is_ours = True
+        self._cleared: set[str] = set()  # folders of ended runs in which only a log is left
 
     def __enter__(self) -> "Reconciler":
         if not self._taken:
@@ -201,6 +203,8 @@ class Reconciler:
         if not self._is_ours:
             return
         self._end_strangers(set(Run.objects.on_host().filter(host=self.row).values_list("pk", flat=True)))
+        if tidying.is_due():
+            self._do("tidy", lambda: tidying.tidy(self.row))
 
     def _keep_beating(self) -> None:
         """Leases are prolonged however long a turn of the loop takes."""
@@ -229,17 +233,20 @@ class Reconciler:
         """Stop the shims of runs that are no longer ours, then remove their folders."""
         root = Path(settings.HOME) / "runs"
         for folder in root.iterdir() if root.exists() else []:
-            if RUN_FOLDER.fullmatch(folder.name) and int(folder.name) not in mine:
+            if folder.name in self._cleared or not RUN_FOLDER.fullmatch(folder.name):
+                continue
+            if int(folder.name) not in mine:
                 _logged(f"Looking into {folder}", lambda folder=folder: self._end_stranger(folder))
 
     def _end_stranger(self, folder: Path) -> None:
-        if f"run-{folder.name}" in self._slow or not (folder / "job.json").exists():
+        if f"run-{folder.name}" in self._slow:
             return
         shim = processes.read_identity(folder / "pid")
         if shim and processes.is_alive(shim):
             _stop(folder)
         elif not self._still_needed(int(folder.name)):
             outcomes.remove_folder(Run(pk=int(folder.name)))
+            self._cleared.add(folder.name)
 
     def _still_needed(self, run_pk: int) -> bool:
         """Live somewhere, or it handed in what nobody has fetched yet."""

@@ -113,7 +113,7 @@ def end_shim(run: Run, left: object = LEFT) -> None:
 
 
 def replace(path: Path, spoil: Callable[[Path], object]) -> None:
-    outcomes._remove(path)
+    outcomes.remove(path)
     spoil(path)
 
 
