@@ -4,10 +4,11 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template.defaultfilters import filesizeformat
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -19,7 +20,7 @@ from agents.crew import pauses
 from agents.models import Agent, Host, Output, Prompt, ProviderPause, Run, Token, new_token, token_hash
 from agents.prompts import prompt_admin  # noqa: F401  (registers the prompts of projects)
 from agents.pull import leases
-from agents.setup import checking
+from agents.setup import checking, hosts
 from agents.setup.adding import missing_program
 from agents.web.agent_form import AgentForm
 from agents.web.log import plain
@@ -177,12 +178,20 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
 
 @admin.register(Host)
 class HostAdmin(SuperuserAdmin, BaseAdmin):
-    """Hosts report themselves. People drain them and set how much they hold."""
+    """Hosts report themselves. People drain them and set how much they hold; `manage.py host` removes one."""
 
-    list_display = ("name", "live_of_slots", "tier", "is_draining", "seen_at", "version")
-    search_fields = ("name",)
-    fields = (("is_draining", "slots"), "name", "tier", "seen_at", "version", "boot_id")
-    readonly_fields = ("name", "tier", "seen_at", "version", "boot_id")
+    list_display = ("name", "state", "live_of_slots", "tier", "disk", "seen_at", "version")
+    list_filter = ("is_draining", "is_removed")
+    search_fields = ("name", "place")
+    actions = ("drain", "resume")
+    fields = (
+        ("is_draining", "slots"), ("name", "state"), "left", "tier", "disk", ("seen_at", "ticked_at"),
+        "version", "tools", "place", "labels", "boot_id",
+    )  # fmt: skip
+    readonly_fields = (
+        "name", "state", "left", "tier", "disk", "seen_at", "ticked_at", "version", "tools", "place",
+        "labels", "boot_id",
+    )  # fmt: skip
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -191,11 +200,42 @@ class HostAdmin(SuperuserAdmin, BaseAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Host]:
-        return super().get_queryset(request).annotate(live=LIVE_RUNS)
+        is_alive = Exists(Host.objects.alive().filter(pk=OuterRef("pk")))
+        return super().get_queryset(request).annotate(live=LIVE_RUNS, is_alive=is_alive)
 
     @display(description="running", ordering="live")
     def live_of_slots(self, host: Any) -> str:
         return f"{host.live} of {host.slots}"
+
+    @display(
+        description="state",
+        label={"alive": "success", "draining": "warning", "away": "danger", "removed": "neutral"},
+    )
+    def state(self, host: Any) -> str:
+        if host.is_removed or not host.is_alive:
+            return "removed" if host.is_removed else "away"
+        return "draining" if host.is_draining else "alive"
+
+    @display(description="still has")
+    def left(self, host: Host) -> str:
+        """What would be lost with it, and keeps a draining host from being empty."""
+        return str(hosts.left_on(host))
+
+    @display(description="free on disk", ordering="disk_free")
+    def disk(self, host: Host) -> str:
+        return filesizeformat(host.disk_free) if host.disk_free is not None else ""
+
+    @admin.action(description="Drain: take no new runs")
+    def drain(self, request: HttpRequest, queryset: QuerySet[Host]) -> None:
+        for host in queryset:
+            hosts.set_draining(host, True)
+            self.message_user(request, f"{host} takes no new runs. It still has {hosts.left_on(host)}.")
+
+    @admin.action(description="Resume: take runs again")
+    def resume(self, request: HttpRequest, queryset: QuerySet[Host]) -> None:
+        for host in queryset:
+            hosts.set_draining(host, False)
+            self.message_user(request, f"{host} takes runs again.")
 
 
 @admin.register(ProviderPause)

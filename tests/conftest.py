@@ -35,6 +35,8 @@ SLOW = {
     "tests/agents/test_demo_cassettes.py": 35,
     "tests/end_to_end/test_own_project.py": 30,
     "tests/end_to_end/test_redis.py": 30,
+    "tests/end_to_end/test_two_hosts.py": 40,
+    "tests/end_to_end/test_stopping.py": 25,
     "tests/end_to_end/test_published_package.py": 30,
     "tests/steroidsweb/test_hostile_pages.py": 25,
     "tests/steroidsweb/test_access_matrix.py": 25,

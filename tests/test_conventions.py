@@ -57,6 +57,7 @@ CORE = [
     "agents.hosts.shim",
     "agents.hosts.processes",
     "agents.hosts.git",
+    "agents.hosts.mending",
     "agents.hosts.submodules",
 ]
 # Runs where the project's packages are not: on an agent's PATH, and as `python -I -S`.

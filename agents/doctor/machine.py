@@ -118,7 +118,8 @@ def _orphans() -> Iterator[Path]:
     for name in ("landings", "checks", "pulled"):
         yield from _old(_home() / name, "*")
     mirrors = _home() / "mirrors"
-    yield from _old(mirrors, "new-*.git")
+    for pattern in ("new-*.git", "*.git.damaged", "*.git.new"):
+        yield from _old(mirrors, pattern)
     for pattern in SCRATCH:
         yield from _old(mirrors, f"*.git/{pattern}")
     projects = set(Project.objects.values_list("pk", flat=True))

@@ -5,6 +5,7 @@ application, one worker, which closes by itself when this host has held no run f
 """
 
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -20,7 +21,9 @@ from django.conf import settings
 from agents.hosts import paths, processes
 
 START_SECONDS = 40.0
-STOP_SECONDS = 8.0
+STOP_SECONDS = 2.0
+INSTANCE = "STEROIDS_INSTANCE"  # in the environment of each server: whose it is
+DOOR = "door"
 CONFIG = Path(__file__).with_name("api_server_config.py")
 
 
@@ -82,10 +85,17 @@ def address() -> str:
     if settings.API_URL:
         return str(settings.API_URL)
     touch()
-    known = _known()
-    if known and answers(known[0]):
-        return known[0]
-    return _open()
+    with open(paths.folder("host") / "door.lock", "w") as lock:  # two would open two doors
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = _known()
+        if known and answers(known[0]):
+            return known[0]
+        processes.end_all(processes.marked(INSTANCE, _mark()), 1.0)
+        return _open()
+
+
+def _mark() -> str:
+    return f"{settings.HOME}:{DOOR}"
 
 
 def touch() -> None:
@@ -97,6 +107,7 @@ def _open() -> str:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     environment = os.environ | {
+        INSTANCE: _mark(),
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "steroidsweb.settings"),
         "STEROIDS_DOOR_LEASE": str(lease_file()),
         "STEROIDS_DOOR_IDLE": str(settings.DURATIONS["door_idle"]),
@@ -130,4 +141,5 @@ def close() -> None:
     """Close the door that this host opened, if it is open."""
     if known := _known():
         processes.end_all([known[1]], STOP_SECONDS)
+    processes.end_all(processes.marked(INSTANCE, _mark()), 0.5)
     _file().unlink(missing_ok=True)

@@ -58,6 +58,8 @@ OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is n
 WORDS_MAX = 16 * 1024  # of its last words
 LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
 DIFF_MAX = 4 * 1024 * 1024  # of one diff
+REPACK_SECONDS = 1800.0
+LOOSE_MAX, PACKS_MAX = 2000, 20  # objects and packs, before a mirror is packed anew
 TAGS_MAX = 5000
 TAGS_EVERY = 3600.0  # seconds after which tags are looked at again, though the branch has not moved
 TAG = re.compile(
@@ -65,6 +67,14 @@ TAG = re.compile(
     r"[^\x00-\x20\x7f~^:?*\[\\\ufffd]{1,200}(?<![/.])"
 )
 CHUNK = 64 * 1024
+# What git says of this machine's own disk, permissions and repository; a remote's words begin with its name.
+OWN_TROUBLE = re.compile(
+    r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|unable to write"
+    r"|insufficient permission|\.lock': |cannot lock ref|not a git repository: |corrupt|bad object"
+    r"|object file|packfile \S+ |to be a packfile|invalid sha1 pointer|unable to read (tree|sha1)"
+    r"|missing (blob|tree|commit)|valid object|broken ref"
+)
+OF_REMOTE = re.compile(r"remote: |\s*!")
 LEASH = Path(__file__).with_name("parent_death.py")
 
 
@@ -78,7 +88,15 @@ class GitError(Exception):
 
 
 class Unreachable(GitError):
-    """The remote cannot be reached, does not exist, or lets us not in."""
+    """The remote cannot be reached, does not exist, or lets us not in. `blame` says so in a few words."""
+
+    blame = "cannot be reached"
+
+
+class HostTrouble(Unreachable):
+    """This host's own disk or mirror stands in the way; the remote has nothing to do with it."""
+
+    blame = "cannot be worked on by this host"
 
 
 class Interrupted(Unreachable):
@@ -333,7 +351,8 @@ def over_network(
         **(environment or {}),
     }
     argv = [
-        sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), shutil.which("git") or "/usr/bin/git",
+        sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), "--group",
+        shutil.which("git") or "/usr/bin/git",
         *_options(config), "-C", str(folder), *arguments,
     ]  # fmt: skip
     try:
@@ -344,7 +363,11 @@ def over_network(
     except GitError as error:
         if _calls.are_over:
             raise Interrupted(error.what, "was ended, because this host stops") from error
-        raise Unreachable(error.what, error.text, code=error.code) from error
+        is_ours = any(
+            OWN_TROUBLE.search(line) for line in error.text.splitlines() if not OF_REMOTE.match(line)
+        )
+        kind = HostTrouble if is_ours else Unreachable
+        raise kind(error.what, error.text, code=error.code) from error
 
 
 def default_branch(url: str, network: Network) -> str:
@@ -470,7 +493,7 @@ class Mirror:
     @contextlib.contextmanager
     def one_at_a_time(self) -> Iterator[None]:
         """Two fetches of one branch would fight for its ref; the lock goes with the process."""
-        with open(self.path / "steroids.lock", "w") as lock:
+        with open(self.path.with_name(f"{self.path.name}.lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -509,6 +532,32 @@ class Mirror:
 
     def keep(self, sha: str, ref: str) -> None:
         run(self.path, "update-ref", ref, sha)
+
+    def refs(self, below: str) -> list[str]:
+        """The full names of the refs below a name such as refs/steroids/submissions/."""
+        return text(self.path, "for-each-ref", "--format=%(refname)", below).splitlines()
+
+    def drop(self, refs: Sequence[str]) -> None:
+        """Forget these refs. Raises GitError."""
+        run(self.path, "update-ref", "--stdin", stdin="".join(f"delete {ref}\n" for ref in refs).encode())
+
+    def is_scattered(self) -> bool:
+        """Whether it has come to consist of many files. Raises GitError."""
+        lines = text(self.path, "count-objects", "-v").splitlines()
+        counted = {name: int(number) for name, _, number in (line.partition(": ") for line in lines)}
+        return counted["count"] >= LOOSE_MAX or counted["packs"] >= PACKS_MAX
+
+    def repack(self, *, prune_days: float | None) -> None:
+        """One pack of all there is. With `prune_days`, what no ref needs goes once it is older than that.
+
+        That is only safe while no clone borrows objects from here. Raises GitError.
+        """
+        run(self.path, "pack-refs", "--all")
+        if prune_days is None:
+            run(self.path, "repack", "-a", "-d", "-k", "--quiet", timeout=REPACK_SECONDS)
+        else:
+            old = f"--prune={max(prune_days, 1):.0f}.days.ago"
+            run(self.path, "gc", "--quiet", old, timeout=REPACK_SECONDS)
 
     def bundle(self, ref: str, base: str, limit: int) -> bytes | None:
         """The commits of `ref` that `base` lacks, as a thin bundle; None where it is larger."""

@@ -115,9 +115,12 @@ def advance(landing: Landing, host: str) -> None:
         wait = min(
             settings.DURATIONS["landing_retry"] * 2 ** min(attempts, 10), settings.DURATIONS["backoff_max"]
         )
-        _release(landing, wait, attempts=attempts, problem=f"The remote cannot be reached: {error}"[:500])
+        _release(landing, wait, attempts=attempts, problem=f"The remote {error.blame}: {error}"[:500])
     except GitError as error:
-        _stick(landing, str(error))
+        if paths.mirror(landing.project).mend(error):
+            _release(landing)
+        else:
+            _stick(landing, str(error))
 
 
 def _advance(landing: Landing) -> None:

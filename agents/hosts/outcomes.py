@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from agents import judging, outputs
+from agents import cli, judging, outputs
 from agents.crew import pauses, refusals
 from agents.hosts import paths, processes, provider_trouble, submissions
 from agents.hosts.masking import clean
@@ -168,7 +168,11 @@ def keep_first(run: Run) -> None:
 def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report: Report) -> None:
     code = last.get("code")
     outcome = REASONS.get(reason) or (Run.Outcome.NOTHING if code == 0 else Run.Outcome.CRASH)
-    text = _why_it_ended(run, outcome, last, reason)
+    if outcome == Run.Outcome.CRASH and _missed_the_api(run, code):
+        outcome = Run.Outcome.LOST
+        text = "The API could not be reached from this run for too long."
+    else:
+        text = _why_it_ended(run, outcome, last, reason)
     trouble = provider_trouble.trouble_of(run.agent, report, last, reason, clean(tail_of(run)))
     if trouble:
         text = trouble.sentence
@@ -201,6 +205,11 @@ def _why_it_ended(run: Run, outcome: str, last: dict[str, Any], reason: str) -> 
         case Run.Outcome.COST:
             return run.reason
     return TOO_MUCH.get(reason) or f"Ended by the host: {reason}."
+
+
+def _missed_the_api(run: Run, code: int | None) -> bool:
+    """Whether `steroids` gave up in it: that is no failure of its agent."""
+    return code == cli.UNREACHABLE and b"steroids: The server cannot be reached" in tail_of(run)
 
 
 def remove_folder(run: Run) -> None:

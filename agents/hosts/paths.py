@@ -7,7 +7,8 @@ from pathlib import Path
 
 from django.conf import settings
 
-from agents.hosts.git import Mirror, Network
+from agents.hosts.git import Network
+from agents.hosts.mending import MendingMirror
 from agents.models import Run
 from tasks.models import Project
 
@@ -61,6 +62,7 @@ def network() -> Network:
     )
 
 
-def mirror(project: Project) -> Mirror:
+def mirror(project: Project) -> MendingMirror:
     """The project's trusted repository on this host. Raises GitError for a branch name that is none."""
-    return Mirror(folder("mirrors") / f"{project.pk}.git", project.repo_url, project.target_branch, network())
+    path = folder("mirrors") / f"{project.pk}.git"
+    return MendingMirror(path, project.repo_url, project.target_branch, network())

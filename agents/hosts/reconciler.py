@@ -38,8 +38,9 @@ from agents.hosts import (
     sandbox,
     starting,
     submissions,
+    tidying,
 )
-from agents.hosts.git import GitError, Interrupted, Unreachable, allow_calls, end_calls
+from agents.hosts.git import GitError, HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
 from agents.hosts.naming import NameTaken, host_name
 from agents.loop import run_ends
 from agents.models import Run
@@ -57,6 +58,7 @@ log = logging.getLogger(__name__)
 SLOW_THREADS = 4
 LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
 STOP_PATIENCE = 2.0  # seconds that git's calls to remotes have when the host stops
+REST_AFTER_TROUBLE = 4  # failures in a row that a task rests for where this host cannot start its run
 FAILED_TURNS_MAX = 6  # then a run that cannot be read or ended is lost
 # The host's own trouble, and no run's: it is tried again for as long as it lasts.
 NOT_THE_RUNS = (Unreachable, OperationalError, InterfaceError)
@@ -88,6 +90,7 @@ class Reconciler:
         self._failed: dict[str, tuple[int, float]] = {}
         self._over = threading.Event()
         self._is_ours = True
+        self._cleared: set[str] = set()  # folders of ended runs in which only a log is left
 
     def __enter__(self) -> "Reconciler":
         if not self._taken:
@@ -200,9 +203,9 @@ class Reconciler:
         self.row.refresh_from_db()
         if not self._is_ours:
             return
-        if retention.is_due():
-            self._do("tidying up", lambda: _tell(retention.prune_host()))
         self._end_strangers(set(Run.objects.on_host().filter(host=self.row).values_list("pk", flat=True)))
+        if tidying.is_due():
+            self._do("tidy", lambda: _tell(retention.prune_host()))
 
     def _keep_beating(self) -> None:
         """Leases are prolonged however long a turn of the loop takes."""
@@ -218,7 +221,7 @@ class Reconciler:
             return
         lease = timedelta(seconds=settings.DURATIONS["lease"])
         mine = Run.objects.on_host().filter(host=self.row)
-        mine.update(lease_until=Now() + lease)
+        mine.update(lease_until=Now() + lease, is_overdue=False)
         alive = list(mine.values_list("pk", flat=True))
         for pk in alive:
             with contextlib.suppress(OSError):  # who spoils the lease in its folder is ended by its shim
@@ -231,17 +234,20 @@ class Reconciler:
         """Stop the shims of runs that are no longer ours, then remove their folders."""
         root = Path(settings.HOME) / "runs"
         for folder in root.iterdir() if root.exists() else []:
-            if RUN_FOLDER.fullmatch(folder.name) and int(folder.name) not in mine:
+            if folder.name in self._cleared or not RUN_FOLDER.fullmatch(folder.name):
+                continue
+            if int(folder.name) not in mine:
                 _logged(f"Looking into {folder}", lambda folder=folder: self._end_stranger(folder))
 
     def _end_stranger(self, folder: Path) -> None:
-        if f"run-{folder.name}" in self._slow or not (folder / "job.json").exists():
+        if f"run-{folder.name}" in self._slow:
             return
         shim = processes.read_identity(folder / "pid")
         if shim and processes.is_alive(shim):
             _stop(folder)
         elif not self._still_needed(int(folder.name)):
             outcomes.remove_folder(Run(pk=int(folder.name)))
+            self._cleared.add(folder.name)
 
     def _still_needed(self, run_pk: int) -> bool:
         """Live somewhere, or it handed in what nobody has fetched yet."""
@@ -384,6 +390,10 @@ class Reconciler:
         except Interrupted:
             run_ends.end(run, Run.Outcome.STOPPED, reason="This host stopped before it began.")
             outcomes.remove_folder(run)
+        except HostTrouble as error:  # another host may well do it
+            run_ends.end(run, Run.Outcome.STOPPED, reason=f"The repository {error.blame}. {error}")
+            run_ends.rest(run.task, run_ends.backoff(REST_AFTER_TROUBLE).total_seconds())
+            outcomes.remove_folder(run)
         except Unreachable as error:
             run_ends.end(run, Run.Outcome.STOPPED, reason=f"The repository cannot be reached. {error}")
             trouble(run.project, f"{run.project.address} cannot be reached: {error}")
@@ -392,6 +402,10 @@ class Reconciler:
             provider_trouble.not_signed_in(run, error)
             outcomes.remove_folder(run)
         except (GitError, ProviderError, starting.CannotStart, api_server.NoDoor) as error:
+            if isinstance(error, GitError) and paths.mirror(run.project).mend(error):
+                run_ends.end(run, Run.Outcome.STOPPED, reason="The mirror was damaged, and is whole again.")
+                outcomes.remove_folder(run)
+                return
             run_ends.end(run, Run.Outcome.REFUSED, reason=str(error))
             outcomes.remove_folder(run)
         except starting.BaseNotFit as error:

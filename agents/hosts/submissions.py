@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.hosts import paths, processes, sandbox
-from agents.hosts.git import SHA, GitError, Mirror, Unreachable
+from agents.hosts.git import SHA, GitError, HostTrouble, Mirror, Unreachable
 from agents.hosts.naming import host_name
 from agents.loop import run_ends
 from agents.models import Run
@@ -75,6 +75,8 @@ def keep(submission: Submission, run: Run) -> None:
     except Unreachable:  # the next turn of the loop, here or on another host, tries again
         raise
     except GitError as error:
+        if mirror.mend(error):
+            raise HostTrouble("mirror", "was damaged, and is whole again") from error
         send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
     content = _content(submission, mirror, touched)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import DatabaseError, close_old_connections
 
 from agents.hosts import api_server, paths, processes
 from agents.hosts.naming import NameTaken
@@ -26,7 +27,10 @@ from agents.loop import bell, orchestrator
 log = logging.getLogger(__name__)
 
 LEASH = Path(__file__).with_name("parent_death.py")
-INSTANCE = "STEROIDS_INSTANCE"
+INSTANCE = api_server.INSTANCE
+STOP_LIMIT = 9.5  # seconds from the first signal to the end, whatever hangs
+CHILDREN_PATIENCE = 5.0  # seconds of them that the servers have
+EXIT_AT_ONCE = 130
 
 
 class AlreadyRunning(Exception):
@@ -67,12 +71,16 @@ class Child:
         """A child that dies at once is not started more than five times a minute."""
         return len(self.starts) < 5 or time.monotonic() - self.starts[0] > 60
 
-    def stop(self, grace: float) -> None:
+    def ask_to_stop(self) -> None:
         """TERM to the main process only: the cluster hangs when its whole group is signalled."""
         if self.process and self.process.poll() is None:
             self.process.terminate()
+
+    def wait(self, seconds: float) -> None:
+        """Until it has ended, for so long at most."""
+        if self.process:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(grace)
+                self.process.wait(max(seconds, 0.0))
 
 
 class Resident:
@@ -111,7 +119,15 @@ class Resident:
                 finally:
                     self._end_children()
                     api_server.close()
+                    self._say_who_goes_on(host)
                     (paths.folder("host") / "web.url").unlink(missing_ok=True)
+
+    def _say_who_goes_on(self, host: Reconciler) -> None:
+        with contextlib.suppress(DatabaseError):
+            if count := len(host.held()):
+                agents = "One agent goes" if count == 1 else f"{count} agents go"
+                orphan = settings.DURATIONS["orphan"]
+                self.say(f"{agents} on for {orphan:.0f} seconds. Start again until then to keep the work.")
 
     def _take_host(self) -> Reconciler:
         """Before any cluster is started, so that its ticks find the host taken; a lone one lets go soon."""
@@ -127,7 +143,13 @@ class Resident:
                 time.sleep(0.2)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
+        """The first time in order, within ten seconds; the second time at once. Rows are right either way."""
+        if self.stopping:
+            os._exit(EXIT_AT_ONCE)
         self.stopping = True
+        last = threading.Timer(STOP_LIMIT, os._exit, [0])
+        last.daemon = True
+        last.start()
 
     @contextlib.contextmanager
     def _only_one(self) -> "contextlib._GeneratorContextManager[None]":  # type: ignore[misc]
@@ -145,7 +167,7 @@ class Resident:
 
     def _end_leftovers(self) -> None:
         """A killed parent leaves servers behind; two clusters on one queue would be worse than none."""
-        for name in ("cluster", "web"):
+        for name in ("cluster", "web", api_server.DOOR):
             left = processes.marked(INSTANCE, f"{self.instance}:{name}")
             if left:
                 log.warning("Ending %d processes of an earlier %s.", len(left), name)
@@ -167,7 +189,7 @@ class Resident:
 
     def _wait_for_web(self) -> None:
         deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and not self.stopping:
             if api_server.answers(settings.API_URL):
                 (paths.folder("host") / "web.url").write_text(settings.API_URL)
                 self.say(f"Steroids Web answers on {settings.API_URL}")
@@ -176,13 +198,17 @@ class Resident:
                 break
             time.sleep(0.1)
         log_file = paths.folder("log") / "web.log"
-        self.say(f"The web server did not start on port {self.port}; {log_file} says why.")
+        if not self.stopping:
+            self.say(f"The web server did not start on port {self.port}; {log_file} says why.")
 
     def _end_children(self) -> None:
+        deadline = time.monotonic() + CHILDREN_PATIENCE
         for child in self.children:
-            child.stop(8.0)
+            child.ask_to_stop()
         for child in self.children:
-            processes.end_all(processes.marked(INSTANCE, f"{self.instance}:{child.name}"), 2.0)
+            child.wait(deadline - time.monotonic())
+        marks = [f"{self.instance}:{child.name}" for child in self.children]
+        processes.end_all([who for mark in marks for who in processes.marked(INSTANCE, mark)], 0.5)
 
     # --- The loop ---------------------------------------------------------------------------------------
 

@@ -7,9 +7,10 @@ It reads rows and trusts no queue, so it may run twice at once, late, or again a
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
@@ -32,6 +33,7 @@ from tasks.states import STARTABLE, IllegalMove, Status
 
 log = logging.getLogger(__name__)
 
+BEATS_MORE = 2  # for which a host whose lease is over is still waited for
 LOOKED_AT = 500  # candidates of one project in one tick
 LOOKED_AT_ONCE = 50  # of them, until all seats are taken
 
@@ -75,12 +77,19 @@ def _ticked(project_pk: int) -> Ticked:
 
 
 def reap() -> int:
-    """End runs whose host no longer renews their lease, and queued ones whose turn is over."""
+    """End runs whose host no longer renews their lease, and queued ones whose turn is over.
+
+    A lease that is found over is given one more moment first: where the database's clock was set, all
+    of them are over at once, and a host that lives renews its own within a beat.
+    """
     reaped = leases.reap()
-    lost = Run.objects.on_host().filter(lease_until__lt=Now(), is_pulled=False)
+    over = Run.objects.on_host().filter(lease_until__lt=Now(), is_pulled=False)
+    lost = list(over.filter(is_overdue=True).select_related("task", "project", "host"))
+    moment = timedelta(seconds=BEATS_MORE * settings.DURATIONS["beat"])
+    over.filter(is_overdue=False).update(is_overdue=True, lease_until=Now() + moment)
     reaped += sum(
         run_ends.end(run, Run.Outcome.LOST, reason=f"Host {run.host} did not renew its lease.")
-        for run in lost.select_related("task", "project", "host")
+        for run in lost
     )
     abandoned.give_up()
     judging.withdraw()

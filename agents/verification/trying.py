@@ -132,7 +132,7 @@ def _begin(project: Project) -> None:
         Project.objects.filter(pk=project.pk, base_state=Base.TRYING).update(base_state=Base.UNKNOWN)
         if isinstance(error, Interrupted):
             return
-        reached = "cannot be used" if not isinstance(error, Unreachable) else "cannot be reached"
+        reached = error.blame if isinstance(error, Unreachable) else "cannot be used"
         trouble(project, f"{project.address} {reached}: {error}")
         return
     except BaseException:

@@ -336,21 +336,27 @@ def test_a_host_that_stops_ends_its_calls_to_remotes(hung_mirror: Mirror) -> Non
 
 
 def test_a_killed_host_leaves_no_call_behind(hung: int, tmp_path: Path) -> None:
+    """Also none of an ssh that hears nothing any more, not even that git has gone."""
+    deaf = tmp_path / "deaf-ssh"
+    deaf.write_text("#!/bin/sh\nexec sleep 600\n")
+    deaf.chmod(0o755)
     code = (
         "import sys; from pathlib import Path; from agents.hosts.git import Mirror, Network\n"
-        f"network = Network(protocols=('http',), timeout=300.0, environment={{'{MARK}': sys.argv[1]}})\n"
-        f"mirror = Mirror(Path(sys.argv[1]) / 'm.git', 'http://127.0.0.1:{hung}/x.git', 'main', network)\n"
-        "mirror.fetch_target()\n"
+        f"more = {{'{MARK}': sys.argv[1], 'GIT_SSH_COMMAND': {str(deaf)!r}}}\n"
+        "network = Network(protocols=('http', 'ssh'), timeout=300.0, environment=more)\n"
+        "Mirror(Path(sys.argv[1]) / 'm.git', sys.argv[2], 'main', network).fetch_target()\n"
     )
-    host = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=Path(plain.__file__).parents[2])
-    deadline = time.monotonic() + 120
-    while len(processes.marked(MARK, str(tmp_path))) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    host.kill()
-    host.wait()
-    while processes.marked(MARK, str(tmp_path)):
-        assert time.monotonic() < deadline, "git or a helper of it is still at it"
-        time.sleep(0.01)
+    for url in (f"http://127.0.0.1:{hung}/x.git", "ssh://nobody@localhost/x.git"):
+        words = [sys.executable, "-c", code, str(tmp_path), url]
+        host = subprocess.Popen(words, cwd=Path(plain.__file__).parents[2])
+        deadline = time.monotonic() + 120
+        while len(processes.marked(MARK, str(tmp_path))) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        host.kill()
+        host.wait()
+        while processes.marked(MARK, str(tmp_path)):
+            assert time.monotonic() < deadline, "git or a helper of it is still at it"
+            time.sleep(0.01)
 
 
 def test_nothing_of_a_call_that_was_given_up_lives_on(hung_mirror: Mirror) -> None:

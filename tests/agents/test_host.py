@@ -274,6 +274,21 @@ def test_slow_work_on_one_run_holds_no_other_run_up(
     assert submission.state == "kept"
 
 
+def test_an_agent_whose_api_was_away_has_not_failed(held: Callable[..., Run]) -> None:
+    """It ended with 3, as `steroids` did, and counted as a run without a result."""
+    for said, outcome, counts in (
+        ("steroids: The server cannot be reached: refused.\n", "lost", False),
+        ("Something else.\n", "crash", True),
+    ):
+        run = held()
+        (paths.run_folder(run.pk) / "output.log").write_text(said)
+        end_shim(run, {"steps": [{"name": "agent", "code": 3, "seconds": 1.0, "reason": ""}], "reason": ""})
+        with Reconciler() as host:
+            host.step()
+        run.refresh_from_db()
+        assert (run.outcome, run.is_counted) == (outcome, counts)
+
+
 def test_salvage_reads_a_branch_that_git_packed(world: World) -> None:
     run = world.coder()
     made = world.commit(run, {"half.py": "half\n"})

@@ -1,6 +1,8 @@
 """Several hosts on one database: one name each, one that ends for good, and what the others do then."""
 
 import fcntl
+import io
+import subprocess
 import time
 from ast import literal_eval
 from datetime import timedelta
@@ -17,8 +19,8 @@ from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
 from agents import jobs
+from agents.hosts import api_server, naming, paths, processes, starting, submissions, watchdog
 from agents.hosts import landing as landings
-from agents.hosts import naming, paths, processes, starting, submissions, watchdog
 from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import Reconciler
 from agents.loop import abandoned, bell, orchestrator
@@ -27,7 +29,7 @@ from agents.web.standing.facts import Facts
 from agents.web.standing.reasons import standing_of
 from tasks import broker
 from tasks.models import Landing, Project, Submission, Task
-from tests.agents.world import World, hook, make_world  # noqa: F401
+from tests.agents.world import World, at_once, hook, make_world  # noqa: F401
 from tests.factories import create_host, create_project, create_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -232,3 +234,74 @@ def test_a_tick_lets_a_slow_push_finish_unless_a_resident_loop_waits(world: Worl
     }  # fmt: skip
     assert timeouts == {600}
     assert conf.Conf.RETRY > bell.TICK_TIMEOUT > jobs.SLOW_BUDGET
+
+
+# --- The door ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_one_door_is_open_and_one_that_was_left_behind_is_closed(world: World) -> None:
+    """Each of several processes opened one of its own, and two outlived their host."""
+    world.settings.API_URL = ""
+    world.duration(door_idle=120)
+    mark = f"{world.settings.HOME}:{api_server.DOOR}"
+    left = subprocess.Popen(["sleep", "600"], env={api_server.INSTANCE: mark})
+    try:
+        urls: list[str] = []
+        at_once(*[lambda: urls.append(api_server.address())] * 3)
+        assert len({*urls}) == 1
+        assert left.wait(30) != 0
+        masters = {who.pid for who in processes.marked(api_server.INSTANCE, mark)}
+        assert len(masters) == 2  # gunicorn and its one worker
+    finally:
+        left.kill()
+        api_server.close()
+    assert not processes.marked(api_server.INSTANCE, mark)
+
+
+# --- What people do with a host ---------------------------------------------------------------------------
+
+
+def manage(*words: str) -> str:
+    said = io.StringIO()
+    call_command(*words, stdout=said)
+    return said.getvalue()
+
+
+def test_a_host_is_drained_resumed_and_removed_from_the_command_line(world: World, monkeypatch: Any) -> None:
+    monkeypatch.setattr(starting, "start", lambda run: None)
+    assert manage("host", "list").startswith("No host has reported yet.")
+    with Reconciler() as host:
+        run = create_run(world.task(), "verifier", host=host.row, lease_until=timezone.now())
+        queued = create_run(world.task(), "verifier", status="queued")
+        said = manage("host", "drain", "test-host")
+        assert said == "test-host takes no new runs. It still has 1 run under way.\n"
+        host._beaten = 0.0
+        host.step()
+        assert Run.objects.get(pk=queued.pk).status == "queued"
+        line = manage("host", "list")
+        assert line.startswith("test-host  draining, seen ")
+        assert "4 slots" in line
+        assert "free" in line
+        Run.objects.filter(pk=run.pk).update(status="ended", ended_at=timezone.now(), lease_until=None)
+        assert "is empty and can be stopped" in manage("host", "drain", "test-host", "--wait")
+        manage("host", "resume", "test-host")
+        host._beaten = 0.0
+        host.step()
+        assert Run.objects.get(pk=queued.pk).status == "starting"
+        with pytest.raises(CommandError, match="it still works"):
+            manage("host", "remove", "test-host")
+    coder = world.coder(host=Host.objects.get())
+    submission = world.hand_in(coder, world.commit(coder, {"new.py": "one\n"}))
+    age("test-host", minutes=5)
+    assert manage("host", "remove", "test-host").endswith("Its runs keep its name.\n")
+    submission.refresh_from_db()
+    assert submission.state == Submission.State.LOST
+    assert manage("host", "list").startswith("No host")
+    with pytest.raises(CommandError, match="There is no host test-host"):
+        manage("host", "drain", "test-host")
+    with Reconciler() as host:
+        assert not host.row.is_removed  # whoever comes back is back
+    age("spare", minutes=5)
+    assert manage("host", "remove", "spare") == "spare is removed; what only it had is done again.\n"
+    assert not Host.objects.filter(name="spare").exists()

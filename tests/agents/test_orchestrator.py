@@ -1,6 +1,7 @@
 """tick(): what is started, for whom, in which order; and what a run without result leads to."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.crew import choosing
+from agents.hosts.reconciler import Reconciler
 from agents.loop import orchestrator, run_ends
 from agents.models import Agent, Run
 from disputes import opening, rulings
@@ -454,11 +456,35 @@ def test_an_agent_that_was_switched_off_is_not_chosen() -> None:
 # --- Ending what is over ----------------------------------------------------------------------------------
 
 
+def run_out(run: Run) -> None:
+    """Its lease is over by now."""
+    Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+def test_a_step_of_the_databases_clock_loses_no_run(project: Project, settings: Any, tmp_path: Path) -> None:
+    """All leases were over at once, and the next tick ended what every host was at."""
+    settings.HOME = tmp_path
+    with Reconciler() as host:
+        run = create_run(create_task(project), host=host.row, lease_until=timezone.now() + SOON)
+        for _ in range(2):
+            run_out(run)  # as if the clock had been set
+            assert orchestrator.reap() == 0
+            host._beat()
+        run.refresh_from_db()
+        assert (run.status, run.is_overdue) == ("running", False)
+        for _ in range(2):
+            run_out(run)  # and nobody beats
+            reaped = orchestrator.reap()
+        assert reaped == 1
+
+
 def test_a_run_whose_host_is_gone_is_lost_and_starts_anew(project: Project) -> None:
     task = create_task(project, status="in_progress", round=1)
     lost = create_run(
         task, host=create_host(), lease_until=timezone.now() - timedelta(seconds=1), token_hash="x"
     )
+    assert orchestrator.tick().reaped == 0  # it may be the database's clock
+    run_out(lost)
     assert orchestrator.tick().reaped == 1
     lost.refresh_from_db()
     assert (lost.status, lost.outcome, lost.is_counted) == ("ended", "lost", False)
@@ -496,7 +522,7 @@ def test_a_run_under_way_is_not_stopped_by_the_tick(project: Project) -> None:
 
 
 def test_lost_runs_are_ended_in_paused_projects_too(project: Project) -> None:
-    create_run(create_task(project), lease_until=timezone.now() - SOON)
+    create_run(create_task(project), lease_until=timezone.now() - SOON, is_overdue=True)
     Project.objects.update(status=Project.Status.PAUSED)
     assert orchestrator.tick().reaped == 1
 
@@ -521,7 +547,7 @@ def test_ticks_at_once_start_nothing_twice_and_not_too_much(project: Project) ->
 @pytest.mark.django_db(transaction=True)
 def test_ticks_at_once_end_a_lost_run_once(project: Project) -> None:
     task = create_task(project, status="in_progress", round=1)
-    create_run(task, lease_until=timezone.now() - SOON, host=create_host())
+    create_run(task, lease_until=timezone.now() - SOON, host=create_host(), is_overdue=True)
     at_once(*[orchestrator.tick] * 4)
     assert Event.objects.filter(kind="run_ended").count() == 1
     assert Run.objects.live().count() == 1

@@ -14,7 +14,8 @@ from django_q.models import Schedule
 
 from agents import jobs, retention
 from agents.doctor import machine
-from agents.hosts import paths
+from agents.hosts import git as plain
+from agents.hosts import paths, tidying
 from agents.hosts.reconciler import Reconciler
 from agents.models import Output, Prompt, Run
 from tasks.models import Bundle, Event, Idempotency, Submission, Task
@@ -90,18 +91,20 @@ def test_it_is_done_each_night_and_each_host_tidies_up_once_a_day(old: Run, worl
     assert jobs.prune().startswith("pieces of logs 1, prompts 1")
     assert Output.objects.count() == 1
     assert paths.run_folder(old.pk).exists()
+    assert not tidying.is_due()  # a day after the first start
+    os.utime(paths.folder("host") / "tidied", (1, 1))
     with Reconciler() as host:
         host.step()
     assert not paths.run_folder(old.pk).exists()
-    assert not retention.is_due()
+    assert not tidying.is_due()
     os.utime(paths.folder("host") / "tidied", (1, 1))
-    assert retention.is_due()
+    assert tidying.is_due()
 
 
 def test_a_mirror_of_many_files_is_packed_and_loses_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "PACKS_MAX", 4)
+    monkeypatch.setattr(plain, "PACKS_MAX", 4)
     submissions = [world.kept({f"new-{number}.py": "one\n"}) for number in range(3)]
     run = world.coder()
     assert retention.prune_host() == [f"The mirror of {world.project.slug} is packed."]

@@ -653,6 +653,14 @@ def test_people_drain_a_host_and_change_nothing_else_about_it(client: Client, ro
     host.refresh_from_db()
     assert (host.is_draining, host.slots, host.name, host.tier) == (True, 2, "atlas", 1)
     assert client.get(page("agents.host", "add")).status_code == 403
+    html = client.get(page("agents.host", "change", host.pk)).content.decode()
+    assert "still has" in html.lower()
+    for action, draining in (("resume", False), ("drain", True)):
+        chosen = {"action": action, "_selected_action": [host.pk]}
+        assert client.post(page("agents.host", "changelist"), chosen).status_code == 302
+        host.refresh_from_db()
+        assert host.is_draining is draining
+    assert "away" in client.get(page("agents.host", "changelist")).content.decode()
 
 
 def test_a_superuser_adds_a_colleague_who_may_enter(client: Client, root: User) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from agents import retention
+from agents.hosts import tidying
 
 AS_LONG_AS_IT_TAKES = float("inf")
 
@@ -25,7 +26,7 @@ class Command(BaseCommand):
         for name, count in retention.prune_rows(AS_LONG_AS_IT_TAKES, is_trial=is_trial).items():
             self.stdout.write(f"{count} {name} {word}.")
         if is_trial:
-            self.stdout.write(f"{len(retention.old_folders())} folders of runs {word}.")
+            self.stdout.write(f"{len(tidying.old_run_folders())} folders of runs {word}.")
             return
         for line in retention.prune_host():
             self.stdout.write(line)

@@ -1,0 +1,145 @@
+"""Core: a mirror that a crash or a bad disk has damaged is made whole, and the remote not blamed for it.
+
+Whatever the remote has is fetched anew. What only this host has is taken over as far as it can be read; the
+rest is in bundles in the database, from which the callers bring it.
+"""
+
+import contextlib
+import logging
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, run, text
+
+log = logging.getLogger(__name__)
+
+LOCK_OLD = 150.0  # seconds: no command of ours may take so long
+CHECK_SECONDS = 300.0
+TAKEN_OVER_IN = 240.0  # seconds for what only this host has
+
+
+class MendingMirror(Mirror):
+    """A mirror that looks at itself where git fails."""
+
+    def fetch_target(self) -> str:
+        """The present head of the target branch on the remote. Raises Unreachable, HostTrouble."""
+        try:
+            return super().fetch_target()
+        except Interrupted:
+            raise
+        except GitError as error:
+            if not self.mend(error):
+                raise
+        return super().fetch_target()
+
+    def mend(self, error: GitError) -> bool:
+        """After git failed: whether something was wrong with this mirror, and is right now.
+
+        Raises HostTrouble where it stays wrong.
+        """
+        if isinstance(error, Interrupted) or not self.path.exists():
+            return False
+        with self.one_at_a_time():
+            if _clear_locks(self.path, error.text):
+                return True
+            if not _is_damaged(self.path, error):
+                return False
+            log.warning("The mirror %s is damaged and made anew: %s", self.path, error)
+            try:
+                _begin_again(self.path)
+                if _is_damaged(self.path, error):
+                    _rebuild(self)
+            except (GitError, OSError) as again:
+                raise HostTrouble(
+                    "mirror", f"{self.path.name} is damaged and cannot be mended: {again}"
+                ) from again
+        return True
+
+
+def _clear_locks(path: Path, said: str) -> bool:
+    """Remove locks whose holder was killed; whether there were any."""
+    if ".lock" not in said and "lock ref" not in said:
+        return False
+    found = [*path.glob("*.lock"), *(path / "refs").rglob("*.lock")]
+    old = [lock for lock in found if _age(lock) > LOCK_OLD]
+    for lock in old:
+        log.warning("Removing %s, which nobody holds any more.", lock)
+        lock.unlink(missing_ok=True)
+    return bool(old)
+
+
+def _age(path: Path) -> float:
+    with contextlib.suppress(OSError):
+        return time.time() - path.stat().st_mtime
+    return 0.0
+
+
+def _is_damaged(path: Path, error: GitError) -> bool:
+    """Whether it is no repository, lacks what its refs name, or, where git hints at it, anything else."""
+    try:
+        text(path, "rev-parse", "--is-bare-repository")
+        named = "".join(f"{sha}\n" for sha, _ in _refs(path)).encode()
+        if b" missing" in run(path, "cat-file", "--batch-check", stdin=named).stdout:
+            return True
+    except GitError:
+        return True
+    if not isinstance(error, HostTrouble) and "object" not in error.text and "pack" not in error.text:
+        return False
+    try:
+        run(path, "fsck", "--connectivity-only", "--no-dangling", "--no-progress", timeout=CHECK_SECONDS)
+    except GitError as problem:
+        return problem.code is not None
+    return False
+
+
+def _refs(path: Path) -> Iterator[tuple[str, str]]:
+    for line in text(path, "for-each-ref", "--format=%(objectname) %(refname)").splitlines():
+        sha, _, ref = line.partition(" ")
+        yield sha, ref
+
+
+def _begin_again(path: Path) -> None:
+    """What `git init` makes is made once more; it leaves alone what is there. Raises GitError."""
+    try:
+        text(path, "rev-parse", "--is-bare-repository")
+    except GitError:
+        (path / "HEAD").unlink(missing_ok=True)
+        (path / "config").unlink(missing_ok=True)
+        run(path.parent, "init", "--quiet", "--bare", str(path))
+
+
+def _rebuild(mirror: Mirror) -> None:
+    """A new repository in its place. Raises GitError and OSError where it cannot be written."""
+    new, old = (mirror.path.with_name(f"{mirror.path.name}.{word}") for word in ("new", "damaged"))
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
+    fresh = Mirror(new, mirror.url, mirror.branch, mirror.network)
+    fresh.ensure()
+    with contextlib.suppress(GitError):  # the remote may be away just now; then what is here has to do
+        fresh.fetch_target()
+    _take_over(mirror.path, fresh)
+    mirror.path.rename(old)
+    new.rename(mirror.path)
+
+
+def _take_over(damaged: Path, fresh: Mirror) -> None:
+    """Bring over what can be read whole of what only the damaged one has."""
+    try:
+        refs = [(sha, ref) for sha, ref in _refs(damaged) if ref != fresh.target_ref]
+    except GitError:
+        return
+    until, lost = time.monotonic() + TAKEN_OVER_IN, 0
+    for sha, ref in reversed(refs):
+        try:
+            if time.monotonic() > until:
+                raise GitError("fetch", "there is no time for it")
+            if fresh.has(sha):
+                fresh.keep(sha, ref)
+            else:
+                fresh.take(damaged, sha, ref)
+        except GitError:
+            lost += 1
+    if lost:
+        log.warning("%d of %d refs of %s could not be read.", lost, len(refs), damaged)

@@ -1,0 +1,129 @@
+"""Once a day a host clears away what it needs no more: folders of ended runs, commits of ended tasks.
+
+Rows stay: what pages show of a run and of a submission is in the database.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from agents.hosts import outcomes, paths
+from agents.hosts.git import GitError, Mirror
+from agents.hosts.naming import host_name
+from agents.models import Run, Trial
+from tasks.models import Landing, Project, Submission, Task
+from tasks.states import Status
+
+log = logging.getLogger(__name__)
+
+DAY = 24 * 60 * 60.0
+
+
+def is_due() -> bool:
+    """Whether a day has passed since this host tidied up last, or began."""
+    mark = _mark()
+    if not mark.exists():
+        mark.touch()
+    return _is_older(mark, DAY)
+
+
+def tidy() -> list[str]:
+    """Clear away what is old; a line for each thing. What fails is logged, and tried again the next day."""
+    _mark().touch()
+    said: list[str] = []
+    _logged("folders of runs", lambda: said.extend(_remove_run_folders()))
+    for project in Project.objects.all():
+        mirror = paths.mirror(project)
+        if (mirror.path / "HEAD").exists():
+            name = f"the mirror of {project.slug}"
+            _logged(name, lambda p=project, m=mirror: said.extend(_tidy_mirror(p, m)))
+    return said
+
+
+def _mark() -> Path:
+    return paths.folder("host") / "tidied"
+
+
+def _logged(what: str, work: Callable[[], None]) -> None:
+    try:
+        work()
+    except (GitError, OSError):
+        log.exception("Tidying up %s failed.", what)
+
+
+def _numbered(name: str) -> Iterator[tuple[int, Path]]:
+    root = Path(settings.HOME) / name
+    for folder in root.iterdir() if root.exists() else []:
+        if folder.name.isascii() and folder.name.isdigit():
+            yield int(folder.name), folder
+
+
+def old_run_folders() -> list[Path]:
+    """Of runs that ended long ago, or of which nothing is known."""
+    days = settings.KEEP_DAYS["run_folders"]
+    if not days:
+        return []
+    since = timezone.now() - timedelta(days=days)
+    unfetched = Q(submission__state=Submission.State.RECEIVED)
+    needed = Run.objects.filter(~Q(status=Run.Status.ENDED) | Q(ended_at__gt=since) | unfetched)
+    kept = set(needed.values_list("pk", flat=True))
+    folders = {pk: folder for pk, folder in _numbered("runs") if pk not in kept}
+    ended = set(Run.objects.filter(pk__in=folders).values_list("pk", flat=True))
+    return [folder for pk, folder in folders.items() if pk in ended or _is_older(folder, days * DAY)]
+
+
+def _remove_run_folders() -> Iterator[str]:
+    old = old_run_folders()
+    for folder in old:
+        outcomes.remove(folder)
+    if old:
+        yield f"{len(old)} folders of runs are removed."
+
+
+def _is_older(path: Path, seconds: float) -> bool:
+    with contextlib.suppress(OSError):
+        return time.time() - path.lstat().st_mtime > seconds
+    return False
+
+
+def _tidy_mirror(project: Project, mirror: Mirror) -> Iterator[str]:
+    """Drop the refs of tasks that ended long ago, and pack the rest where it is in many files."""
+    with mirror.one_at_a_time():
+        if gone := _refs_to_drop(project, mirror):
+            mirror.drop(gone)
+    if not gone and not mirror.is_scattered():
+        return
+    is_borrowed = (
+        Run.objects.on_host().filter(project=project, host__name=host_name()).exists()
+        or Trial.objects.filter(status__in=Trial.LIVE, project=project, host__name=host_name()).exists()
+    )
+    days = settings.KEEP_DAYS["bundles"]
+    mirror.repack(prune_days=None if is_borrowed or not days else days)
+    yield f"The mirror of {project.slug} is packed."
+
+
+def _refs_to_drop(project: Project, mirror: Mirror) -> list[str]:
+    days = settings.KEEP_DAYS["bundles"]
+    if not days:
+        return []
+    since = timezone.now() - timedelta(days=days)
+    tasks = Task.objects.filter(project=project).filter(
+        Q(landed_at__lt=since) | Q(status=Status.CANCELLED, status_at__lt=since)
+    )
+    keys = {
+        "submissions": Submission.objects.filter(task__in=tasks, only_on=""),
+        "landings": Landing.objects.filter(task__in=tasks).exclude(status__in=Landing.LIVE),
+        "salvage": tasks,
+    }
+    gone = []
+    for name, rows in keys.items():
+        old = {f"refs/steroids/{name}/{pk}" for pk in rows.values_list("pk", flat=True)}
+        gone += [ref for ref in mirror.refs(f"refs/steroids/{name}/") if ref in old]
+    return gone

@@ -1,0 +1,138 @@
+"""Mirrors that a crash or a bad disk has damaged: whole again at the next use, whatever was broken."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agents.hosts import landing as landings
+from agents.hosts import paths, submissions
+from agents.hosts.git import HostTrouble, Unreachable, over_network
+from agents.hosts.mending import LOCK_OLD
+from agents.hosts.reconciler import Reconciler
+from agents.models import Run
+from tasks.models import Landing, Project, Submission, Task
+from tests.agents.world import World, git, make_world  # noqa: F401
+from tests.factories import create_run
+
+pytestmark = pytest.mark.django_db
+LONG_AGO = time.time() - 2 * LOCK_OLD
+
+
+def lock(path: Path) -> None:
+    for name in ("packed-refs.lock", "refs/steroids/target/main.lock", "HEAD.lock"):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).touch()
+        os.utime(path / name, (LONG_AGO, LONG_AGO))
+
+
+def half_an_init(path: Path) -> None:
+    (path / "HEAD").unlink()
+    (path / "config").unlink()
+
+
+def empty_head(path: Path) -> None:
+    (path / "HEAD").write_bytes(b"")
+
+
+def no_objects(path: Path) -> None:
+    shutil.rmtree(path / "objects")
+
+
+def empty_packs(path: Path) -> None:
+    for pack in path.glob("objects/pack/*.pack"):
+        pack.chmod(0o600)
+        pack.write_bytes(b"")
+
+
+def empty_refs(path: Path) -> None:
+    for ref in (path / "refs").rglob("*"):
+        if ref.is_file():
+            ref.write_bytes(b"")
+
+
+DAMAGES: list[Callable[[Path], None]] = [
+    lock, half_an_init, empty_head, no_objects, empty_packs, empty_refs,
+]  # fmt: skip
+
+
+def test_a_damaged_mirror_is_whole_again_at_the_next_fetch(world: World) -> None:
+    """It stopped the project, and the page said that the remote cannot be reached."""
+    mirror = paths.mirror(world.project)
+    for damage in DAMAGES:
+        kept = world.kept({f"{damage.__name__}.py": "one\n"})
+        head = world.remote.push({"theirs.py": damage.__name__})
+        damage(mirror.path)
+        assert mirror.fetch_target() == head, damage.__name__
+        submissions.bring_here(kept, mirror)
+        assert mirror.is_ancestor(kept.base_sha, kept.sha), damage.__name__
+        git(mirror.path, "fsck", "--connectivity-only")
+
+
+def test_what_only_this_host_has_outlives_a_new_mirror_where_it_can_be_read(world: World) -> None:
+    mirror = paths.mirror(world.project)
+    run = world.coder()
+    world.commit(run, {"half.py": "half\n"})
+    saved = submissions.salvage(run)
+    git(mirror.path, "repack", "-adq")
+    whole = {*mirror.path.glob("objects/pack/*.pack")}
+    lost = world.kept({"lost.py": "lost\n"})
+    for pack in {*mirror.path.glob("objects/pack/*.pack")} - whole:
+        pack.unlink()
+    world.remote.push({"theirs.py": "theirs\n"})
+    (mirror.path / "refs" / "steroids" / "target" / "main").write_text("f" * 40 + "\n")
+    mirror.fetch_target()
+    assert mirror.read(saved, "half.py", 100) == "half\n"
+    assert not mirror.has(lost.sha)
+    submissions.bring_here(lost, mirror)
+    assert mirror.has(lost.sha)
+
+
+def test_a_damaged_mirror_costs_no_submission_no_landing_and_no_run(world: World) -> None:
+    run = world.coder()
+    submission = world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
+    landing = world.accepted({"two.py": "two\n"})
+    mirror = paths.mirror(world.project)
+    no_objects(mirror.path)
+    submissions.keep(submission, run)
+    submission.refresh_from_db()
+    assert submission.state == Submission.State.KEPT
+    no_objects(mirror.path)
+    for _ in range(3):
+        landings.advance(Landing.objects.select_related("project", "task", "submission").get(), "test-host")
+    landing.refresh_from_db()
+    assert landing.status == Landing.Status.LANDED, landing.problem
+    other = world.hand_in(again := world.coder(), world.commit(again, {"three.py": "three\n"}))
+    held = mirror.path / "refs" / "steroids" / "submissions" / f"{other.pk}.lock"
+    held.touch()
+    os.utime(held, (LONG_AGO, LONG_AGO))
+    with pytest.raises(HostTrouble, match="whole again"):
+        submissions.keep(other, again)
+    submissions.keep(other, again)
+    other.refresh_from_db()
+    assert other.state == Submission.State.KEPT
+
+
+def test_trouble_of_this_host_is_not_the_remotes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = paths.mirror(world.project)
+    world.remote.push({"theirs.py": "theirs\n"})
+    held = mirror.path / "refs" / "steroids" / "target" / "main.lock"
+    held.touch()
+    with pytest.raises(HostTrouble, match="main.lock"):
+        mirror.fetch_target()
+    assert held.exists()  # somebody may hold it just now
+    run = create_run(world.task(), status=Run.Status.STARTING)
+    with Reconciler() as host:
+        host._start(run)
+    run.refresh_from_db()
+    assert (run.status, run.outcome) == ("ended", "stopped")
+    assert run.reason.startswith("The repository cannot be worked on by this host.")
+    assert Project.objects.get().trouble == ""
+    assert Task.objects.get(pk=run.task_id).not_before is not None
+    shutil.rmtree(world.remote.path)
+    with pytest.raises(Unreachable) as error:
+        over_network(mirror.path, mirror.network, "fetch", mirror.url)
+    assert not isinstance(error.value, HostTrouble)

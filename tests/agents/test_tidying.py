@@ -1,0 +1,104 @@
+"""What a host keeps for a while and then clears away: folders of ended runs, commits of ended tasks."""
+
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from agents import retention
+from agents.hosts import paths, submissions, tidying
+from agents.hosts.reconciler import Reconciler
+from agents.models import Run
+from tasks.models import Submission, Task
+from tests.agents.world import World, git, make_world  # noqa: F401
+from tests.factories import create_host, create_run
+
+pytestmark = pytest.mark.django_db
+LONG_AGO = time.time() - 60 * tidying.DAY
+
+
+def aged(path: Path) -> Path:
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    return path
+
+
+def folder_of(run: Run, **changes: object) -> Path:
+    Run.objects.filter(pk=run.pk).update(**changes)
+    folder = paths.run_folder(run.pk)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "output.log").write_text("It works.\n")
+    return aged(folder)
+
+
+def test_folders_of_ended_runs_go_after_a_while(world: World) -> None:
+    now, long_ago = timezone.now(), timezone.now() - timedelta(days=60)
+    runs = [create_run(world.task(), host=create_host()) for _ in range(4)]
+    live, fresh, old, unfetched = runs
+    submission = world.hand_in(coder := world.coder(), "a" * 40)
+    submission.task.refresh_from_db()
+    Run.objects.filter(pk=coder.pk).update(submission=None)
+    kept = [
+        folder_of(live),
+        folder_of(fresh, status="ended", ended_at=now),
+        folder_of(unfetched, status="ended", ended_at=long_ago, submission=submission),
+    ]
+    gone = [folder_of(old, status="ended", ended_at=long_ago), aged(paths.folder("runs", "987654"))]
+    gone += [aged(paths.folder("trials", "7")), aged(paths.folder("landings", "3"))]
+    kept.append(aged(paths.folder("runs", "notes")))
+    retention.prune_host()
+    assert [path.exists() for path in kept] == [True] * 4
+    assert [path.exists() for path in gone] == [False] * 4
+
+
+def test_a_clone_that_was_left_half_made_goes(world: World) -> None:
+    """A host that was killed while it prepared a run left the clone for ever."""
+    world.duration(beat=0.0)
+    run = world.coder(status=Run.Status.ENDED, ended_at=timezone.now())
+    clone = paths.clone_of(run)
+    assert clone.exists()
+    with Reconciler() as host:
+        host.step()
+        assert not clone.exists()
+        (paths.run_folder(run.pk) / "tmp").mkdir()
+        host.step()  # it has looked there once
+        assert (paths.run_folder(run.pk) / "tmp").exists()
+
+
+def test_mirrors_are_packed_and_forget_the_commits_of_ended_tasks(world: World) -> None:
+    old, new = world.kept({"old.py": "old\n"}), world.kept({"new.py": "new\n"})
+    large = world.kept({"large.py": "large\n"})
+    Submission.objects.filter(pk=large.pk).update(only_on="test-host")
+    ended = Task.objects.filter(pk__in=[old.task_id, large.task_id])
+    ended.update(status="cancelled", status_at=timezone.now() - timedelta(days=60))
+    for path in (world.mirror.path / "objects").rglob("*"):
+        if path.is_file():
+            aged(path)
+    Run.objects.update(status="ended", ended_at=timezone.now())
+    mark = paths.folder("host") / "tidied"
+    assert not tidying.is_due()  # a day after the first start
+    aged(mark)
+    with Reconciler() as host:
+        host.step()
+    assert not tidying.is_due()
+    left = {submissions.ref_of(new), submissions.ref_of(large)}
+    assert set(world.mirror.refs("refs/steroids/submissions/")) == left
+    assert not world.mirror.has(old.sha)
+    assert world.mirror.has(new.sha)
+    assert int(git(world.mirror.path, "count-objects", "-v").split("packs: ")[1].split()[0]) == 1
+
+
+def test_what_a_live_clone_may_borrow_is_kept(world: World) -> None:
+    old = world.kept({"old.py": "old\n"})
+    Task.objects.filter(pk=old.task_id).update(
+        status="cancelled", status_at=timezone.now() - timedelta(days=60)
+    )
+    world.coder()
+    for path in (world.mirror.path / "objects").rglob("*"):
+        if path.is_file():
+            aged(path)
+    retention.prune_host()
+    assert world.mirror.refs("refs/steroids/submissions/") == []
+    assert world.mirror.has(old.sha)
