@@ -215,7 +215,7 @@ def _missed_the_api(run: Run, code: int | None) -> bool:
 def remove_folder(run: Run) -> None:
     """Remove the clone; the log and the exit file stay for anyone who looks on the host."""
     folder = paths.run_folder(run.pk)
-    for name in ("clone", "home", "tmp", "env", "bin", "context.json", "job.json", "lease"):
+    for name in ("clone", "home", "tmp", "env", "bin", "seen", "context.json", "job.json", "lease"):
         remove(folder / name)
 
 

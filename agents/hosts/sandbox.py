@@ -5,12 +5,14 @@ host (read-only) and the run's own clone, home, cache and reports. Processes are
 ends at the run's gate (sandbox_gate). Where the host runs as root, each project and role has its own user.
 """
 
+import contextlib
 import functools
 import glob
 import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,6 +32,7 @@ PORT = 27081  # inside, of the API and of the way out
 GATE = "/run/steroids/gate"
 FIRST_USER, USERS_OF_A_PROJECT = 2_000_000, 16
 ROLES = ("coder", "reviewer", "judge", "mediator", "verifier", "check")
+COPIED_MAX = 4 * 1024**2  # bytes of a file that is named and closed to others
 TMP_MAX = 1024**3  # bytes of /tmp and /dev/shm, which are memory
 WRITABLE = ("clone", "home", "tmp", "env", "reports")
 READABLE = ("bin", "prompt.md", "context.json", "pytest.ini")
@@ -153,6 +156,17 @@ class Room:
         inside = {path for path in caches if path.is_relative_to(settings.HOME / "env")}
         return [path for name in WRITABLE if (path := self.folder / name).exists()] + sorted(inside)
 
+    def _copied(self, path: Path, number: int, user: int) -> Path:
+        """A copy for the run's user of what the operator named and only the host's own user may read."""
+        copy = self.folder / "seen" / str(number)
+        copy.parent.mkdir(mode=0o755, exist_ok=True)
+        with contextlib.suppress(OSError):
+            if path.is_file() and path.stat().st_size <= COPIED_MAX:
+                shutil.copy(path, copy)
+                os.chown(copy, user, user)
+                return copy
+        return path
+
     def _fixed(self) -> list[Path]:
         """What the run may read of its own folder, and not change."""
         return [path for name in READABLE if (path := self.folder / name).exists()]
@@ -163,8 +177,9 @@ class Room:
         fixed = self._fixed()
         readable = _outermost(path for path in seen if _may_be_seen(path))
         yield from _folders_above([*readable, *own, *fixed, *self.borrowed, Path(GATE)])
-        for path in readable:
-            yield from ("--ro-bind", str(path), str(path))
+        for number, path in enumerate(readable):
+            seen = path if user is None or _is_open(path) else self._copied(path, number, user)
+            yield from ("--ro-bind", str(seen), str(path))
         for path in [*self.borrowed, *fixed]:
             yield from ("--ro-bind", str(path), str(path))
         for path in own:
@@ -377,6 +392,12 @@ def _interpreter(path: Path) -> Iterator[Path]:
         yield from _program(Path(os.fsdecode(found[1])))
 
 
+def _is_open(path: Path) -> bool:
+    """Whether every user may read it; of a folder, list it."""
+    wanted = 0o5 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o4
+    return path.stat().st_mode & wanted == wanted
+
+
 def _outermost(paths: Iterable[Path]) -> list[Path]:
     """Without those that lie in another one of them."""
     kept: list[Path] = []
@@ -417,8 +438,17 @@ def knows(folder: Path) -> bool:
 
 def reached(folder: Path) -> list[str]:
     """The hosts that the run reached by its gate."""
+    return _named(folder / sandbox_gate.REACHED)
+
+
+def refused(folder: Path) -> list[str]:
+    """The hosts to which its gate let nothing through."""
+    return _named(folder / sandbox_gate.REFUSED)
+
+
+def _named(file: Path) -> list[str]:
     try:
-        return sorted(set((folder / sandbox_gate.REACHED).read_text().split()))
+        return sorted(set(file.read_text().split()))
     except OSError:
         return []
 

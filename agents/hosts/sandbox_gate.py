@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 PR_SET_PDEATHSIG = 1
 SOCKET = "gate"
-REACHED = "reached"
+REACHED, REFUSED = "reached", "refused"
 ADDRESS = "api.url"
 API = "/api/v1/"
 CHUNK = 64 * 1024
@@ -207,6 +207,8 @@ class Gate:
             if name in self.told or len(self.told) >= TOLD_MAX:
                 return
             self.told.add(name)
+            with (self.folder / REFUSED).open("a") as refused:
+                refused.write(f"{host if port in WEB_PORTS else name}\n")
             log = os.open(self.folder / "output.log", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
             with os.fdopen(log, "wb") as file:
                 file.write(f"\n[sandbox] {_closed(host, port)}\n".encode())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agents.hosts import masking
+from agents.hosts import masking, sandbox
 from agents.reading import failures, faults
 from agents.reading.failures import Tests
 from agents.verification import commands
@@ -74,8 +74,16 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     fault = "" if tests.failed else faults.environment_fault(tail, code, reason)
     if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
         fault = red
-    problem = " ".join(filter(None, [fault or red, _missing(folder, steps)]))
+    problem = " ".join(filter(None, [fault or red, _missing(folder, steps), _refused(folder)]))
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
+
+
+def _refused(folder: Path) -> str:
+    """Which hosts the sandbox kept it from, in a sentence."""
+    hosts = sandbox.refused(folder)
+    if not hosts:
+        return ""
+    return f"The sandbox lets nothing through to {in_words(hosts)}; allowed_hosts would name them."
 
 
 def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tuple[Tests, tuple[str, ...]]:

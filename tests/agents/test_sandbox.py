@@ -19,7 +19,7 @@ from agents.hosts.git import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.hosts.sandbox import Reach
 from agents.hosts.sandbox_gate import is_named
-from agents.verification import commands
+from agents.verification import commands, verdicts
 from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
 from tasks.models import Project
@@ -279,6 +279,10 @@ def test_the_way_out_leads_to_the_api_and_to_named_hosts(held: Held, site: Site)
     assert site.asked == ["GET /api/v1/tasks/", "POST /api/v1/tasks/", "GET /plain", "GET /tunnel"]
     assert left["said"].count("[sandbox] The sandbox lets nothing through to 10.1.2.3.") == 1
     assert sandbox.reached(held.folder) == [f"127.0.0.1:{site.port}"]
+    assert sandbox.refused(held.folder) == ["10.1.2.3", "example.invalid"]
+    assert (
+        "nothing through to 10.1.2.3, example.invalid;" in verdicts.read(held.folder, {"reason": "x"}).problem
+    )
 
 
 def test_what_is_public_is_no_address_of_this_machine(held: Held, site: Site) -> None:

@@ -73,6 +73,7 @@ class Untouched(Installation):
         for name in ENVIRONMENT:
             del self.environment[name]
         self.environment["STEROIDS_PASS_TO_BUILDS"] = ",".join(PASSED.split())
+        self.environment["STEROIDS_SANDBOX_HOSTS"] = "*"  # a registry may lie in a private network
         self.environment |= {name: os.environ[name] for name in PASSED.split() if name in os.environ}
 
 
