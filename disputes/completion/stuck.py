@@ -11,7 +11,7 @@ from django.db.models import Q
 from disputes import opening
 from disputes.models import NOT_STATED, Conflict, Flag
 from disputes.protocol.completion.stuck import SILENT, Diagnosis, Step, Stuck, Turn, diagnose, needs_human
-from disputes.protocol.reviews.identity import Earlier, Raised
+from disputes.protocol.reviews.identity import EarlierFindings, Raised
 from disputes.protocol.reviews.review import Found
 from disputes.protocol.rulings.compliance import place_changed
 from disputes.protocol.text.diffs import Changes
@@ -54,7 +54,7 @@ class Known:
         self.codes = set(standing.values_list("code", flat=True))
         rows = standing.exclude(review=review).select_related("first", "review").defer("review__text")
         self._earlier = list(rows.order_by("-pk")[:EARLIER_MAX])
-        self._compared = Earlier(
+        self._compared = EarlierFindings(
             (
                 _raised(one, with_code=one.round < submission.round or _same_hand(one.review, review))
                 for one in self._earlier

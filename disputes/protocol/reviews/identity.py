@@ -42,10 +42,10 @@ class Match:
 
 def same_finding(new: Raised, earlier: Iterable[Raised], *, minimum: float = MINIMUM) -> Match | None:
     """The earlier finding that this one repeats, or None (ID-6)."""
-    return Earlier(earlier, minimum=minimum).same_as(new)
+    return EarlierFindings(earlier, minimum=minimum).same_as(new)
 
 
-class Earlier:
+class EarlierFindings:
     """Earlier findings, each read once, however many new ones are compared with them.
 
     They are of earlier reviews, or of the same reviewer: two reviewers of one round both begin to count at
