@@ -32,6 +32,7 @@ LOOKED_FOR = {
     "wsgi": re.compile(r"application"),
     "apps": re.compile(r"\w+Config"),
     "api_server_config": re.compile(r"when_ready"),
+    "sqlite3.base": re.compile(r"DatabaseWrapper"),
 }
 # Decorators after which somebody else holds the definition: Django's, and `source` of the tallies.
 REGISTERING = {"register", "receiver", "action", "source"}
@@ -455,6 +456,7 @@ class _House:
         before, _, last = text.replace(":", ".").rpartition(".")
         if text in self.modules:
             self.load(text)
+            self.load(f"{text}.base")  # as Django does with a backend of databases
         elif before in self.modules:
             self.reach((before, last))
         if before in PACKAGES:

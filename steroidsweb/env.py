@@ -97,7 +97,7 @@ def database(url: str) -> dict[str, object]:
         if not path.strip("/"):
             raise ImproperlyConfigured(f"DATABASE_URL={url} names no file; use sqlite:////absolute/path.")
         return {
-            "ENGINE": "django.db.backends.sqlite3",
+            "ENGINE": "steroidsweb.sqlite3",
             "NAME": "/" + path.lstrip("/"),
             "OPTIONS": dict(SQLITE_OPTIONS),
             **common,

@@ -73,7 +73,8 @@ def attempted(write: Callable[[], object], patience: float = 0.2) -> bool:
     try:
         with _waiting_at_most(patience), transaction.atomic():
             if connection.vendor == "postgresql":
-                _set(f"SET LOCAL lock_timeout = {patience * 1000:.0f}")
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET LOCAL lock_timeout = {patience * 1000:.0f}")
             write()
     except (DatabaseError, InterfaceError) as error:
         if not is_passing(error):
@@ -86,20 +87,16 @@ def attempted(write: Callable[[], object], patience: float = 0.2) -> bool:
 @contextmanager
 def _waiting_at_most(seconds: float) -> Iterator[None]:
     """On SQLite the wait is the connection's; a transaction of the caller's has waited already."""
-    if connection.vendor != "sqlite" or connection.in_atomic_block:
+    connection.ensure_connection()
+    usual = getattr(connection, "patience", None)
+    if usual is None:
         yield
         return
-    usual = connection.settings_dict["OPTIONS"].get("timeout", 5.0)
-    _set(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
+    connection.patience = seconds
     try:
         yield
     finally:
-        _set(f"PRAGMA busy_timeout = {usual * 1000:.0f}")
-
-
-def _set(statement: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
+        connection.patience = usual
 
 
 def why_not(error: BaseException) -> str:

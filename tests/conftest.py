@@ -29,7 +29,9 @@ SKIPPED = 9  # the exit status where tests were skipped that may not be; none of
 SLOW = {
     "tests/end_to_end/test_demo.py": 90,
     "tests/steroidsweb/test_admin.py": 50,
+    "tests/steroidsweb/test_api_schema_fuzz.py": 80,
     "tests/end_to_end/test_zoo.py": 60,
+    "tests/end_to_end/test_races_over_http.py": 40,
     "tests/end_to_end/test_kills.py": 45,
     "tests/disputes/test_fuzz_series.py": 45,
     "tests/agents/test_demo_cassettes.py": 35,

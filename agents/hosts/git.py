@@ -530,6 +530,14 @@ class Mirror:
             f"--upload-pack={upload_pack}", "--end-of-options", str(source), f"+{sha}:{ref}",
         )  # fmt: skip
 
+    def fetch_commit(self, sha: str, ref: str) -> None:
+        """Fetch one commit of the remote, on whatever branch, and keep it under `ref`. Raises Unreachable."""
+        with self.one_at_a_time():
+            over_network(
+                self.path, self.network, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
+                "--no-write-fetch-head", "--end-of-options", self.url, f"+{sha}:{ref}",
+            )  # fmt: skip
+
     def keep(self, sha: str, ref: str) -> None:
         run(self.path, "update-ref", ref, sha)
 

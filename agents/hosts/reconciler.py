@@ -425,6 +425,19 @@ class Reconciler:
         received = Submission.objects.filter(self._whose(), state=Submission.State.RECEIVED)
         for submission in received.select_related("task__project", "task__section", "run__task__project"):
             self._do(f"run-{submission.run.pk}", lambda s=submission: self._keep(s))
+        pushed = Submission.objects.filter(run__isnull=True, by_user__isnull=False, kind="commits")
+        pushed = pushed.filter(state=Submission.State.RECEIVED, task__project__status=Project.Status.ACTIVE)
+        rested = Q(task__project__trouble_until__isnull=True) | Q(task__project__trouble_until__lte=Now())
+        for submission in pushed.filter(rested).select_related("task__project", "task__section"):
+            self._do(f"pushed-{submission.pk}", lambda s=submission: self._keep_pushed(s))
+
+    def _keep_pushed(self, submission: Submission) -> None:
+        """Fetch what a person handed in, from the remote."""
+        project = submission.task.project
+        try:
+            submissions.keep(submission, None)
+        except Unreachable as error:
+            trouble(project, f"{project.address} cannot be reached: {error}")
 
     def _whose(self) -> Q:
         """Whose hand-ins this host reads: its own runs', and those of agents elsewhere."""

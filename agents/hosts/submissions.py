@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.hosts import paths, processes, sandbox
-from agents.hosts.git import SHA, GitError, HostTrouble, Mirror, Unreachable
+from agents.hosts.git import SHA, GitError, HostTrouble, Interrupted, Mirror, Unreachable
 from agents.hosts.naming import host_name
 from agents.loop import run_ends
 from agents.models import Run
@@ -51,8 +51,11 @@ def bring_here(submission: Submission, mirror: Mirror) -> None:
     mirror.unbundle(bytes(bundle.data), ref_of(submission))
 
 
-def keep(submission: Submission, run: Run) -> None:
-    """Take what the coder handed in; send it back with the reason where that can't be done."""
+def keep(submission: Submission, run: Run | None) -> None:
+    """Take what the coder handed in; send it back with the reason where that can't be done.
+
+    Without a run it is a person's, who pushed it to some branch of the remote. Raises Unreachable.
+    """
     task = submission.task
     mirror = paths.mirror(task.project)
     try:
@@ -60,7 +63,9 @@ def keep(submission: Submission, run: Run) -> None:
     except GitError:  # this host has never seen the branch; where it is nowhere, the loop tries again
         mirror.fetch_target()
     try:
-        if run.is_pulled:
+        if run is None:
+            _fetch_pushed(submission, mirror)
+        elif run.is_pulled:
             commits.bring_base(run, mirror)
             commits.take(run, submission, mirror, ref_of(submission))
         else:
@@ -91,6 +96,19 @@ def keep(submission: Submission, run: Run) -> None:
         submission.refresh_from_db()
         withdrawal.look_for_gone_places(submission)
         detection.look_for_silence(submission)
+
+
+def _fetch_pushed(submission: Submission, mirror: Mirror) -> None:
+    """What a person names lies on the remote; nobody of this host has a clone of it."""
+    mirror.fetch_target()
+    for earlier in submission.task.submissions.filter(sha=submission.base_sha).exclude(pk=submission.pk)[:1]:
+        bring_here(earlier, mirror)
+    try:
+        mirror.fetch_commit(submission.sha, ref_of(submission))
+    except Interrupted:
+        raise
+    except Unreachable as error:  # the remote was there just now
+        raise GitError("your commit", "is not on the remote; push it to a branch there first") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Why a task does not come to an end: what the rows say, held against the classes STK-1 to STK-6."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from hashlib import sha256
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Q
@@ -9,7 +11,7 @@ from django.db.models import Q
 from disputes import opening
 from disputes.models import NOT_STATED, Conflict, Flag
 from disputes.protocol.completion.stuck import SILENT, Diagnosis, Step, Stuck, Turn, diagnose, needs_human
-from disputes.protocol.reviews.identity import Raised, same_finding
+from disputes.protocol.reviews.identity import EarlierFindings, Raised
 from disputes.protocol.reviews.review import Found
 from disputes.protocol.rulings.compliance import place_changed
 from disputes.protocol.text.diffs import Changes
@@ -32,32 +34,54 @@ ORIGINS = {
 # --- Who is who -------------------------------------------------------------------------------------------
 
 
-def earlier_finding(review: Review, found: Found) -> tuple[Finding | None, Finding | None, float | None]:
-    """The finding, as first raised, that this one repeats, or one that it is possibly the same as.
+class Again(NamedTuple):
+    """Which finding, as first raised, another one repeats, or is possibly the same as.
 
-    And how alike they read, None where the code says it. Two reviewers of one commit both begin to count at
-    001: between them only the place and the words say that it is one point (ID-5, ARB-9).
+    And how alike they read, None where the code says it.
     """
-    submission = review.submission
-    among = [
-        finding
-        for finding in Finding.objects.standing()
-        .filter(task=submission.task_id)
-        .select_related("first", "review")
-        .order_by("-pk")[:EARLIER_MAX]
-        if finding.review_id != review.pk
-    ]
-    new = Raised(found.title, found.location, found.code, text=_said(found.impact, found.suggestion))
-    known = (
-        _raised(one, with_code=one.round < submission.round or _same_hand(one.review, review))
-        for one in among
-    )
-    match = same_finding(new, known, minimum=submission.task.project.config.same_finding_minimum)
-    if match is None:
-        return None, None, None
-    finding = among[match.index].origin
-    score = None if match.by_code else round(match.score, 2)
-    return (finding, None, score) if match.sure else (None, finding, score)
+
+    origin: Finding | None = None
+    possibly: Finding | None = None
+    score: float | None = None
+
+
+class Known:
+    """What is known of a task's findings when a review of it is taken, read once however many that raises."""
+
+    def __init__(self, review: Review) -> None:
+        self.review, submission = review, review.submission
+        standing = Finding.objects.standing().filter(task=submission.task_id)
+        self.codes = set(standing.values_list("code", flat=True))
+        rows = standing.exclude(review=review).select_related("first", "review").defer("review__text")
+        self._earlier = list(rows.order_by("-pk")[:EARLIER_MAX])
+        self._compared = EarlierFindings(
+            (
+                _raised(one, with_code=one.round < submission.round or _same_hand(one.review, review))
+                for one in self._earlier
+            ),
+            minimum=submission.task.project.config.same_finding_minimum,
+        )
+        blocking = standing.filter(is_follow_up=False).values_list("first", "pk")
+        self._blocking = {first or pk for first, pk in blocking}
+
+    def earlier(self, found: Found) -> Again:
+        """What this finding repeats.
+
+        Two reviewers of one commit both begin to count at 001: between them only the place and the words say
+        that it is one point (ID-5, ARB-9).
+        """
+        match = self._compared.same_as(
+            Raised(found.title, found.location, found.code, text=_said(found.impact, found.suggestion))
+        )
+        if match is None:
+            return Again()
+        finding = self._earlier[match.index].origin
+        score = None if match.by_code else round(match.score, 2)
+        return Again(finding, None, score) if match.sure else Again(None, finding, score)
+
+    def may_be_follow_up(self, again: Again) -> bool:
+        """Whether a finding is new as far as anybody can tell, or was never more than a follow-up."""
+        return again.possibly is None if again.origin is None else again.origin.pk not in self._blocking
 
 
 def _raised(finding: Finding, *, with_code: bool) -> Raised:
@@ -87,24 +111,19 @@ def changes_since_last_review(submission: Submission) -> Changes | None:
     return changes_since_last_round(submission)
 
 
-def may_be_follow_up(origin: Finding | None, possibly: Finding | None) -> bool:
-    """Whether a finding is new as far as anybody can tell, or was never more than a follow-up."""
-    if origin is None:
-        return possibly is None
-    return not origin.chain().standing().filter(is_follow_up=False).exists()
-
-
 # --- Going round in circles -------------------------------------------------------------------------------
 
 
 def open_stuck(review: Review, findings: Iterable[Finding], *, actor: Actor = SYSTEM) -> list[Conflict]:
     """Put before a human what coder and reviewer will not settle between them. Idempotent."""
-    opened = []
+    opened: list[Conflict] = []
     repeats = _repeats_too_often(review)
-    for finding in findings:
-        if not finding.mandatory or finding.first is None or _was_disputed(finding):
+    again = [finding for finding in findings if finding.mandatory and finding.first_id is not None]
+    histories = Histories(again) if again else None
+    for finding in again:
+        if histories is None or finding.origin.pk in histories.disputed:
             continue
-        turns = turns_of(finding)
+        turns = histories.turns_of(finding)
         found = diagnose(turns, asked=_was_asked(turns[:-1]))
         if found and found.kind in ORIGINS and found.step is Step.CONFLICT:
             opened.append(_open(review, finding, ORIGINS[found.kind], found.line(finding.code), actor))
@@ -112,6 +131,9 @@ def open_stuck(review: Review, findings: Iterable[Finding], *, actor: Actor = SY
             rounds = ", ".join(str(turn.round) for turn in turns)
             why = f"{finding.code}: raised in rounds {rounds}, and never settled. A human's turn: rule."
             opened.append(_open(review, finding, Conflict.Origin.ROUNDS, why, actor))
+        else:
+            continue
+        histories.disputed.add(finding.origin.pk)
     return opened
 
 
@@ -128,50 +150,68 @@ def look_again(review: Review) -> list[Conflict]:
         return opened
 
 
-def turns_of(finding: Finding) -> list[Turn]:
-    """The rounds of one point: as it was raised, and what was answered, oldest first."""
-    chain = sorted(finding.chain().standing(), key=lambda one: (one.first_id is not None, one.pk))
-    raised = list({one.round: one for one in chain}.values())  # once a round, however many reviewers saw it
-    answers = {
-        answer.submission.round: answer
-        for answer in Answer.objects.standing()
-        .filter(finding=finding.origin)
-        .fetched()
-        .select_related("submission__task")
-        .order_by("submission__round", "submission__attempt")
-    }
-    hinted = (
-        Flag.objects.standing()
-        .filter(finding=finding.origin)
-        .exclude(status=Flag.Status.FALSE_POSITIVE)
-        .values_list("submission__round", "heuristics")
-    )
-    untouched = {round_ for round_, heuristics in hinted if PASSED_OVER & {*heuristics}}
-    turns = []
-    for index, one in enumerate(raised):
-        until = raised[index + 1].round if index + 1 < len(raised) else None
-        given = [n for n in answers if n > one.round and (until is None or n <= until)]
-        answer = answers[max(given)] if given else None
-        flagged = answer is not None and answer.submission.round in untouched
-        turns.append(
-            Turn(
-                round=one.round,
-                mandatory=one.mandatory,
-                answer=(SILENT if flagged else answer.kind) if answer else "",
-                answer_text=answer.text if answer else "",
-                content=_content(one),
-                touched=False if flagged else _touched(one, answer),
-                request=_said(one.title, one.suggestion),
+class Histories:
+    """The rounds of several points: as each was raised, and what was answered. A few queries for all.
+
+    `disputed`: a point that has had its conflict comes back only as a ruling that was not honoured.
+    """
+
+    def __init__(self, findings: Collection[Finding]) -> None:
+        points = {finding.origin.pk for finding in findings}
+        self._raised: dict[int, list[Finding]] = defaultdict(list)
+        raised = Finding.objects.of_points(points).standing()
+        for one in sorted(raised, key=lambda one: (one.first_id is not None, one.pk)):
+            self._raised[one.first_id or one.pk].append(one)
+        answers = Answer.objects.standing().filter(finding__in=points).fetched()
+        self._answers: dict[int, list[Answer]] = defaultdict(list)
+        for answer in answers.order_by("submission__round", "submission__attempt"):
+            self._answers[answer.finding_id].append(answer)
+        # Each once, however many points it answers: its texts are long.
+        given = {answer.submission_id for each in self._answers.values() for answer in each}
+        rows = Submission.objects.select_related("task").defer("diff", "specification", "response")
+        self._submissions = rows.in_bulk(given)
+        self._changes: dict[int, Changes | None] = {}
+        hinted = Flag.objects.standing().filter(finding__in=points).exclude(status=Flag.Status.FALSE_POSITIVE)
+        self._untouched = {
+            (point, round_)
+            for point, round_, heuristics in hinted.values_list("finding", "submission__round", "heuristics")
+            if PASSED_OVER & {*heuristics}
+        }
+        conflicts = Conflict.objects.filter(finding__in=points).disagreements().standing().not_moot()
+        self.disputed = set(conflicts.values_list("finding", flat=True))
+
+    def turns_of(self, finding: Finding) -> list[Turn]:
+        """The rounds of one of these points, oldest first."""
+        point = finding.origin.pk
+        raised = [*{one.round: one for one in self._raised[point]}.values()]  # once, however many saw it
+        answers = {self._submissions[one.submission_id].round: one for one in self._answers[point]}
+        turns = []
+        for index, one in enumerate(raised):
+            until = raised[index + 1].round if index + 1 < len(raised) else None
+            given = [n for n in answers if n > one.round and (until is None or n <= until)]
+            answer = answers[max(given)] if given else None
+            flagged = answer is not None and (point, max(given)) in self._untouched
+            turns.append(
+                Turn(
+                    round=one.round,
+                    mandatory=one.mandatory,
+                    answer=(SILENT if flagged else answer.kind) if answer else "",
+                    answer_text=answer.text if answer else "",
+                    content=_content(one),
+                    touched=False if flagged else self._touched(one, answer),
+                    request=_said(one.title, one.suggestion),
+                )
             )
-        )
-    return turns
+        return turns
 
-
-def _touched(finding: Finding, answer: Answer | None) -> bool | None:
-    """Whether the commit of an answer changed the place; None where nobody can tell."""
-    if answer is None:
-        return None
-    return place_changed(read_place(finding.location), changes_since_last_round(answer.submission))
+    def _touched(self, finding: Finding, answer: Answer | None) -> bool | None:
+        """Whether the commit of an answer changed the place; None where nobody can tell."""
+        if answer is None:
+            return None
+        key = answer.submission_id
+        if key not in self._changes:
+            self._changes[key] = changes_since_last_round(self._submissions[key])
+        return place_changed(read_place(finding.location), self._changes[key])
 
 
 def _content(finding: Finding) -> str:
@@ -183,11 +223,6 @@ def _content(finding: Finding) -> str:
 def _was_asked(turns: list[Turn]) -> bool:
     """Whether a rejection already sent the coder back over the same silence."""
     return any(turn.answer == SILENT and turn.touched is False for turn in turns[:-1])
-
-
-def _was_disputed(finding: Finding) -> bool:
-    """A point that has had its conflict comes back only as a ruling that was not honoured."""
-    return Conflict.objects.about(finding).disagreements().standing().not_moot().exists()
 
 
 def _repeats_too_often(review: Review) -> bool:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from disputes import intake, withdrawal
-from disputes.completion.stuck import earlier_finding
+from disputes.completion.stuck import Known
 from disputes.importing.folder import ENGINEER, REVIEWER, Session, Trouble
 from disputes.importing.plan import Judged, Plan, Work, plan_session
 from disputes.models import Conflict
@@ -76,6 +76,7 @@ class _Import:
         self.findings: dict[str, Finding] = {}
         self.by_number: dict[int, Finding] = {}  # as the plan's silence numbers them
         self.raised = 0
+        self._known: Known | None = None  # of the review that is read
 
     def run(self) -> Report:
         self._tasks()
@@ -306,11 +307,13 @@ class _Import:
                 setattr(same, name, value)
             same.save(update_fields=list(values))
             return same
-        origin, possibly, score = earlier_finding(review, found)
+        if self._known is None or self._known.review.pk != review.pk:
+            self._known = Known(review)
+        origin, possibly, score = self._known.earlier(found)
         self.report.count("finding")
         return Finding.objects.create(
             task=task, round=review.submission.round, first=origin, possibly=possibly, same_as_score=score,
-            code=intake.allot_code(task, review.submission.round, found.code), **values,
+            code=intake.allot_code(self._known.codes, review.submission.round, found.code), **values,
         )  # fmt: skip
 
     def _remember(self, number: int, finding: Finding) -> None:

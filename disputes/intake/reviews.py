@@ -1,7 +1,7 @@
 """Reviews become findings and conflicts, and the last of a turn moves the task."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from django.db import transaction
@@ -10,12 +10,14 @@ from django.db.models import Exists, Max, OuterRef, Q
 from disputes import opening, withdrawal
 from disputes.closed_findings import settled_findings
 from disputes.completion import stuck
+from disputes.completion.stuck import Again
 from disputes.followup import follow_up
 from disputes.intake.due import newest_of_each
 from disputes.models import Conflict
 from disputes.protocol.completion.stuck import is_follow_up
 from disputes.protocol.reviews.review import Found, ReadReview, Verdict, place
 from disputes.protocol.rulings.gate import Outcome, Point, gate
+from tasks.configuration.policy import ProjectSettings
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Finding, Review, StaleTask, Submission, Task
@@ -69,9 +71,7 @@ def take_review(
         turn=task.version,
     )
     taken = Taken(review, Outcome.PASS)
-    settled = settled_findings(task)
-    for found in read.findings:
-        _take_finding(taken, task, found, settled)
+    _take_findings(taken, task, read.findings)
     raised = {finding.origin.pk for finding in taken.findings}
     withdrawal.take_withdrawals(task, read, actor=actor)
     follow_up(task, submission, raised, actor=actor)
@@ -172,37 +172,54 @@ def _derived(taken: Taken, rejected: bool) -> Review.Verdict:
     return Review.Verdict.APPROVED_WITH_CONDITIONS if taken.findings else Review.Verdict.APPROVED
 
 
-def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Conflict]) -> None:
-    origin, possibly, score = stuck.earlier_finding(taken.review, found)
-    if origin is not None and origin.pk in settled:
-        taken.dropped.append(found.code or found.title[:60])
-        return
-    if origin is not None and origin in [finding.origin for finding in taken.findings]:
-        origin, possibly = None, origin  # a review raises a point once; this is another one, or said twice
-    submission = taken.review.submission
+def _take_findings(taken: Taken, task: Task, findings: Iterable[Found]) -> None:
+    """What the review raises becomes rows, but for points that are settled."""
+    known, settled = stuck.Known(taken.review), settled_findings(task)
+    config, since_last_review = task.project.config, stuck.changes_since_last_review(taken.review.submission)
+    raised: set[int] = set()
+    for found in findings:
+        again = known.earlier(found)
+        if again.origin is not None and again.origin.pk in settled:
+            taken.dropped.append(found.code or found.title[:60])
+            continue
+        if again.origin is not None and again.origin.pk in raised:
+            # A review raises a point once; this is another one, or said twice.
+            again = Again(None, again.origin, again.score)
+        is_late = is_follow_up(
+            is_new=known.may_be_follow_up(again), severity=found.severity, location=found.location,
+            text="\n".join([found.title, found.impact, found.suggestion, found.text]),
+            since_last_review=since_last_review,
+        )  # fmt: skip
+        code = allot_code(known.codes, taken.review.submission.round, found.code)
+        taken.findings.append(_finding(taken, found, again, config, code=code, is_late=is_late))
+        raised |= {again.origin.pk} if again.origin else set()
+    Finding.objects.bulk_create(taken.findings)
+
+
+def _finding(
+    taken: Taken, found: Found, again: Again, config: ProjectSettings, *, code: str, is_late: bool
+) -> Finding:
+    """A row of it that is not saved yet."""
     path, line = place(found.location)
+    origin = again.origin
     is_weighed = origin is not None and bool(origin.first_severity)  # a person's word is final (SEV-7)
     severity = Severity(origin.severity) if origin and is_weighed else found.severity
-    late = is_follow_up(
-        is_new=stuck.may_be_follow_up(origin, possibly), severity=found.severity, location=found.location,
-        text="\n".join([found.title, found.impact, found.suggestion, found.text]),
-        since_last_review=stuck.changes_since_last_review(submission),
-    )  # fmt: skip
-    finding = Finding.objects.create(
+    is_mandatory = config.is_mandatory(severity, "" if is_weighed else found.raw_severity)
+    submission = taken.review.submission
+    return Finding(
         review=taken.review,
-        task=task,
+        task_id=submission.task_id,
         ordinal=len(taken.findings) + 1,
         round=submission.round,
-        code=allot_code(task, submission.round, found.code),
+        code=code,
         raw_code=found.code,
         severity=severity or Severity.MEDIUM,  # SEV-9
         first_severity=(found.severity or Severity.MEDIUM) if is_weighed else "",
         raw_severity=found.raw_severity,
-        mandatory=task.project.config.is_mandatory(severity, "" if is_weighed else found.raw_severity)
-        and not late,
-        is_follow_up=late,
-        possibly=possibly,
-        same_as_score=score,
+        mandatory=is_mandatory and not is_late,
+        is_follow_up=is_late,
+        possibly=again.possibly,
+        same_as_score=again.score,
         title=found.title,
         path=path,
         line=line,
@@ -211,16 +228,20 @@ def _take_finding(taken: Taken, task: Task, found: Found, settled: dict[int, Con
         text=found.text or found.title,
         first=origin,
     )
-    taken.findings.append(finding)
 
 
-def allot_code(task: Task, round_: int, printed: str) -> str:
-    """The reviewer's code where it is well-formed for this round and free, else the next one (ID-5)."""
-    taken = set(task.findings.standing().values_list("code", flat=True))
-    if re.fullmatch(rf"ISSUE-R{round_}-\d{{3}}", printed) and printed not in taken:
-        return printed
-    numbers = [int(code.rsplit("-", 1)[1]) for code in taken if code.startswith(f"ISSUE-R{round_}-")]
-    return f"ISSUE-R{round_}-{max(numbers, default=0) + 1:03d}"
+def allot_code(given: set[str], round_: int, printed: str) -> str:
+    """The reviewer's code where it is well-formed for this round and free, else the next one (ID-5).
+
+    `given` are those that the task's findings have; this one is added.
+    """
+    code = printed
+    if not re.fullmatch(rf"ISSUE-R{round_}-\d{{3}}", printed) or printed in given:
+        begins = f"ISSUE-R{round_}-"
+        numbers = [int(code.removeprefix(begins)) for code in given if code.startswith(begins)]
+        code = f"{begins}{max(numbers, default=0) + 1:03d}"
+    given.add(code)
+    return code
 
 
 def _move(

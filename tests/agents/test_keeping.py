@@ -7,16 +7,19 @@ import time
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
 
 from agents.hosts import paths, submissions
 from agents.hosts.git import GitError
+from agents.hosts.reconciler import Reconciler
 from agents.loop import run_ends
 from agents.models import Run
 from disputes.protocol.text.diffs import CUT
 from disputes.silence.changes import changes_since_last_round
 from disputes.web.dispute.code import parse_diff
-from tasks.models import Bundle, Event, Submission
-from tests.agents.world import World, git, make_world, write  # noqa: F401
+from tasks.models import Bundle, Event, Project, Submission
+from tests.agents.world import World, commit, git, make_world, write  # noqa: F401
 from tests.factories import create_finding, create_review, sha
 
 pytestmark = pytest.mark.django_db
@@ -230,6 +233,47 @@ def test_a_link_in_place_of_their_folder_is_refused(world: World) -> None:
     submission = world.hand_in(run, world.commit(run, {}))
     submissions.keep(submission, run)
     assert_sent_back(submission, "touches .steroids; leave these files alone")
+
+
+def test_what_a_person_hands_in_is_fetched_from_the_remote(
+    world: World, lea: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody fetched it, and the task waited in review for ever."""
+    world.project.memberships.create(user=lea, role="maintainer")
+    clone = tmp_path / "leas"
+    git(tmp_path, "clone", "--quiet", str(world.remote.path), str(clone))
+    first = commit(clone, {"new.py": "one\n"})
+    git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/leas-work")
+
+    def handed_in_by_lea(name: str) -> Submission:
+        client = APIClient()
+        client.force_authenticate(lea)
+        reply = client.post(f"/api/v1/tasks/{task.ref}/submit/", {"sha": name}, format="json")
+        assert reply.status_code == 201, reply.data
+        with Reconciler() as host:
+            host.step()
+        return Submission.objects.latest("pk")
+
+    task = world.task(status="in_progress", round=1)
+    unpushed = commit(clone, {"new.py": "two\n"})
+    assert_sent_back(handed_in_by_lea(unpushed), "is not on the remote; push it to a branch there first")
+    pushed = handed_in_by_lea(first)
+    assert (pushed.state, pushed.diff_stat["files"]) == ("kept", [["new.py", 1, 0]])
+    assert Bundle.objects.filter(submission=pushed).exists()
+    task.refresh_from_db()
+    assert task.status == "review"
+    task.bounce(note="red")
+    git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/leas-work")
+    world.remote.path.rename(tmp_path / "away")
+    away = handed_in_by_lea(unpushed)
+    world.project.refresh_from_db()
+    assert (away.state, "cannot be reached" in world.project.trouble) == ("received", True)
+    (tmp_path / "away").rename(world.remote.path)
+    Project.objects.update(trouble_until=None)
+    with Reconciler() as host:
+        host.step()
+    away.refresh_from_db()
+    assert (away.state, away.base_sha) == ("kept", first)
 
 
 def test_a_record_that_is_deleted_or_moved_is_refused_too(world: World) -> None:

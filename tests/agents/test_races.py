@@ -1,6 +1,8 @@
 """Everybody at once: no two of them wait for each other, and nobody hears of a mistake of the program."""
 
+import gc
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -8,7 +10,7 @@ from contextlib import closing, contextmanager
 from itertools import count
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F
 from django.test import Client
 
@@ -218,7 +220,10 @@ def somebody_writes() -> Iterator[None]:
     other = connection.copy()
     is_sqlite = connection.vendor == "sqlite"
     with connection.cursor() as cursor:
-        cursor.execute("PRAGMA busy_timeout = 50" if is_sqlite else "SET lock_timeout = '50ms'")
+        if is_sqlite:
+            connection.patience = 0.05
+        else:
+            cursor.execute("SET lock_timeout = '50ms'")
     with closing(other), other.cursor() as cursor:
         cursor.execute("BEGIN IMMEDIATE" if is_sqlite else "BEGIN")
         if not is_sqlite:
@@ -244,3 +249,38 @@ def test_where_the_database_is_busy_everybody_is_told_to_try_again() -> None:
     assert "Go back and send it again" in page.content.decode()
     assert command.post(comment, words, format="json").status_code == 201
     connection.close()  # its short patience goes with it
+
+
+def test_what_one_leaves_behind_holds_up_nobody_while_it_waits() -> None:
+    """The collector, in the thread that writes, closed the cursor of another that waited for just that."""
+    left, has_begun = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        cursor = connection.cursor()
+        cursor.execute("SELECT 1 UNION SELECT 2")
+        cursor.fetchone()
+        circle: list[object] = [cursor]
+        circle.append(circle)
+        del cursor, circle
+        left.set()
+        has_begun.wait(60)
+        create_project("other")
+        connection.close()
+
+    gc.disable()
+    try:
+        other = threading.Thread(target=wait)
+        other.start()
+        left.wait(60)
+        with transaction.atomic():
+            create_project("ledger")
+            has_begun.set()
+            time.sleep(0.5)
+            began = time.monotonic()
+            gc.collect()
+            took = time.monotonic() - began
+        other.join()
+    finally:
+        gc.enable()
+    assert took < 10  # seconds, half of what a write waits
+    assert Project.objects.count() == 2

@@ -1,9 +1,12 @@
 """A hand-in becomes rows: a review its findings, a response its answers, both their conflicts."""
 
+import time
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from disputes import intake, opening, rulings
 from disputes.models import Conflict
@@ -689,3 +692,57 @@ def test_the_last_review_is_the_newest_of_the_task(task: Task) -> None:
     newest = review(hand_in(task, addressed("ISSUE-R1-001")), OTHER).review
     create_review(create_submission(create_task(create_project())))
     assert intake.last_reviews(task) == [newest] == [Review.objects.get(submission__round=2)]
+
+
+# --- What a large review costs ------------------------------------------------------------------------------
+
+SUBJECTS = ("cache", "lock", "retry", "header", "token", "parser", "buffer", "socket", "queue", "index")
+
+
+def point(number: int) -> dict[str, Any]:
+    """One of many findings that differ as people's do: by their place and by their words."""
+    words = [SUBJECTS[(number * 5 + step * (number % 7 + 1)) % len(SUBJECTS)] for step in range(24)]
+    return {
+        "title": f"{' '.join(words[:5])} {number}", "location": f"{words[0]}_{number}.py:{number % 300 + 1}",
+        "severity": ("high", "medium", "low")[number % 3], "impact": " ".join(words[5:14]),
+        "suggestion": " ".join(words[14:]),
+    }  # fmt: skip
+
+
+def cost_of_review(project: Project, *, earlier: int, new: int) -> tuple[int, float, intake.Taken]:
+    """Queries and seconds of a review of so many findings, half of which were raised and answered before."""
+    task = create_task(project, status="review", round=4)
+    rows = []
+    for round_ in (1, 2, 3):
+        raised = create_review(create_submission(task, round=round_))
+        for number in range(round_, earlier, 3):
+            told = point(number)
+            path, _, line = told.pop("location").partition(":")
+            told |= {"path": path, "line": int(line), "mandatory": told["severity"] == "high"}
+            code = f"ISSUE-R{round_}-{number + 1:03d}"
+            rows.append(
+                Finding(review=raised, task=task, round=round_, ordinal=number + 1, code=code, **told)
+            )
+    Finding.objects.bulk_create(rows)
+    last = create_submission(task, round=4, since_last_round="diff --git a/x.py b/x.py\n")
+    Answer.objects.bulk_create(Answer(submission=last, finding=one, kind="addressed") for one in rows)
+    points = [point(earlier - new // 2 + number) for number in range(new)]
+    with CaptureQueriesContext(connection) as queries:
+        began = time.monotonic()
+        taken = review(last, *points)
+        seconds = time.monotonic() - began
+    return len(queries), seconds, taken
+
+
+def test_a_large_review_costs_few_queries_however_much_was_raised_before(ledger: Project) -> None:
+    """All writers of SQLite wait for it."""
+    few, _, _ = cost_of_review(ledger, earlier=30, new=6)
+    many, _, taken = cost_of_review(ledger, earlier=300, new=60)
+    most, seconds, _ = cost_of_review(ledger, earlier=2000, new=200)
+    again = [finding for finding in taken.findings if finding.first_id]
+    assert len(again) in range(20, 41), "about half of them were raised before"
+    assert [finding.pk for finding in taken.findings] == sorted(finding.pk for finding in taken.findings)
+    assert len({finding.code for finding in taken.findings}) == 60
+    assert few <= many <= 40
+    assert most <= 60
+    assert seconds < 15  # on a loaded machine; it was half a minute

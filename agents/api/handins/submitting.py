@@ -41,5 +41,5 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
 def _base_of(caller: Caller, task: Task, sha: str) -> str:
     if caller.run:
         return caller.run.base_sha
-    last = task.last_submission()
+    last = task.submissions.standing().fetched().newest_first().first()
     return last.sha if last and last.sha else sha  # an imported document names no commit

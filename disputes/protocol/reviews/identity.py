@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from disputes.protocol.text.identifiers import is_canonical
 from disputes.protocol.text.keywords import keywords, likeness
-from disputes.protocol.text.locations import Place, read_place, same_place
+from disputes.protocol.text.locations import read_place, same_place
 
 MINIMUM = 0.3  # same_finding_minimum
 SURE = 0.5
@@ -41,56 +41,71 @@ class Match:
 
 
 def same_finding(new: Raised, earlier: Iterable[Raised], *, minimum: float = MINIMUM) -> Match | None:
-    """The earlier finding that this one repeats, or None (ID-6).
+    """The earlier finding that this one repeats, or None (ID-6)."""
+    return EarlierFindings(earlier, minimum=minimum).same_as(new)
 
-    By its code where the reviewer repeats one, unless that is a code of the reviewer's own and everything
-    else is different: such codes are used again with a new meaning (ID-2). Else by the same place and words
-    at least `minimum` alike. Only a sure match may make rulings on the earlier finding hold for this one.
 
-    `earlier` holds findings of earlier reviews, or of the same reviewer: two reviewers of one round both
-    begin to count at 001.
+class EarlierFindings:
+    """Earlier findings, each read once, however many new ones are compared with them.
+
+    They are of earlier reviews, or of the same reviewer: two reviewers of one round both begin to count at
+    001.
     """
-    subject = _Subject(new)
-    best: tuple[int, float, Match] | None = None
-    for index, candidate in enumerate(earlier):
-        match = subject.match(index, candidate, minimum)
-        if match is None:
-            continue
-        rank = (2 if match.by_code else 0) + match.sure
-        if best is None or (rank, match.score) > best[:2]:
-            best = rank, match.score, match
-    return best[2] if best else None
+
+    def __init__(self, findings: Iterable[Raised], *, minimum: float = MINIMUM) -> None:
+        self._subjects = [_Subject(finding) for finding in findings]
+        self._minimum = minimum
+
+    def same_as(self, new: Raised) -> Match | None:
+        """The one that this finding repeats, or None (ID-6).
+
+        By its code where the reviewer repeats one, unless that is a code of the reviewer's own and everything
+        else is different: such codes are used again with a new meaning (ID-2). Else by the same place and
+        words at least `minimum` alike. Only a sure match may make rulings on the earlier finding hold for
+        this one.
+        """
+        subject = _Subject(new)
+        best: tuple[int, float, Match] | None = None
+        for index, candidate in enumerate(self._subjects):
+            match = subject.match(index, candidate, self._minimum)
+            if match is None:
+                continue
+            rank = (2 if match.by_code else 0) + match.sure
+            if best is None or (rank, match.score) > best[:2]:
+                best = rank, match.score, match
+        return best[2] if best else None
 
 
 class _Subject:
-    """The new finding, read once for all comparisons."""
+    """One finding, read for comparisons."""
 
     def __init__(self, finding: Raised) -> None:
         self.code = finding.code.upper()
+        self.codes = {self.code, finding.raw_code.upper()}
         self.place = read_place(finding.location)
         self.title = keywords(finding.title[:TEXT_MAX])
         self.words = self.title | keywords(finding.text[:TEXT_MAX])
 
-    def match(self, index: int, other: Raised, minimum: float) -> Match | None:
-        place = read_place(other.location)
-        score = self._score(other)
-        same = same_place(self.place, place)
-        if self.code and self.code in {other.code.upper(), other.raw_code.upper()}:
-            repeated = self.code == other.code.upper() and is_canonical(self.code)
-            if repeated or score >= minimum or (same and self._same_file(place)):
+    def match(self, index: int, other: "_Subject", minimum: float) -> Match | None:
+        same = same_place(self.place, other.place)
+        if self.code and self.code in other.codes:
+            score = self._score(other)
+            repeated = self.code == other.code and is_canonical(self.code)
+            if repeated or score >= minimum or (same and self._same_file(other)):
                 return Match(index, score, sure=True, by_code=True)
             if score > 0 and same is not False:
                 return Match(index, score, sure=False, by_code=True)
-        if same is False or score < (minimum if same else max(minimum, SURE)):
+        if same is False:
             return None
-        sure = score >= SURE and (bool(same) or self._same_file(place))
-        return Match(index, score, sure)
+        score = self._score(other)
+        if score < (minimum if same else max(minimum, SURE)):
+            return None
+        return Match(index, score, sure=score >= SURE and (bool(same) or self._same_file(other)))
 
-    def _score(self, other: Raised) -> float:
+    def _score(self, other: "_Subject") -> float:
         """How alike the titles are, or all the words, whichever is more."""
-        title = keywords(other.title[:TEXT_MAX])
-        return max(likeness(self.title, title), likeness(self.words, title | keywords(other.text[:TEXT_MAX])))
+        return max(likeness(self.title, other.title), likeness(self.words, other.words))
 
-    def _same_file(self, place: Place) -> bool:
+    def _same_file(self, other: "_Subject") -> bool:
         """Whether both name a file; `same_place` has found it to be the same."""
-        return bool(self.place.path and place.path)
+        return bool(self.place.path and other.place.path)

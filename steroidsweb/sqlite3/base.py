@@ -1,0 +1,58 @@
+"""Django's backend for SQLite, but for how a connection waits for another one's write.
+
+While a connection waits inside SQLite it holds a lock of its own. Python's garbage collector may need just
+that lock, in whichever thread it happens to run, to close a cursor that was left behind. Where that thread is
+the one that writes, both would wait for each other until the time is up, and with them all other writers. So
+no wait inside SQLite is longer than a moment, and the rest of the waiting is done out here.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.db.backends.sqlite3 import base
+
+MOMENT = 0.02  # seconds for which SQLite itself waits
+PAUSE = 0.005
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection. `patience`: how many seconds it waits for others before it says that it is locked."""
+
+    patience = 5.0
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        made = super().get_new_connection(conn_params)  # which may have to wait until the log is recovered
+        self.patience = float(conn_params.get("timeout", self.patience))
+        made.execute(f"PRAGMA busy_timeout = {MOMENT * 1000:.0f}")
+        return made
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        cursor = self.connection.cursor(factory=Cursor)
+        cursor.wrapper = self
+        return cursor
+
+
+class Cursor(base.SQLiteCursorWrapper):
+    """Waits until others have written, where it holds nothing that they could wait for."""
+
+    wrapper: DatabaseWrapper
+
+    def execute(self, query: str, params: Any = None) -> Any:
+        return self._patiently(lambda: super(Cursor, self).execute(query, params))
+
+    def executemany(self, query: str, param_list: Any) -> Any:
+        rows = list(param_list)
+        return self._patiently(lambda: super(Cursor, self).executemany(query, rows))
+
+    def _patiently(self, work: Callable[[], Any]) -> Any:
+        until = time.monotonic() + self.wrapper.patience
+        while True:
+            try:
+                return work()
+            except base.Database.OperationalError as error:
+                is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == base.Database.SQLITE_BUSY
+                if not is_busy or self.connection.in_transaction or time.monotonic() >= until:
+                    raise
+            time.sleep(PAUSE * (0.5 + random.random()))  # noqa: S311 - so that two do not keep meeting
