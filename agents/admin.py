@@ -68,8 +68,8 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
                 "classes": ("collapse",),
                 "fields": (
                     ("kind", "vendor"), "tier", ("priority", "slots"), "focus", "instructions", "program",
-                    "base_url", "sign_in_file", "account", "cost_input", "cost_output", "cost_cache_read",
-                    "limit_context", "limit_output",
+                    "base_url", "sign_in_file", "account", "host_label", "cost_input", "cost_output",
+                    "cost_cache_read", "limit_context", "limit_output",
                 ),
             },
         ),

@@ -73,14 +73,15 @@ def advance(host: Host, do: Do, *, only: int | None = None) -> None:
     projects = projects.filter(pk=only) if only else projects
     _take_over_lost(host)
     for project in projects.filter(base_state=Base.UNKNOWN) if host.takes_work else ():
-        if not project.trouble_until or project.trouble_until < timezone.now():
+        is_due = not project.trouble_until or project.trouble_until < timezone.now()
+        if is_due and host.may_run(project):
             do(f"base-{project.pk}", lambda project=project: _begin(project))
     mine = Trial.objects.filter(status=Trial.Status.RUNNING, host=host).select_related("project")
     for trial in mine:
         _look_after(trial, do)
     if host.takes_work:
         _claim(host, projects, do)
-        _poll(projects, do)
+        _poll(host, projects, do)
 
 
 def beat(host: Host) -> None:
@@ -193,7 +194,7 @@ def _claim(host: Host, projects: Any, do: Do) -> None:
     for trial in queued.order_by("pk").select_related("project")[:50]:
         if running >= AT_ONCE:
             return
-        if trial.project_id in seen:
+        if trial.project_id in seen or not host.may_run(trial.project):
             continue
         seen.add(trial.project_id)
         if _take(trial, host):
@@ -289,11 +290,13 @@ def _take_over_lost(host: Host) -> None:
     stuck.exclude(trials__status__in=Trial.LIVE).update(base_state=Base.UNKNOWN)
 
 
-def _poll(projects: Any, do: Do) -> None:
+def _poll(host: Host, projects: Any, do: Do) -> None:
     """Check whether an unfit branch has moved; retry what may fix itself, like a full disk."""
     now = timezone.now()
     unfit = projects.filter(base_state__in=[Base.RED, Base.BROKEN])
     for project in unfit.exclude(trouble_until__gt=now):
+        if not host.may_run(project):
+            continue
         key = f"base-{project.pk}"
         age = (now - project.base_at).total_seconds() if project.base_at else 0
         if project.base_state == Base.BROKEN and age > settings.DURATIONS["base_retry"]:
