@@ -159,11 +159,8 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
     code = last.get("code")
     outcome = REASONS.get(reason) or (Run.Outcome.NOTHING if code == 0 else Run.Outcome.CRASH)
     text = ""
-    if outcome == Run.Outcome.CRASH and _missed_the_api(run, code):
-        outcome, text = Run.Outcome.LOST, "The API could not be reached from this run for too long."
-    elif outcome == Run.Outcome.CRASH:
-        lines = clean(tail_of(run)).strip().splitlines()
-        text = f"{last.get('name', 'agent')} ended with {code}: {lines[-1][:300] if lines else 'no output'}"
+    if outcome == Run.Outcome.CRASH:
+        outcome, text = _crash(run, last)
     elif outcome == Run.Outcome.COST:
         text = run.reason
     elif reason:
@@ -185,9 +182,14 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
     )  # fmt: skip
 
 
-def _missed_the_api(run: Run, code: int | None) -> bool:
-    """Whether `steroids` gave up in it: that is no failure of its agent."""
-    return code == cli.UNREACHABLE and b"steroids: The server cannot be reached" in tail_of(run)
+def _crash(run: Run, last: dict[str, Any]) -> tuple[str, str]:
+    """The outcome of a run that ended with an error, and why. That the API was away is not its failure."""
+    code, tail = last.get("code"), tail_of(run)
+    if code == cli.UNREACHABLE and b"steroids: The server cannot be reached" in tail:
+        return Run.Outcome.LOST, "The API could not be reached from this run for too long."
+    lines = clean(tail).strip().splitlines()
+    said = lines[-1][:300] if lines else "no output"
+    return Run.Outcome.CRASH, f"{last.get('name', 'agent')} ended with {code}: {said}"
 
 
 def remove_folder(run: Run) -> None:
