@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents.hosts import git, masking, paths, processes, starting
-from agents.hosts.git import GitError, Interrupted, Mirror, Unreachable
+from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, Unreachable
 from agents.models import Host, Trial
 from agents.recipes import own_file, toolchains
 from agents.recipes.candidates import candidates
@@ -231,7 +231,10 @@ def _start(trial: Trial) -> None:
         _put_back(trial)
         return
     except GitError as error:
-        _end(trial, Trial.Outcome.BROKEN, problem=str(error), step="checkout")
+        if isinstance(error, HostTrouble) or paths.mirror(trial.project).mend(error):
+            _put_back(trial)
+        else:
+            _end(trial, Trial.Outcome.BROKEN, problem=str(error), step="checkout")
         return
     environment = commands.own_environment(trial.project, folder, "verifier")
     steps = commands.verification_steps(recipe, folder, environment, commands.Limits.of_a_trial())
