@@ -19,7 +19,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents.hosts import git, masking, paths, processes, starting
+from agents.hosts import git, masking, paths, processes, rewrites, starting
 from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, Unreachable
 from agents.models import Host, Trial
 from agents.recipes import own_file, toolchains
@@ -306,17 +306,28 @@ def _poll(host: Host, projects: Any, do: Do) -> None:
             base.try_again(project, why="What was missing may be there now.")
         elif _is_due(project.pk):
             do(key, lambda project=project: _look_for_move(project))
+    fit = projects.filter(base_state__in=Project.FIT).exclude(trouble_until__gt=now)
+    for pk in fit.values_list("pk", flat=True):  # nobody may be at work there for long
+        if _is_due(pk, "base_retry"):
+            do(f"base-{pk}", lambda pk=pk: _look_at_head(Project.objects.get(pk=pk)))
 
 
 _polled: dict[int, float] = {}
 
 
-def _is_due(pk: int) -> bool:
+def _is_due(pk: int, duration: str = "base_poll") -> bool:
     now = processes.boottime()
-    if now - _polled.get(pk, 0) < settings.DURATIONS["base_poll"]:
+    if now - _polled.setdefault(pk, 0.0 if duration == "base_poll" else now) < settings.DURATIONS[duration]:
         return False
     _polled[pk] = now
     return True
+
+
+def _look_at_head(project: Project) -> None:
+    """Whether a fit branch still has what landed. That it moved is noticed by whoever begins there."""
+    with contextlib.suppress(GitError):
+        mirror = paths.mirror(project)
+        rewrites.look(project, mirror, mirror.fetch_target())
 
 
 def _look_for_move(project: Project) -> None:

@@ -28,8 +28,8 @@ from agents.models import Host, Run
 from agents.web.standing.facts import Facts
 from agents.web.standing.reasons import standing_of
 from tasks import broker
-from tasks.models import Landing, Project, Submission, Task
-from tests.agents.world import World, at_once, hook, make_world  # noqa: F401
+from tasks.models import Event, Landing, Project, Submission, Task
+from tests.agents.world import World, at_once, git, hook, make_world  # noqa: F401
 from tests.factories import create_agent, create_host, create_project, create_run, create_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -162,6 +162,20 @@ def test_a_landing_that_waits_for_a_dead_host_holds_the_others_up_for_a_lease_on
     assert landings.due("test-host") == []
     age("away", minutes=5)
     assert [each.pk for each in landings.due("test-host")] == [second.pk]
+
+
+def test_a_branch_on_which_nobody_works_is_looked_at_from_time_to_time(world: World) -> None:
+    """Otherwise nobody would notice that landed work is gone from it."""
+    world.accepted({"new.py": "one\n"})
+    with Reconciler() as host:
+        host.step()
+        assert Landing.objects.get().status == Landing.Status.LANDED
+        git(world.remote.path, "update-ref", "refs/heads/main", world.remote.first)
+        host.step()
+        assert not Event.objects.filter(kind="landed_work_gone").exists()
+        world.duration(base_retry=0.0)
+        host.step()
+    assert Event.objects.filter(kind="landed_work_gone").exists()
 
 
 # --- Background jobs --------------------------------------------------------------------------------------
