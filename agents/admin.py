@@ -68,7 +68,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
                 "classes": ("collapse",),
                 "fields": (
                     ("kind", "vendor"), "tier", ("priority", "slots"), "focus", "instructions", "program",
-                    "base_url", "sign_in_file", "account", "hosts", "cost_input", "cost_output",
+                    "base_url", "sign_in_file", "account", "hosts", "host_label", "cost_input", "cost_output",
                     "cost_cache_read", "limit_context", "limit_output",
                 ),
             },

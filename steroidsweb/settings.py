@@ -201,6 +201,8 @@ TELL_PRIVATE = env_bool("STEROIDS_TELL_PRIVATE", False)
 # The name under which this machine takes runs. Two machines must not share one.
 HOST_NAME = env_str("STEROIDS_HOST_NAME")
 HOST_SLOTS = env_int("STEROIDS_HOST_SLOTS", 4)
+# What this host has that others lack, such as gpu: projects and agents may ask for one of these words.
+HOST_LABELS = env_list("STEROIDS_HOST_LABELS", [])
 # Where agents of this host reach the API. Empty: the host opens a door of its own on loopback.
 API_URL = env_str("STEROIDS_API_URL")
 PORT = env_int("PORT", 0)

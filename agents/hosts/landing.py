@@ -16,7 +16,7 @@ from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
 from agents.hosts import paths, submissions
-from agents.hosts.git import GitError, Interrupted, Mirror, Unreachable
+from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, Unreachable
 from agents.models import Host, Run
 from agents.verification import commands, heads, verdicts
 from disputes import opening
@@ -170,6 +170,8 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
     except Unreachable:
         raise
     except GitError as error:
+        if paths.mirror(landing.project).mend(error):
+            raise HostTrouble("mirror", "was damaged, and is whole again") from error
         _clash(landing, f"The approved commits do not apply to {head[:12]} any more. {error.text}")
         return
     fork = _dropped_base(landing.submission, mirror, head) or mirror.merge_base(head, sha)

@@ -53,7 +53,8 @@ def register() -> Host:
     """
     now = {
         "boot_id": processes.boot_id(), "version": VERSION, "installation": installation(), "place": place(),
-        "tools": _tools(), "is_removed": False, "seen_at": Now(), **sandbox.standing(),
+        "tools": _tools(), "is_removed": False, "seen_at": Now(), "labels": settings.HOST_LABELS,
+        **sandbox.standing(),
     }  # fmt: skip
     with transaction.atomic():
         Host.objects.get_or_create(name=host_name(), defaults={"slots": settings.HOST_SLOTS})

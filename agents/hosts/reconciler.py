@@ -367,6 +367,10 @@ class Reconciler:
         handed_in = Submission.objects.standing().fetched().filter(task=OuterRef("task")).newest_first()
         queued = queued.annotate(only_on=Coalesce(Subquery(handed_in.values("only_on")[:1]), Value("")))
         queued = queued.filter(only_on__in=[self.row.name] if self.row.is_draining else ["", self.row.name])
+        projects = Project.objects.filter(runs__status=Run.Status.QUEUED).distinct()
+        mine = [project for project in projects if self.row.may_run(project)]
+        for_any = Q(agent__isnull=True) | Q(agent__host_label__in=["", *self.row.labels])
+        queued = queued.filter(for_any, project__in=mine)
         queued = queued.order_by("pk").select_related("task__project", "task__section", "project", "agent")
         own = queued.filter(is_pulled=False)[: max(self.row.slots - busy, 0)]
         pulled = queued.filter(is_pulled=True)[: PULLED_AT_ONCE if self.row.slots else 0]

@@ -39,7 +39,8 @@ def _lose(submission: Submission, why: str) -> None:
         if not mine.update(state=Submission.State.LOST, problem=why[:500]):
             return
         landings = submission.landings.filter(status__in=Landing.LIVE)
-        landings.update(status=Landing.Status.CONFLICT, problem=why[:500], claimed_until=None)
+        over = {"status": Landing.Status.CONFLICT, "problem": why[:500], "claimed_until": None}
+        landings.update(**over)
         try:
             if task.accepted_id == submission.pk:
                 task.clash(note=why)

@@ -58,6 +58,10 @@ class Agent(models.Model):
     focus = models.CharField(max_length=200, blank=True, help_text="What a reviewer looks at first.")
     priority = models.SmallIntegerField(default=0, help_text="Higher ones are chosen first.")
     slots = models.PositiveSmallIntegerField(default=1, help_text="Runs of this agent at a time.")
+    host_label = models.CharField(
+        max_length=40, blank=True,
+        help_text="Only hosts with this label run it; empty: every host that its project allows.",
+    )  # fmt: skip
     settings = models.JSONField(
         default=dict, blank=True,
         help_text='The four CLIs: {"key": "NAME_OF_A_VARIABLE", "base_url": "https://...", '

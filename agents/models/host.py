@@ -5,6 +5,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from tasks.models import Project
+
 
 class HostQuerySet(models.QuerySet["Host"]):
     def alive(self) -> "HostQuerySet":
@@ -59,6 +61,10 @@ class Host(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def may_run(self, project: Project) -> bool:
+        """Whether it has the label that the project asks for."""
+        return project.config.host_label in {"", *self.labels}
 
     @property
     def takes_work(self) -> bool:

@@ -19,8 +19,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents.hosts import git, masking, paths, processes, sandbox, starting
-from agents.hosts.git import GitError, Interrupted, Mirror, Unreachable
+from agents.hosts import git, masking, paths, processes, rewrites, sandbox, starting
+from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, Unreachable
 from agents.models import Host, Trial
 from agents.recipes import own_file, toolchains
 from agents.recipes.candidates import candidates
@@ -72,14 +72,15 @@ def advance(host: Host, do: Do, *, only: int | None = None) -> None:
     projects = projects.filter(pk=only) if only else projects
     _take_over_lost(host)
     for project in projects.filter(base_state=Base.UNKNOWN) if host.takes_work else ():
-        if not project.trouble_until or project.trouble_until < timezone.now():
+        is_due = not project.trouble_until or project.trouble_until < timezone.now()
+        if is_due and host.may_run(project):
             do(f"base-{project.pk}", lambda project=project: _begin(project))
     mine = Trial.objects.filter(status=Trial.Status.RUNNING, host=host).select_related("project")
     for trial in mine:
         _look_after(trial, do)
     if host.takes_work:
         _claim(host, projects, do)
-        _poll(projects, do)
+        _poll(host, projects, do)
 
 
 def beat(host: Host) -> None:
@@ -192,7 +193,7 @@ def _claim(host: Host, projects: Any, do: Do) -> None:
     for trial in queued.order_by("pk").select_related("project")[:50]:
         if running >= AT_ONCE:
             return
-        if trial.project_id in seen:
+        if trial.project_id in seen or not host.may_run(trial.project):
             continue
         seen.add(trial.project_id)
         if _take(trial, host):
@@ -228,7 +229,10 @@ def _start(trial: Trial) -> None:
         _put_back(trial)
         return
     except GitError as error:
-        _end(trial, Trial.Outcome.BROKEN, problem=str(error), step="checkout")
+        if isinstance(error, HostTrouble) or paths.mirror(trial.project).mend(error):
+            _put_back(trial)
+        else:
+            _end(trial, Trial.Outcome.BROKEN, problem=str(error), step="checkout")
         return
     environment = commands.own_environment(trial.project, folder, "verifier")
     steps = commands.verification_steps(recipe, folder, environment, commands.Limits.of_a_trial())
@@ -293,28 +297,41 @@ def _take_over_lost(host: Host) -> None:
     stuck.exclude(trials__status__in=Trial.LIVE).update(base_state=Base.UNKNOWN)
 
 
-def _poll(projects: Any, do: Do) -> None:
+def _poll(host: Host, projects: Any, do: Do) -> None:
     """Check whether an unfit branch has moved; retry what may fix itself, like a full disk."""
     now = timezone.now()
     unfit = projects.filter(base_state__in=[Base.RED, Base.BROKEN])
     for project in unfit.exclude(trouble_until__gt=now):
+        if not host.may_run(project):
+            continue
         key = f"base-{project.pk}"
         age = (now - project.base_at).total_seconds() if project.base_at else 0
         if project.base_state == Base.BROKEN and age > settings.DURATIONS["base_retry"]:
             base.try_again(project, why="What was missing may be there now.")
         elif _is_due(project.pk):
             do(key, lambda project=project: _look_for_move(project))
+    fit = projects.filter(base_state__in=Project.FIT).exclude(trouble_until__gt=now)
+    for pk in fit.values_list("pk", flat=True):  # nobody may be at work there for long
+        if _is_due(pk, "base_retry"):
+            do(f"base-{pk}", lambda pk=pk: _look_at_head(Project.objects.get(pk=pk)))
 
 
 _polled: dict[int, float] = {}
 
 
-def _is_due(pk: int) -> bool:
+def _is_due(pk: int, duration: str = "base_poll") -> bool:
     now = processes.boottime()
-    if now - _polled.get(pk, 0) < settings.DURATIONS["base_poll"]:
+    if now - _polled.setdefault(pk, 0.0 if duration == "base_poll" else now) < settings.DURATIONS[duration]:
         return False
     _polled[pk] = now
     return True
+
+
+def _look_at_head(project: Project) -> None:
+    """Whether a fit branch still has what landed. That it moved is noticed by whoever begins there."""
+    with contextlib.suppress(GitError):
+        mirror = paths.mirror(project)
+        rewrites.look(project, mirror, mirror.fetch_target())
 
 
 def _look_for_move(project: Project) -> None:

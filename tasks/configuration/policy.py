@@ -153,6 +153,10 @@ class ProjectSettings:
         "Whether red tests send the work back. If not, the reviewer and the task's page are told of them; a "
         "red build still sends it back.", path="test.required",
     )  # fmt: skip
+    host_label: str = setting(
+        "", Text(), COMMANDS,
+        "Only hosts that have this label (STEROIDS_HOST_LABELS) run anything of it; empty: every host may.",
+    )  # fmt: skip
     review_after_rebase: bool = setting(
         False, Flag(), COMMANDS,
         "Whether work that must be rebased before landing is reviewed once more as it is then: once, however "

@@ -28,9 +28,9 @@ from agents.models import Host, Run
 from agents.web.standing.facts import Facts
 from agents.web.standing.reasons import standing_of
 from tasks import broker
-from tasks.models import Landing, Project, Submission, Task
-from tests.agents.world import World, at_once, hook, make_world  # noqa: F401
-from tests.factories import create_host, create_project, create_run
+from tasks.models import Event, Landing, Project, Submission, Task
+from tests.agents.world import World, at_once, git, hook, make_world  # noqa: F401
+from tests.factories import create_agent, create_host, create_project, create_run, create_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -164,6 +164,20 @@ def test_a_landing_that_waits_for_a_dead_host_holds_the_others_up_for_a_lease_on
     assert [each.pk for each in landings.due("test-host")] == [second.pk]
 
 
+def test_a_branch_on_which_nobody_works_is_looked_at_from_time_to_time(world: World) -> None:
+    """Otherwise nobody would notice that landed work is gone from it."""
+    world.accepted({"new.py": "one\n"})
+    with Reconciler() as host:
+        host.step()
+        assert Landing.objects.get().status == Landing.Status.LANDED
+        git(world.remote.path, "update-ref", "refs/heads/main", world.remote.first)
+        host.step()
+        assert not Event.objects.filter(kind="landed_work_gone").exists()
+        world.duration(base_retry=0.0)
+        host.step()
+    assert Event.objects.filter(kind="landed_work_gone").exists()
+
+
 # --- Background jobs --------------------------------------------------------------------------------------
 
 
@@ -234,6 +248,25 @@ def test_a_tick_lets_a_slow_push_finish_unless_a_resident_loop_waits(world: Worl
     }  # fmt: skip
     assert timeouts == {600}
     assert conf.Conf.RETRY > bell.TICK_TIMEOUT > jobs.SLOW_BUDGET
+
+
+def test_a_host_runs_only_what_asks_for_no_label_or_one_of_its_own(world: World, monkeypatch: Any) -> None:
+    monkeypatch.setattr(starting, "start", lambda run: None)
+    world.settings.HOST_LABELS = ["gpu"]
+    create_host("other", seen_at=timezone.now())
+    plain, fits = world.project, create_project(settings={"host_label": "gpu"})
+    alien = create_project(settings={"host_label": "mac"}, base_state=Project.Base.UNKNOWN)
+    mac = create_agent(host_label="mac")
+    runs = [
+        create_run(create_task(project), "verifier", status="queued", agent=agent)
+        for project, agent in ((plain, None), (fits, None), (alien, None), (plain, mac))
+    ]
+    with Reconciler() as host:
+        host.step()
+    statuses = [Run.objects.get(pk=run.pk).status for run in runs]
+    assert statuses == ["starting", "starting", "queued", "queued"]
+    assert Project.objects.get(pk=alien.pk).base_state == Project.Base.UNKNOWN
+    assert standing(runs[2].task).endswith(": no host that is alive has the label mac.")
 
 
 # --- The door ---------------------------------------------------------------------------------------------

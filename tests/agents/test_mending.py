@@ -14,6 +14,7 @@ from agents.hosts.git import HostTrouble, Unreachable, over_network
 from agents.hosts.mending import LOCK_OLD
 from agents.hosts.reconciler import Reconciler
 from agents.models import Run
+from disputes.models import Conflict
 from tasks.models import Landing, Project, Submission, Task
 from tests.agents.world import World, git, make_world  # noqa: F401
 from tests.factories import create_run
@@ -100,11 +101,17 @@ def test_a_damaged_mirror_costs_no_submission_no_landing_and_no_run(world: World
     submissions.keep(submission, run)
     submission.refresh_from_db()
     assert submission.state == Submission.State.KEPT
-    no_objects(mirror.path)
-    for _ in range(3):
+    world.remote.push({"theirs.py": "theirs\n"})
+    for turn in range(4):
+        if turn == 1:
+            empty_packs(mirror.path)
         landings.advance(Landing.objects.select_related("project", "task", "submission").get(), "test-host")
+        landing.refresh_from_db()
+        if landing.status == Landing.Status.CHECKING and not turn:
+            world.verify(landing.sha)
     landing.refresh_from_db()
     assert landing.status == Landing.Status.LANDED, landing.problem
+    assert not Conflict.objects.exists()
     other = world.hand_in(again := world.coder(), world.commit(again, {"three.py": "three\n"}))
     held = mirror.path / "refs" / "steroids" / "submissions" / f"{other.pk}.lock"
     held.touch()

@@ -37,6 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "build_timeout": 600.0,
     "test_command": "",
     "test_timeout": 600.0,
+    "host_label": "",
     "review_after_rebase": False,
     # The limits, and the ones of the arbitration, the ladders and stuck loops
     "mandatory_opinions": ["must"],
@@ -153,6 +154,7 @@ ALLOWED = [
     ("build_command", "make all"),
     ("test_command", "make check && true"),  # the shell's language
     ("test_command", "prüfe"),  # any script
+    ("host_label", "gpu"),
     ("review_after_rebase", True),
     ("mandatory_opinions", ["must", "should"]),
     ("on_dispute", "judge"),

@@ -89,7 +89,7 @@ def _under_way(task: Task, asked: Asked, facts: Facts) -> Standing | None:
         return None  # whoever has handed in holds nothing up
     who = run.agent_label or run.role
     if run.status == Run.Status.QUEUED:
-        why = _no_host(asked, facts)
+        why = _no_host(task, asked, facts)
         turn = WRONG if why and not facts.hosts else WORK
         return Standing(
             turn, f"A run of {who} is queued since {since(run.queued_at, facts.now)}{why}.", run=run.pk
@@ -100,9 +100,11 @@ def _under_way(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     return Standing(WORK, f"{who} is at work since {begun}{_output(run, facts.now)}.", run=run.pk)
 
 
-def _no_host(asked: Asked, facts: Facts) -> str:
+def _no_host(task: Task, asked: Asked, facts: Facts) -> str:
     if not facts.hosts:
         return ": no host is alive to start it"
+    if not any(host.may_run(task.project) for host in facts.hosts):
+        return f": no host that is alive has the label {task.project.config.host_label}"
     if asked.only_on and (away := _away(asked.only_on, facts)):
         return f": only the host {asked.only_on} has its commits, {away}"
     if all(host.is_draining for host in facts.hosts):
