@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -39,12 +39,8 @@ DELETION = no_deletion("tasks_event")
 
 
 @pytest.fixture(autouse=True)
-def as_migrated(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def at_once(as_migrated: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "AGAIN_AFTER", 0)
-    DELETION.install(connection)  # conftest takes it away
-    yield
-    if connection.vendor == "sqlite":
-        DELETION.remove(connection)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The record is sealed: whoever changes, deletes, reorders or cuts off events is found out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,8 @@ GUARDS = [verb(table) for verb in (no_change, no_deletion) for table in ("tasks_
 
 
 @pytest.fixture(autouse=True)
-def home(db: None, tmp_path: Path, settings: Any) -> Iterator[Path]:
+def home(as_migrated: None, tmp_path: Path, settings: Any) -> None:
     settings.HOME = tmp_path
-    for trigger in GUARDS:
-        trigger.install(connection)  # conftest takes one away
-    yield tmp_path
-    if connection.vendor == "sqlite":
-        no_deletion("tasks_event").remove(connection)
 
 
 def write(project: Project, count: int, hours: float = 2) -> None:

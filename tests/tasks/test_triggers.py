@@ -1,7 +1,5 @@
 """The triggers that a model lists are those of the database, after any migration."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.apps import apps
 from django.core.management import call_command
@@ -21,12 +19,7 @@ PRESENT = {
 }
 
 
-@pytest.fixture(autouse=True)
-def as_migrated(db: None) -> Iterator[None]:
-    DELETION.install(connection)  # conftest takes it away
-    yield
-    if connection.vendor == "sqlite":
-        DELETION.remove(connection)
+pytestmark = pytest.mark.usefixtures("as_migrated")
 
 
 def present() -> set[str]:
