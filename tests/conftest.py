@@ -34,6 +34,7 @@ SLOW = {
     "tests/steroidsweb/test_admin.py": 50,
     "tests/end_to_end/test_zoo.py": 60,
     "tests/end_to_end/test_kills.py": 45,
+    "tests/end_to_end/test_backup.py": 60,
     "tests/disputes/test_fuzz_series.py": 45,
     "tests/agents/test_demo_cassettes.py": 35,
     "tests/end_to_end/test_own_project.py": 30,
