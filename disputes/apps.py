@@ -9,6 +9,7 @@ SCHEDULES = [  # name, function, every so many minutes
     ("tidy deliveries", "disputes.notifications.jobs.tidy", 24 * 60),
     ("count days", "disputes.tallies.count_days", 10),
     ("statistics", "tasks.statistics.refresh", 60),
+    ("seal", "tasks.sealing.seal_all", 60),
 ]
 
 

@@ -13,9 +13,11 @@ from django.http import HttpRequest
 from django_q import admin as q2
 from django_q.models import Failure, OrmQ, Schedule, Success
 from unfold.admin import ModelAdmin
+from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from tasks.admin.base import ReadOnlyAdmin, SuperuserAdmin
+from steroidsweb.models import AuditEntry
+from tasks.admin.base import BaseAdmin, ReadOnlyAdmin, SuperuserAdmin
 
 MAY_SIGN_IN = (
     "Every page needs it. What somebody may see and do in a project, its memberships say: on the page of the "
@@ -71,6 +73,24 @@ class SuccessAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.TaskAdmin, ModelAdmin):
 @admin.register(Failure)
 class FailureAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.FailAdmin, ModelAdmin):
     """What went wrong in the background, and a second try."""
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+    """Who signed in and who changed what here. Rulings, settings and members of a project are its events."""
+
+    list_display = ("at", "kind_label", "who", "about", "note", "address")
+    list_filter = ("kind",)
+    search_fields = ("who", "about", "note", "address")
+    date_hierarchy = "at"
+
+    @display(
+        description="what",
+        ordering="kind",
+        label={"refused": "warning", "deleted": "danger", "signed_in": "success"},
+    )
+    def kind_label(self, entry: AuditEntry) -> tuple[str, str]:
+        return entry.kind, entry.get_kind_display()
 
 
 @admin.register(OrmQ)

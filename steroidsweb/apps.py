@@ -6,6 +6,6 @@ class SiteConfig(AppConfig):
     verbose_name = "Steroids Web"
 
     def ready(self) -> None:
-        from steroidsweb import checks, wiring  # noqa: F401  (checks registers the system checks)
+        from steroidsweb import audit, checks, wiring  # noqa: F401  (two of them register what they hold)
 
         wiring.fill_slots()

@@ -1,6 +1,11 @@
-"""What the site itself keeps: who tried to sign in how often."""
+"""What the site itself keeps: who tried to sign in how often, who is signed in, who changed what."""
 
+from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db import models
+from django.utils import timezone
+
+from tasks.triggers import no_change, no_deletion
 
 
 class SignInTries(models.Model):
@@ -19,3 +24,51 @@ class SignInTries(models.Model):
 
     def __str__(self) -> str:
         return f"{self.count} tries until {self.free_at:%H:%M:%S}"
+
+
+class AuditEntry(models.Model):
+    """What concerns the whole installation: who signed in from where, who changed what in the admin.
+
+    What happens in a project is an event of it. Append-only, by triggers of the database.
+    """
+
+    class Kind(models.TextChoices):
+        SIGNED_IN = "signed_in", "Signed in"
+        SIGNED_OUT = "signed_out", "Signed out"
+        REFUSED = "refused", "Wrong password"
+        ENDED = "ended", "Ended a session"
+        ADDED = "added"
+        CHANGED = "changed"
+        DELETED = "deleted"
+
+    kind = models.CharField(max_length=10, choices=Kind)
+    who = models.CharField(max_length=150, blank=True, help_text="The user name as it was then.")
+    about = models.CharField(max_length=300, blank=True)
+    note = models.CharField(max_length=500, blank=True)
+    address = models.CharField(max_length=50, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    triggers = (no_change("steroidsweb_auditentry"), no_deletion("steroidsweb_auditentry"))
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name_plural = "audit entries"
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} by {self.who}"
+
+
+class SignedIn(models.Model):
+    """Where and with what a session began, for its person; gone with the session."""
+
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="signed_in")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="signed_in")
+    address = models.CharField(max_length=50, blank=True)
+    browser = models.CharField(max_length=200, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-at"]
+
+    def __str__(self) -> str:
+        return f"session of {self.user_id} since {self.at:%Y-%m-%d %H:%M}"

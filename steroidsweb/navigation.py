@@ -65,6 +65,8 @@ GROUPS: list[dict[str, Any]] = [
             _item("Hosts", "dns", "agents_host_changelist", SUPERUSER),
             _item("Users", "person", "auth_user_changelist", SUPERUSER),
             {"title": "Notifications", "icon": "notifications", "link": "/notifications/"},
+            _item("Audit", "policy", "steroidsweb_auditentry_changelist", SUPERUSER),
+            {"title": "Sessions", "icon": "devices", "link": "/sessions/"},
             {"title": "Tokens", "icon": "key", "link": reverse_lazy("admin:agents_token_changelist")},
             {
                 "title": "Background jobs",

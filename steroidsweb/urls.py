@@ -6,6 +6,7 @@ from rest_framework.routers import DefaultRouter
 
 from disputes.api.disputes import DisputeViewSet
 from disputes.web.work.urls import api_urlpatterns
+from steroidsweb import sessions
 from steroidsweb.errors import not_found
 from steroidsweb.health import healthz
 from steroidsweb.metrics import metrics
@@ -24,6 +25,8 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("healthz", healthz, name="healthz"),
     path("metrics", metrics, name="metrics"),
+    path("sessions/", sessions.sessions, name="sessions"),
+    path("sessions/<int:pk>/end/", sessions.end, name="session-end"),
     path("admin/login/", sign_in),  # the admin's own address, before its own view
     path("admin/", admin.site.urls),
     path(

@@ -1,6 +1,7 @@
 """The cast: Lea leads, Tom triages, Vera views, Otto is an outsider."""
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
@@ -21,6 +22,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("steady")
 
+# Transactional tests empty every table; their rows would not go. Tests of the record put these back.
+TAKEN_AWAY = (no_deletion("tasks_event"), no_deletion("steroidsweb_auditentry"))
 EMPTY = settings.HOME / "empty.sqlite3"  # every migration, and no row
 SKIPPED = 9  # the exit status where tests were skipped that may not be; none of pytest's own
 
@@ -33,6 +36,7 @@ SLOW = {
     "tests/end_to_end/test_zoo.py": 60,
     "tests/end_to_end/test_races_over_http.py": 40,
     "tests/end_to_end/test_kills.py": 45,
+    "tests/end_to_end/test_backup.py": 60,
     "tests/disputes/test_fuzz_series.py": 45,
     "tests/agents/test_demo_cassettes.py": 35,
     "tests/end_to_end/test_own_project.py": 30,
@@ -123,16 +127,25 @@ TransactionTestCase._fixture_teardown = empty_tables  # type: ignore[method-assi
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """Keep a copy of the empty database, which installations begin with instead of migrating.
-
-    Transactional tests empty every table at their end; only a test of the trigger itself puts it back.
-    """
+    """Keep a copy of the empty database, which installations begin with instead of migrating."""
     if connection.vendor == "sqlite":
         with django_db_blocker.unblock():
             EMPTY.unlink(missing_ok=True)
             with connection.cursor() as cursor:
                 cursor.execute("VACUUM INTO %s", [str(EMPTY)])
-            no_deletion("tasks_event").remove(connection)
+            for trigger in TAKEN_AWAY:
+                trigger.remove(connection)
+
+
+@pytest.fixture
+def as_migrated(db: None) -> Iterator[None]:
+    """With every trigger."""
+    for trigger in TAKEN_AWAY:
+        trigger.install(connection)
+    yield
+    if connection.vendor == "sqlite":
+        for trigger in TAKEN_AWAY:
+            trigger.remove(connection)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ LIMITS = {  # seconds
     "git_network": 120,
     "trial": 300,
     "watchdog": 60,
+    "stuck": 600,
     "door_idle": 30,
 }
 ENVIRONMENT = {"STEROIDS_TIME_SCALE": str(SCALE)} | {

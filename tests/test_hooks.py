@@ -24,7 +24,7 @@ FILLED = {
     "disputes.hooks.sources_above": "steroidsweb.wiring",
 }
 # Django's own ways: triggers and schedules after each migration, and the sidebar's badges in the top room.
-SIGNALS = {"tasks/apps.py", "agents/apps.py", "disputes/apps.py"}
+SIGNALS = {"tasks/apps.py", "agents/apps.py", "disputes/apps.py", "steroidsweb/audit.py"}
 
 
 def modules() -> list[Path]:

@@ -27,9 +27,9 @@ BUNDLE_TIMEOUT = 3600.0  # seconds for one mirror
 
 
 def small_files() -> dict[str, Path]:
-    """What is kept beside the rows, by its name in the backup: keys, credentials, prices."""
+    """What is kept beside the rows, by its name in the backup: keys, credentials, prices, seals."""
     home = Path(settings.HOME)
-    kept = {name: home / name for name in ("secret-key", "git-credentials")}
+    kept = {name: home / name for name in ("secret-key", "git-credentials", "seals.jsonl")}
     return kept | {"prices.yaml": Path(settings.PRICES)}
 
 
@@ -46,17 +46,15 @@ def make(target: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as name:
         folder = Path(name)
         about = _about()
-        members = [databases.dump(folder), *_mirrors(folder)]
-        about["mirrors"] = sorted(path.name for path in members[1:] if path.suffix == ".bundle")
+        files = _small_files(folder)  # before the database, which then has every seal that they name
+        members = [databases.dump(folder), *_mirrors(folder), *files]
+        about["mirrors"] = sorted(path.name for path in members if path.suffix == ".bundle")
         (folder / MANIFEST).write_text(json.dumps(about, indent=2))
         whole = folder / "whole.tar.gz"
         with tarfile.open(whole, "w:gz", compresslevel=3) as archive:
             archive.add(folder / MANIFEST, MANIFEST)
             for path in members:
                 archive.add(path, path.relative_to(folder).as_posix())
-            for within, path in small_files().items():
-                if path.is_file():
-                    archive.add(path, f"files/{within}")
         whole.chmod(0o600)
         with whole.open("rb") as written:
             os.fsync(written.fileno())
@@ -74,6 +72,12 @@ def _about() -> dict[str, Any]:
         "projects": Project.objects.count(), "tasks": Task.objects.count(),
         "live_runs": Run.objects.live().count(),
     }  # fmt: skip
+
+
+def _small_files(folder: Path) -> list[Path]:
+    (folder / "files").mkdir()
+    there = {name: path for name, path in small_files().items() if path.is_file()}
+    return [Path(shutil.copyfile(path, folder / "files" / name)) for name, path in there.items()]
 
 
 def _mirrors(folder: Path) -> list[Path]:

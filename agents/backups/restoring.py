@@ -32,7 +32,7 @@ from tasks.models.event import record
 Say = Callable[[str], None]
 MEMBER = re.compile(
     r"manifest\.json|database\.(sqlite3|pgdump)|mirrors/[1-9][0-9]{0,17}\.(bundle|tags)"
-    r"|files/(secret-key|git-credentials|prices\.yaml)"
+    r"|files/(secret-key|git-credentials|prices\.yaml|seals\.jsonl)"
 )
 FETCH_TIMEOUT = 3600.0
 

@@ -8,6 +8,7 @@ from django.db import connection
 
 from agents.doctor.findings import Finding
 from agents.doctor.runs import REPAIR
+from tasks import sealing
 from tasks.triggers import Trigger
 
 TRIGGERS = {
@@ -36,6 +37,13 @@ def guards() -> Iterator[Finding]:
                     "Somebody changed the database by hand: restore a backup, or put it back as "
                     "`manage.py sqlmigrate` prints it.",
                 )
+
+
+def record() -> Iterator[Finding]:
+    """The database guards its rows, and they are those that were sealed."""
+    yield from guards()
+    for says in sealing.broken():
+        yield Finding(says, "Somebody changed the record past the program. Compare it with a backup.")
 
 
 def put_guards_back() -> Iterator[str]:

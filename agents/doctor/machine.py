@@ -11,20 +11,22 @@ from django.conf import settings
 from django.core import checks
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Q, Sum
-from django.db.models.functions import Length
+from django.db.models import Count, Q
 from django.utils import timezone
 
+from agents import outputs
 from agents.cli import VERSION
 from agents.doctor.findings import Finding
 from agents.doctor.runs import REPAIR
 from agents.hosts import git, outcomes, paths
 from agents.hosts.git import GitError
-from agents.models import Host, Run, Trial
+from agents.models import Host, Output, Run, Trial
 from tasks.models import Project, Submission, Task
 
 DAY = 24 * 3600.0
 LOG_MAX = 64 * 1024 * 1024  # bytes of one log of a server
+# Rows of one log, which are half full at least.
+PIECES_MAX = 4 * (outcomes.LOG_MAX + outcomes.TAIL) // outputs.ROW
 SLACK = 1024 * 1024  # bytes that a run may print between two looks of its shim
 FREE_LEAST = 1024**3  # bytes
 FREE_SHARE = 0.03
@@ -52,10 +54,11 @@ def caps() -> Iterator[Finding]:
                 f"Run {file.parent.name} wrote {_size(file.stat().st_size)}, more than it may.",
                 "Look at the run's page; if it is still under way, stop it there.",
             )
-    kept = outcomes.LOG_MAX + outcomes.TAIL
-    sums = Run.objects.filter(outputs__isnull=False).annotate(size=Sum(Length("outputs__text")))
-    for run in sums.filter(size__gt=2 * kept).only("pk"):
-        yield Finding(f"The rows keep more of the log of run {run.pk} than they may.", "Report what you see.")
+    pieces = Output.objects.order_by().values("run").annotate(n=Count("pk"))
+    for row in pieces.filter(n__gt=PIECES_MAX):
+        yield Finding(
+            f"The log of run {row['run']} is in {row['n']} rows, more than it may.", "Report what you see."
+        )
 
 
 def _large_logs() -> list[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db.models import CharField, Count, Exists, OuterRef, Q, TextField
+from django.db.models import CharField, Count, Exists, Max, OuterRef, Q, TextField
 from django.utils import timezone
 
 from agents.doctor.findings import Finding
@@ -149,8 +149,15 @@ def _strays() -> list[tuple[int, processes.Identity]]:
 def stuck() -> Iterator[Finding]:
     """Whatever is written down to be done is done soon, or somebody can see why not."""
     limit = timezone.now() - timedelta(seconds=settings.DURATIONS["stuck"])
-    yield from _stuck_runs(limit)
-    yield from _stuck_work(limit)
+    found = [*_stuck_runs(limit), *_stuck_work(limit), *_stuck_messages(limit)]
+    if Host.objects.filter(seen_at__gte=limit).exists():
+        yield from found
+    elif found and (last := Host.objects.aggregate(last=Max("seen_at"))["last"]):  # None: not started yet
+        since = f"{last:%Y-%m-%d %H:%M} UTC"
+        yield Finding(f"Work is due, and no host has reported since {since}. {found[0].says}", START)
+
+
+def _stuck_messages(limit: datetime) -> Iterator[Finding]:
     late = Notice.objects.filter(event__at__lt=limit).count()
     late += Delivery.objects.filter(sent_at=None, failed_at=None, due_at__lt=limit).count()
     if late:

@@ -22,7 +22,7 @@ CHECKS = [
     Check("I9", "What is to be done is done soon, or somebody can see why not.", runs.stuck),
     Check("I10", "Logs keep within their limits.", machine.caps, machine.cut_logs),
     Check("I11", "What belongs to one project leads to no other.", record.one_project),
-    Check("I12", "The database refuses what nobody may change, and nobody has.", audit.guards,
+    Check("I12", "The database refuses what nobody may change, and nobody has.", audit.record,
           audit.put_guards_back),
     Check("I13", "No clone is left a day after its run.", machine.orphans, machine.remove_orphans),
     Check("I14", "Nothing is missing, and counts are right.", record.counts, record.count_anew),

@@ -16,7 +16,7 @@ from disputes.models import Decision
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
-from tasks.models import Event, Landing, Project
+from tasks.models import Event, Landing, Project, Seal
 from tasks.triggers import no_deletion
 
 AT_ONCE = 500  # keys of one query
@@ -45,7 +45,10 @@ def remove(project: Project, *, actor: Actor) -> str:
         history = history_of(row)
         if not history:
             runs = list(Run.objects.filter(project=row).values_list("pk", flat=True))
-            with no_deletion(Event._meta.db_table).lifted(connection):
+            with (
+                no_deletion(Event._meta.db_table).lifted(connection),
+                no_deletion(Seal._meta.db_table).lifted(connection),
+            ):
                 _delete_below(row)
             said = f"{row.slug} is deleted, with everything that was tried in it."
         elif row.exit_type:

@@ -6,6 +6,7 @@ from tasks.models.event import Event, Notice
 from tasks.models.idempotency import Idempotency
 from tasks.models.project import Membership, Project, Section
 from tasks.models.review import Answer, Comment, Finding, Review
+from tasks.models.seal import Seal
 from tasks.models.submission import Bundle, Landing, Rollback, Submission, Verification
 from tasks.models.task import Dependency, StaleTask, Task
 
@@ -26,6 +27,7 @@ __all__ = [
     "Project",
     "Review",
     "Rollback",
+    "Seal",
     "Section",
     "StaleTask",
     "Submission",

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -39,18 +39,13 @@ DELETION = no_deletion("tasks_event")
 
 
 @pytest.fixture(autouse=True)
-def as_migrated(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def at_once(as_migrated: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "AGAIN_AFTER", 0)
-    DELETION.install(connection)  # conftest takes it away
-    yield
-    if connection.vendor == "sqlite":
-        DELETION.remove(connection)
 
 
 @pytest.fixture
 def healthy(world: World) -> World:
     """One task landed, one was ruled on, one is being worked on, one waits."""
-    world.duration(stuck=600.0)
     paths.folder().chmod(0o700)
     landed, ruled, live, waits = (world.task(number=number) for number in (1, 2, 3, 4))
     landing = world.accepted({"new.py": "one\n"}, task=landed)
@@ -177,6 +172,12 @@ def a_log_without_end(world: World) -> None:
         log.truncate(machine.LOG_MAX + 1)
 
 
+def a_log_in_too_many_rows(world: World) -> None:
+    Output.objects.bulk_create(
+        Output(run=ended(), seq=number, text="x") for number in range(machine.PIECES_MAX + 1)
+    )
+
+
 def a_landing_of_another_project(world: World) -> None:
     Landing.objects.update(project=create_project("other"))
 
@@ -262,6 +263,7 @@ DAMAGE: list[tuple[str, Callable[[World], None], bool]] = [
     ("I9", a_run_that_nobody_ends, False),
     ("I9", a_queue_that_nobody_takes, False),
     ("I10", a_log_without_end, True),
+    ("I10", a_log_in_too_many_rows, False),
     ("I11", a_landing_of_another_project, False),
     ("I12", a_lost_trigger, True),
     ("I12", a_lost_constraint, False),
@@ -331,6 +333,17 @@ def test_a_process_that_outlived_its_run_is_found_and_ended(
         for child in children:
             child.kill()
             child.wait()
+
+
+def test_what_waits_is_told_once_where_nothing_runs_and_not_before_the_first_start(healthy: World) -> None:
+    work_that_nobody_fetches(healthy)
+    a_run_that_nobody_ends(healthy)
+    assert len(found()["I9"]) == 2
+    Host.objects.update(seen_at=timezone.now() - timedelta(hours=2))
+    (said,) = found()["I9"]
+    assert "no host has reported since" in said
+    Host.objects.update(seen_at=None)  # as after a restore
+    assert found() == {}
 
 
 def test_a_full_disk_is_told_with_what_to_do(healthy: World, monkeypatch: pytest.MonkeyPatch) -> None:

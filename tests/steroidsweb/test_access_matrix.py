@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from agents.models import Agent, Host, Prompt, ProviderPause, Run, Token, new_token, token_hash
 from disputes.models import Bulk, Channel, Decision, Delivery, Dispute, Opinion, SavedView
+from steroidsweb.models import SignedIn
 from tasks.models import Comment, Project, Section, Task
 from tests.factories import create_agent, create_project, create_run, create_task, create_token, create_user
 from tests.filling import fill
@@ -133,13 +134,14 @@ class Scene:
 ROWS: dict[str, Any] = {
     "queue/D": Dispute, "queue/decisions": Decision, "queue/views": SavedView, "queue/bulk": Bulk,
     "tasks/<str:ref>/rulings": Decision, "runs": Run, "comments": Comment, "accounts": ProviderPause,
-    "notifications": Channel, "notifications/deliveries": Delivery,
+    "notifications": Channel, "notifications/deliveries": Delivery, "sessions": SignedIn,
 }  # fmt: skip
 
 
 @pytest.fixture
 def scene(ledger: Project, lea: User, tom: User, otto: User) -> Scene:
     create_user("root", is_superuser=True)
+    Client().force_login(tom)
     fill(ledger, 1, tom)
     create_task(create_project("other", members={otto: "maintainer"}))
     dispute = Dispute.objects.get()

@@ -27,6 +27,7 @@ from tasks.models import (
     Membership,
     Project,
     Rollback,
+    Seal,
     Section,
     StaleTask,
     Submission,
@@ -185,6 +186,12 @@ def empty_comment() -> Make:
     )
 
 
+def second_seal() -> Make:
+    values = {"project": create_project(), "number": 1, "upto": 1, "count": 1, "chain": "0" * 64}
+    Seal.objects.create(**values)
+    return lambda: Seal.objects.create(**values)
+
+
 def second_key() -> Make:
     values = {"actor": "a", "key": "k", "request_hash": "h", "status": 201, "reply": {}}
     Idempotency.objects.create(**values)
@@ -214,6 +221,7 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "rollback_has_a_reason": lambda: roll_back(reason=""),
     "project_slug_free": lambda: of(Project, create_project(), slug="c"),
     "idempotency_key_once": second_key,
+    "seal_number_once": second_seal,
     "membership_once": second_membership,
     "section_title_once": second_child,
     "section_top_title_once": second_top_section,

@@ -1,7 +1,5 @@
 """The triggers that a model lists are those of the database, after any migration."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.apps import apps
 from django.core.management import call_command
@@ -10,19 +8,18 @@ from django.db import connection
 from tasks.triggers import no_deletion, remove_triggers
 
 DELETION = no_deletion("tasks_event")
-LISTED = {"tasks_event_no_update", DELETION.name, "disputes_decision_no_change", "disputes_decision_policy"}
+LISTED = {
+    "tasks_event_no_update", DELETION.name, "disputes_decision_no_change", "disputes_decision_policy",
+    "tasks_seal_no_update", "tasks_seal_no_delete", "steroidsweb_auditentry_no_update",
+    "steroidsweb_auditentry_no_delete",
+}  # fmt: skip
 PRESENT = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
     "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal",
 }
 
 
-@pytest.fixture(autouse=True)
-def as_migrated(db: None) -> Iterator[None]:
-    DELETION.install(connection)  # conftest takes it away
-    yield
-    if connection.vendor == "sqlite":
-        DELETION.remove(connection)
+pytestmark = pytest.mark.usefixtures("as_migrated")
 
 
 def present() -> set[str]:
@@ -41,10 +38,10 @@ def test_what_a_table_lost_when_it_was_rebuilt_is_back_after_migrate() -> None:
 
 
 def test_none_stands_in_the_way_of_migrations_and_without_any_all_stay() -> None:
-    for app in ("tasks", "disputes"):
+    for app in ("tasks", "disputes", "steroidsweb"):
         remove_triggers(apps.get_app_config(app), "default", plan=[])
     without_migrations = present()
-    for app in ("tasks", "disputes"):
+    for app in ("tasks", "disputes", "steroidsweb"):
         remove_triggers(apps.get_app_config(app), "default", plan=[("a migration", False)])
 
     assert (without_migrations, present()) == (LISTED, set())

@@ -1,0 +1,62 @@
+"""What is written down of the whole installation: signing in and out, and every change in the admin."""
+
+from typing import Any
+
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.db.models.signals import post_save
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from steroidsweb.models import AuditEntry, SignedIn
+from tasks.addresses import address_of
+
+Kind = AuditEntry.Kind
+OF_THE_ADMIN = {ADDITION: Kind.ADDED, CHANGE: Kind.CHANGED, DELETION: Kind.DELETED}
+BROWSER_MAX = 200
+
+
+def note(kind: str, who: Any, request: HttpRequest | None = None, *, about: str = "", note: str = "") -> None:
+    """Write an entry; `who` is a user, or None."""
+    AuditEntry.objects.create(
+        kind=kind, who=who.get_username() if who else "", about=about[:300], note=note[:500],
+        address=address_of(request) if request else "",
+    )  # fmt: skip
+
+
+@receiver(user_logged_in)
+def _signed_in(sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> None:
+    note(Kind.SIGNED_IN, user, request)
+    if not request.session.session_key:  # another person was signed in there before
+        request.session.create()
+    SignedIn.objects.get_or_create(
+        session_id=request.session.session_key,
+        defaults={
+            "user": user, "address": address_of(request),
+            "browser": request.META.get("HTTP_USER_AGENT", "")[:BROWSER_MAX],
+        },
+    )  # fmt: skip
+
+
+@receiver(user_logged_out)
+def _signed_out(sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> None:
+    if user:
+        note(Kind.SIGNED_OUT, user, request)
+
+
+@receiver(user_login_failed)
+def _refused(sender: Any, credentials: dict[str, Any], request: HttpRequest, **kwargs: Any) -> None:
+    """A name that nobody has is not kept: people also type passwords where their name belongs."""
+    named = get_user_model().objects.filter(username=credentials.get("username") or "").first()
+    note(Kind.REFUSED, named, request, note="" if named else "Nobody has that name.")
+
+
+@receiver(post_save, sender=LogEntry)
+def _changed(sender: Any, instance: LogEntry, created: bool, **kwargs: Any) -> None:
+    """Users, members, tokens, agents, hosts, settings: whatever somebody changes by hand comes by here."""
+    if not created:
+        return
+    model = instance.content_type.name if instance.content_type else ""
+    about = f"{model} {instance.object_repr}"
+    note(OF_THE_ADMIN[instance.action_flag], instance.user, about=about, note=instance.get_change_message())

@@ -1,0 +1,80 @@
+"""The audit of the installation, and where a person is signed in."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import DatabaseError, transaction
+from django.test import Client
+
+from agents.models import Token
+from steroidsweb.models import AuditEntry, SignedIn
+from tests.factories import create_token, create_user
+
+pytestmark = pytest.mark.django_db
+
+
+def sign_in(name: str, password: str = "secret-password", browser: str = "Firefox") -> Client:
+    client = Client(headers={"user-agent": browser})
+    client.post("/admin/login/", {"username": name, "password": password})
+    return client
+
+
+def entries() -> list[tuple[str, str, str]]:
+    return list(AuditEntry.objects.order_by("pk").values_list("kind", "who", "about"))
+
+
+def test_who_signed_in_and_who_could_not_is_written_down_without_what_they_typed(tom: User) -> None:
+    client = sign_in("tom")
+    sign_in("tom", "wrong")
+    sign_in("hunter2-in-the-wrong-field", "x")
+    client.post("/admin/logout/")
+    assert [entry[:2] for entry in entries()] == [
+        ("signed_in", "tom"), ("refused", "tom"), ("refused", ""), ("signed_out", "tom"),
+    ]  # fmt: skip
+    assert {entry.address for entry in AuditEntry.objects.all()} == {"127.0.0.1"}
+    assert "hunter2" not in str(list(AuditEntry.objects.values()))
+
+
+def test_every_change_in_the_admin_is_written_down_also_of_many_at_once(tom: User) -> None:
+    root = create_user("root", is_superuser=True)
+    for name in ("one", "two", "three"):
+        create_token(root, name)
+    client = Client()
+    client.force_login(root)
+    keys = [str(pk) for pk in Token.objects.values_list("pk", flat=True)]
+    client.post(
+        "/admin/agents/token/",
+        {"action": "delete_selected", "_selected_action": keys, "post": "yes"},
+    )
+    assert Token.objects.count() == 0
+    assert [kind for kind, *_ in entries()] == ["signed_in", "deleted", "deleted", "deleted"]
+    assert {about for kind, _, about in entries() if kind == "deleted"} == {
+        f"token {name} of root" for name in ("one", "two", "three")
+    }
+    page = client.get("/admin/steroidsweb/auditentry/")
+    assert page.status_code == 200
+    assert "token two of root" in page.content.decode()
+
+
+def test_the_database_refuses_to_touch_the_audit(tom: User) -> None:
+    sign_in("tom")
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        AuditEntry.objects.update(who="nobody")
+
+
+def test_people_see_their_own_sessions_and_end_them(tom: User, vera: User) -> None:
+    here, there, hers = sign_in("tom"), sign_in("tom", browser="Old <b>phone"), sign_in("vera")
+    page = here.get("/sessions/").content.decode()
+    assert page.count("this one") == 1
+    assert "Old &lt;b&gt;phone" in page
+    assert SignedIn.objects.filter(user=tom).count() == 2
+    other = SignedIn.objects.get(browser="Old <b>phone")
+    assert hers.post(f"/sessions/{other.pk}/end/").status_code == 404
+    assert here.post(f"/sessions/{other.pk}/end/").status_code == 302
+    assert there.get("/sessions/").status_code == 302
+    assert here.get("/sessions/").status_code == 200
+    assert AuditEntry.objects.filter(kind="ended", who="tom", about__contains="phone").count() == 1
+    mine = SignedIn.objects.get(user=tom)
+    assert here.post(f"/sessions/{mine.pk}/end/")["Location"] == "/admin/login/"
+    assert here.get("/sessions/").status_code == 302
+    assert Session.objects.count() == SignedIn.objects.count() == 1
