@@ -347,6 +347,7 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--workers", type=int, default=2, help="of the web server, with four threads each")
     asked = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     home = tempfile.mkdtemp(prefix="steroids-races-")
     try:
         return run(asked, home)

@@ -169,6 +169,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "steroidsweb.schema.refusals",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "TaskStatusEnum": "tasks.models.STATUS_CHOICES",
         "SeverityEnum": "tasks.models.SEVERITY_CHOICES",

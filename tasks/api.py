@@ -17,6 +17,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.hooks import spent_line, waiting_line
 from tasks.models import STATUS_CHOICES, Finding, Project, Task
+from tasks.models.project import EXITS
 from tasks.models.task import TaskQuerySet
 from tasks.projects import address_of, counts_of
 from tasks.severities import SeverityFilter
@@ -59,6 +60,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
     """A project in the list."""
 
     repository = serializers.SerializerMethodField()
+    exit_type = serializers.ChoiceField(EXITS, allow_blank=True, read_only=True)  # empty: it goes on
     tasks = serializers.SerializerMethodField(help_text="How many there are of each status.")
 
     class Meta:

@@ -78,11 +78,13 @@ def take_answers(
     """Answers and conflicts of a response that `check_response` has passed."""
     task = submission.task
     given = {known[answer.code].origin.pk: answer for answer in response.answers}
-    for answer in given.values():
-        Answer.objects.create(
+    Answer.objects.bulk_create(
+        Answer(
             submission=submission, finding=known[answer.code].origin, kind=answer.kind,
             text=answer.text, line=answer.line or None, place=answer.place,
-        )  # fmt: skip
+        )
+        for answer in given.values()
+    )  # fmt: skip
     for finding in findings_to_answer(task):
         if finding.origin.pk not in given:
             Answer.objects.get_or_create(
