@@ -56,7 +56,7 @@ def register() -> Host:
         Host.objects.get_or_create(name=host_name(), defaults={"slots": settings.HOST_SLOTS, "tier": 1})
         row = locked(Host.objects).annotate(age=Now() - F("seen_at")).get(name=host_name())
         if _is_anothers(row, row.age):
-            raise NameTaken(_sentence(row))
+            raise taken(row)
         Host.objects.filter(pk=row.pk).update(**now)
     return Host.objects.get(pk=row.pk)
 
@@ -74,9 +74,10 @@ def _is_anothers(row: Host, age: timedelta | None) -> bool:
     return row.boot_id != processes.boot_id() and age.total_seconds() < processes.boottime()
 
 
-def _sentence(row: Host) -> str:
-    wait = settings.DURATIONS["lease"]
-    return (
+def taken(row: Host) -> NameTaken:
+    """What to say to whoever finds another installation under its name."""
+    wait, row = settings.DURATIONS["lease"], Host.objects.filter(pk=row.pk).first() or row
+    return NameTaken(
         f"The host name {row.name} belongs to {row.place or 'another installation'}, which reported less "
         f"than {wait:.0f} seconds ago. Two hosts of one name destroy each other's work: set "
         f"STEROIDS_HOST_NAME to a name of its own here. If that one is gone for good, start again in "
