@@ -69,8 +69,10 @@ def _is_anothers(row: Host, age: timedelta | None) -> bool:
     """
     if age is None or age.total_seconds() > settings.DURATIONS["lease"]:
         return False
+    if not row.installation:  # its last one stopped with nothing left to do
+        return False
     if row.installation != installation():
-        return bool(row.installation)
+        return True
     return row.boot_id != processes.boot_id() and age.total_seconds() < processes.boottime()
 
 
@@ -91,6 +93,12 @@ def still_ours(row: Host) -> bool:
     with contextlib.suppress(OSError):
         return bool(mine.update(seen_at=Now(), disk_free=shutil.disk_usage(settings.HOME).free))
     return bool(mine.update(seen_at=Now()))
+
+
+def let_go(row: Host) -> None:
+    """This host has stopped, and nothing is left on it: whoever comes next may have the name."""
+    mine = Host.objects.filter(pk=row.pk, installation=row.installation, boot_id=row.boot_id)
+    mine.update(installation="", boot_id="")
 
 
 def note_tick() -> None:
