@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents.hosts import paths, submissions
@@ -308,7 +309,7 @@ def _landed(landing: Landing) -> None:
     """Proven to be on the target branch."""
     with transaction.atomic():
         task = _task_of(landing)
-        done = {"status": Landing.Status.LANDED, "landed_at": timezone.now()}
+        done = {"status": Landing.Status.LANDED, "landed_at": Now()}
         if not _write(landing, problem="", claimed_until=None, **done):
             return
         if task.accepted_id == landing.submission_id and task.status in {Status.COMPLETED, Status.DISPUTED}:

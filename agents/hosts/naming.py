@@ -60,7 +60,7 @@ def register() -> Host:
         Host.objects.get_or_create(name=host_name(), defaults={"slots": settings.HOST_SLOTS})
         row = locked(Host.objects).annotate(age=Now() - F("seen_at")).get(name=host_name())
         if _is_anothers(row, row.age):
-            raise NameTaken(_sentence(row))
+            raise taken(row)
         Host.objects.filter(pk=row.pk).update(**now)
     return Host.objects.get(pk=row.pk)
 
@@ -73,14 +73,17 @@ def _is_anothers(row: Host, age: timedelta | None) -> bool:
     """
     if age is None or age.total_seconds() > settings.DURATIONS["lease"]:
         return False
+    if not row.installation:  # its last one stopped with nothing left to do
+        return False
     if row.installation != installation():
-        return bool(row.installation)
+        return True
     return row.boot_id != processes.boot_id() and age.total_seconds() < processes.boottime()
 
 
-def _sentence(row: Host) -> str:
-    wait = settings.DURATIONS["lease"]
-    return (
+def taken(row: Host) -> NameTaken:
+    """What to say to whoever finds another installation under its name."""
+    wait, row = settings.DURATIONS["lease"], Host.objects.filter(pk=row.pk).first() or row
+    return NameTaken(
         f"The host name {row.name} belongs to {row.place or 'another installation'}, which reported less "
         f"than {wait:.0f} seconds ago. Two hosts of one name destroy each other's work: set "
         f"STEROIDS_HOST_NAME to a name of its own here. If that one is gone for good, start again in "
@@ -94,6 +97,12 @@ def still_ours(row: Host) -> bool:
     with contextlib.suppress(OSError):
         return bool(mine.update(seen_at=Now(), disk_free=shutil.disk_usage(settings.HOME).free))
     return bool(mine.update(seen_at=Now()))
+
+
+def let_go(row: Host) -> None:
+    """This host has stopped, and nothing is left on it: whoever comes next may have the name."""
+    mine = Host.objects.filter(pk=row.pk, installation=row.installation, boot_id=row.boot_id)
+    mine.update(installation="", boot_id="")
 
 
 def note_tick() -> None:

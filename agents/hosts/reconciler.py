@@ -22,7 +22,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
-from django.db.models import F, OuterRef, Q, Subquery, Value
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
@@ -41,7 +41,7 @@ from agents.hosts import (
     tidying,
 )
 from agents.hosts.git import GitError, HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
-from agents.hosts.naming import NameTaken, host_name
+from agents.hosts.naming import host_name
 from agents.loop import run_ends
 from agents.models import Run
 from agents.money import metering
@@ -175,7 +175,7 @@ class Reconciler:
         """One pass over everything. Whether anything is under way on this host. Raises NameTaken."""
         self._look_around()
         if not self._is_ours:
-            raise NameTaken(f"Another installation has taken the host name {self.row.name} meanwhile.")
+            raise naming.taken(self.row)
         self._forget_done()
         self._keep_submissions()
         held = self.held()
@@ -233,29 +233,29 @@ class Reconciler:
     def _end_strangers(self, mine: set[int]) -> None:
         """Stop the shims of runs that are no longer ours, then remove their folders."""
         root = Path(settings.HOME) / "runs"
-        for folder in root.iterdir() if root.exists() else []:
-            if folder.name in self._cleared or not RUN_FOLDER.fullmatch(folder.name):
-                continue
-            if int(folder.name) not in mine:
-                _logged(f"Looking into {folder}", lambda folder=folder: self._end_stranger(folder))
+        folders = [
+            folder for folder in (root.iterdir() if root.exists() else [])
+            if folder.name not in self._cleared and RUN_FOLDER.fullmatch(folder.name)
+            and int(folder.name) not in mine
+        ]  # fmt: skip
+        needed = set(self._needed().values_list("pk", flat=True)) if folders else set()
+        for folder in folders:
+            _logged(f"Looking into {folder}", lambda folder=folder: self._end_stranger(folder, needed))
 
-    def _end_stranger(self, folder: Path) -> None:
+    def _end_stranger(self, folder: Path, needed: set[int]) -> None:
         if f"run-{folder.name}" in self._slow:
             return
         shim = processes.read_identity(folder / "pid")
         if shim and processes.is_alive(shim):
             _stop(folder)
-        elif not self._still_needed(int(folder.name)):
+        elif int(folder.name) not in needed:
             outcomes.remove_folder(Run(pk=int(folder.name)))
             self._cleared.add(folder.name)
 
-    def _still_needed(self, run_pk: int) -> bool:
-        """Live somewhere, or it handed in what nobody has fetched yet."""
-        return (
-            Run.objects.filter(pk=run_pk)
-            .filter(~Q(status=Run.Status.ENDED) | Q(submission__state=Submission.State.RECEIVED))
-            .exists()
-        )
+    def _needed(self) -> QuerySet[Run]:
+        """Runs that are live somewhere, or handed in what nobody has fetched yet."""
+        unfetched = Q(submission__state=Submission.State.RECEIVED)
+        return Run.objects.filter(~Q(status=Run.Status.ENDED) | unfetched)
 
     # --- Runs that are held -----------------------------------------------------------------------------
 
@@ -522,7 +522,7 @@ class Reconciler:
         """What the run left cannot be read, however often it is tried."""
         log.error("Run %s is given up: %s", run.pk, why)
         run_ends.end(run, Run.Outcome.LOST, reason=f"What it left could not be read. {why}")
-        if not self._still_needed(run.pk):
+        if not self._needed().filter(pk=run.pk).exists():
             outcomes.remove_folder(run)
 
     def _is_overdue(self, run: Run) -> bool:

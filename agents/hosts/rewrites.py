@@ -1,7 +1,7 @@
 """A target branch that was rewritten: what had landed may be gone from it, and people are told.
 
-Rows say what landed, and the last of it stands on all before. So the newest one alone is asked for as long
-as it is there.
+Rows say what landed, and the last of it stands on all before. So only the newest ones are asked for as long
+as they are there; a few, for one that was noticed late stands below others.
 """
 
 from django.db import transaction
@@ -15,13 +15,14 @@ from tasks.models import Landing, Project
 from tasks.models.event import record
 
 LOOKED_AT = 500  # landings of one branch
+ENOUGH = 3  # of the newest ones on the branch, and all before are as well
 
 
 def look(project: Project, mirror: Mirror, head: str) -> None:
     """Whether what landed is on the branch, whose head was just fetched. Raises GitError, Unreachable."""
     landed = _landed(project, mirror)
-    newest = landed.filter(gone_at__isnull=True).first()
-    if newest is not None and not _holds(mirror, head, newest.sha):
+    newest = landed.filter(gone_at__isnull=True)[:ENOUGH]
+    if not all(_holds(mirror, head, landing.sha) for landing in newest):
         _find_gone(project, mirror)
     lost = landed.filter(gone_at__isnull=False).first()
     if lost is not None and _holds(mirror, head, lost.sha):
@@ -41,10 +42,15 @@ def _find_gone(project: Project, mirror: Mirror) -> None:
     """Fetch once more, now that the rows are read: a head from before the last landing says nothing."""
     rows = list(_landed(project, mirror).filter(gone_at__isnull=True)[:LOOKED_AT])
     head = mirror.fetch_target()
-    gone = []
+    gone: list[Landing] = []
+    held = 0
     for landing in rows:
         if _holds(mirror, head, landing.sha):
-            break  # and it stands on all that landed before
+            held += 1
+            if held == ENOUGH:
+                break
+            continue
+        held = 0
         gone.append(landing)
         if mirror.has(landing.sha):
             mirror.keep(landing.sha, f"refs/steroids/dropped/{landing.sha}")

@@ -17,12 +17,13 @@ from types import FrameType
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
-from agents.hosts import api_server, paths, processes
+from agents.hosts import api_server, naming, paths, processes
 from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import HostBusy, Reconciler, idle
 from agents.hosts.watchdog import Watchdog
 from agents.jobs import BUDGET
 from agents.loop import bell, orchestrator
+from agents.setup import hosts
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +122,13 @@ class Resident:
                     api_server.close()
                     self._say_who_goes_on(host)
                     (paths.folder("host") / "web.url").unlink(missing_ok=True)
+            self._let_go_of_name(host)
+
+    def _let_go_of_name(self, host: Reconciler) -> None:
+        """Where nothing is left here, another data folder may go on under this name at once."""
+        with contextlib.suppress(DatabaseError):
+            if not hosts.left_on(host.row):
+                naming.let_go(host.row)
 
     def _say_who_goes_on(self, host: Reconciler) -> None:
         with contextlib.suppress(DatabaseError):

@@ -23,6 +23,7 @@ from agents.hosts import api_server, naming, paths, processes, starting, submiss
 from agents.hosts import landing as landings
 from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import Reconciler
+from agents.hosts.supervisor import Resident
 from agents.loop import abandoned, bell, orchestrator
 from agents.models import Host, Run
 from agents.web.standing.facts import Facts
@@ -63,6 +64,20 @@ def test_two_installations_of_one_name_do_not_work_at_once(world: World, tmp_pat
     with Reconciler() as heir:
         assert heir.row.pk == first.row.pk
         assert heir.row.place.endswith(str(tmp_path / "other"))
+
+
+def test_a_host_that_stopped_with_nothing_left_lets_go_of_its_name(world: World, tmp_path: Path) -> None:
+    """A data folder that is restored elsewhere goes on at once, not after a lease."""
+    resident = Resident(web=False, say=lambda text: None)
+    for home, is_empty in (("first", True), ("second", False)):
+        world.settings.HOME = tmp_path / home
+        with Reconciler() as host:
+            if not is_empty:
+                create_run(world.task(), host=host.row)
+        resident._let_go_of_name(host)
+    world.settings.HOME = tmp_path / "third"
+    with pytest.raises(NameTaken):
+        naming.register()
 
 
 def test_a_host_whose_name_was_taken_meanwhile_touches_nothing(world: World) -> None:

@@ -802,6 +802,16 @@ def test_a_force_push_that_drops_landed_work_is_told_once_and_can_be_done_again(
     assert task_of(before).landed_sha == before.sha
 
 
+def test_a_landing_that_was_noticed_late_hides_no_loss(world: World) -> None:
+    """A host pushed it, was killed, and said so only after another one had landed on top."""
+    late = advance(world.accepted({"late.py": "late\n"}))
+    lost = advance(world.accepted({"lost.py": "lost\n"}))
+    Landing.objects.filter(pk=late.pk).update(landed_at=timezone.now() + timedelta(minutes=1))
+    rewind(world, late.sha)
+    heads.note(world.project, world.mirror, world.mirror.fetch_target())
+    assert (fresh(late).gone_at, bool(fresh(lost).gone_at)) == (None, True)
+
+
 def test_landed_work_that_comes_back_withdraws_the_card(world: World) -> None:
     lost = advance(world.accepted({"lost.py": "lost\n"}))
     rewind(world, world.remote.first)
