@@ -2,7 +2,8 @@
 
 Inside, paths are as outside, but there is nothing there beyond the system's programs, the toolchains of this
 host (read-only) and the run's own clone, home, cache and reports. Processes are the run's own, the network
-ends at the run's gate (sandbox_gate). Where the host runs as root, each project and role has its own user.
+ends at the run's gate (agents/inside/gate.py). Where the host runs as root, each project and role has its own
+user.
 """
 
 import contextlib
@@ -22,12 +23,13 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.hosts import processes, sandbox_gate
+from agents.hosts import processes
+from agents.inside import first_process, gate
 from agents.models.host import Tier
 from agents.verification import commands
 
 OFF, REQUIRED = "off", "required"  # else it is wanted: used where it works
-INIT = Path(__file__).with_name("sandbox_init.py")
+FIRST_PROCESS = Path(first_process.__file__)
 PORT = 27081  # inside, of the API and of the way out
 GATE = "/run/steroids/gate"
 FIRST_USER, USERS_OF_A_PROJECT = 2_000_000, 16
@@ -137,18 +139,18 @@ class Room:
             step["env"] = _through_the_gate(step["env"])
             step["argv"] = [
                 *_walls(user), *binds, "--remount-ro", "/", "--chdir", "/", "--", *_drop(user),
-                commands.base_python(), "-I", "-S", str(INIT), "{ready}", str(PORT), GATE,
+                commands.base_python(), "-I", "-S", str(FIRST_PROCESS), "{ready}", str(PORT), GATE,
                 str(settings.RUN_PROCESSES_MAX), str(settings.RUN_DISK_MAX_BYTES), step["cwd"], "--",
                 *step["argv"],
             ]  # fmt: skip
             step["enclosed"] = True
         if user is not None:
             _hand_over([*self._own(steps), *self._fixed()], user)
-        gate = {
+        rules = {
             "hosts": list(self.reach.hosts), "trusted": [*settings.SANDBOX_HOSTS, *self.reach.trusted],
             "upstream": _upstream(), "api": self.reach.api,
         }  # fmt: skip
-        return {"gate": gate}
+        return {"gate": rules}
 
     def _own(self, steps: list[dict[str, Any]]) -> list[Path]:
         """The folders that the run writes to: its own, and the cache of its project and role."""
@@ -186,7 +188,7 @@ class Room:
             yield from ("--bind", str(path), str(path))
         for name in ("passwd", "group"):
             yield from ("--ro-bind", str(self.folder / name), f"/etc/{name}")
-        yield from ("--ro-bind", str(self.folder / sandbox_gate.SOCKET), GATE)
+        yield from ("--ro-bind", str(self.folder / gate.SOCKET), GATE)
 
 
 def upload_pack(clone: Path, mirror: Path, project: int, role: str) -> str:
@@ -428,22 +430,22 @@ def address() -> str:
 
 def write_address(folder: Path, url: str) -> None:
     """Tell the run's gate where the API answers on this host."""
-    processes.write_whole(folder / sandbox_gate.ADDRESS, url.encode())
+    processes.write_whole(folder / gate.ADDRESS, url.encode())
 
 
 def knows(folder: Path) -> bool:
     """Whether the run in this folder reaches the API by a gate."""
-    return (folder / sandbox_gate.ADDRESS).is_file()
+    return (folder / gate.ADDRESS).is_file()
 
 
 def reached(folder: Path) -> list[str]:
     """The hosts that the run reached by its gate."""
-    return _named(folder / sandbox_gate.REACHED)
+    return _named(folder / gate.REACHED)
 
 
 def refused(folder: Path) -> list[str]:
     """The hosts to which its gate let nothing through."""
-    return _named(folder / sandbox_gate.REFUSED)
+    return _named(folder / gate.REFUSED)
 
 
 def _named(file: Path) -> list[str]:

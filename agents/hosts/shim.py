@@ -4,7 +4,7 @@ Started as `python -I -S shim.py FOLDER`. It leaves its starter at once, takes t
 process of the run inherits), runs the steps of `job.json` one after the other until one fails, and writes
 `exit.json` as its last act but one; the last is to ring the host's loop.
 
-A step of a sandbox is started by bubblewrap, and the shim keeps the sandbox's gate (sandbox_gate) beside it.
+A step of a sandbox is started by bubblewrap; its gate (agents/inside/gate.py) runs beside it.
 
 It ends the step when nobody has renewed the lease for too long, when the run says nothing, lasts too long,
 writes too much, takes more processes, memory or disk than it may, or when the file `stop` appears: TERM, a
@@ -34,7 +34,7 @@ import processes  # noqa: E402  (a sibling file; the shim runs without the proje
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 POLL = 0.05
-GATE = Path(__file__).with_name("sandbox_gate.py")
+GATE = Path(__file__).parents[1] / "inside" / "gate.py"
 READY = (
     "{ready}"  # the word of a step that stands for the descriptor by which its sandbox says that it stands
 )

@@ -18,7 +18,7 @@ from agents.hosts import paths, processes, sandbox, starting, submissions
 from agents.hosts.git import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.hosts.sandbox import Reach
-from agents.hosts.sandbox_gate import is_named
+from agents.inside.gate import is_named
 from agents.verification import commands, verdicts
 from tasks.configuration.changing import configure
 from tasks.events import SYSTEM

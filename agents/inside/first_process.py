@@ -1,4 +1,4 @@
-"""A run's first process in its sandbox: `sandbox_init.py READY PORT GATE PROCESSES BYTES FOLDER -- ARGV…`.
+"""A run's first process in its sandbox: `first_process.py READY PORT GATE PROCESSES BYTES FOLDER -- ARGV…`.
 
 It says that the sandbox stands by closing the descriptor READY after one byte, bounds what its children may
 take, carries connections to 127.0.0.1:PORT to the socket GATE, and ends as the command does.

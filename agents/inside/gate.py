@@ -1,4 +1,4 @@
-"""The one way out of a run's sandbox: `sandbox_gate.py FOLDER`, beside the shim and outside of the sandbox.
+"""The one way out of a run's sandbox: `gate.py FOLDER`, beside the shim and outside of the sandbox.
 
 It listens on a socket of the run's own. A request for /api/v1/ goes to this host's API, whose address lies in
 the folder. As a proxy (CONNECT and whole addresses) it opens connections to the hosts that the run may reach,
@@ -272,7 +272,7 @@ def _say(here: socket.socket, refused: Refused) -> None:
 
 
 def _both_ways(here: socket.socket, there: socket.socket, rest: bytes) -> None:
-    from agents.hosts.sandbox_init import pump
+    from agents.inside.first_process import pump
 
     with there:
         here.settimeout(None)
