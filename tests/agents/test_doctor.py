@@ -242,7 +242,7 @@ def a_missing_migration(world: World) -> None:
 
 
 def an_old_host(world: World) -> None:
-    Host.objects.update(version="0.0.1")
+    Host.objects.update(version="0.0.1", seen_at=timezone.now())
 
 
 # The check that must find it, and whether it says that it can mend it.
