@@ -28,7 +28,7 @@ def path(scene: Scene) -> str:
 
 
 def tab(page: "Page", name: str) -> None:
-    page.locator("nav a", has_text=name).click()
+    page.locator("#project_form nav a", has_text=name).click()
 
 
 def test_a_setting_is_found_on_its_tab_and_saved(

@@ -60,6 +60,7 @@ def bench(scene: Scene, tmp_path: Path, settings: Any) -> Bench:
 
 
 def test_a_red_branch_is_mended_with_other_commands(open_page: Open, bench: Bench, shoot: Any) -> None:
+    User.objects.filter(username="lea").update(is_superuser=True)  # who alone says what hosts run
     page = open_page("/projects/rates/setup/")
     page.evaluate("document.body.dataset.stays = 'yes'")
     bench.turn(page, "Red")
