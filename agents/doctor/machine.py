@@ -18,7 +18,7 @@ from agents import outputs
 from agents.cli import VERSION
 from agents.doctor.findings import Finding
 from agents.doctor.runs import REPAIR
-from agents.hosts import git, outcomes, paths
+from agents.hosts import git, outcomes, paths, sandbox
 from agents.hosts.git import GitError
 from agents.models import Host, Output, Run, Trial
 from tasks.models import Project, Submission, Task
@@ -85,6 +85,15 @@ def disk() -> Iterator[Finding]:
         yield Finding(
             f"Only {_size(space.free)} are free on the disk of {_home()}.",
             "Make room: `manage.py prune` removes what the retention settings let go.",
+        )
+
+
+def sandboxed() -> Iterator[Finding]:
+    """Where a sandbox is wanted, it works here."""
+    if settings.SANDBOX != sandbox.OFF and (why := sandbox.why_not()):
+        yield Finding(
+            f"Runs are not sandboxed on this host: {why}",
+            "Install what is missing and start the host again, or set STEROIDS_SANDBOX=off if that is meant.",
         )
 
 

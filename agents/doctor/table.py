@@ -29,6 +29,7 @@ CHECKS = [
     Check("mirrors", "The mirrors are whole, and what landed is on the target branch.", machine.mirrors,
           machine.mend_mirrors),
     Check("disk", "The disk has room.", machine.disk),
+    Check("sandbox", "Runs of this host are sandboxed, unless that was switched off.", machine.sandboxed),
     Check("surroundings", "git, Python, SQLite, settings and the rights of files are as they must be.",
           machine.surroundings, machine.close_folder),
     Check("database", "The database is whole, and of this version of the program.", machine.database),

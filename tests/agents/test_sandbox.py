@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from agents.doctor import machine
 from agents.hosts import paths, processes, sandbox, starting, submissions
 from agents.hosts.git import GitError
 from agents.hosts.reconciler import Reconciler
@@ -336,6 +337,8 @@ def test_a_host_without_bubblewrap_refuses_or_says_its_tier(
     settings.SANDBOX = "wanted"
     assert sandbox.standing()["tier"] == 1
     assert "bubblewrap is not installed" in sandbox.standing()["why_open"]
+    (told,) = machine.sandboxed()
+    assert "bubblewrap is not installed" in told.says
     settings.SANDBOX = "required"
     with pytest.raises(sandbox.SandboxMissing, match="bubblewrap is not installed"):
         sandbox.tier()
