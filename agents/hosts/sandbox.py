@@ -148,7 +148,7 @@ class Room:
             _hand_over([*self._own(steps), *self._fixed()], user)
         rules = {
             "hosts": list(self.reach.hosts), "trusted": [*settings.SANDBOX_HOSTS, *self.reach.trusted],
-            "upstream": _upstream(), "api": self.reach.api,
+            "upstream": _upstream(), "api": self.reach.api, "user": -1 if user is None else user,
         }  # fmt: skip
         return {"gate": rules}
 

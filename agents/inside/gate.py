@@ -294,7 +294,8 @@ def main() -> None:
         os.unlink(SOCKET)
     server = socket.socket(socket.AF_UNIX)
     server.bind(SOCKET)
-    os.chmod(SOCKET, 0o666)  # noqa: S103  (the folder is closed; inside, the run has a user of its own)
+    os.chmod(SOCKET, 0o600)
+    os.chown(SOCKET, rules["user"], rules["user"])  # -1: it stays our own
     server.listen(CONNECTIONS)
     os.write(1, b"1")
     Gate(folder, rules).serve(server)
