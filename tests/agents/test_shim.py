@@ -18,7 +18,10 @@ from agents.hosts import processes
 
 SHIM = Path(__file__).resolve().parents[2] / "agents" / "hosts" / "shim.py"
 MARK = "STEROIDS_SHIM_TEST"
-LIMITS = {"silence": 300.0, "wall": 300.0, "orphan": 300.0, "grace": 0.3, "bytes": 1_000_000}
+LIMITS = {
+    "silence": 300.0, "wall": 300.0, "orphan": 300.0, "grace": 0.3, "bytes": 1_000_000,
+    "processes": 1000, "memory": 1e12, "disk": 1e12, "files": 1e9,
+}  # fmt: skip
 PATIENCE = 60.0
 
 # Two forks and a session of its own: neither the step's process group nor its parent knows it any more.
