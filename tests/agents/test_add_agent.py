@@ -29,10 +29,12 @@ def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_any_command_is_an_agent(ledger: Project) -> None:
-    said = add("bo", "--role", "coder", "--project", "ledger", "--pass", "BO_KEY", "--", "sh", "{prompt}")
+    words = ["--project", "ledger", "--pass", "BO_KEY", "--reach", "api.example.org", "--", "sh", "{prompt}"]
+    said = add("bo", "--role", "coder", *words)
     assert said == "bo is a coder on ledger: sh {prompt}\n"
     agent = Agent.objects.get()
-    assert (agent.provider, agent.settings) == ("command", {"argv": ["sh", "{prompt}"], "pass": ["BO_KEY"]})
+    settings = {"argv": ["sh", "{prompt}"], "pass": ["BO_KEY"], "hosts": ["api.example.org"]}
+    assert (agent.provider, agent.settings) == ("command", settings)
 
 
 def test_a_known_command_needs_only_its_name(ledger: Project) -> None:

@@ -35,6 +35,11 @@ class Command(BaseCommand):
             help="the variable that holds the key of a known command, where it is not the usual one",
         )  # fmt: skip
         parser.add_argument(
+            "--reach", dest="hosts", action="append", default=[], metavar="HOST",
+            help="a host that the command talks to: a sandbox lets nothing else through but a known "
+            "command's vendor; * for everything public",
+        )  # fmt: skip
+        parser.add_argument(
             "--elsewhere", action="store_true",
             help="take it though this machine lacks the program: another host starts it",
         )  # fmt: skip
@@ -44,7 +49,7 @@ class Command(BaseCommand):
         argv = options["argv"]
         agent = adding.agent_from(
             options["name"], options["role"], argv, model=options["model"], slots=options["slots"],
-            key=options["key"], **{"pass": options["names"]},
+            key=options["key"], hosts=options["hosts"], **{"pass": options["names"]},
         )  # fmt: skip
         where = adding.add(agent, options["project"], elsewhere=options["elsewhere"])
         started = agent.settings.get("argv", argv)
