@@ -38,7 +38,7 @@ TODO = """# sums
   One sentence in `DONE.md` is enough.
 """
 STEPS_MAX = 10
-SOON = 30_000  # milliseconds, for what the loop does meanwhile
+SOON = 90_000  # milliseconds, for what the loop does meanwhile
 
 
 @pytest.fixture

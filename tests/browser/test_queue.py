@@ -31,7 +31,9 @@ Shoot = Callable[..., None]
 def add_many(scene: Scene) -> None:
     """More open disputes than a page of the queue holds."""
     for number in range(MANY):
-        task = create_task(scene.ledger, title=f"Export {number}", status="disputed", round=1)
+        task = create_task(
+            scene.ledger, number=1000 + number, title=f"Export {number}", status="disputed", round=1
+        )
         opening.open_conflict(
             task, kind="disagreement", origin="disagree", opened_as="coder", severity="medium",
             question=f"Is export {number} to be streamed?", submission=create_submission(task),

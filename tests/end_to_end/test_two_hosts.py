@@ -86,6 +86,7 @@ def test_the_work_of_a_host_that_is_killed_for_good_goes_on_at_the_other(tmp_pat
     reviewer = script(tmp_path, "reviewer", APPROVER)
     with redis(tmp_path, port), database(url) as (address, rows):
         shared = {"DATABASE_URL": address, "REDIS_URL": f"redis://127.0.0.1:{port}/0"}
+        shared["STEROIDS_SANDBOX"] = "off"  # its coder leaves a mark for the next one outside of its clone
         east, west, twin = (
             OneOfTwo(tmp_path / home, name, rows, **shared)
             for home, name in (("east", "east"), ("west", "west"), ("twin", "east"))
