@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonRes
 from django.template.defaultfilters import filesizeformat
 from django.urls import path, reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
 from unfold.decorators import display
@@ -58,7 +58,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
             {
                 "fields": (
                     "last_check", ("name", "role"), "provider", "command_line", "model", "key", "passes",
-                    "cassettes", "domains", "watches", "projects", "is_active",
+                    "hosts", "cassettes", "domains", "watches", "projects", "is_active",
                 )
             },
         ),
@@ -68,7 +68,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
                 "classes": ("collapse",),
                 "fields": (
                     ("kind", "vendor"), "tier", ("priority", "slots"), "focus", "instructions", "program",
-                    "base_url", "sign_in_file", "account", "hosts", "host_label", "cost_input", "cost_output",
+                    "base_url", "sign_in_file", "account", "host_label", "cost_input", "cost_output",
                     "cost_cache_read", "limit_context", "limit_output",
                 ),
             },
@@ -185,12 +185,12 @@ class HostAdmin(SuperuserAdmin, BaseAdmin):
     search_fields = ("name", "place")
     actions = ("drain", "resume")
     fields = (
-        ("is_draining", "slots"), ("name", "state"), "left", "tier", "disk", ("seen_at", "ticked_at"),
-        "version", "tools", "place", "labels", "boot_id",
+        ("is_draining", "slots"), ("name", "state"), "left", "tier", "why_open", "disk",
+        ("seen_at", "ticked_at"), "version", "tools", "seen_by_runs", "place", "labels", "boot_id",
     )  # fmt: skip
     readonly_fields = (
-        "name", "state", "left", "tier", "disk", "seen_at", "ticked_at", "version", "tools", "place",
-        "labels", "boot_id",
+        "name", "state", "left", "tier", "why_open", "disk", "seen_at", "ticked_at", "version", "tools",
+        "seen_by_runs", "place", "labels", "boot_id",
     )  # fmt: skip
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -220,6 +220,11 @@ class HostAdmin(SuperuserAdmin, BaseAdmin):
     def left(self, host: Host) -> str:
         """What would be lost with it, and keeps a draining host from being empty."""
         return str(hosts.left_on(host))
+
+    @display(description="toolchains")
+    def seen_by_runs(self, host: Host) -> str:
+        """The folders that runs may read there besides the system's."""
+        return format_html_join("", "{}<br>", ((folder,) for folder in host.toolchains)) or "none"
 
     @display(description="free on disk", ordering="disk_free")
     def disk(self, host: Host) -> str:
