@@ -14,7 +14,7 @@ import re
 import signal
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -161,20 +161,24 @@ def is_locked(path: Path) -> bool:
     return False
 
 
+def _others(*files: str) -> Iterator[tuple[int, bytes]]:
+    """Each other process that may be read, and what these of its files in /proc hold, NUL-ended."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                words = [Path(entry.path, name).read_bytes() + b"\0" for name in files]
+                yield int(entry.name), b"".join(words)
+
+
 def marked(variable: str, value: str) -> list[Identity]:
     """Processes of this user whose environment holds `variable=value`."""
     needle = f"{variable}={value}".encode()
-    found = []
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            environment = Path(entry.path, "environ").read_bytes()
-        except OSError:
-            continue
-        if needle in environment.split(b"\0"):
-            found.append(identity(int(entry.name)))
-    return found
+    return [identity(pid) for pid, words in _others("environ") if needle in words.split(b"\0")]
+
+
+def _of_some_run() -> Iterator[tuple[int, bytes]]:
+    """Processes of runs, of whichever installation, with their words and environment."""
+    return (each for each in _others("cmdline", "environ") if b"STEROIDS_RUN=" in each[1])
 
 
 def working_in(folder: Path) -> list[Identity]:
@@ -182,37 +186,15 @@ def working_in(folder: Path) -> list[Identity]:
 
     The number of a run would not do: another installation on this machine counts its runs as well.
     """
-    needle = f"{folder}".encode()
-    names = (needle + b"/", needle + b"\0")
-    found = []
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            words = Path(entry.path, "cmdline").read_bytes() + b"\0"
-            words += Path(entry.path, "environ").read_bytes() + b"\0"
-        except OSError:
-            continue
-        if b"STEROIDS_RUN=" in words and any(name in words for name in names):
-            found.append(identity(int(entry.name)))
-    return found
+    names = (f"{folder}/".encode(), f"{folder}\0".encode())
+    return [identity(pid) for pid, words in _of_some_run() if any(name in words for name in names)]
 
 
 def of_runs(root: Path) -> list[tuple[int, Identity]]:
     """Processes of this user that runs in folders below `root` started, each with its run's number."""
     place = re.compile(re.escape(os.fsencode(root)) + rb"/([1-9][0-9]{0,17})[/\0]")
-    found = []
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            words = Path(entry.path, "cmdline").read_bytes() + b"\0"
-            words += Path(entry.path, "environ").read_bytes() + b"\0"
-        except OSError:
-            continue
-        if b"STEROIDS_RUN=" in words and (named := place.search(words)):
-            found.append((int(named[1]), identity(int(entry.name))))
-    return found
+    found = ((pid, place.search(words)) for pid, words in _of_some_run())
+    return [(int(named[1]), identity(pid)) for pid, named in found if named]
 
 
 def age_of(who: Identity) -> float:
