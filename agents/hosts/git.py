@@ -43,6 +43,7 @@ SAFE_CONFIG = {
     "fetch.fsckObjects": "true",
     **{f"fetch.fsck.{kind}": "ignore" for kind in FORGIVEN},
     "gc.auto": "0",
+    "maintenance.auto": "false",
     "core.bigFileThreshold": "8m",  # a larger file is named in a diff, not read into memory for it
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "30",
@@ -60,13 +61,29 @@ LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
 DIFF_MAX = 4 * 1024 * 1024  # of one diff
 REPACK_SECONDS = 1800.0
 LOOSE_MAX, PACKS_MAX = 2000, 20  # objects and packs, before a mirror is packed anew
+CLONE_CONFIG = """[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""
 TAGS_MAX = 5000
-TAGS_EVERY = 3600.0  # seconds after which tags are looked at again, though the branch has not moved
+TAGS_EVERY = 60.0  # seconds after which tags are looked at again, though nobody else has moved the branch
 TAG = re.compile(
     r"refs/tags/(?!HEAD$|steroids/)(?!.*(\.\.|//|@\{|/[.-]|\.lock(/|$)))"
     r"[^\x00-\x20\x7f~^:?*\[\\\ufffd]{1,200}(?<![/.])"
 )
+# What git's own check refuses, and full names of refs, which it takes for branches of that name.
+BRANCH = re.compile(
+    r"(?!HEAD$|@$|-|refs/|/)(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)))(?!\.)[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
+)
 CHUNK = 64 * 1024
+FACTS_MAX = 50_000
+UNKNOWN_COMMIT = "Not a valid commit name"
 # What git says of this machine's own disk, permissions and repository; a remote's words begin with its name.
 OWN_TROUBLE = re.compile(
     r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|unable to write"
@@ -278,12 +295,8 @@ def version() -> str:
 
 
 def check_branch(name: str) -> str:
-    """The name, if it is one that a branch may have. Raises GitError."""
-    try:
-        run("/", "check-ref-format", "--branch", name)
-    except GitError as error:
-        raise GitError("target branch", f"{name!r} is no name of a branch") from error
-    if name.startswith("refs/"):
+    """The name, if git lets a branch have it and it is no full name of a ref. Raises GitError."""
+    if not BRANCH.fullmatch(name):
         raise GitError("target branch", f"{name!r} is no name of a branch")
     return name
 
@@ -404,6 +417,41 @@ def _listed(url: str, network: Network, option: str, pattern: str) -> list[tuple
     return [(what, name) for what, tab, name in (line.partition("\t") for line in lines) if tab]
 
 
+class _Memory:
+    """What this process knows of repositories without asking git again.
+
+    Whether one commit contains another never changes. What was taken stays until a repository is mended or
+    packed anew. Where a remote's branch is may change at any time; that is only as good as it is young.
+    """
+
+    def __init__(self) -> None:
+        self.contained: dict[tuple[str, str], bool] = {}
+        self.present: dict[tuple[Path, int], set[str]] = {}
+        self.heads: dict[tuple[Path, str, str], tuple[float, str]] = {}
+
+    def note_contained(self, old: str, new: str, answer: bool) -> None:
+        if len(self.contained) >= FACTS_MAX:
+            self.contained.clear()
+        self.contained[old, new] = answer
+        if answer and old != new:
+            self.contained[new, old] = False
+
+    def present_in(self, repository: Path) -> set[str]:
+        """The commits that were seen there; another repository in its place has a younger HEAD."""
+        known = self.present.setdefault((repository, os.stat(repository / "HEAD").st_mtime_ns), set())
+        if len(known) >= FACTS_MAX:
+            known.clear()
+        return known
+
+    def forget(self, repository: Path) -> None:
+        """Something about this repository is to be asked anew."""
+        self.present = {key: value for key, value in self.present.items() if key[0] != repository}
+        self.heads = {key: value for key, value in self.heads.items() if key[0] != repository}
+
+
+_memory = _Memory()
+
+
 class Mirror:
     """The trusted repository of one project on this host. No agent can write here."""
 
@@ -430,7 +478,25 @@ class Mirror:
             head = self.resolve(self.target_ref)
             with contextlib.suppress(GitError, OSError):  # they only name versions; nothing waits for them
                 self._fetch_tags(head)
+            self._note_head(head)
             return head
+
+    def target(self, seconds: float) -> str:
+        """The head of the target branch as it was at most so long ago. Raises Unreachable.
+
+        Only for what comes right with a head that is a little old: the remote refuses a push that is.
+        """
+        at, head = _memory.heads.get(self._key, (0.0, ""))
+        if head and time.monotonic() - at <= seconds and (self.path / "HEAD").exists():
+            return head
+        return self.fetch_target()
+
+    @property
+    def _key(self) -> tuple[Path, str, str]:
+        return self.path, self.url, self.branch
+
+    def _note_head(self, head: str) -> None:
+        _memory.heads[self._key] = time.monotonic(), head
 
     # --- Tags: `git describe` and setuptools_scm say which version a commit is ------------------------------
 
@@ -449,6 +515,20 @@ class Mirror:
             tags = self._remote_tags()
         except GitError:
             tags = dict(self.tags())
+        self._write_tags(head, tags)
+
+    def _move_tags(self, before: str, head: str) -> None:
+        """Our own push moved the branch and no tag: what is known of them is as good as it was."""
+        file = self.path / "steroids.tags"
+        asked_at = file.stat().st_mtime
+        with file.open(encoding="utf-8") as known:
+            is_of_before = known.readline().rstrip("\n") == before
+        if is_of_before:
+            self._write_tags(head, dict(self.tags()))
+            os.utime(file, (asked_at, asked_at))
+
+    def _write_tags(self, head: str, tags: dict[str, str]) -> None:
+        file = self.path / "steroids.tags"
         temporary = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
         lines = [head, *(f"{sha} {name}" for name, sha in tags.items())]
         temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -498,26 +578,67 @@ class Mirror:
             yield
 
     def push(self, sha: str) -> None:
-        """Push exactly this commit onto the target branch, never forced. Raises Unreachable."""
+        """Push exactly this commit onto the target branch, never forced. Raises Unreachable.
+
+        Once the remote has taken it, that is where the branch is.
+        """
+        before = self.resolve(self.target_ref)
+        followed = f"+refs/heads/{self.branch}:{self.target_ref}"
+        named = _options({"remote.target.url": self.url, "remote.target.fetch": followed})
         over_network(
-            self.path, self.network, "push", "--quiet", "--no-verify", "--porcelain",
-            "--end-of-options", self.url, f"{sha}:refs/heads/{self.branch}",
+            self.path, self.network, *named, "push", "--quiet", "--no-verify", "--porcelain",
+            "--end-of-options", "target", f"{sha}:refs/heads/{self.branch}",
         )  # fmt: skip
+        self._note_head(sha)
+        with contextlib.suppress(OSError):
+            self._move_tags(before, sha)
 
     def resolve(self, name: str) -> str:
         """The commit that a name means. Raises GitError."""
+        if name == self.target_ref and (self.path / "HEAD").exists():
+            with contextlib.suppress(OSError):  # as git writes it, unless it was packed
+                sha = (self.path / name).read_text().rstrip("\n")
+                if SHA.match(sha):
+                    return sha
         return text(self.path, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
 
     def has(self, sha: str) -> bool:
         if not (self.path / "HEAD").exists():
             return False
-        return run(self.path, "cat-file", "-e", f"{sha}^{{commit}}", ok=(0, 1, 128)).returncode == 0
+        known = _memory.present_in(self.path)
+        if sha in known:
+            return True
+        is_here = run(self.path, "cat-file", "-e", f"{sha}^{{commit}}", ok=(0, 1, 128)).returncode == 0
+        if is_here and SHA.match(sha):
+            known.add(sha)
+        return is_here
+
+    def forget(self) -> None:
+        """Ask anew what this process knew of this repository: something may be gone from it."""
+        _memory.forget(self.path)
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Whether `new` contains `old`. Raises GitError where one of them is unknown."""
-        return run(self.path, "merge-base", "--is-ancestor", old, new, ok=(0, 1)).returncode == 0
+        known = True if old == new else _memory.contained.get((old, new))
+        if known is None:
+            done = run(self.path, "merge-base", "--is-ancestor", old, new, ok=(0, 1))
+            known = done.returncode == 0
+            if SHA.match(old) and SHA.match(new):
+                _memory.note_contained(old, new, known)
+        return known
+
+    def contains(self, new: str, old: str) -> bool:
+        """The same, and no where one of them is unknown. Raises GitError where git fails otherwise."""
+        try:
+            return self.is_ancestor(old, new)
+        except GitError as error:
+            if UNKNOWN_COMMIT in error.text:
+                return False
+            raise
 
     def merge_base(self, one: str, other: str) -> str:
+        if _memory.contained.get((one, other)):
+            return one
         return text(self.path, "merge-base", one, other)
 
     def take(self, source: Path, sha: str, ref: str, upload_pack: str = "git-upload-pack") -> None:
@@ -529,6 +650,7 @@ class Mirror:
             self.path, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
             f"--upload-pack={upload_pack}", "--end-of-options", str(source), f"+{sha}:{ref}",
         )  # fmt: skip
+        _memory.present_in(self.path).add(sha)
 
     def fetch_commit(self, sha: str, ref: str) -> None:
         """Fetch one commit of the remote, on whatever branch, and keep it under `ref`. Raises Unreachable."""
@@ -560,6 +682,7 @@ class Mirror:
 
         That is only safe while no clone borrows objects from here. Raises GitError.
         """
+        self.forget()
         run(self.path, "pack-refs", "--all")
         if prune_days is None:
             run(self.path, "repack", "-a", "-d", "-k", "--quiet", timeout=REPACK_SECONDS)
@@ -617,7 +740,8 @@ class Mirror:
     def patch_id(self, base: str, sha: str) -> str:
         """A hash of the change itself, the same before and after a clean rebase.
 
-        Git hashes the text of each change; of binary and very large files their names and contents count.
+        The text of each change counts, and not where in its file it is; of binary and very large files the
+        contents count by their names in git.
         """
         file = self.path / f"patch-{uuid.uuid4().hex}.diff"  # for it may be large
         try:
@@ -625,13 +749,9 @@ class Mirror:
                 self.path, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index",
                 f"--output={file}", base, sha, timeout=120,
             )  # fmt: skip
-            with file.open("rb") as patch:
-                done = run(self.path, "patch-id", "--stable", stdin=patch, timeout=120)
-            whole = _whole_files_in(file)
+            return _hash_of_change(file)
         finally:
             file.unlink(missing_ok=True)
-        text = (done.stdout.decode().split() or [""])[0]
-        return hashlib.sha256(text.encode() + whole).hexdigest() if whole else text
 
     def read(self, sha: str, path: str, limit: int) -> str | None:
         """A file as it is in a commit; None where there is none. Links in the repository stay inert."""
@@ -653,9 +773,7 @@ class Mirror:
 
     def checkout(self, folder: Path, sha: str, branch: str = "") -> None:
         """A fresh private clone at `sha`, borrowing the mirror's objects, with no remote."""
-        run(folder.parent, "init", "--quiet", str(folder))
-        alternates = folder / ".git" / "objects" / "info" / "alternates"
-        alternates.write_text(f"{self.path / 'objects'}\n")
+        _init(folder, self.path / "objects")
         tags = "".join(f"{sha} {name}\n" for name, sha in self.tags() if name != f"refs/tags/{branch}")
         (folder / ".git" / "packed-refs").write_text(tags, encoding="utf-8")
         arguments = ["-b", branch] if branch else ["--detach"]
@@ -704,16 +822,29 @@ class Mirror:
         return text(self.path, "commit-tree", tree, "-p", parent, "-m", message)
 
 
-def _whole_files_in(patch: Path) -> bytes:
-    """The lines about files that a patch only names; older git leaves them out of its id."""
-    found, index = [], b""
+def _init(folder: Path, objects: Path) -> None:
+    """What `git init` makes, with those objects to borrow, and no upkeep: it is thrown away soon."""
+    git = folder / ".git"
+    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
+        (git / name).mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "config").write_text(CLONE_CONFIG)
+    (git / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+
+
+def _hash_of_change(patch: Path) -> str:
+    """Empty for a patch without lines."""
+    digest, index, is_empty = hashlib.sha256(), b"", True
     with patch.open("rb") as lines:
         for line in lines:
+            is_empty = False
             if line.startswith(b"index "):
                 index = line
             elif line.startswith(b"Binary files "):
-                found += [index, line]
-    return b"".join(found)
+                digest.update(index + line)
+            elif not line.startswith((b"@@ ", b"similarity index ", b"dissimilarity index ")):
+                digest.update(line)
+    return "" if is_empty else digest.hexdigest()
 
 
 def _by_numbers(name: str) -> list[tuple[int, str]]:

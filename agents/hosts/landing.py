@@ -19,7 +19,7 @@ from django.utils import timezone
 from agents.hosts import paths, submissions
 from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, Unreachable
 from agents.models import Host, Run
-from agents.verification import commands, heads, verdicts
+from agents.verification import commands, heads, nothing, verdicts
 from disputes import opening
 from disputes.models import Conflict, Decision
 from tasks.locking import locked, repeated
@@ -126,9 +126,9 @@ def advance(landing: Landing, host: str) -> None:
 
 def _advance(landing: Landing) -> None:
     mirror = paths.mirror(landing.project)
-    head = mirror.fetch_target()
+    head = mirror.target(settings.DURATIONS["fresh"])
     heads.note(landing.project, mirror, head)
-    if mirror.has(landing.sha) and mirror.is_ancestor(landing.sha, head):
+    if mirror.contains(head, landing.sha):
         _landed(landing)
         return
     task = landing.task
@@ -136,11 +136,7 @@ def _advance(landing: Landing) -> None:
         _release(landing, status=Landing.Status.SUPERSEDED)
         return
     submissions.bring_here(landing.submission, mirror)
-    if (
-        not mirror.has(landing.sha)
-        or not mirror.is_ancestor(head, landing.sha)
-        or _carries(landing, mirror, head)
-    ):
+    if not mirror.contains(landing.sha, head) or _carries(landing, mirror, head):
         _rebase(landing, mirror, head)
         return
     _write(landing, seen_head=head)
@@ -160,7 +156,7 @@ def _base_of(submission: Submission) -> str:
 def _carries(landing: Landing, mirror: Mirror, head: str) -> bool:
     """Whether a push would bring back what was taken off the branch meanwhile: it stands on that."""
     base = landing.seen_head if landing.rebased_from else _base_of(landing.submission)
-    return bool(base) and not (mirror.has(base) and mirror.is_ancestor(base, head))
+    return bool(base) and not mirror.contains(head, base)
 
 
 def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
@@ -189,7 +185,7 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
 def _dropped_base(submission: Submission, mirror: Mirror, head: str) -> str:
     """Where the approved commits begin, if the branch was rewritten and lacks that; empty elsewhere."""
     base = _base_of(submission)
-    is_gone = base and mirror.has(base) and not mirror.is_ancestor(base, head)
+    is_gone = base and not mirror.contains(head, base) and mirror.has(base)
     return base if is_gone else ""
 
 
@@ -216,6 +212,9 @@ def bring_rebased(run: Run, mirror: Mirror) -> None:
 def _is_green(landing: Landing, mirror: Mirror) -> bool:
     """Whether the rebased commit may go on. Red sends the task back; unknown waits for its run."""
     known = commands.commands_of(landing.project, mirror, landing.sha, landing.task)
+    if not nothing.is_to_be_run(landing.task):
+        nothing.note(landing.project, landing.sha)
+        return True
     done = Verification.objects.filter(
         project=landing.project, sha=landing.sha, commands_hash=commands.commands_hash(known), fault=""
     ).first()
@@ -274,12 +273,8 @@ def _push(landing: Landing, mirror: Mirror) -> None:
     except Unreachable as error:
         _doubt(landing, mirror, error)
         return
-    head = mirror.fetch_target()
-    heads.note(landing.project, mirror, head)
-    if mirror.is_ancestor(landing.sha, head):
-        _landed(landing)
-    else:
-        _release(landing, status=Landing.Status.QUEUED, attempts=landing.attempts + 1)
+    heads.note(landing.project, mirror, landing.sha)
+    _landed(landing)
 
 
 def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:

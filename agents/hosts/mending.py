@@ -39,6 +39,7 @@ class MendingMirror(Mirror):
 
         Raises HostTrouble where it stays wrong.
         """
+        self.forget()
         if isinstance(error, Interrupted) or not self.path.exists():
             return False
         with self.one_at_a_time():

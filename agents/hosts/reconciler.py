@@ -22,7 +22,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connections
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
@@ -51,7 +51,7 @@ from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
 from tasks.log_lines import about
-from tasks.models import Landing, Project, Review, StaleTask, Submission
+from tasks.models import Finding, Landing, Project, Review, StaleTask, Submission
 
 log = logging.getLogger(__name__)
 
@@ -456,9 +456,9 @@ class Reconciler:
 
     def _fill_excerpts(self) -> None:
         """The code at each new finding's place, for pages."""
-        fresh = Review.objects.filter(self._whose(), findings__excerpt_start__isnull=True)
+        bare = Finding.objects.filter(review=OuterRef("pk"), excerpt_start__isnull=True).exclude(path="")
         recent = timezone.now() - timedelta(minutes=10)
-        for review in fresh.exclude(findings__path="").filter(at__gt=recent).distinct():
+        for review in Review.objects.filter(self._whose(), Exists(bare), at__gt=recent):
             self._do(f"excerpts-{review.pk}", lambda review=review: self._fill_excerpts_of(review))
 
     def _fill_excerpts_of(self, review: Review) -> None:

@@ -35,7 +35,7 @@ def _landed(project: Project, mirror: Mirror) -> QuerySet[Landing]:
 
 
 def _holds(mirror: Mirror, head: str, sha: str) -> bool:
-    return sha == head or (mirror.has(sha) and mirror.is_ancestor(sha, head))
+    return sha == head or mirror.contains(head, sha)
 
 
 def _find_gone(project: Project, mirror: Mirror) -> None:

@@ -37,9 +37,7 @@ class CannotStart(Exception):
 
 def base_of(run: Run, mirror: Mirror) -> str:
     """Where a coder's clone starts: the last submission, else saved work, else the head of the target."""
-    head = mirror.fetch_target()
-    if run.role != Run.Role.CODER:
-        return run.sha
+    head = mirror.target(settings.DURATIONS["fresh"])
     task = run.task
     standing = task.submissions.standing().exclude(state="lost").exclude(kind="document")
     last: Submission | None = standing.newest_first().first()
@@ -62,16 +60,18 @@ def base_of(run: Run, mirror: Mirror) -> str:
 
 
 def _has_landed(submission: Submission, mirror: Mirror, head: str) -> bool:
-    return mirror.has(submission.sha) and mirror.is_ancestor(submission.sha, head)
+    return mirror.contains(head, submission.sha)
 
 
 def fetch_base(run: Run, mirror: Mirror) -> str:
     """The commit that the run begins at, in this host's mirror. Raises Unreachable and GitError."""
     if run.role == Run.Role.CODER:
         return base_of(run, mirror)
-    head = mirror.fetch_target()
     if not run.sha:  # an opinion on a task of which nothing was handed in yet
-        return head
+        return mirror.target(settings.DURATIONS["fresh"])
+    if mirror.has(run.sha):
+        return run.sha
+    mirror.fetch_target()
     if not mirror.has(run.sha):
         for submission in run.task.submissions.filter(sha=run.sha):
             bring_here(submission, mirror)
@@ -82,9 +82,11 @@ def fetch_base(run: Run, mirror: Mirror) -> str:
 
 def check_base(run: Run, mirror: Mirror, base: str) -> None:
     """A coder begins on the head of the target branch only where that is fit. Raises BaseNotFit."""
+    if run.role != Run.Role.CODER:
+        return
     head = mirror.resolve(mirror.target_ref)
     fit = heads.note(run.project, mirror, head)
-    if run.role == Run.Role.CODER and base == head and not fit and run.task.origin != Task.Origin.SETUP:
+    if base == head and not fit and run.task.origin != Task.Origin.SETUP:
         raise BaseNotFit(f"{mirror.branch} is at {head[:12]} now, which is tried first.")
 
 

@@ -152,10 +152,10 @@ class _Touched:
 
 
 def _touched(submission: Submission, mirror: Mirror) -> _Touched:
-    fork = mirror.merge_base(mirror.target_ref, submission.sha)
-    return _Touched(
-        mirror.changed(submission.base_sha, submission.sha), mirror.changed(fork, submission.sha), fork
-    )
+    base, sha = submission.base_sha, submission.sha
+    fork = mirror.merge_base(mirror.resolve(mirror.target_ref), sha)
+    since_fork = mirror.changed(fork, sha)
+    return _Touched(since_fork if base == fork else mirror.changed(base, sha), since_fork, fork)
 
 
 def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Content:
@@ -257,6 +257,7 @@ def add_excerpts(findings: list[Finding], mirror: Mirror, sha: str) -> None:
             continue
         text = mirror.read(sha, finding.path, DIFF_MAX)
         if text is None:
+            Finding.objects.filter(pk=finding.pk).update(excerpt_start=0)  # there is none to look for again
             continue
         lines = text.replace("\0", "").splitlines()
         place = min(finding.line or 1, max(len(lines), 1))

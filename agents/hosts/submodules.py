@@ -6,6 +6,7 @@ target branch names for that very path, and never by git's own recursion.
 """
 
 import hashlib
+import os
 import re
 import shutil
 import time
@@ -53,6 +54,8 @@ def check_out(mirror: Mirror, clone: Path, sha: str, closed: Path) -> CheckedOut
 
     Nothing below `closed`, the data folder, is fetched. Raises Interrupted.
     """
+    if not os.path.lexists(clone / ".gitmodules"):
+        return CheckedOut()
     modules = list(_modules(mirror, sha))
     if not modules:
         return CheckedOut()

@@ -22,6 +22,7 @@ from agents.loop import abandoned, run_ends
 from agents.models import Agent, Run
 from agents.money import caps
 from agents.pull import leases
+from agents.verification import nothing
 from disputes import alerts, followup, intake, opinions, passing_stages
 from disputes.completion import checkpoints
 from disputes.models import Conflict
@@ -110,7 +111,7 @@ def tick_project(pk: int, done: Ticked, puller: Agent | None = None) -> None:
     if project.trouble_until and project.trouble_until > timezone.now():
         return
     done.landings += _queue_landings(project)
-    free = project.max_parallel - project.runs.filter(status__in=Run.SEATED).count()
+    free = project.max_parallel - project.runs.filter(status__in=Run.SEATED).count() - _being_kept(project)
     if project.base_state in Project.FIT:
         free -= _verify_landings(project, free, done)
     is_closed = caps.keeps_closed(project)
@@ -167,12 +168,31 @@ def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
         wanted |= verified if in_parallel else verified & Q(is_seated=False)
     shut = [each for each in columns if not crew.is_idle(project.pk, Run.Role.CODER, each)]
     to_code = ~Q(status=Status.REVIEW) & Q(is_seated=False)
+    if _is_about_to_move(project):
+        to_code &= ~Q(status=Status.PENDING)
     if crew.is_idle(project.pk, Run.Role.CODER):
         wanted |= to_code & ~Q(stage__in=[each.name for each in shut])
     climbing = [each.name for each in shut if each.ladder_name in config.model_ladder]
     if climbing:  # at the end of its ladder a task goes on, whoever is busy
         wanted |= to_code & Q(status=Status.IN_PROGRESS, stage__in=climbing)
     return candidates.filter(wanted).filter(_may_go_on())
+
+
+def _being_kept(project: Project) -> int:
+    """Hand-ins that a host takes over in this moment; each holds its seat, for its task goes on at once."""
+    moment = timedelta(seconds=settings.DURATIONS["fresh"])
+    received = Submission.objects.filter(state=Submission.State.RECEIVED, run__isnull=False)
+    return received.filter(task__project=project, at__gt=timezone.now() - moment).count()
+
+
+def _is_about_to_move(project: Project) -> bool:
+    """Whether the target branch is at a landing's next push another one, on which new work better begins.
+
+    Else it would be rebased and verified again for nothing. It waits for no more than a moment.
+    """
+    moment = timedelta(seconds=settings.DURATIONS["fresh"])
+    due = project.landings.filter(status__in=(Landing.Status.QUEUED, Landing.Status.PUSHING))
+    return due.filter(at__gt=timezone.now() - moment, not_before__isnull=True).exists()
 
 
 def _may_go_on() -> Q:
@@ -194,7 +214,10 @@ def _last_state() -> Subquery:
 def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
     """Queue the runs that the task needs now, as many as are free. How many it did."""
     if task.status == Status.REVIEW and task.last_state == Submission.State.KEPT:
-        return _queue(task, None, done, sha=task.last_sha)
+        if nothing.is_to_be_run(task):
+            return _queue(task, None, done, sha=task.last_sha)
+        _do(task, lambda: nothing.pass_by(task, task.last_sha))
+        return 0
     if task.status == Status.REVIEW and not passing_stages.is_reviewed(task):
         _do(task, lambda: passing_stages.pass_unreviewed(task))
         return 0
@@ -288,6 +311,8 @@ def _verify_landings(project: Project, free: int, done: Ticked) -> int:
     for landing in project.landings.filter(status=Landing.Status.CHECKING).select_related(
         "task__project", "task__section"
     ):
+        if not nothing.is_to_be_run(landing.task):
+            continue
         known = Verification.objects.filter(
             project=project, sha=landing.sha, at__gte=landing.checked_at
         ).exists()

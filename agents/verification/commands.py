@@ -40,6 +40,11 @@ def commands_of(project: Project, mirror: Mirror, sha: str, task: Task | None = 
     """The project's own commands. A task that is to find them is verified with what its commit names."""
     if task is not None and task.origin == Task.Origin.SETUP:
         return own_file.read(mirror.read(sha, own_file.NAME, COMMAND_FILE_LIMIT)) or Recipe()
+    return configured(project)
+
+
+def configured(project: Project) -> Recipe:
+    """The commands in the project's settings."""
     config = project.config
     return Recipe(config.prepare_command, config.build_command, config.test_command)
 

@@ -96,7 +96,7 @@ def _go_on(run: Run, judged: _Judged, *, is_suspect: bool) -> None:
     if is_suspect:
         why = f"{run.task.ref} could not be verified: {judged.verdict.fault}"
         base.try_again(run.project, why=why)
-    elif run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).exists():
+    elif run.task.landings.filter(status=Landing.Status.CHECKING, sha=run.sha).update(not_before=None):
         return
     elif faults.is_passing(judged.verdict.fault):
         _ask(run, judged.problem)

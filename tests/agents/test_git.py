@@ -1,6 +1,7 @@
 """Plain git against real remotes, hung ones, and clones in which an agent planted programs."""
 
 import contextlib
+import itertools
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 
 from agents.hosts import git as plain
 from agents.hosts import processes
-from agents.hosts.git import GitError, Interrupted, Mirror, Network, Unreachable, check_branch
+from agents.hosts.git import BRANCH, GitError, Interrupted, Mirror, Network, Unreachable, check_branch
 from tasks.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
 from tests.cases import for_each
@@ -153,8 +154,11 @@ def test_it_fetches_no_other_branch_and_no_tag_of_one(remote: Remote, mirror: Mi
     assert list(mirror.tags()) == []
 
 
-def test_a_clone_knows_the_tags_of_its_history(remote: Remote, mirror: Mirror, tmp_path: Path) -> None:
+def test_a_clone_knows_the_tags_of_its_history(
+    remote: Remote, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tools read the version of what they build from them: git describe, setuptools_scm."""
+    monkeypatch.setattr("agents.hosts.git.TAGS_EVERY", -1.0)
     git(remote.path, "tag", "--annotate", "--message", "One", "v1.0", remote.first)
     head = remote.push({"more.py": "more\n"})
     git(remote.path, "tag", "light", head)
@@ -387,6 +391,36 @@ NO_BRANCHES = [
 def test_it_refuses_what_is_no_name_of_a_branch(tmp_path: Path, name: str) -> None:
     with pytest.raises(GitError, match="is no name of a branch"):
         Mirror(tmp_path / "mirror.git", "/nowhere", name, Network())
+
+
+def test_names_of_branches_are_judged_as_git_does(tmp_path: Path) -> None:
+    parts = [
+        "a",
+        ".",
+        "..",
+        "/",
+        "@",
+        "{",
+        "-",
+        ".lock",
+        "HEAD",
+        " ",
+        "~",
+        "^",
+        ":",
+        "?",
+        "*",
+        "[",
+        "\\",
+        "\t",
+    ]
+    for name in {"".join(words) for words in itertools.product(parts, repeat=2)} - {"@"}:
+        said = subprocess.run(
+            ["git", "-C", str(tmp_path), "check-ref-format", "--branch", name],
+            capture_output=True,
+            check=False,
+        )
+        assert bool(BRANCH.fullmatch(name)) == (said.stdout == f"{name}\n".encode()), name
 
 
 @for_each("name", ["main", "release/1.2", "steroids/ledger-1", "grün"])

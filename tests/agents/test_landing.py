@@ -106,6 +106,19 @@ def test_a_ruling_is_used_once_its_commit_is_pushed(world: World) -> None:
 # --- The target moved on ----------------------------------------------------------------------------------
 
 
+def test_where_there_is_nothing_to_run_nobody_runs_it(world: World) -> None:
+    Project.objects.update(settings={"detect_commands": False}, base_state=Project.Base.NOTHING)
+    kept = world.kept({"other.py": "one\n"})
+    landing = land_on_moved_target(world)
+    assert advance(landing).status == Landing.Status.LANDED
+    orchestrator.tick()
+    kept.refresh_from_db()
+    assert kept.state == Submission.State.VERIFIED
+    assert not Run.objects.filter(role=Run.Role.VERIFIER).exists()
+    green = world.project.verifications.values_list("sha", "green")
+    assert set(green) == {(kept.sha, True), (landing.sha, True)}
+
+
 def test_it_is_rebased_and_waits_for_its_build_and_tests(world: World) -> None:
     landing = land_on_moved_target(world)
     assert landing.status == Landing.Status.CHECKING
@@ -120,6 +133,7 @@ def test_it_is_rebased_and_waits_for_its_build_and_tests(world: World) -> None:
 
 def test_the_loop_builds_and_tests_the_rebased_commit(world: World) -> None:
     landing = land_on_moved_target(world)
+    Project.objects.update(base_state=Project.Base.GREEN)
     orchestrator.tick()
     run = Run.objects.get(task=landing.task_id, role=Run.Role.VERIFIER)
     assert run.sha == landing.sha
@@ -162,6 +176,7 @@ def test_it_is_built_and_tested_again_when_the_commands_were_changed(world: Worl
     Project.objects.update(settings={"test_command": "make other-tests"})
     landing = advance(landing)
     assert landing.status == Landing.Status.CHECKING
+    Project.objects.update(base_state=Project.Base.GREEN)
     orchestrator.tick()
     assert Run.objects.filter(task=landing.task_id, role=Run.Role.VERIFIER).exists()
 
@@ -173,7 +188,7 @@ def test_a_result_never_counts_for_commands_that_did_not_run(world: World) -> No
 
     def verify(*, and_then: str) -> Run:
         run = create_run(
-            landing.task, "verifier", sha=landing.sha, status=Run.Status.STARTING, host=create_host()
+            task_of(landing), "verifier", sha=landing.sha, status=Run.Status.STARTING, host=create_host()
         )
         starting.prepare(run)
         Project.objects.update(settings={"test_command": and_then})
@@ -239,7 +254,9 @@ def test_nothing_of_a_rebase_stays_on_the_disk(world: World) -> None:
 
 def test_a_project_may_have_rebased_work_reviewed_once_more(world: World) -> None:
     """Only once it is green, in the same round, and once for each submission."""
-    Project.objects.update(settings={"detect_commands": False, "review_after_rebase": True})
+    Project.objects.update(
+        settings={"detect_commands": False, "test_command": "true", "review_after_rebase": True}
+    )
     landing = land_on_moved_target(world)
     handed_in = landing.rebased_from
     assert advance(landing).status == Landing.Status.CHECKING
@@ -270,12 +287,16 @@ def test_a_project_may_have_rebased_work_reviewed_once_more(world: World) -> Non
 
 
 def test_what_is_as_it_was_approved_is_not_reviewed_again(world: World) -> None:
-    Project.objects.update(settings={"detect_commands": False, "review_after_rebase": True})
+    Project.objects.update(
+        settings={"detect_commands": False, "test_command": "true", "review_after_rebase": True}
+    )
     assert advance(world.accepted({"new.py": "one\n"})).status == Landing.Status.LANDED
 
 
 def test_a_red_rebase_goes_to_the_coder_and_to_no_reviewer(world: World) -> None:
-    Project.objects.update(settings={"detect_commands": False, "review_after_rebase": True})
+    Project.objects.update(
+        settings={"detect_commands": False, "test_command": "true", "review_after_rebase": True}
+    )
     landing = land_on_moved_target(world)
     world.verify(landing.sha, green=False, step="tests", tail="1 failed")
     landing = advance(landing)
@@ -284,7 +305,9 @@ def test_a_red_rebase_goes_to_the_coder_and_to_no_reviewer(world: World) -> None
 
 
 def test_a_shipped_task_is_reviewed_again_as_well(world: World) -> None:
-    Project.objects.update(settings={"detect_commands": False, "review_after_rebase": True})
+    Project.objects.update(
+        settings={"detect_commands": False, "test_command": "true", "review_after_rebase": True}
+    )
     submission = world.kept({"new.py": "one\n"})
     submission.task.ship(submission, actor=REVIEWER, note="One point is open.")
     world.remote.push({"theirs.py": "theirs\n"})

@@ -98,6 +98,8 @@ def test_a_damaged_mirror_costs_no_submission_no_landing_and_no_run(world: World
     landing = world.accepted({"two.py": "two\n"})
     mirror = paths.mirror(world.project)
     no_objects(mirror.path)
+    with pytest.raises(HostTrouble, match="whole again"):
+        submissions.keep(submission, run)
     submissions.keep(submission, run)
     submission.refresh_from_db()
     assert submission.state == Submission.State.KEPT

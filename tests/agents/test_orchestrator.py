@@ -42,7 +42,7 @@ def project(db: None) -> Project:
     """Ten seats, one coder and one reviewer with as many slots."""
     create_agent("coder", name="coder", slots=10)
     create_agent("reviewer", name="reviewer", slots=10)
-    return create_project(max_parallel=10)
+    return create_project(max_parallel=10, settings={"test_command": "make test"})
 
 
 def in_review(project: Project, state: str = Submission.State.VERIFIED, **kwargs: Any) -> Task:

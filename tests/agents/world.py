@@ -133,7 +133,9 @@ class World:
         self.settings = settings
         self.remote = Remote(folder)
         self.project = create_project(
-            repo_url=str(self.remote.path), settings={"detect_commands": False}, max_parallel=10
+            repo_url=str(self.remote.path),
+            settings={"detect_commands": False, "test_command": "true"},
+            max_parallel=10,
         )
         self.section = create_section(self.project)
         self.mirror = paths.mirror(self.project)

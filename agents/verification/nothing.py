@@ -1,0 +1,30 @@
+"""Where a project has neither build nor tests, nobody runs anything: a commit goes on to its review."""
+
+from django.db import transaction
+
+from agents.recipes.recipe import Recipe
+from agents.verification import commands
+from tasks.models import Project, Submission, Task, Verification
+from tasks.models.event import record
+
+NOTE = "There is nothing to build or test."
+
+
+def is_to_be_run(task: Task) -> bool:
+    """Whether a commit of this task is built or tested. One that is to find the commands names them itself."""
+    return task.origin == Task.Origin.SETUP or any(commands.configured(task.project).commands)
+
+
+def note(project: Project, sha: str) -> None:
+    """Remember of a commit that nothing was to be run on it."""
+    known = {"project": project, "sha": sha, "commands_hash": commands.commands_hash(Recipe())}
+    Verification.objects.get_or_create(**known, defaults={"green": True})
+
+
+@transaction.atomic
+def pass_by(task: Task, sha: str) -> None:
+    """Let what was handed in go on to its review."""
+    kept = Submission.objects.standing().filter(task=task, sha=sha, state=Submission.State.KEPT)
+    if kept.update(state=Submission.State.VERIFIED, problem=""):
+        note(task.project, sha)
+        record(task.project, "verified_green", task=task, data={"sha": sha}, note=NOTE)
