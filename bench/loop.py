@@ -3,7 +3,7 @@
     python bench/loop.py [--tasks 10] [--parallel 1 4 8] [--rounds 5] [--against CHECKOUT] [--json]
 
 The work: independent tasks in a repository of forty files, agents that are small scripts, nothing to build,
-no sandbox. The floor is the same clones, commit, fetches and push in one script, with a bare `python -I -S` for
+no sandbox. The floor is the same clones, commit, fetches and push in one script, with a bare `python` for
 each shim and each hand-in. With CHECKOUT another version of the program takes its turns between ours.
 """
 

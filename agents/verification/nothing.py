@@ -11,7 +11,7 @@ NOTE = "There is nothing to build or test."
 
 
 def is_to_be_run(task: Task) -> bool:
-    """Whether a commit of this task is built or tested. One that is to find the commands names them itself."""
+    """Whether a commit of this task is built or tested. One that is to find them names its own."""
     return task.origin == Task.Origin.SETUP or any(commands.configured(task.project).commands)
 
 
