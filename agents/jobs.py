@@ -37,7 +37,7 @@ def tick() -> str:
         with Reconciler(threads=True) as host:
             begun = time.monotonic()
             while host.step() and _may_go_on(host, time.monotonic() - begun):
-                orchestrator.tick()
+                orchestrator.go_on()
                 host.wait()
             if host.has_live_runs():
                 async_task("agents.jobs.tick", group="tick", timeout=bell.TICK_TIMEOUT)

@@ -227,6 +227,7 @@ DURATIONS = {
     name: env_number(f"STEROIDS_{name.upper()}", default) * TIME_SCALE
     for name, default in {
         "loop": 1.0,  # the resident loop looks at its runs this often, rung or not
+        "reap": 5.0,  # and looks this often for leases that are over, and for branches that nobody works on
         "beat": 10.0,  # it prolongs the leases of its runs
         "lease": 60.0,  # a run whose lease is older is lost
         "pull_lease": 180.0,  # the same for the run of an agent elsewhere

@@ -42,7 +42,7 @@ from agents.hosts import (
 )
 from agents.hosts.git import GitError, HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
 from agents.hosts.naming import host_name
-from agents.loop import run_ends
+from agents.loop import outlook, run_ends
 from agents.models import Run
 from agents.money import metering
 from agents.providers.base import NotSignedIn, ProviderError
@@ -66,6 +66,7 @@ NOT_THE_RUNS_EITHER = {
     errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EROFS,
 }  # fmt: skip
 RUN_FOLDER = re.compile(r"[1-9][0-9]{0,17}")
+MISSED_REVIEWS = 50  # of which a new loop looks up the places
 PULLED_AT_ONCE = 4  # runs of agents elsewhere that are made ready in one turn of the loop
 
 
@@ -84,7 +85,8 @@ class Reconciler:
         self._slow: dict[str, Future[None]] = {}
         self._stack = contextlib.ExitStack()
         self._taken = False
-        self._beaten = 0.0
+        self._beaten = self._polled = 0.0
+        self._excerpted = 0  # the newest review whose places were looked up
         self._copied: dict[int, float] = {}
         self._closing: dict[int, float] = {}
         self._failed: dict[str, tuple[int, float]] = {}
@@ -177,18 +179,30 @@ class Reconciler:
         if not self._is_ours:
             raise naming.taken(self.row)
         self._forget_done()
-        self._keep_submissions()
-        held = self.held()
+        there = outlook.at_host(self.row.pk)
+        if there.received:
+            self._keep_submissions()
+        held = self.held() if there.holds_runs else []
         metering.forget({run.pk for run in held})
         for run in held:
             self._guarded(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
-        self._fill_excerpts()
-        trying.advance(self.row, self._do)
-        self._claim(len([run for run in held if run.status in Run.HELD]))
-        for one in self._landings():
+        self._fill_excerpts(there.newest_review)
+        if there.tries or self._is_time_to_poll():
+            trying.advance(self.row, self._do)
+        if there.queued:
+            self._claim(len([run for run in held if run.status in Run.HELD]))
+        for one in self._landings() if there.lands else ():
             self._do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
         self._forget_done()
-        return bool(held) or self.has_live_runs()
+        return bool(held) or self.is_slow() or (there.is_anything and self.has_live_runs())
+
+    def _is_time_to_poll(self) -> bool:
+        """Branches that nobody works on are looked at now and then."""
+        now = processes.boottime()
+        if now - self._polled < settings.DURATIONS["reap"]:
+            return False
+        self._polled = now
+        return True
 
     # --- Leases -----------------------------------------------------------------------------------------
 
@@ -454,11 +468,13 @@ class Reconciler:
         run = submission.run
         self._guarded(f"keep-{run.pk}", run, lambda: submissions.keep(submission, run), give_up)
 
-    def _fill_excerpts(self) -> None:
-        """The code at each new finding's place, for pages."""
+    def _fill_excerpts(self, newest: int) -> None:
+        """The code at each new finding's place, for pages. What came while no loop ran is looked at once."""
+        if newest == self._excerpted:
+            return
+        since, self._excerpted = (self._excerpted or newest - MISSED_REVIEWS), newest
         bare = Finding.objects.filter(review=OuterRef("pk"), excerpt_start__isnull=True).exclude(path="")
-        recent = timezone.now() - timedelta(minutes=10)
-        for review in Review.objects.filter(self._whose(), Exists(bare), at__gt=recent):
+        for review in Review.objects.filter(self._whose(), Exists(bare), pk__gt=since, pk__lte=newest):
             self._do(f"excerpts-{review.pk}", lambda review=review: self._fill_excerpts_of(review))
 
     def _fill_excerpts_of(self, review: Review) -> None:

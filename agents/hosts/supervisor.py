@@ -162,9 +162,7 @@ class Resident:
     @contextlib.contextmanager
     def _only_one(self) -> "contextlib._GeneratorContextManager[None]":  # type: ignore[misc]
         lock = os.open(paths.resident_lock(), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _took(lock):
             os.close(lock)
             url = paths.folder("host") / "web.url"
             raise AlreadyRunning(url.read_text().strip() if url.exists() else "") from None
@@ -222,10 +220,14 @@ class Resident:
 
     def _loop(self, host: Reconciler) -> None:
         started = time.monotonic()
-        watched = 0.0
+        watched = reaped = 0.0
         while not self.stopping:
             try:
-                orchestrator.tick()
+                if time.monotonic() - reaped < settings.DURATIONS["reap"]:
+                    orchestrator.go_on()
+                else:
+                    reaped = time.monotonic()
+                    orchestrator.tick()
                 busy = host.step()
                 self.each_turn()
                 if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):
@@ -257,6 +259,16 @@ class Resident:
     def _is_wedged(self, started: float) -> bool:
         cluster = next(child for child in self.children if child.name == "cluster")
         return self.watchdog.is_wedged(max(started, cluster.starts[-1]))
+
+
+def _took(lock: int) -> bool:
+    """Whether nobody held it. Whoever merely asks whether it is held has it for an instant."""
+    for _ in range(10):
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def once() -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 
-from agents.hosts import paths
+from agents.hosts import paths, processes
 from tasks import broker
 
 WAITING = "steroids-tick-waiting"
@@ -11,11 +11,18 @@ TICK_TIMEOUT = 600  # seconds: a cluster alone clones and pushes in its tick
 
 
 def ring(project_pk: int) -> None:
-    """One byte to this host's loop where there is one, and one tick in the queue unless one waits already."""
+    """Wake this host's loop, or ask for one tick in the queue where no loop runs, unless one waits there."""
+    if not _is_heard():
+        broker.ask_once(WAITING, "agents.jobs.tick", group="tick", timeout=TICK_TIMEOUT)
+
+
+def _is_heard() -> bool:
+    """Whether a loop that stays was told. A job that looks after runs for a while may stop just now."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
         bell.setblocking(False)
         bell.sendto(b"x", str(paths.bell_socket()))
-    broker.ask_once(WAITING, "agents.jobs.tick", group="tick", timeout=TICK_TIMEOUT)
+        return processes.is_locked(paths.resident_lock())
+    return False
 
 
 def answered() -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents import judging
 from agents.crew import choosing, specialists
-from agents.loop import abandoned, run_ends
+from agents.loop import abandoned, outlook, run_ends
 from agents.models import Agent, Run
 from agents.money import caps
 from agents.pull import leases
@@ -51,22 +51,27 @@ class Ticked:
 
 def tick(project_pk: int | None = None) -> Ticked:
     """End what is lost, then start what may start: in all projects, or in one."""
-    done = Ticked(reaped=reap())
+    reaped = reap()
     followup.sweep()
-    busy = Count("runs", filter=Q(runs__status__in=Run.SEATED))
-    projects = (
-        Project.objects.filter(status=Project.Status.ACTIVE)
-        .annotate(busy=busy)
-        .order_by("busy", F("last_started_at").asc(nulls_first=True))
-    )
-    if project_pk is not None:
-        projects = projects.filter(pk=project_pk)
-    for project in projects:
-        opinions.apply_policy(project)
-        of_project = _ticked(project.pk)
+    done = go_on(project_pk)
+    done.reaped = reaped
+    return done
+
+
+def go_on(project_pk: int | None = None) -> Ticked:
+    """Start what may start, and look only into projects in which something may be due."""
+    done = Ticked()
+    for ahead in outlook.projects_ahead():
+        if project_pk not in {None, ahead.pk}:
+            continue
+        project = Project.objects.get(pk=ahead.pk)
+        if ahead.is_disputed:
+            opinions.apply_policy(project)
+        of_project = _ticked(project.pk) if ahead.is_to_go_on or ahead.is_disputed else Ticked()
         done.started += of_project.started
         done.landings += of_project.landings
-        checkpoints.take_checkpoint(project)
+        if ahead.is_in_a_turn or of_project.started:
+            checkpoints.take_checkpoint(project)
     return done
 
 
@@ -217,7 +222,7 @@ def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
         if nothing.is_to_be_run(task):
             return _queue(task, None, done, sha=task.last_sha)
         _do(task, lambda: nothing.pass_by(task, task.last_sha))
-        return 0
+        task.last_state = Submission.State.VERIFIED
     if task.status == Status.REVIEW and not passing_stages.is_reviewed(task):
         _do(task, lambda: passing_stages.pass_unreviewed(task))
         return 0

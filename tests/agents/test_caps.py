@@ -262,7 +262,7 @@ def test_a_task_that_has_spent_all_asks_before_its_next_run(ledger: Project) -> 
 
 
 def test_a_closed_project_starts_no_agent_but_build_and_tests(ledger: Project) -> None:
-    configure(ledger, project_cost_max=10)
+    configure(ledger, project_cost_max=10, test_command="make test")
     spent(create_task(ledger, status="completed", finished_by="hand"), "10")
     coded = working(ledger)
     handed_in = create_task(ledger, status="review", round=1)

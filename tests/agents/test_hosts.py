@@ -188,7 +188,7 @@ def test_a_branch_on_which_nobody_works_is_looked_at_from_time_to_time(world: Wo
         git(world.remote.path, "update-ref", "refs/heads/main", world.remote.first)
         host.step()
         assert not Event.objects.filter(kind="landed_work_gone").exists()
-        world.duration(base_retry=0.0)
+        world.duration(base_retry=0.0, reap=0.0)
         host.step()
     assert Event.objects.filter(kind="landed_work_gone").exists()
 

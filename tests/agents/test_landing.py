@@ -30,6 +30,14 @@ def advance(landing: Landing, times: int = 1, *, host: str = HOST) -> Landing:
     return fresh(landing)
 
 
+@pytest.fixture(autouse=True)
+def tests_in_the_project(request: pytest.FixtureRequest) -> None:
+    if "world" in request.fixturenames:
+        project = request.getfixturevalue("world").project
+        project.settings["test_command"] = "true"
+        project.save()
+
+
 def fresh(landing: Landing) -> Landing:
     found = Landing.objects.select_related("project", "task__project", "task__section", "submission")
     return found.get(pk=landing.pk)

@@ -520,7 +520,7 @@ def test_commits_arrive_as_a_bundle_and_are_kept_by_any_host(claimed: Puller, wo
     assert answer.status_code == 201, answer.content
     turn(2)
     submission, run = Submission.objects.get(), Run.objects.get(role="coder")
-    assert submission.state == Submission.State.KEPT, submission.problem
+    assert submission.state == Submission.State.VERIFIED, submission.problem
     assert "+total = 1" in submission.diff
     assert (run.status, run.outcome) == ("ended", "handed_in")
     assert world.mirror.has(sha)

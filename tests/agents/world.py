@@ -134,7 +134,7 @@ class World:
         self.remote = Remote(folder)
         self.project = create_project(
             repo_url=str(self.remote.path),
-            settings={"detect_commands": False, "test_command": "true"},
+            settings={"detect_commands": False},
             max_parallel=10,
         )
         self.section = create_section(self.project)
