@@ -33,6 +33,9 @@ MAX_FILE = 256 * 1024
 MAX_PATH = 1024
 MAX_REPLY = 16 * 1024 * 1024
 MAX_BUNDLE = 8 * 1024 * 1024
+# By the kind of line of `git status --porcelain=v2`; and what comes before the commit there.
+WORDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10}
+OID = "# branch.oid "
 PULL_LOG = 32 * 1024  # bytes of output that go with one beat
 MAX_ROWS = 500
 MAX_TITLE = 72
@@ -581,12 +584,22 @@ def tasks_reject(args: argparse.Namespace, api: Api) -> Reply:
 
 def head(folder: str = ".") -> str:
     """The commit to hand in: HEAD, if everything is in it."""
-    changes = git("status", "--porcelain", "--untracked-files=no", folder=folder).splitlines()
+    said = git("status", "--porcelain=v2", "--branch", "--untracked-files=no", folder=folder).splitlines()
+    changes = [each for each in said if each[0] in WORDS_BEFORE_PATH]
     if changes:
-        names = ", ".join(line(change[3:]) for change in changes[:5]) + (", ..." if len(changes) > 5 else "")
+        names = ", ".join(map(changed_path, changes[:5])) + (", ..." if len(changes) > 5 else "")
         hint = "Commit them first, or name a commit with --sha."
         raise Stop(USAGE, f"There are uncommitted changes: {names}.", hint)
-    return git("rev-parse", "--verify", "HEAD", folder=folder).strip()
+    commit = next((each.removeprefix(OID) for each in said if each.startswith(OID)), "")
+    if not re.fullmatch("[0-9a-f]+", commit):
+        raise Stop(USAGE, "There is no commit yet to hand in.", "Commit first, or name a commit with --sha.")
+    return commit
+
+
+def changed_path(change: str) -> str:
+    """The path in a line of `git status --porcelain=v2`."""
+    words = WORDS_BEFORE_PATH[change[0]]
+    return line(change.split(" ", words)[-1].partition("\t")[0])
 
 
 def git(*words: str, folder: str = ".") -> str:

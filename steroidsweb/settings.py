@@ -102,7 +102,7 @@ Q_CLUSTER: dict[str, object] = {
     "workers": 2,
     "queue_limit": 2,
     "bulk": 1,
-    "poll": env_number("STEROIDS_QUEUE_POLL", 0.05, minimum=0.01),
+    "poll": env_number("STEROIDS_QUEUE_POLL", 0.25, minimum=0.01),
     "guard_cycle": 0.5,
     "timeout": 50,
     "retry": 900,  # longer than any job may take, a tick included

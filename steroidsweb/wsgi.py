@@ -1,8 +1,14 @@
 """What gunicorn serves."""
 
+import gc
 import os
 
 from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
 application = get_wsgi_application()
+
+# With every page imported before they are forked, the workers share that memory.
+assert get_resolver().url_patterns
+gc.freeze()

@@ -273,7 +273,7 @@ def _push(landing: Landing, mirror: Mirror) -> None:
     except Unreachable as error:
         _doubt(landing, mirror, error)
         return
-    heads.note(landing.project, mirror, landing.sha)
+    heads.note_own(landing.project, mirror, landing.sha)
     _landed(landing)
 
 

@@ -16,6 +16,11 @@ def note(project: Project, mirror: Mirror, head: str) -> bool:
     Unreachable.
     """
     rewrites.look(project, mirror, head)
+    return note_own(project, mirror, head)
+
+
+def note_own(project: Project, mirror: Mirror, head: str) -> bool:
+    """The same of a head that this host has just pushed onto the one before: nothing is gone from it."""
     project.refresh_from_db()
     if project.base_sha == head:
         return project.base_state in Project.FIT
