@@ -102,6 +102,10 @@ class Site(Installation):
         self._steward: subprocess.Popen[bytes] | None = None
         self.wires = Wires() if on_servers else None
         self.redis = Redis(folder) if on_servers else None
+        if on_servers:
+            import psycopg
+
+            self.errors = (psycopg.Error,)  # type: ignore[assignment]
         clock = self._clock(faketime) if faketime else {}
         self.environment |= clock
         self.postgres = Postgres(folder, os.environ | clock) if on_servers else None

@@ -1,4 +1,4 @@
-"""bench/chaos in small: a fault does no harm, and a planted bug is caught. `make chaos` has the whole table."""
+"""bench/chaos in small: a fault does no harm, and a planted bug is caught. `make chaos` has all of them."""
 
 import os
 import subprocess
