@@ -227,10 +227,9 @@ def delete_remote(scene: Scene) -> None:
 def leave_locks(scene: Scene) -> None:
     """What git leaves in the mirror where it is killed at the wrong moment."""
     mirror = next((scene.site.home / "mirrors").glob("[1-9]*.git"))
-    for name in ("packed-refs.lock", "refs/heads/main.lock", "refs/remotes/origin/main.lock"):
-        if (mirror / name).parent.is_dir():
-            (mirror / name).touch()
-    scene.moment(1)
+    scene.moment()
+    for name in ("packed-refs.lock", "HEAD.lock", "refs/steroids/target/main.lock"):
+        (mirror / name).touch()
 
 
 # --- Disk, database, clock --------------------------------------------------------------------------------

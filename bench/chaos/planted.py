@@ -28,7 +28,7 @@ class Bug:
     old: str
     new: str
     fault: str
-    on: str = "sqlite"
+    database: str = "sqlite"
 
 
 def run(only: list[str]) -> int:
@@ -58,7 +58,7 @@ def findings_with(bug: Bug, tree: Tree) -> list[str]:
     path.write_text(sound.replace(bug.old, bug.new), encoding="utf-8")
     report = tree.root / "report.json"
     report.unlink(missing_ok=True)
-    words = ["--seed", str(SEED), "--patience", str(PATIENCE), "--undisturbed", "1", "--on", bug.on]
+    words = ["--seed", str(SEED), "--patience", str(PATIENCE), "--undisturbed", "1", "--on", bug.database]
     try:
         with (tree.root / "chaos.log").open("w") as log:
             subprocess.run(
