@@ -17,7 +17,7 @@ from random import Random
 from statistics import median
 
 from bench.chaos.checker import Checker
-from bench.chaos.faults import FAKETIME, FAULTS, SERVERS, SQLITE, Fault, Scene
+from bench.chaos.faults import FAULTS, SERVERS, SQLITE, Fault, Scene, needs_compiler
 from bench.chaos.servers import Postgres
 from bench.chaos.site import Site
 
@@ -92,10 +92,9 @@ def folder_for(site_name: str, *, keep: bool) -> Iterator[Path]:
 def run_on(on: str, options: argparse.Namespace, rng: Random) -> list[Row]:
     chosen = [fault for fault in FAULTS if on in fault.on and fault.name in (options.only or [fault.name])]
     rng.shuffle(chosen)
-    has_clock = any("clock" in fault.name for fault in chosen)
-    faketime = FAKETIME[0] if FAKETIME and has_clock else None
+    has_clock = any(fault.why_not is needs_compiler and not needs_compiler() for fault in chosen)
     with folder_for("sqlite" if on == SQLITE else "servers", keep=options.keep) as folder:
-        site = Site(folder, on_servers=on == SERVERS, faketime=faketime)
+        site = Site(folder, on_servers=on == SERVERS, has_clock=has_clock)
         try:
             site.set_up()
             episodes = Episodes(site, on, options, rng)

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from tests.end_to_end.installation import ROOT, SECRET, Installation
 from tests.end_to_end.loop import bare_remote, git
 
 AGENT = Path(__file__).with_name("agent.py")
+CLOCK = Path(__file__).with_name("clock.c")
 RESTART = 1.0  # seconds until whoever keeps services starts one again
 TURN = 0.1
 ANSWERED_WITHIN = 60.0  # seconds that a person goes on trying
@@ -82,7 +84,7 @@ class Batch:
 class Site(Installation):
     """One data folder, and everything around it."""
 
-    def __init__(self, folder: Path, *, on_servers: bool, faketime: Path | None = None) -> None:
+    def __init__(self, folder: Path, *, on_servers: bool, has_clock: bool = False) -> None:
         super().__init__(folder / "home")
         self.folder, self.on_servers = folder, on_servers
         kept = ("PATH", "HOME", "STEROIDS_HOME", "SECRET_KEY", "STEROIDS_RUN_RATE", "LOG_LEVEL")
@@ -106,7 +108,7 @@ class Site(Installation):
             import psycopg
 
             self.errors = (psycopg.Error,)  # type: ignore[assignment]
-        clock = self._clock(faketime) if faketime else {}
+        clock = self._clock() if has_clock else {}
         self.environment |= clock
         self.postgres = Postgres(folder, os.environ | clock) if on_servers else None
 
@@ -231,24 +233,22 @@ class Site(Installation):
 
     # --- The clock --------------------------------------------------------------------------------------
 
-    def _clock(self, library: Path) -> dict[str, str]:
-        """The variables by which every server here has the clock of a file. Stop watches go on as they do."""
-        self.offset = 0
-        self.clock_file = self.folder / "clock"
-        self.step_clock(0)
-        return {
-            "LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(self.clock_file),
-            "FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",
-            "FAKETIME_DONT_RESET": "1",
-        }  # fmt: skip
+    def _clock(self) -> dict[str, str]:
+        """The variables by which every server here has a clock that we set. Stop watches go on as they do."""
+        library, self.clock_file = self.folder / "clock.so", self.folder / "clock"
+        words = ["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(CLOCK), "-ldl"]
+        subprocess.run(words, check=True)
+        self.clock_file.write_bytes(struct.pack("q", 0))
+        for file in (library, self.clock_file):
+            file.chmod(0o644)
+        return {"LD_PRELOAD": str(library), "CHAOS_CLOCK": str(self.clock_file)}
 
     def step_clock(self, seconds: int) -> None:
         """By so many seconds, for the program and its database; agents and git keep the machine's clock."""
-        self.offset += seconds
-        new = self.clock_file.with_suffix(".new")
-        new.write_text(f"{self.offset:+d}\n")
-        new.chmod(0o644)
-        new.replace(self.clock_file)
+        with self.clock_file.open("r+b") as file:
+            (offset,) = struct.unpack("q", file.read())
+            file.seek(0)
+            file.write(struct.pack("q", offset + seconds))
 
     # --- Rows -------------------------------------------------------------------------------------------
 
