@@ -66,7 +66,10 @@ def _clear_locks(path: Path, said: str) -> bool:
         return False
     found = [*path.glob("*.lock"), *(path / "refs").rglob("*.lock")]
     is_left = not processes.of_git_at(path)
-    old = [lock for lock in found if _age(lock) > (LOCK_YOUNG if is_left else LOCK_OLD)]
+    old = [
+        lock for lock in found
+        if _age(lock) > LOCK_OLD or (is_left and abs(_age(lock)) > LOCK_YOUNG)  # a clock may step back
+    ]  # fmt: skip
     for lock in old:
         log.warning("Removing %s, which nobody holds any more.", lock)
         lock.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ SUBJECT = re.compile(r"(small-\d+) (\d)")
 TOKENS = 6  # of ended runs that are tried
 ENDED_FOR = 20.0  # seconds after which nothing of a run may be alive
 UNPLANNED = ("alert", "help", "silence")
+OF_THE_WORK = ("rate", "divergence", "stall")  # warnings about so much disagreement, whatever the fault
 
 
 class Checker:
@@ -153,7 +154,8 @@ class Checker:
         )
         origins = {origin for _, _, origin, _ in rows}
         for pk, kind, origin, question in rows:
-            if origin not in (fault.cards if fault else ()) and f"card {pk}" not in self.known:
+            expected = (*OF_THE_WORK, *(fault.cards if fault else ()))
+            if origin not in expected and f"card {pk}" not in self.known:
                 yield f"asked: people are asked ({kind}, {origin}) {question}"
             self.known.add(f"card {pk}")
         for origin in fault.cards if fault else ():

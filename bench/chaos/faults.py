@@ -145,7 +145,7 @@ def held(scene: Scene, word: str) -> Iterator[None]:
 
 def kill_push_before(scene: Scene) -> None:
     with held(scene, "before"):
-        kill(scene.one_of(scene.site.pushes, "git push"))
+        kill(scene.one_of(scene.site.pushes, "git push"), *scene.site.receivers())
 
 
 def kill_push_after(scene: Scene) -> None:

@@ -58,13 +58,18 @@ def findings_with(bug: Bug, tree: Tree) -> list[str]:
     path.write_text(sound.replace(bug.old, bug.new), encoding="utf-8")
     report = tree.root / "report.json"
     report.unlink(missing_ok=True)
-    words = ["--seed", str(SEED), "--patience", str(PATIENCE), "--undisturbed", "1", "--on", bug.database]
+    words = ["--seed", str(SEED), "--patience", str(PATIENCE), "--tasks", "2", "--undisturbed", "0"]
+    words += ["--on", bug.database, "--json", str(report), "--only", bug.fault]
     try:
         with (tree.root / "chaos.log").open("w") as log:
-            subprocess.run(
-                [sys.executable, "-m", "bench.chaos", *words, "--json", str(report), "--only", bug.fault],
-                cwd=tree.root, stdout=log, stderr=log, check=False, timeout=TIMEOUT,
-            )  # fmt: skip
+            child = subprocess.Popen(
+                [sys.executable, "-m", "bench.chaos", *words], cwd=tree.root, stdout=log, stderr=log
+            )
+            try:
+                child.wait(TIMEOUT)
+            finally:
+                child.terminate()  # it ends what it began
+                child.wait()
         rows = json.loads(report.read_text())
     except (subprocess.TimeoutExpired, FileNotFoundError):
         say((tree.root / "chaos.log").read_text()[-1000:])  # it came to no end, which proves nothing

@@ -125,8 +125,9 @@ class Episodes:
             batch = self.site.give(self.size)
             took.append(self._until_idle(batch.begun, self.patience + self.usual))
             row.findings += self.checker.findings(batch, None)
-        row.idle = self.usual = median(took)
-        row.times = 1.0
+        if took:
+            row.idle = self.usual = median(took)
+            row.times = 1.0
         self._say(row)
         return row
 

@@ -425,16 +425,19 @@ class Site(Installation):
 
     def pushes(self) -> list[processes.Identity]:
         """git that pushes to the remote."""
+        return self._gits(b"push", str(self.remote).encode())
+
+    def receivers(self) -> list[processes.Identity]:
+        """What takes a push at the remote."""
+        return self._gits(b"receive-pack", str(self.remote).encode())
+
+    def _gits(self, *wanted: bytes) -> list[processes.Identity]:
         found = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-                if (
-                    words
-                    and words[0].endswith(b"git")
-                    and b"push" in words
-                    and str(self.remote).encode() in words
-                ):
+                words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else [b""]
+                is_git = words[0].endswith((b"git", b"git-receive-pack"))
+                if is_git and all(any(one in word for word in words) for one in wanted):
                     found.append(processes.identity(int(entry.name)))
         return found
 

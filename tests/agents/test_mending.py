@@ -135,8 +135,12 @@ def test_a_lock_that_no_git_holds_any_more_does_not_stop_the_next_one(world: Wor
         with pytest.raises(HostTrouble, match="main.lock"):
             mirror.fetch_target()
         assert held.exists()  # that one may hold it
-    assert mirror.fetch_target() == world.remote.head()
-    assert not held.exists()
+    for age in (2 * LOCK_YOUNG, -3600):  # after it was left, the clock stepped back
+        held.touch()
+        os.utime(held, (when := time.time() - age, when))
+        world.remote.push({f"{age}.py": "theirs\n"})
+        assert mirror.fetch_target() == world.remote.head()
+        assert not held.exists()
 
 
 def test_trouble_of_this_host_is_not_the_remotes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
