@@ -22,7 +22,8 @@ from tests.end_to_end.installation import ROOT
 from tests.end_to_end.loop import git
 
 SHORT = 6.0  # seconds that most faults last
-VICTIM = 20.0  # seconds in which there has to be something to hit
+LET_IN = 30.0  # seconds after which a second host that still runs was let in
+VICTIM = 60.0  # seconds in which there has to be something to hit
 SQLITE, SERVERS = "SQLite", "PostgreSQL + Redis"
 BOTH = (SQLITE, SERVERS)
 
@@ -322,7 +323,7 @@ def start_twin(scene: Scene) -> None:
     words = [sys.executable, "manage.py", "run_orchestrator", "--no-web", "--quiet"]
     options: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True, "check": False}
     try:
-        done = subprocess.run(words, env=environment, timeout=SHORT, **options)
+        done = subprocess.run(words, env=environment, timeout=LET_IN, **options)
         if "belongs to" not in done.stderr:
             site.remarks.append(f"The twin ended with {done.returncode}, not told that its name is taken.")
     except subprocess.TimeoutExpired:

@@ -76,4 +76,5 @@ def findings_with(bug: Bug, tree: Tree) -> list[str]:
         return []
     finally:
         path.write_text(sound, encoding="utf-8")
-    return [finding for row in rows for finding in row["findings"]]
+    found = [finding for row in rows for finding in row["findings"]]
+    return sorted(found, key=lambda finding: finding.startswith("stuck"))  # what says more comes first

@@ -412,8 +412,10 @@ class Site(Installation):
         return self.numbers(f"SELECT id FROM agents_run WHERE status = 'running'{wanted} ORDER BY id")
 
     def shims(self) -> list[processes.Identity]:
-        """Those that hold a coder or a reviewer now."""
-        found = [processes.read_identity(self.home / "runs" / str(pk) / "pid") for pk in self.live_runs()]
+        """Those that hold a coder or a reviewer who has begun."""
+        begun = {one["run"] for one in self.ledger() if one["kind"] == "begun"}
+        runs = [pk for pk in self.live_runs() if pk in begun]
+        found = [processes.read_identity(self.home / "runs" / str(pk) / "pid") for pk in runs]
         return [who for who in found if who and processes.is_alive(who)]
 
     def agents(self) -> list[processes.Identity]:
