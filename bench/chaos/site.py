@@ -92,6 +92,8 @@ class Site(Installation):
             "STEROIDS_SANDBOX": "off",  # agents write their ledger outside of their clones
             "STEROIDS_STUCK": "60", "STEROIDS_IDLE": "3", "PYTHONUNBUFFERED": "1",
             "STEROIDS_HOST_NAME": "chaos",
+            # Another installation must not get it while the web server is down: it would refuse our tokens.
+            "PORT": str(api_server.free_port(20000 + os.getpid() % 10000)),
         }  # fmt: skip
         self.ledger_folder = folder / "ledger"
         self.batches: list[Batch] = []
