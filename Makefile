@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # What runs the suite for us, if anything.
 TRY :=
 
-.PHONY: run start test test-slow test-postgres test-agents test-repositories setup setup-dev lock axe lint check clean
+.PHONY: run start test test-slow test-postgres test-agents test-repositories chaos chaos-planted setup setup-dev lock axe lint check clean
 
 run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
@@ -41,6 +41,15 @@ test-agents: setup-dev
 test-repositories: setup-dev
 	@$(BIN)/python -m tests.real_repositories.install
 	$(BIN)/python -m pytest -n0 tests/real_repositories/real_landings.py
+
+# Faults in the middle of real work, on SQLite and on a PostgreSQL and a Redis of its own, where these are installed.
+# SEED repeats the schedule of an earlier run. docs/chaos.md has the table.
+chaos: setup-dev
+	@$(BIN)/python -m bench.chaos $(if $(SEED),--seed $(SEED))
+
+# The same with bugs planted into a copy of the tree, one at a time: is each of them caught?
+chaos-planted: setup-dev
+	@$(BIN)/python -m bench.chaos --planted
 
 setup: $(VENV)/.installed var/secret-key
 	@$(BIN)/python manage.py migrate --verbosity 0

@@ -50,13 +50,15 @@ def waiting_jobs() -> int:
 def ask_once(mark: str, job: str, *, group: str, timeout: float | None = None) -> None:
     """Put the job into the queue unless one waits there already, as the mark says.
 
-    `timeout` is what it may take, in seconds, where that is longer than other jobs may.
+    `timeout` is what it may take, in seconds, where that is longer than other jobs may. (A worker that is
+    given None for it dies of that.)
     """
     with _maybe_away():
         if not caches["q2"].add(mark, True, timeout=60):
             return
+        longer = {} if timeout is None else {"timeout": timeout}
         try:
-            async_task(job, group=group, timeout=timeout)
+            async_task(job, group=group, **longer)
         except AWAY:
             caches["q2"].delete(mark)
             raise

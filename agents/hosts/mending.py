@@ -11,11 +11,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from agents.hosts import processes
 from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, run, text
 
 log = logging.getLogger(__name__)
 
 LOCK_OLD = 150.0  # seconds: no command of ours may take so long
+LOCK_YOUNG = 5.0  # and one of this age, while no git is at work there, was left by one that was killed
 CHECK_SECONDS = 300.0
 TAKEN_OVER_IN = 240.0  # seconds for what only this host has
 
@@ -64,7 +66,11 @@ def _clear_locks(path: Path, said: str) -> bool:
     if ".lock" not in said and "lock ref" not in said:
         return False
     found = [*path.glob("*.lock"), *(path / "refs").rglob("*.lock")]
-    old = [lock for lock in found if _age(lock) > LOCK_OLD]
+    is_left = not processes.of_git_at(path)
+    old = [
+        lock for lock in found
+        if _age(lock) > LOCK_OLD or (is_left and abs(_age(lock)) > LOCK_YOUNG)  # a clock may step back
+    ]  # fmt: skip
     for lock in old:
         log.warning("Removing %s, which nobody holds any more.", lock)
         lock.unlink(missing_ok=True)

@@ -197,6 +197,13 @@ def of_runs(root: Path) -> list[tuple[int, Identity]]:
     return [(int(named[1]), identity(pid)) for pid, named in found if named]
 
 
+def of_git_at(repository: Path) -> list[Identity]:
+    """Processes of git that were started to work in this repository."""
+    place = os.fsencode(repository)
+    found = ((pid, words.split(b"\0")) for pid, words in _others("cmdline"))
+    return [identity(pid) for pid, (first, *rest) in found if first.endswith(b"git") and place in rest]
+
+
 def age_of(who: Identity) -> float:
     """Seconds since the process started."""
     return boottime() - who.start / os.sysconf("SC_CLK_TCK")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from agents.hosts import landing as landings
 from agents.hosts import paths, submissions
 from agents.hosts.git import HostTrouble, Unreachable, over_network
-from agents.hosts.mending import LOCK_OLD
+from agents.hosts.mending import LOCK_OLD, LOCK_YOUNG
 from agents.hosts.reconciler import Reconciler
 from agents.models import Run
 from disputes.models import Conflict
@@ -123,6 +124,25 @@ def test_a_damaged_mirror_costs_no_submission_no_landing_and_no_run(world: World
     submissions.keep(other, again)
     other.refresh_from_db()
     assert other.state == Submission.State.KEPT
+
+
+def test_a_lock_that_no_git_holds_any_more_does_not_stop_the_next_one(world: World) -> None:
+    mirror = paths.mirror(world.project)
+    world.remote.push({"theirs.py": "theirs\n"})
+    held = mirror.path / "refs" / "steroids" / "target" / "main.lock"
+    held.touch()
+    os.utime(held, (recently := time.time() - 2 * LOCK_YOUNG, recently))
+    words = ["git", "-C", str(mirror.path), "cat-file", "--batch"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE):
+        with pytest.raises(HostTrouble, match="main.lock"):
+            mirror.fetch_target()
+        assert held.exists()  # that one may hold it
+    for age in (2 * LOCK_YOUNG, -3600):  # after it was left, the clock stepped back
+        held.touch()
+        os.utime(held, (when := time.time() - age, when))
+        world.remote.push({f"{age}.py": "theirs\n"})
+        assert mirror.fetch_target() == world.remote.head()
+        assert not held.exists()
 
 
 def test_trouble_of_this_host_is_not_the_remotes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

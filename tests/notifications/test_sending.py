@@ -457,3 +457,16 @@ def test_both_jobs_are_scheduled_and_the_bell_rings_once(db: None, monkeypatch: 
     bell.ring(2)
     assert rung == ["disputes.notifications.jobs.tell"]
     assert not Notice.objects.exists()
+
+
+def test_a_worker_carries_out_what_the_bell_asked_for(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from django_q.conf import Conf
+    from django_q.models import Success
+
+    from disputes.notifications import bell
+    from tasks import broker
+
+    monkeypatch.setattr(Conf, "SYNC", True)  # django-q's own worker, in this process
+    broker.begin(bell.WAITING)
+    bell.ring()
+    assert Success.objects.get().func == "disputes.notifications.jobs.tell"

@@ -1,0 +1,1 @@
+"""Faults, one after the other, in the middle of real work: is anything lost, doubled or stuck?"""

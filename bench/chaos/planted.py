@@ -1,0 +1,80 @@
+"""Planted bugs: does the checker notice that something is lost, doubled or stuck?"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from bench.chaos.schedule import say
+from bench.faults import Tree
+from tests.end_to_end.installation import ROOT
+
+TABLE = Path(__file__).with_suffix(".yaml")
+SEED = 7
+PATIENCE = 25  # seconds until work counts as stuck here
+TIMEOUT = 300
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A row of planted.yaml."""
+
+    what: str
+    old: str
+    new: str
+    fault: str
+    database: str = "sqlite"
+
+
+def run(only: list[str]) -> int:
+    """Each bug in turn. 1 where one was not caught, or could not be planted."""
+    bugs = [Bug(**row) for row in yaml.safe_load(TABLE.read_text(encoding="utf-8"))]
+    bugs = [bug for bug in bugs if not only or any(words in bug.what for words in only)]
+    caught = 0
+    say("| Planted bug | Fault | Seconds | First finding |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory(prefix="chaos-planted-") as folder:
+        tree = Tree(ROOT, Path(folder) / "tree")
+        for bug in bugs:
+            began = time.monotonic()
+            found = findings_with(bug, tree)
+            caught += bool(found)
+            said = found[0].replace("|", "/").replace("\n", " ")[:160] if found else "NOT CAUGHT"
+            say(f"| {bug.what} | {bug.fault} | {time.monotonic() - began:.0f} | {said} |")
+    say(f"\n{caught} of {len(bugs)} planted bugs were caught.")
+    return 0 if caught == len(bugs) else 1
+
+
+def findings_with(bug: Bug, tree: Tree) -> list[str]:
+    """What chaos in the tree says while the bug is planted there. Raises LookupError where it cannot be."""
+    path = tree.place_of(bug.old)
+    if path is None:
+        raise LookupError(f"The text of the bug '{bug.what}' does not stand once in the program.")
+    sound = path.read_text(encoding="utf-8")
+    path.write_text(sound.replace(bug.old, bug.new), encoding="utf-8")
+    report = tree.root / "report.json"
+    report.unlink(missing_ok=True)
+    words = ["--seed", str(SEED), "--patience", str(PATIENCE), "--tasks", "2", "--undisturbed", "0"]
+    words += ["--on", bug.database, "--json", str(report), "--only", bug.fault]
+    try:
+        with (tree.root / "chaos.log").open("w") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "bench.chaos", *words], cwd=tree.root, stdout=log, stderr=log
+            )
+            try:
+                child.wait(TIMEOUT)
+            finally:
+                child.terminate()  # it ends what it began
+                child.wait()
+        rows = json.loads(report.read_text())
+    except (subprocess.TimeoutExpired, FileNotFoundError):
+        say((tree.root / "chaos.log").read_text()[-1000:])  # it came to no end, which proves nothing
+        return []
+    finally:
+        path.write_text(sound, encoding="utf-8")
+    found = [finding for row in rows for finding in row["findings"]]
+    return sorted(found, key=lambda finding: finding.startswith("stuck"))  # what says more comes first
