@@ -1,3 +1,4 @@
+from django.apps import apps
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
@@ -6,11 +7,12 @@ from rest_framework.routers import DefaultRouter
 
 from disputes.api.disputes import DisputeViewSet
 from disputes.web.work.urls import api_urlpatterns
-from steroidsweb import sessions
+from steroidsweb.accounts import sessions
+from steroidsweb.accounts.invitations import invited
+from steroidsweb.accounts.sign_in import sign_in
 from steroidsweb.errors import not_found
 from steroidsweb.health import healthz
 from steroidsweb.metrics import metrics
-from steroidsweb.sign_in import sign_in
 from tasks.api import ProjectViewSet, TaskViewSet
 
 router = DefaultRouter()
@@ -27,7 +29,8 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
     path("sessions/", sessions.sessions, name="sessions"),
     path("sessions/<int:pk>/end/", sessions.end, name="session-end"),
-    path("admin/login/", sign_in),  # the admin's own address, before its own view
+    path("invited/<str:signed>/", invited, name="invited"),
+    path("admin/login/", sign_in, name="account_login"),  # the admin's own address, before its own view
     path("admin/", admin.site.urls),
     path(
         "api/v1/",
@@ -49,6 +52,9 @@ urlpatterns = [
     path("", include("disputes.web.work.urls")),
     path("", include("agents.web.urls")),
 ]
+
+if apps.is_installed("allauth"):
+    urlpatterns += [path("account/", include("steroidsweb.accounts.urls"))]
 
 handler403 = "steroidsweb.error_pages.not_allowed"
 handler404 = "steroidsweb.error_pages.not_found"
