@@ -22,6 +22,7 @@ from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, UNFINISHED, Severity, Status
 from tasks.todo import format
 from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
+from tasks.todo.lenient import Reading, read_leniently
 
 # What a marker means for a new task: nothing of it ran here, so nothing of it is under way or in dispute.
 STATUS_OF_NEW = {
@@ -49,20 +50,34 @@ class ImportReport:
     notes: tuple[str, ...]
 
 
-def import_todo(project: Project, text: str, *, actor: Actor) -> ImportReport:
+def import_todo(project: Project, text: str, *, actor: Actor, strict: bool = False) -> ImportReport:
     """Bring the project's sections and tasks into the shape of the file, in one transaction.
 
-    A known task keeps its status, whatever the file says. What the file does not hold stays, ranked behind
-    what it holds. Raises TodoError with every problem (of cycles the first), or because there is no task in
-    it; then nothing has changed.
+    Unless `strict`, a file is read as people write one, and the notes say line by line what was read
+    otherwise than it stands there. A known task keeps its status, whatever the file says. What the file does
+    not hold stays, ranked behind what it holds. Raises TodoError with every problem (of cycles the first), or
+    because there is no task in it; then nothing has changed.
     """
+    read = None if strict else read_leniently(text)
+    try:
+        return _import(project, read.text if read else text, read, actor)
+    except TodoError as error:
+        if read is None:
+            raise
+        lines = format.split_lines(text)
+        problems = [Problem.at(lines, read.origin(each.line), each.reason) for each in error.problems]
+        raise TodoError(problems) from error
+
+
+def _import(project: Project, text: str, read: Reading | None, actor: Actor) -> ImportReport:
     wanted = format.parse(text)
     with transaction.atomic():
         locked(Project.objects).get(pk=project.pk)  # two imports would give out the same numbers
         report = _Import(project, wanted, format.split_lines(text), actor).run()
         if not wanted.has_tasks:
             raise TodoError([format.no_task(text)])
-        return report
+        told = tuple(f"Line {note.line}: {note.reason}" for note in read.notes) if read else ()
+        return replace(report, notes=told + report.notes)
 
 
 def export_todo(project: Project) -> str:
@@ -81,7 +96,8 @@ def export_todo(project: Project) -> str:
         )
         for place in outline.places
     ]
-    return format.render(TodoFile(f"# {format.as_line(project.name)}", tuple(sections)))
+    preamble = f"# {format.as_line(project.name)}\n\n{format.as_section_text(project.preamble)}"
+    return format.render(TodoFile(preamble.strip(), tuple(sections)))
 
 
 # --- The outline: the rows, and what a file wants of them ---------------------------------------------------
@@ -233,6 +249,7 @@ class _Import:
         if self.problems:
             raise TodoError(self.problems)
         notes = tuple(self.notes())
+        self.keep_preamble()
         self.put_in_order()
         self.save_places()
         self.save_entries()
@@ -393,20 +410,29 @@ class _Import:
                 self.report(line, f"These would wait for each other for ever: {' → '.join(names)}.")
 
     def notes(self) -> Iterator[str]:
-        title, _, rest = self.wanted.preamble.partition("\n")
-        if rest or (title and not title.startswith("# ")):
-            yield "The text above the first section or task is not kept."
         differ = []
         for entry, item in self.entries:
             if entry.is_new and MEANINGS[item.status].waits_for_human:
                 marker = MEANINGS[item.status].marker
                 yield f"“{item.title}” is new and marked [{marker}]: it is deferred until it is resumed."
+            elif entry.is_new and item.status in {Status.IN_PROGRESS, Status.REVIEW}:
+                marker = MEANINGS[item.status].marker
+                yield f"“{item.title}” is new and marked [{marker}]: it begins anew, as [ ]."
             elif not entry.is_new and entry.row.status != item.status:
                 differ.append(entry.row.ref)
         if differ:
             yield f"The file says another status for {', '.join(differ)}; a known task keeps its own."
 
     # Writing.
+
+    def keep_preamble(self) -> None:
+        """The text above the first section; a file without one leaves it as it is."""
+        title, _, rest = self.wanted.preamble.partition("\n")
+        text = rest.strip("\n") if title.startswith("# ") else self.wanted.preamble
+        if text.strip() and text != format.as_section_text(self.project.preamble):
+            self.project.preamble = text
+            self.project.save(update_fields=["preamble"])
+            record(self.project, "edited", actor=self.actor, note="The text above the first section.")
 
     def put_in_order(self) -> None:
         """Rank what the file holds as it stands there, and the rest of each section behind it.
