@@ -186,6 +186,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "TaskStatusEnum": "tasks.models.STATUS_CHOICES",
         "SeverityEnum": "tasks.models.SEVERITY_CHOICES",
+        "RunRoleEnum": "agents.models.Run.Role",
+        "AgentRoleEnum": "agents.models.Agent.Role",
     },
 }
 

@@ -5,6 +5,8 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import DefaultRouter
 
+from agents.api.hosts import HostViewSet
+from agents.api.reading import AgentViewSet, RunViewSet
 from disputes.api.disputes import DisputeViewSet
 from disputes.web.work.urls import api_urlpatterns
 from steroidsweb.accounts import sessions
@@ -19,6 +21,9 @@ router = DefaultRouter()
 router.include_root_view = router.include_format_suffixes = False
 router.register("projects", ProjectViewSet, basename="project")
 router.register("tasks", TaskViewSet, basename="task")
+router.register("runs", RunViewSet, basename="run")
+router.register("hosts", HostViewSet, basename="host")
+router.register("agents", AgentViewSet, basename="agent")
 router.register("disputes", DisputeViewSet, basename="dispute")
 
 handler500 = "steroidsweb.errors.server_error"

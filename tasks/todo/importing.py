@@ -215,6 +215,45 @@ def _as_item(entry: _Entry) -> TodoTask:
     )
 
 
+def circle_in(project: Project) -> str:
+    """Which of the project's tasks and sections wait for each other for ever, in a sentence; empty: none."""
+    circle = _first_circle(_Outline(project))
+    return _says(circle) if circle else ""
+
+
+def _first_circle(outline: _Outline) -> list[_Place | _Entry]:
+    """The first circle of tasks and sections of which none could ever begin.
+
+    A task is done after its dependencies, and after its section begins. A section begins after those that it
+    comes after and after the one around it; it is done after that, after its tasks and after the sections in
+    it. A finished task waits for nothing.
+    """
+    graph: TopologicalSorter[tuple[str, _Place | _Entry]] = TopologicalSorter()
+    for place in outline.places:
+        graph.add(("begins", place), *[("done", needed) for needed in place.after])
+        graph.add(("done", place), ("begins", place))
+        if place.parent:
+            graph.add(("begins", place), ("begins", place.parent))
+            graph.add(("done", place.parent), ("done", place))
+    for entry in outline.entries:
+        graph.add(("done", entry.place), ("done", entry))
+        if not entry.is_finished:
+            needed = [("done", other) for other in entry.depends]
+            graph.add(("done", entry), ("begins", entry.place), *needed)
+    try:
+        graph.prepare()
+    except CycleError as error:
+        return [node for node, _ in groupby(node for _, node in reversed(error.args[1]))]
+    return []
+
+
+def _says(circle: list[_Place | _Entry]) -> str:
+    names = [f"“{node.title}”" if isinstance(node, _Entry) else f"section “{node.title}”" for node in circle]
+    if len(circle) == 1:
+        return f"This would wait for itself: {names[0]}."
+    return f"These would wait for each other for ever: {' → '.join(names)}."
+
+
 def _preorder(parent: _Place | None, children: dict[_Place | None, list[_Place]]) -> Iterator[_Place]:
     for place in children[parent]:
         yield place
@@ -380,34 +419,9 @@ class _Import:
                 entry.changed.append("depends")
 
     def refuse_cycles(self) -> None:
-        """Report the first circle of tasks and sections of which none could ever begin.
-
-        A task is done after its dependencies, and after its section begins. A section begins after those that
-        it comes after and after the one around it; it is done after that, after its tasks and after the
-        sections in it. A finished task waits for nothing.
-        """
-        graph: TopologicalSorter[tuple[str, _Place | _Entry]] = TopologicalSorter()
-        for place in self.outline.places:
-            graph.add(("begins", place), *[("done", needed) for needed in place.after])
-            graph.add(("done", place), ("begins", place))
-            if place.parent:
-                graph.add(("begins", place), ("begins", place.parent))
-                graph.add(("done", place.parent), ("done", place))
-        for entry in self.outline.entries:
-            graph.add(("done", entry.place), ("done", entry))
-            if not entry.is_finished:
-                needed = [("done", other) for other in entry.depends]
-                graph.add(("done", entry), ("begins", entry.place), *needed)
-        try:
-            graph.prepare()
-        except CycleError as error:
-            circle = [node for node, _ in groupby(node for _, node in reversed(error.args[1]))]
-            names = [f"“{n.title}”" if isinstance(n, _Entry) else f"section “{n.title}”" for n in circle]
+        if circle := _first_circle(self.outline):
             line = min((node.line for node in circle if node.line), default=1)
-            if len(circle) == 1:
-                self.report(line, f"This would wait for itself: {names[0]}.")
-            else:
-                self.report(line, f"These would wait for each other for ever: {' → '.join(names)}.")
+            self.report(line, _says(circle))
 
     def notes(self) -> Iterator[str]:
         differ = []

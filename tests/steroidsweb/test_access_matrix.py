@@ -116,6 +116,7 @@ class Scene:
             "<path:path>", "nothing/"
         )
         named = {"app_label": "tasks", "slug": self.task.project.slug, "ref": self.task.ref}
+        named["name"] = Host.objects.latest("pk").name
         named["signed"] = invitations.link(Invitation.objects.latest("pk"), "").split("/")[-2]
         if path.startswith("api/v1/disputes/"):
             named["ref"] = self.dispute.ref
@@ -129,6 +130,8 @@ class Scene:
             return apps.get_model(model[1], model[2])._default_manager.order_by("pk").first()
         if path.startswith("api/v1/pull/"):
             return Run.objects.live().filter(is_pulled=True).first()
+        if path.startswith("api/v1/runs/"):
+            return Run.objects.order_by("pk").first()
         before = re.match(r"(.*?)-?/?<int:pk>", path)
         return ROWS[before[1]].objects.order_by("pk").first() if before else None
 
