@@ -58,7 +58,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
             {
                 "fields": (
                     "last_check", ("name", "role"), "provider", "command_line", "model", "key", "passes",
-                    "hosts", "cassettes", "domains", "watches", "projects", "is_active",
+                    "hosts", "again", "cassettes", "domains", "watches", "projects", "is_active",
                 )
             },
         ),

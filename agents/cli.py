@@ -549,6 +549,27 @@ def tasks_show(args: argparse.Namespace, api: Api) -> Reply:
     return api.get(task_path(args, api))
 
 
+def tasks_add(args: argparse.Namespace, api: Api) -> Reply:
+    """A new task, last in its project."""
+    return api.post(
+        f"{API}tasks/",
+        project=args.project,
+        title=args.title,
+        body=words_of(args.body),
+        section=args.section,
+        severity=args.severity,
+        source=args.source,
+        tags=args.tag or None,
+        depends_on=args.after or None,
+    )
+
+
+def rollback(args: argparse.Namespace, api: Api) -> Reply:
+    """Takes the rounds of a task after one of them back."""
+    path = task_path(args, api, "rollback")
+    return api.post(path, to_round=args.to, reason=words_of(args.reason))
+
+
 def tasks_update(args: argparse.Namespace, api: Api) -> Reply:
     """Every status is one call, but `review` is a submission."""
     if args.status == "review":
@@ -706,6 +727,57 @@ def dispute_resolve(args: argparse.Namespace, api: Api) -> Reply:
         all=args.all or None,
         text=args.text,
     )
+
+
+def dispute_synthesis(args: argparse.Namespace, api: Api) -> Reply:
+    """Option C in a person's words."""
+    return api.post(
+        path_of("disputes", args.ref, "synthesis"),
+        text=words_of(args.text),
+        trade_off=words_of(args.trade_off),
+        covers_both=args.covers_both or None,
+        conflict=args.conflict,
+    )
+
+
+def dispute_ask_judge(args: argparse.Namespace, api: Api) -> Reply:
+    """A judge is asked; it rules on nothing."""
+    return api.post(path_of("disputes", args.ref, "ask-judge"), conflict=args.conflict)
+
+
+# --- Commands on hosts, which run the agents ---
+
+
+def runners_status(args: argparse.Namespace, api: Api) -> Reply:
+    """Each host, and what it is at."""
+    return get_rows(api, f"{API}hosts/")
+
+
+def runners_start(args: argparse.Namespace, api: Api) -> Reply:
+    """Hosts take new runs again."""
+    return runners(args, api, "resume")
+
+
+def runners_stop(args: argparse.Namespace, api: Api) -> Reply:
+    """Hosts take no new runs; what is under way goes on to its end."""
+    return runners(args, api, "drain")
+
+
+def runners(args: argparse.Namespace, api: Api, verb: str) -> Reply:
+    """The named host, or all."""
+    if bool(args.name) == args.all:
+        raise Stop(USAGE, "Name a host, or say --all.", "`steroids runners status` lists them.")
+    names = (
+        [args.name]
+        if args.name
+        else [str(row.get("name")) for row in get_rows(api, f"{API}hosts/")["results"]]
+    )
+    replies = [api.post(path_of("hosts", name, verb)) for name in names]
+    told = "\n".join(str(reply.get("message") or "") for reply in replies)
+    return {
+        "message": told or "There is no host yet: start one with `manage.py run_orchestrator`.",
+        "hosts": replies,
+    }
 
 
 # --- Commands on oneself ---
@@ -1076,6 +1148,16 @@ def show_tasks(args: argparse.Namespace, reply: Reply) -> str:
     return table(("ID", "TITLE", "STATUS", "ROUND", "STAGE"), placed)
 
 
+def show_runners(args: argparse.Namespace, reply: Reply) -> str:
+    """The table of hosts."""
+    rows = reply["results"]
+    if not rows:
+        return "No host has reported yet. Start one on its machine: manage.py run_orchestrator"
+    keys = ("name", "state", "seen_at", "runs", "slots", "isolation", "labels")
+    cells = [tuple(row.get(key) for key in keys) for row in rows]
+    return table(("HOST", "STATE", "SEEN", "RUNS", "SLOTS", "ISOLATION", "LABELS"), cells)
+
+
 def fields(thing: Reply, without: Iterable[str] = ()) -> list[str]:
     """`Name: value` for everything short, names aligned; empty values and long lists are left out."""
     short = {
@@ -1222,6 +1304,11 @@ def count(text: str) -> int:
     return int(text)
 
 
+def round_number(text: str) -> int:
+    """A round; 0 is before the first."""
+    return 0 if text == "0" else count(text)
+
+
 def seconds(text: str) -> float:
     """A time to wait."""
     if not re.fullmatch(r"[0-9]{1,5}(\.[0-9]+)?", text) or float(text) <= 0:
@@ -1293,6 +1380,12 @@ def build_parser() -> argparse.ArgumentParser:
     leaf.add_argument("--status", metavar="S", type=status)
     leaf.add_argument("--search", metavar="X")
     add_disputes(Group(top.parser("dispute", "who is right")))
+    add_runners(Group(top.parser("runners", "the hosts that run agents")))
+    leaf = top.add("rollback", "take rounds of a task back", rollback, ref="task")
+    leaf.add_argument(
+        "--to", required=True, metavar="N", type=round_number, help="the last round that stays; 0: none"
+    )
+    leaf.add_argument("--reason", required=True, metavar="FILE|TEXT", help="the next prompt says so")
     leaf = top.add("comment", "say something on a task", comment, ref="task")
     leaf.add_argument("--body", required=True, metavar="TEXT")
     leaf.add_argument("--target", metavar="T", help="what it is about, such as a finding's code")
@@ -1334,9 +1427,30 @@ def add_tasks(tasks: Group) -> None:
     leaf = tasks.add("update", "change a status; `review` hands in HEAD", tasks_update, ref="task")
     leaf.add_argument("--status", required=True, metavar="STATUS", type=status)
     add_submission(leaf)
+    leaf = tasks.add("add", "add a task to a project that you maintain", tasks_add)
+    leaf.add_argument("title", metavar="TITLE")
+    leaf.add_argument("--project", required=True, metavar="P")
+    leaf.add_argument("--body", metavar="FILE|TEXT", help="what is asked")
+    leaf.add_argument("--section", metavar="S", help="made where it is not there; default: the first one")
+    leaf.add_argument("--severity", type=str.lower, choices=SEVERITIES)
+    leaf.add_argument("--source", metavar="PATH", help="the specification, such as docs/SPEC.md#login")
+    leaf.add_argument("--tag", metavar="T", action="append")
+    leaf.add_argument("--after", metavar="REF", action="append", help="a task that is to be done first")
     add_submission(tasks.add("submit", "hand in HEAD for review", tasks_submit, ref="task"))
     add_verdict(tasks.add("approve", "approve what was handed in", tasks_approve, ref="task"))
     add_verdict(tasks.add("reject", "send it back; say why", tasks_reject, ref="task"))
+
+
+def add_runners(runners: Group) -> None:
+    """`steroids runners ...`."""
+    runners.add("status", "every host and what it is at", runners_status, show_runners)
+    for name, summary, verb in (
+        ("start", "let a host take new runs again", runners_start),
+        ("stop", "let a host take no new runs; what is under way goes on to its end", runners_stop),
+    ):
+        leaf = runners.add(name, summary, verb)
+        leaf.add_argument("name", metavar="HOST", nargs="?")
+        leaf.add_argument("--all", action="store_true", help="every host")
 
 
 def add_submission(leaf: argparse.ArgumentParser) -> None:
@@ -1382,6 +1496,17 @@ def add_disputes(disputes: Group) -> None:
     leaf.add_argument("--recent", metavar="N", type=count, help="only the last N")
     disputes.add("show", "show a dispute with both positions", dispute_show, show_dispute, ref="the dispute")
     add_resolve(disputes)
+    leaf = disputes.add(
+        "synthesis", "propose a middle way: option C", dispute_synthesis, ref="a dispute or conflict"
+    )
+    leaf.add_argument("--text", required=True, metavar="FILE|TEXT", help="what both sides could live with")
+    leaf.add_argument("--trade-off", metavar="FILE|TEXT", help="what each side gives up")
+    leaf.add_argument("--covers-both", action="store_true", help="it meets both concerns")
+    leaf.add_argument("--conflict", metavar="CODE", help="only this one of several")
+    leaf = disputes.add(
+        "ask-judge", "ask a judge for an opinion", dispute_ask_judge, ref="a dispute or conflict"
+    )
+    leaf.add_argument("--conflict", metavar="CODE", help="only this one of several")
 
 
 def add_resolve(disputes: Group) -> None:

@@ -14,17 +14,18 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from disputes import hooks, precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
-from disputes.protocol.rulings import arbitration
+from disputes.protocol.rulings import arbitration, trust
 from disputes.protocol.rulings.arbitration import DisputeFacts, FirstStep
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.recommendations import PRECEDENTS, settles_itself
 from disputes.protocol.rulings.synthesis import Source
 from disputes.protocol.text.quotes import plain
+from disputes.rulings.offers import is_of_security
 from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
@@ -38,6 +39,7 @@ log = logging.getLogger(__name__)
 REASONS_MAX = 20_000  # characters, of reasons and of a proposal
 WHY_MAX = 600  # of the reasons that go into a ruling by policy, and so into a coder's prompt
 POLICY_KEYS, MEDIATOR_KEYS = frozenset({"on_dispute", "prompt_user"}), frozenset({"mediator"})
+TRUST_KEYS = frozenset({"judge_trust"})
 LOW_KEYS = frozenset({"low_auto_resolve"})
 ALIKE_MAX = 20  # rulings on conflicts that read alike, the most alike first
 VERDICTS = {
@@ -193,14 +195,53 @@ def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
     if option is None or opinion.asked_by_id is not None:
         return  # a person who asks gets an opinion
     policy = policy_of(conflict.dispute.project)
-    if (
-        policy.on_dispute != "judge"
-        or policy.prompt_user
-        or not arbitration.may_be_ruled(subject_of(conflict))
-    ):
+    if not arbitration.may_be_ruled(subject_of(conflict)):
         return
-    why = f"The judge {opinion.by_agent}: {' '.join(opinion.reasons.split())}"
-    _rule(conflict, option, policy.set_by, why=why[:WHY_MAX], by=opinion.by_agent)
+    why = f"The judge {opinion.by_agent}: {' '.join(opinion.reasons.split())}"[:WHY_MAX]
+    if policy.lets_the_judge_rule:
+        _rule(conflict, option, policy.set_by, why=why, by=opinion.by_agent)
+    elif earned := _earned(conflict):
+        person = _set_by(conflict.dispute.project, TRUST_KEYS)[0]
+        why = f"{why} (People ruled as it had said on {earned} of those of severity {conflict.severity}.)"
+        _rule(conflict, option, person, why=why, by=opinion.by_agent)
+
+
+def record_of(project: Project, severity: str) -> trust.Record:
+    """How often people ruled as a judge had said, on the newest disagreements of this severity (ARB-10)."""
+    said_before = Opinion.objects.filter(
+        kind=Opinion.Kind.JUDGE, state=Opinion.State.GIVEN, given_at__lte=OuterRef("at"),
+        conflict=OuterRef("conflict"), verdict__in=[Opinion.Verdict.ENFORCE, Opinion.Verdict.DISMISS],
+    )  # fmt: skip
+    rulings_of_people = (
+        Decision.objects.standing()
+        .filter(
+            authority=Decision.Authority.PERSON,
+            conflict__kind=Conflict.Kind.DISAGREEMENT,
+            conflict__severity=severity,
+            conflict__dispute__project=project,
+        )
+        .annotate(said=Subquery(said_before.order_by("-pk").values("verdict")[:1]))
+        .exclude(said=None)
+        .order_by("-pk")
+        .values_list("option", "said")[: trust.NEWEST]
+    )
+    pairs = list(rulings_of_people)
+    return trust.Record(sum(arbitration.option_of(said) == option for option, said in pairs), len(pairs))
+
+
+def _earned(conflict: Conflict) -> trust.Record | None:
+    """The judge's record where it lets it rule alone; of what is sampled, or about security, never."""
+    project = conflict.dispute.project
+    record_ = record_of(project, conflict.severity)
+    if not record_.reaches(project.config.judge_trust) or is_of_security(conflict):
+        return None
+    if trust.is_sampled(conflict.pk):
+        note = (
+            f"{conflict.ref} waits for people although the judge might rule: one in {trust.AUDIT_EVERY} does."
+        )
+        record(project, "judge_sampled", actor=SYSTEM, task=conflict.task, note=note)
+        return None
+    return record_
 
 
 def fail(opinion: Opinion, why: str) -> bool:
@@ -241,6 +282,11 @@ class Policy:
     def discards(self) -> bool:
         return self.on_dispute == "discard" and not self.prompt_user
 
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether it would rule by itself, and cannot: a ruling is always in a person's name."""
+        return (self.lets_the_judge_rule or self.discards) and self.set_by is None
+
 
 def policy_of(project: Project) -> Policy:
     """The policy as it is now. Who set it is whoever last changed on_dispute or prompt_user."""
@@ -275,7 +321,8 @@ def apply_policy(project: Project) -> int:
     """
     done = _settle_low(project)
     policy = policy_of(project)
-    if not (policy.mediator or policy.lets_the_judge_rule or policy.discards):
+    asks_judge = policy.lets_the_judge_rule or project.config.judge_trust > 0
+    if not (policy.mediator or asks_judge or policy.discards):
         return done
     fresh = _unruled(project)
     if policy.mediator:
@@ -286,6 +333,19 @@ def apply_policy(project: Project) -> int:
             .exclude(Exists(_asked(Opinion.Kind.MEDIATOR)))
         )
         done += _ask_each(without, Opinion.Kind.MEDIATOR)
+    if asks_judge and not policy.lets_the_judge_rule:
+        trusted_since = _last_change(project, TRUST_KEYS)[1]
+        done += _ask_each(
+            [
+                conflict
+                for conflict in _opened_since(fresh, trusted_since).exclude(
+                    Exists(_asked(Opinion.Kind.JUDGE))
+                )
+                if arbitration.first_step("judge", prompt_user=False, subject=subject_of(conflict))
+                is FirstStep.ASK
+            ],
+            Opinion.Kind.JUDGE,
+        )
     if policy.lets_the_judge_rule:
         fresh = fresh.exclude(Exists(_asked(Opinion.Kind.JUDGE)))
     elif policy.set_by is None:

@@ -3,21 +3,28 @@
 A schedule names any Python function to call, so nobody writes one here.
 """
 
+from datetime import timedelta
 from typing import Any
 
-from django.contrib import admin
+from django.apps import apps
+from django.conf import settings
+from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
-from django.http import HttpRequest
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
 from django_q import admin as q2
 from django_q.models import Failure, OrmQ, Schedule, Success
-from unfold.admin import ModelAdmin
+from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from steroidsweb.models import AuditEntry
-from tasks.admin.base import BaseAdmin, ReadOnlyAdmin, SuperuserAdmin
+from steroidsweb.accounts import invitations
+from steroidsweb.models import AuditEntry, Invitation, InvitedRole
+from tasks.admin.base import BaseAdmin, ReadOnlyAdmin, SuperuserAdmin, is_superuser
 
 MAY_SIGN_IN = (
     "Every page needs it. What somebody may see and do in a project, its memberships say: on the page of the "
@@ -87,7 +94,7 @@ class AuditEntryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
     @display(
         description="what",
         ordering="kind",
-        label={"refused": "warning", "deleted": "danger", "signed_in": "success"},
+        label={"refused": "warning", "factor_off": "warning", "deleted": "danger", "signed_in": "success"},
     )
     def kind_label(self, entry: AuditEntry) -> tuple[str, str]:
         return entry.kind, entry.get_kind_display()
@@ -96,3 +103,70 @@ class AuditEntryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
 @admin.register(OrmQ)
 class OrmQAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.QueueAdmin, ModelAdmin):
     pass
+
+
+class InvitedRoleInline(TabularInline):
+    model = InvitedRole
+    extra = 1
+
+
+@admin.register(Invitation)
+class InvitationAdmin(SuperuserAdmin, BaseAdmin):
+    """Links for new colleagues: the page of an open one shows its link. Who deletes one takes it back."""
+
+    list_display = ("__str__", "by", "at", "expires_at", "used_by")
+    fields = ("whom", "expires_at")
+    inlines = (InvitedRoleInline,)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and (obj is None or obj.used_at is None)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Invitation]:
+        return super().get_queryset(request).select_related("by", "used_by")
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        expires_at = timezone.now() + timedelta(days=invitations.DAYS)
+        return {"expires_at": expires_at} | super().get_changeform_initial_data(request)
+
+    def save_model(self, request: HttpRequest, obj: Invitation, form: Any, change: bool) -> None:
+        if not change:
+            obj.by = request.user
+        super().save_model(request, obj, form, change)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        invitations.note_made(form.instance, request)
+
+    def response_add(
+        self, request: HttpRequest, obj: Invitation, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return redirect("admin:steroidsweb_invitation_change", obj.pk)
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        found = self.get_object(request, object_id)
+        if request.method == "GET" and is_superuser(request) and found and found.is_open:
+            link = invitations.link(found, settings.URL or request.build_absolute_uri("/"))
+            messages.info(request, f"The link, for one person: {link}")
+        return super().change_view(request, object_id, *args, **kwargs)
+
+
+# --- Of django-allauth --------------------------------------------------------------------------------------
+
+if apps.is_installed("allauth"):
+    for registered in list(admin.site._registry):
+        if registered.__module__.startswith("allauth."):  # who signs in how is not typed in by hand
+            admin.site.unregister(registered)
+
+if apps.is_installed("allauth.mfa"):
+    from allauth.mfa.models import Authenticator
+
+    @admin.register(Authenticator)
+    class AuthenticatorAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+        """Second factors. Whoever lost theirs signs in by password again once theirs are deleted."""
+
+        list_display = ("user", "type", "created_at", "last_used_at")
+        fields = list_display
+        list_filter = ("type",)
+
+        def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+            return is_superuser(request)

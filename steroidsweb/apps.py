@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class SiteConfig(AppConfig):
@@ -9,3 +10,5 @@ class SiteConfig(AppConfig):
         from steroidsweb import audit, checks, wiring  # noqa: F401  (two of them register what they hold)
 
         wiring.fill_slots()
+        if settings.MFA != "off":
+            from steroidsweb.accounts import second_factor  # noqa: F401  (writes into the audit)

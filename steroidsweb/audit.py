@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
@@ -27,7 +28,7 @@ def note(kind: str, who: Any, request: HttpRequest | None = None, *, about: str 
 
 @receiver(user_logged_in)
 def _signed_in(sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> None:
-    note(Kind.SIGNED_IN, user, request)
+    note(Kind.SIGNED_IN, user, request, note=", ".join(_ways(request)))
     if not request.session.session_key:  # another person was signed in there before
         request.session.create()
     SignedIn.objects.get_or_create(
@@ -37,6 +38,17 @@ def _signed_in(sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> N
             "browser": request.META.get("HTTP_USER_AGENT", "")[:BROWSER_MAX],
         },
     )  # fmt: skip
+
+
+def _ways(request: HttpRequest) -> list[str]:
+    """How the person showed who they are, where there is more than one way."""
+    ways = [each["method"] for each in request.session.get("account_authentication_methods", [])]
+    words = {
+        "password": "password",
+        "socialaccount": settings.OIDC.name if settings.OIDC else "",
+        "mfa": "code",
+    }
+    return [words.get(way, way) for way in ways]
 
 
 @receiver(user_logged_out)

@@ -1,6 +1,7 @@
 """Reading settings from the environment, failing loudly."""
 
 import os
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -117,3 +118,62 @@ def database(url: str) -> dict[str, object]:
     raise ImproperlyConfigured(
         f"DATABASE_URL has the scheme {parts.scheme!r}; this program knows sqlite and postgres."
     )
+
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+ROLES = ("viewer", "triager", "maintainer")  # from the least to the most
+
+
+@dataclass(frozen=True, slots=True)
+class OIDC:
+    """The OpenID Connect provider of the team, and whom it brings in."""
+
+    name: str
+    issuer: str
+    client_id: str
+    client_secret: str
+    domains: tuple[str, ...]
+    claim: str
+    groups: tuple[tuple[str, str, str], ...]  # value of the claim, slug of a project or *, role there
+
+    @property
+    def apps(self) -> list[dict[str, object]]:
+        """In the words of django-allauth's settings."""
+        about = {"server_url": self.issuer}
+        return [
+            {
+                "provider_id": "team", "name": self.name, "client_id": self.client_id,
+                "secret": self.client_secret, "settings": about,
+            }
+        ]  # fmt: skip
+
+
+def single_sign_on() -> OIDC | None:
+    """STEROIDS_OIDC_*; None where no issuer is named. Raises ImproperlyConfigured."""
+    issuer = env_str("STEROIDS_OIDC_ISSUER").rstrip("/")
+    if not issuer:
+        return None
+    parts = urlsplit(issuer)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+        raise ImproperlyConfigured(f"STEROIDS_OIDC_ISSUER={issuer} does not begin with https://.")
+    client_id, secret = env_str("STEROIDS_OIDC_CLIENT_ID"), env_str("STEROIDS_OIDC_CLIENT_SECRET")
+    if not client_id or not secret:
+        raise ImproperlyConfigured(
+            "STEROIDS_OIDC_ISSUER needs STEROIDS_OIDC_CLIENT_ID and STEROIDS_OIDC_CLIENT_SECRET, or "
+            "STEROIDS_OIDC_CLIENT_SECRET_FILE."
+        )
+    domains = tuple(domain.lower().lstrip("@") for domain in env_list("STEROIDS_OIDC_DOMAINS", []))
+    groups = tuple(_group(word) for word in env_list("STEROIDS_OIDC_GROUPS", []))
+    name, claim = env_str("STEROIDS_OIDC_NAME", "single sign-on"), env_str("STEROIDS_OIDC_CLAIM", "groups")
+    return OIDC(name, issuer, client_id, secret, domains, claim, groups)
+
+
+def _group(word: str) -> tuple[str, str, str]:
+    """platform=ledger:maintainer, taken apart."""
+    group, _, rest = word.partition("=")
+    project, _, role = rest.partition(":")
+    if not group or not project or role not in ROLES:
+        raise ImproperlyConfigured(
+            f"STEROIDS_OIDC_GROUPS: {word!r} is not GROUP=PROJECT:ROLE, with a role of {', '.join(ROLES)}."
+        )
+    return group.strip(), project.strip(), role

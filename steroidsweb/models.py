@@ -1,10 +1,11 @@
-"""What the site itself keeps: who tried to sign in how often, who is signed in, who changed what."""
+"""What the site itself keeps: who tried to sign in how often, who is signed in, invited, and changed what."""
 
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 
+from tasks.models import Membership
 from tasks.triggers import no_change, no_deletion
 
 
@@ -35,8 +36,12 @@ class AuditEntry(models.Model):
     class Kind(models.TextChoices):
         SIGNED_IN = "signed_in", "Signed in"
         SIGNED_OUT = "signed_out", "Signed out"
-        REFUSED = "refused", "Wrong password"
+        REFUSED = "refused", "Refused at the sign-in"
         ENDED = "ended", "Ended a session"
+        FACTOR_ON = "factor_on", "Set up a second factor"
+        FACTOR_OFF = "factor_off", "Removed a second factor"
+        INVITED = "invited", "Invited somebody"
+        JOINED = "joined", "Took an invitation"
         ADDED = "added"
         CHANGED = "changed"
         DELETED = "deleted"
@@ -72,3 +77,51 @@ class SignedIn(models.Model):
 
     def __str__(self) -> str:
         return f"session of {self.user_id} since {self.at:%Y-%m-%d %H:%M}"
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open(self) -> "InvitationQuerySet":
+        """Those whose link still makes an account."""
+        return self.filter(used_at=None, expires_at__gt=timezone.now())
+
+
+class Invitation(models.Model):
+    """A link for one new colleague. It is signed, not stored; who takes it back deletes the row."""
+
+    whom = models.CharField("for whom", max_length=200, blank=True, help_text="For your own memory.")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations", editable=False
+    )
+    at = models.DateTimeField("invited at", default=timezone.now, editable=False)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    used_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, editable=False,
+        related_name="+",
+    )  # fmt: skip
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk}{f' for {self.whom}' if self.whom else ''}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.used_at is None and self.expires_at > timezone.now()
+
+
+class InvitedRole(models.Model):
+    """A role that comes with an invitation."""
+
+    invitation = models.ForeignKey(Invitation, on_delete=models.CASCADE, related_name="roles")
+    project = models.ForeignKey("tasks.Project", on_delete=models.CASCADE, related_name="+")
+    role = models.CharField(max_length=10, choices=Membership.Role, default=Membership.Role.TRIAGER)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["invitation", "project"], name="invited_role_once")]
+
+    def __str__(self) -> str:
+        return f"{self.role} in {self.project}"

@@ -64,6 +64,7 @@ GROUPS: list[dict[str, Any]] = [
         "items": [
             _item("Hosts", "dns", "agents_host_changelist", SUPERUSER),
             _item("Users", "person", "auth_user_changelist", SUPERUSER),
+            _item("Invitations", "person_add", "steroidsweb_invitation_changelist", SUPERUSER),
             {"title": "Notifications", "icon": "notifications", "link": "/notifications/"},
             _item("Audit", "policy", "steroidsweb_auditentry_changelist", SUPERUSER),
             {"title": "Sessions", "icon": "devices", "link": "/sessions/"},
@@ -95,7 +96,7 @@ UNFOLD: dict[str, Any] = {
         "steroidsweb.sidebar.count_js",
         "steroidsweb.sidebar.select2_js",
     ],
-    "LOGIN": {"form": "steroidsweb.sign_in.SignInForm"},
+    "LOGIN": {"form": "steroidsweb.accounts.sign_in.SignInForm"},
     "GLOBAL_CALLBACK": "steroidsweb.sidebar.no_inline_colours",
     "SIDEBAR": {
         "show_search": True,

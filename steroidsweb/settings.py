@@ -6,7 +6,17 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from steroidsweb import navigation
-from steroidsweb.env import database, env_bool, env_int, env_list, env_networks, env_number, env_str, redis
+from steroidsweb.env import (
+    database,
+    env_bool,
+    env_int,
+    env_list,
+    env_networks,
+    env_number,
+    env_str,
+    redis,
+    single_sign_on,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 os.umask(0o077)  # whatever the program writes is for its own user
@@ -176,6 +186,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "TaskStatusEnum": "tasks.models.STATUS_CHOICES",
         "SeverityEnum": "tasks.models.SEVERITY_CHOICES",
+        "RunRoleEnum": "agents.models.Run.Role",
+        "AgentRoleEnum": "agents.models.Agent.Role",
     },
 }
 
@@ -281,3 +293,39 @@ EMPTY_RUNS_MAX = env_int("STEROIDS_EMPTY_RUNS_MAX", 6, minimum=1)
 LANDING_ATTEMPTS_MAX = env_int("STEROIDS_LANDING_ATTEMPTS_MAX", 5, minimum=1)
 
 UNFOLD = navigation.UNFOLD
+
+# --- Sign-in for teams: django-allauth, which is not even imported while both are off -------------------
+
+MFA = env_str("STEROIDS_MFA", "off")
+if MFA not in {"off", "allowed", "required"}:
+    raise ImproperlyConfigured(f"STEROIDS_MFA={MFA} is none of off, allowed, required.")
+OIDC = single_sign_on()
+if MFA != "off" or OIDC:
+    sign_in_apps = ["allauth", "allauth.account"]
+    sign_in_apps += (
+        ["allauth.socialaccount", "allauth.socialaccount.providers.openid_connect"] if OIDC else []
+    )
+    sign_in_apps += ["allauth.mfa"] if MFA != "off" else []
+    INSTALLED_APPS[INSTALLED_APPS.index("tasks") : INSTALLED_APPS.index("tasks")] = sign_in_apps
+    after = MIDDLEWARE.index("django.contrib.messages.middleware.MessageMiddleware") + 1
+    MIDDLEWARE[after:after] = ["allauth.account.middleware.AccountMiddleware"]
+    MIDDLEWARE += ["steroidsweb.accounts.second_factor.required"] if MFA == "required" else []
+    TEMPLATES[0]["OPTIONS"]["context_processors"].append("steroidsweb.accounts.adapters.frame")  # type: ignore[index]
+    ACCOUNT_ADAPTER = "steroidsweb.accounts.adapters.Accounts"
+    ACCOUNT_EMAIL_VERIFICATION = SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+    ACCOUNT_UNIQUE_EMAIL = False
+    ACCOUNT_DEFAULT_HTTP_PROTOCOL = URL.partition(":")[0] or "http"
+    SOCIALACCOUNT_ADAPTER = "steroidsweb.accounts.single_sign_on.SingleSignOn"
+    SOCIALACCOUNT_LOGIN_ON_GET = True  # `form-action` would refuse a form that leads to another host
+    SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""
+    SOCIALACCOUNT_PROVIDERS = {
+        "openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": OIDC.apps if OIDC else []}
+    }
+    MFA_ADAPTER = "steroidsweb.accounts.second_factor.SecondFactors"
+    MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody makes an account here by themselves
+    MFA_FORMS = {
+        "authenticate": "steroidsweb.accounts.second_factor.CodeForm",
+        "reauthenticate": "steroidsweb.accounts.second_factor.CodeAgainForm",
+    }
+    MFA_TOTP_ISSUER = "Steroids Web"
+    MFA_TOTP_TOLERANCE = 1

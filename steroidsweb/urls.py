@@ -1,22 +1,29 @@
+from django.apps import apps
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import DefaultRouter
 
+from agents.api.hosts import HostViewSet
+from agents.api.reading import AgentViewSet, RunViewSet
 from disputes.api.disputes import DisputeViewSet
 from disputes.web.work.urls import api_urlpatterns
-from steroidsweb import sessions
+from steroidsweb.accounts import sessions
+from steroidsweb.accounts.invitations import invited
+from steroidsweb.accounts.sign_in import sign_in
 from steroidsweb.errors import not_found
 from steroidsweb.health import healthz
 from steroidsweb.metrics import metrics
-from steroidsweb.sign_in import sign_in
 from tasks.api import ProjectViewSet, TaskViewSet
 
 router = DefaultRouter()
 router.include_root_view = router.include_format_suffixes = False
 router.register("projects", ProjectViewSet, basename="project")
 router.register("tasks", TaskViewSet, basename="task")
+router.register("runs", RunViewSet, basename="run")
+router.register("hosts", HostViewSet, basename="host")
+router.register("agents", AgentViewSet, basename="agent")
 router.register("disputes", DisputeViewSet, basename="dispute")
 
 handler500 = "steroidsweb.errors.server_error"
@@ -27,7 +34,8 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
     path("sessions/", sessions.sessions, name="sessions"),
     path("sessions/<int:pk>/end/", sessions.end, name="session-end"),
-    path("admin/login/", sign_in),  # the admin's own address, before its own view
+    path("invited/<str:signed>/", invited, name="invited"),
+    path("admin/login/", sign_in, name="account_login"),  # the admin's own address, before its own view
     path("admin/", admin.site.urls),
     path(
         "api/v1/",
@@ -49,6 +57,9 @@ urlpatterns = [
     path("", include("disputes.web.work.urls")),
     path("", include("agents.web.urls")),
 ]
+
+if apps.is_installed("allauth"):
+    urlpatterns += [path("account/", include("steroidsweb.accounts.urls"))]
 
 handler403 = "steroidsweb.error_pages.not_allowed"
 handler404 = "steroidsweb.error_pages.not_found"

@@ -64,6 +64,12 @@ def require(user: Any, project: Project, roles: frozenset[str], what: str) -> No
         raise no_right(project, roles, what)
 
 
+def require_superuser(user: Any, what: str) -> None:
+    """Raises Refused: no_right, for everybody else. `what` ends the sentence: You may not …"""
+    if not (user.is_active and user.is_superuser):
+        raise Refused("no_right", f"You may not {what}.", "Ask a superuser.", status=403)
+
+
 def require_role(role: str, project: Project, roles: frozenset[str], what: str) -> None:
     """The same where the person's role in this project is known already. Raises Refused: no_right."""
     if role not in roles:

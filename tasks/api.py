@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks import idempotency
-from tasks.access import MAINTAIN, RULE, projects_for, require, tasks_for
+from tasks.access import MAINTAIN, RULE, projects_for, require, require_superuser, tasks_for
+from tasks.adding import add_project, add_task, as_refused
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.hooks import spent_line, waiting_line
@@ -20,8 +21,10 @@ from tasks.models import STATUS_CHOICES, Finding, Project, Task
 from tasks.models.project import EXITS
 from tasks.models.task import TaskQuerySet
 from tasks.projects import address_of, counts_of
-from tasks.severities import SeverityFilter
+from tasks.remarks.comments import BODY_MAX
+from tasks.severities import SeverityField, SeverityFilter
 from tasks.states import Status
+from tasks.todo.format import SECTION_TITLE_MAX, SOURCE_MAX, TITLE_MAX, as_line
 
 REF = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"  # a name in an address: ledger-214, D-7
 
@@ -79,6 +82,18 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
         return counts[project.pk]
 
 
+class NewProjectSerializer(serializers.Serializer[Any]):
+    """A project to add. A host looks at its repository next, and finds its commands by trying them."""
+
+    slug = serializers.SlugField(max_length=40, help_text="Begins every task's name: ledger-214.")
+    repository = serializers.CharField(max_length=500, help_text="An address that git can fetch and push.")
+    name = serializers.CharField(max_length=120, required=False, allow_blank=True, default="")
+    branch = serializers.CharField(
+        max_length=200, required=False, allow_blank=True, default="",
+        help_text="Empty: the one that the repository calls its default.",
+    )  # fmt: skip
+
+
 class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
     """Projects that you are a member of."""
 
@@ -93,6 +108,24 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
         context = self.get_serializer_context() | {"counts": counts_of(page)}
         return self.get_paginated_response(ProjectSerializer(page, many=True, context=context).data)
+
+    @extend_schema(request=NewProjectSerializer, responses={201: ProjectSerializer})
+    def create(self, request: Request) -> Response:
+        """Add a project, as its maintainer. For superusers: hosts fetch the address with their own rights."""
+        require_superuser(request.user, "add projects")
+        return idempotency.earlier_reply(request) or idempotency.once(
+            request, lambda: (self._add(request), 201)
+        )
+
+    def _add(self, request: Request) -> dict[str, Any]:
+        body = NewProjectSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        said = body.validated_data
+        with as_refused():
+            project = add_project(
+                said["slug"], said["repository"], by=request.user, name=said["name"], branch=said["branch"]
+            )
+        return dict(ProjectSerializer(project, context={"counts": counts_of([project])}).data)
 
 
 class TaskSerializer(serializers.ModelSerializer[Task]):
@@ -156,6 +189,27 @@ class TaskDetailSerializer(TaskSerializer):
         return [other.ref for other in task.depends_on.select_related("project")]
 
 
+class NewTaskSerializer(serializers.Serializer[Any]):
+    """A task to add: it stands last in its project."""
+
+    project = serializers.CharField(max_length=40, help_text="The short name of the project.")
+    title = serializers.CharField(max_length=TITLE_MAX)
+    body = serializers.CharField(required=False, allow_blank=True, max_length=BODY_MAX, default="")
+    section = serializers.CharField(
+        required=False, allow_blank=True, max_length=SECTION_TITLE_MAX, default="",
+        help_text="One that is not there is made; empty: the first one.",
+    )  # fmt: skip
+    severity = SeverityField(required=False, default="medium")
+    source = serializers.CharField(required=False, allow_blank=True, max_length=SOURCE_MAX, default="")
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=60), required=False, max_length=50, default=list
+    )
+    depends_on = serializers.ListField(
+        child=serializers.CharField(max_length=60), required=False, max_length=200, default=list,
+        help_text="Names of tasks that are to be done first: ledger-3.",
+    )  # fmt: skip
+
+
 class StatusSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=STATUS_CHOICES)
     notes = serializers.CharField(required=False, allow_blank=True, max_length=20_000, default="")
@@ -206,6 +260,32 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     @extend_schema(responses=TaskDetailSerializer)
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(TaskDetailSerializer(self.get_object()).data)
+
+    @extend_schema(request=NewTaskSerializer, responses={201: TaskDetailSerializer})
+    def create(self, request: Request) -> Response:
+        """Add a task to a project that you maintain."""
+        if not projects_for(request.user, MAINTAIN).exists():
+            raise Refused("no_right", "You maintain no project.", "Ask a maintainer to add it.", status=403)
+        return idempotency.earlier_reply(request) or idempotency.once(
+            request, lambda: (self._add(request), 201)
+        )
+
+    def _add(self, request: Request) -> dict[str, Any]:
+        body = NewTaskSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        said = dict(body.validated_data)
+        slug, title = said.pop("project"), as_line(said.pop("title"))
+        project = projects_for(request.user).filter(slug=slug).first()
+        if project is None:
+            raise Refused(
+                "no_project",
+                f"There is no project {slug} that you may see.",
+                "See `steroids projects`.",
+                status=404,
+            )
+        require(request.user, project, MAINTAIN, "add tasks")
+        task = add_task(project, title, actor=Actor.person(request.user), **said)
+        return {**TaskDetailSerializer(task).data, "message": f"{task.ref} is added."}
 
     @extend_schema(request=StatusSerializer, responses=TaskDetailSerializer)
     @action(detail=True, methods=["post"])

@@ -23,6 +23,7 @@ from disputes.models import (
     SavedView,
     Tally,
 )
+from steroidsweb.accounts import invitations
 from tasks.models import (
     Answer,
     Bundle,
@@ -74,6 +75,7 @@ def fill(project: Project, seed: int, user: User) -> None:
         project=project, task=task, kind="submit", from_status="in_progress", to_status="review",
         actor_kind="agent", label="coder-1",
     )  # fmt: skip
+    invitations.invite(user, {project: "viewer"})
     dispute = Dispute.objects.create(
         project=project, task=task, severity="high", question="Back off, or not?"
     )

@@ -177,7 +177,7 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
     if trouble:
         text = trouble.sentence
         outcome = Run.Outcome.PROVIDER if trouble.is_of_provider else outcome
-        provider_trouble.pause_for(run, trouble.error, report)
+        provider_trouble.pause_for(run, trouble, report)
     is_well = outcome == Run.Outcome.NOTHING and not trouble
     if is_well and judging.read_final_text(run, last_words(run, report)):
         outcome, text = Run.Outcome.HANDED_IN, "Its last message was read as its answer."

@@ -20,7 +20,15 @@ class Trouble:
     """What a run's command said went wrong."""
 
     error: ErrorClass
-    sentence: str
+    message: str  # in the command's words
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in the command's words, and what to do."""
+        effect = pauses.EFFECTS[self.error]
+        said = " ".join(self.message.split())[:300]
+        said += "" if said.endswith((".", "!", "?")) else "."
+        return f"{effect.says}: {said} {effect.advice}" if self.message else f"{effect.says}. {effect.advice}"
 
     @property
     def is_of_provider(self) -> bool:
@@ -35,27 +43,23 @@ def trouble_of(
     if agent is None or last.get("name") != "agent" or reason not in BLAMED:
         return None
     try:
-        error = provider_for(agent).classify(report, last.get("code"), tail)
+        provider = provider_for(agent)
+        if said := provider.asks_again(agent.settings, last.get("code"), tail):
+            return Trouble(ErrorClass.NETWORK, said)
+        error = provider.classify(report, last.get("code"), tail)
     except ProviderError:
         return None
-    return Trouble(error, sentence(error, report.message)) if error else None
+    return Trouble(error, report.message) if error else None
 
 
-def sentence(error: ErrorClass, message: str) -> str:
-    """What happened, in the command's words, and what to do."""
-    effect = pauses.EFFECTS[error]
-    said = " ".join(message.split())[:300]
-    said += "" if said.endswith((".", "!", "?")) else "."
-    return f"{effect.says}: {said} {effect.advice}" if message else f"{effect.says}. {effect.advice}"
-
-
-def pause_for(run: Run, error: ErrorClass, report: Report) -> None:
+def pause_for(run: Run, trouble: Trouble, report: Report) -> None:
     """Let the run's account rest, if this is trouble of an account."""
-    if run.agent is not None and error in PROVIDER_TROUBLE:
-        pauses.pause(run.agent.account, error, report.message, until=report.retry_at, began=run.started_at)
+    if run.agent is not None and trouble.is_of_provider:
+        until, began = report.retry_at, run.started_at
+        pauses.pause(run.agent.account, trouble.error, trouble.message, until=until, began=began)
 
 
 def not_signed_in(run: Run, error: ProviderError) -> None:
     """It could not even start: its sign-in is not there."""
-    pause_for(run, ErrorClass.SIGN_IN, Report(message=str(error)))
+    pause_for(run, Trouble(ErrorClass.SIGN_IN, str(error)), Report())
     run_ends.end(run, Run.Outcome.PROVIDER, reason=str(error), error_class=ErrorClass.SIGN_IN)

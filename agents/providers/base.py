@@ -86,6 +86,10 @@ class Provider(ABC):
         """What went wrong, from the report, the exit code and the end of the log; None where nothing did."""
         return report.error
 
+    def asks_again(self, settings: dict[str, Any], exit_code: int | None, tail: str) -> str:
+        """Why the command wants to be tried again later, in its own words; empty where it does not."""
+        return ""
+
 
 def checked_names(settings: dict[str, Any]) -> list[str]:
     """The setting `pass`. Raises ProviderError for what is no name, or the name of something of ours."""

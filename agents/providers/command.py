@@ -5,13 +5,15 @@ from typing import Any
 
 from agents.providers.base import Launch, Provider, ProviderError, checked_hosts, checked_names, find_program
 
+TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h: try again later
+LINES_ASKED = 50
 PLACEHOLDERS = ("prompt", "clone", "model")
 
 
 class CommandProvider(Provider):
     """`argv` with the placeholders {prompt} (a path), {clone} and {model}; `pass` names variables."""
 
-    settings = frozenset({"argv", "pass", "account", "hosts"})
+    settings = frozenset({"argv", "pass", "account", "hosts", "again"})
 
     def check(self, settings: dict[str, Any], model: str = "") -> None:
         argv = settings.get("argv") if isinstance(settings, dict) else None
@@ -27,10 +29,22 @@ class CommandProvider(Provider):
                 )
         checked_names(settings)
         checked_hosts(settings)
+        words = settings.get("again", [])
+        if not isinstance(words, list) or not all(isinstance(each, str) and each.strip() for each in words):
+            raise ProviderError('again is a list of texts: ["ECONNREFUSED"].', setting="again")
 
     def program(self, settings: dict[str, Any]) -> str:
         first = str(settings["argv"][0])
         return "" if "{" in first else first
+
+    def asks_again(self, settings: dict[str, Any], exit_code: int | None, tail: str) -> str:
+        """By its exit code, or by a line among its last that holds one of the texts of `again`."""
+        words = [each.lower() for each in settings.get("again", [])]
+        last = [line.strip() for line in tail.splitlines() if line.strip()][-LINES_ASKED:]
+        said = next((line for line in reversed(last) if any(word in line.lower() for word in words)), "")
+        if said or exit_code != TRY_AGAIN:
+            return said if exit_code else ""
+        return last[-1] if last else f"It ended with {TRY_AGAIN}."
 
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         self.check(settings)

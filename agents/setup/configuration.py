@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from agents.models import Agent
 from agents.setup.adding import ELSEWHERE, missing_program
+from disputes.opinions import POLICY_KEYS, policy_of
 from tasks.configuration.changing import configure
 from tasks.configuration.policy import ProjectSettings, SettingsError
 from tasks.configuration.reading import STARTS, AgentEntry, Fault, FaultyFile, SettingsFile, read_settings
@@ -37,7 +38,13 @@ FIELDS = {
 
 
 # Keys of the agent's own settings, by the same names in the file; which of them fit says its provider.
-OWN = ("pass", "program", "base_url", "key", "sign_in_file", "account", "hosts")
+OWN = ("pass", "program", "base_url", "key", "sign_in_file", "account", "hosts", "again")
+
+
+UNSIGNED = (
+    "on_dispute with prompt_user: false rules in the name of who set it, and nobody is known to have: "
+    "disputes wait for people. Import it with --user NAME, or save the setting on the project's page."
+)
 
 
 class _DryRun(Exception):  # noqa: N818  (nothing went wrong)
@@ -58,6 +65,8 @@ def import_config(
         with transaction.atomic():
             said += _settings(project, file, actor)
             said += _agents(project, file.agents, actor, elsewhere)
+            if POLICY_KEYS & set(file.values) and policy_of(project).is_unsigned:
+                said.append(UNSIGNED)
             if dry_run:
                 raise _DryRun
     except _DryRun:

@@ -35,6 +35,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "sign_in_file": ("sign_in_file",),
     "account": ("account",),
     "hosts": ("hosts",),
+    "again": ("again",),
     "cost_input": ("cost", "input"),
     "cost_output": ("cost", "output"),
     "cost_cache_read": ("cost", "cache_read"),
@@ -174,6 +175,11 @@ class AgentForm(forms.ModelForm):
         help_text="What it may reach from inside the sandbox besides its vendor: api.example.org, "
         "127.0.0.1:11434, or * for everything public.",
     )  # fmt: skip
+    again = WordsField(
+        label="Try again after",
+        help_text='Texts among its last lines that mean "try again later": ECONNREFUSED, "no capacity". '
+        "Ending with 75 says the same. It then rests, and the task counts no failure. Any command only.",
+    )
     cassettes = _line("Cassettes", "Path of the folder. Recorded cassette only.")
     domains = WordsField(label="Domains", help_text="Tags of the tasks that it works on; empty means any.")
     watches = WordsField(

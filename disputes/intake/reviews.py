@@ -24,6 +24,8 @@ from tasks.models import Finding, Review, StaleTask, Submission, Task
 from tasks.models.event import record
 from tasks.states import Severity, Status, severity_rank
 
+ROUNDS_TOLD, FINDINGS_TOLD, TITLE_TOLD = 30, 8, 120  # on the card about too many rejections
+
 
 @dataclass
 class Taken:
@@ -264,7 +266,7 @@ def _move(
             opening.open_conflict(
                 task, kind=Conflict.Kind.HELP, origin=Conflict.Origin.REJECTIONS, opened_as="system",
                 question=f"Exceeded {limit} rejections: {task.title}", submission=submission,
-                severity=max(task.severity, "high", key=severity_rank),
+                severity=max(task.severity, "high", key=severity_rank), evidence=history_of(task),
             )  # fmt: skip
         case Outcome.REVISE:
             task.reject(actor=actor, note=summary)
@@ -272,6 +274,28 @@ def _move(
             task.ship(submission, actor=actor, note="Landed while an open conflict waits for a ruling.")
         case Outcome.PASS:
             task.approve(submission, actor=actor, note=summary)
+
+
+def history_of(task: Task) -> list[str]:
+    """A line for each round that was rejected: whose commit, who rejected it, and for what."""
+    rejected = (
+        Review.objects.standing()
+        .filter(submission__task=task, verdict=Review.Verdict.NEEDS_REVISION)
+        .select_related("submission")
+        .prefetch_related("findings")
+        .order_by("-pk")[:ROUNDS_TOLD]
+    )
+    lines = []
+    for review in reversed(list(rejected)):
+        found = sorted(review.findings.all(), key=lambda each: -severity_rank(each.severity))
+        told = [f"{each.code} {each.severity}: {each.title[:TITLE_TOLD]}" for each in found[:FINDINGS_TOLD]]
+        if len(found) > FINDINGS_TOLD:
+            told.append(f"{len(found) - FINDINGS_TOLD} more")
+        commit, coder = review.submission.sha[:10], review.submission.by_agent
+        by = f", rejected by {review.by_agent}" if review.by_agent else ""
+        what = "; ".join(told) or "without a finding"
+        lines.append(f"Round {review.submission.round}: {commit} of {coder or 'the coder'}{by}: {what}")
+    return lines
 
 
 def _send_back_to_reviewer(task: Task, submission: Submission, actor: Actor) -> None:

@@ -53,7 +53,9 @@ class Decision(models.Model):
     text = models.TextField(blank=True)
     rationale = models.TextField(blank=True)
     constraints_text = models.TextField("constraints", blank=True)
-    action = models.CharField(max_length=8, help_text="revise, review, accept, wait, retry, defer, cancel")
+    action = models.CharField(
+        max_length=8, help_text="revise, review, accept, wait, retry, defer, cancel, finish"
+    )
     before = models.JSONField(
         null=True,
         blank=True,

@@ -123,6 +123,10 @@ def _help(task: Task, decision: Decision, actor: Actor, note: str) -> str:
             task.cancel(actor=actor, note=note)
             _followed(decision.conflict, actor)
             return "cancel"
+        case Option.FINISH:
+            task.finish(actor=actor, note=note)
+            _followed(decision.conflict, actor)
+            return "finish"
     return ""
 
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from django.db.models import Q
 
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
+from disputes.protocol.completion.stuck import is_security
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
@@ -110,7 +111,19 @@ def recommendation_of(conflict: Conflict) -> Recommendation | None:
     """What is recommended on a disagreement, with the reason (OPT-4)."""
     if conflict.kind != Conflict.Kind.DISAGREEMENT:
         return None
-    return recommend(conflict.severity, synthesis_of(conflict), _judged(conflict))
+    return recommend(
+        conflict.severity, synthesis_of(conflict), _judged(conflict), is_security=is_of_security(conflict)
+    )
+
+
+def is_of_security(conflict: Conflict) -> bool:
+    """Whether the card is about security, by its reason or by the words of its finding; if in doubt it is."""
+    if conflict.reason == Conflict.Reason.SECURITY:
+        return True
+    finding = conflict.finding
+    words = [conflict.question, conflict.reviewer_position]
+    words += [finding.title, finding.text, finding.impact, finding.suggestion] if finding else []
+    return is_security("\n".join(words))
 
 
 def last_judged(conflict: Conflict) -> Opinion | None:

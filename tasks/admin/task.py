@@ -9,7 +9,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 from django.forms import BaseInlineFormSet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -19,6 +19,7 @@ from unfold.forms import ActionForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from tasks.access import MAINTAIN, RULE, tasks_for
+from tasks.adding import place_last
 from tasks.admin.base import (
     STATUS_LABELS,
     ProjectFilter,
@@ -33,9 +34,7 @@ from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.hooks import waiting_line
-from tasks.locking import locked
-from tasks.models import Comment, Dependency, Project, Section, StaleTask, Task
-from tasks.models.task import RANK_STEP
+from tasks.models import Comment, Dependency, Section, StaleTask, Task
 from tasks.remarks.comments import BODY_MAX, add_comment
 from tasks.states import IllegalMove
 
@@ -211,10 +210,7 @@ class TaskAdmin(ProjectScopedAdmin):
     def save_model(self, request: HttpRequest, obj: Task, form: Any, change: bool) -> None:
         """A new task takes the next number of its project and stands last."""
         if not change:
-            obj.project = locked(Project.objects).get(pk=obj.section.project_id)
-            last = obj.project.tasks.aggregate(Max("number"), Max("rank"))
-            obj.number = (last["number__max"] or 0) + 1
-            obj.rank = (last["rank__max"] or 0) + RANK_STEP
+            place_last(obj)
         super().save_model(request, obj, form, change)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:

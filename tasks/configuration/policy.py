@@ -91,6 +91,13 @@ class ProjectSettings:
         "human", Choice(("human",)), RULES, "Who rules where the judge is uncertain.",
         path="review.judge.escalate_to",
     )  # fmt: skip
+    judge_trust: float = setting(
+        0.0, Number(0, 0.99), RULES,
+        "The judge is asked about each new disagreement, and rules alone on those of a severity on which its "
+        "agreement with people here is at least this share, with 95 % confidence. 0: never. One in five "
+        "still waits for people; critical ones and those about security always do.",
+        path="review.judge.trust",
+    )  # fmt: skip
     mediator: bool = setting(
         False, Flag(), RULES,
         "Whether a mediator is asked for a proposal where no rule finds a middle way.",

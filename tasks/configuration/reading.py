@@ -61,6 +61,7 @@ AGENT_KEYS: dict[str, Kind] = {
     "sign_in_file": Text(),
     "account": Text(),
     "hosts": Texts(),
+    "again": Texts(),
     "active": Flag(),
 }
 # How an agent is started; one of them.

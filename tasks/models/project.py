@@ -82,6 +82,9 @@ class Project(models.Model):
     max_parallel = models.PositiveSmallIntegerField(
         default=2, help_text="Agent runs and verifications of this project at a time."
     )
+    preamble = models.TextField(
+        blank=True, editable=False, help_text="What stands above the first section of its TODO.md."
+    )
     settings = models.JSONField(default=dict, blank=True, help_text="What differs from the defaults.")
     trouble = models.CharField(
         max_length=500, blank=True, editable=False, help_text="Why nothing is started: an unreachable remote."

@@ -44,6 +44,10 @@ ATTRIBUTES = ("source", "severity", "tags", "depends")
 HEADING = re.compile(r"(#{2,})[ \t]*(.*)")
 # Not a link such as "- [a](b)"; up to three characters, so that "[ x]" and "[ok]" are refused, not skipped.
 TASK = re.compile(r"(?:-[ \t]*|[*+][ \t]+)\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
+# What only the lenient reading takes for more than text; the export puts a backslash before it.
+NUMBERED = re.compile(r"[0-9]{1,9}[.)][ \t]+\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
+TOP_HEADING = re.compile(r"#[ \t]+(\S.*)")
+UNDERLINE = re.compile(r"(?:={2,}|-{3,})[ \t]*")
 # What a person may have meant as a task: "- Do it", "1. Do it", "1. [ ] Do it".
 ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[^\[\]]{0,3}\](?![(\[:]))?[ \t]*(\S.*)")
 AFTER = re.compile(r"after:(.*)", re.IGNORECASE)
@@ -155,7 +159,7 @@ def _box_of(item: re.Match[str]) -> str:
 
 def render(todo: TodoFile) -> str:
     """Write the canonical form. Raises TodoError for a value that would be read back as another one."""
-    blocks = [_escaped(todo.preamble)]
+    blocks = [_escaped(todo.preamble, is_preamble=True)]
     for section in todo.sections:
         blocks += _section_blocks(section)
         for task in section.tasks:
@@ -189,7 +193,7 @@ def as_section_text(value: str) -> str:
     """The body of a section, which must not leave a fence open over what follows."""
     text, fence = as_text(value), ""
     for line in text.split("\n"):
-        fence = _fence(line, fence)
+        fence = after_fence(line, fence)
     return f"{text}\n{fence}" if fence else text
 
 
@@ -250,10 +254,10 @@ class _Reader:
                 below.append(line)
             elif fence:
                 below.append(line)
-                fence = _fence(line, fence)
+                fence = after_fence(line, fence)
             else:
                 below.append(_unescaped(line))
-                fence, opened = _fence(line, fence), number
+                fence, opened = after_fence(line, fence), number
         if fence:
             self.report(opened, "This fence is never closed, so that everything below it would be text.")
         return preamble, blocks
@@ -382,7 +386,7 @@ def _head(line: str) -> re.Match[str] | None:
     return HEADING.fullmatch(line) or TASK.fullmatch(line)
 
 
-def _fence(line: str, fence: str) -> str:
+def after_fence(line: str, fence: str) -> str:
     """The fence that is open after this line: the marks that opened it, or nothing.
 
     A fence is closed by the same character, at least as many of them, with nothing behind.
@@ -404,7 +408,13 @@ def _dedented(line: str) -> str | None:
 
 
 def _unescaped(line: str) -> str:
-    return line[1:] if line.startswith("\\") and _head(line.lstrip("\\")) else line
+    return line[1:] if line.startswith("\\") and _is_marked(line.lstrip("\\")) else line
+
+
+def _is_marked(line: str) -> bool:
+    """Whether one of the two readings takes the line for more than text."""
+    lenient = (NUMBERED, TOP_HEADING, UNDERLINE)
+    return bool(_head(line)) or any(pattern.fullmatch(line) for pattern in lenient)
 
 
 def _trimmed(lines: list[str]) -> str:
@@ -428,7 +438,7 @@ def _section_blocks(section: TodoSection) -> list[str]:
     heading = f"{'#' * section.level} {section.title}"
     if section.after:
         heading += f"\nafter: {_join(section.after, ';')}"
-    return [heading, _escaped(section.body)]
+    return [heading, _escaped(section.body, is_preamble=False)]
 
 
 def _task_blocks(task: TodoTask) -> list[str]:
@@ -446,12 +456,17 @@ def _task_blocks(task: TodoTask) -> list[str]:
     return ["\n".join(lines), "\n".join(body)]
 
 
-def _escaped(text: str) -> str:
-    """Free text with a backslash before what would be read as a heading or a task."""
+def _escaped(text: str, *, is_preamble: bool) -> str:
+    """Free text with a backslash before what would be read as a heading or a task.
+
+    The title of the whole file stays as it is: the first top heading of the preamble.
+    """
     lines, fence = [], ""
     for line in text.split("\n"):
-        lines.append(f"\\{line}" if not fence and _head(line.lstrip("\\")) else line)
-        fence = _fence(line, fence)
+        is_title = is_preamble and bool(TOP_HEADING.fullmatch(line))
+        is_preamble = is_preamble and not is_title
+        lines.append(f"\\{line}" if not fence and not is_title and _is_marked(line.lstrip("\\")) else line)
+        fence = after_fence(line, fence)
     return "\n".join(lines)
 
 

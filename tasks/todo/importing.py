@@ -22,6 +22,7 @@ from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, UNFINISHED, Severity, Status
 from tasks.todo import format
 from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
+from tasks.todo.lenient import Reading, read_leniently
 
 # What a marker means for a new task: nothing of it ran here, so nothing of it is under way or in dispute.
 STATUS_OF_NEW = {
@@ -49,20 +50,34 @@ class ImportReport:
     notes: tuple[str, ...]
 
 
-def import_todo(project: Project, text: str, *, actor: Actor) -> ImportReport:
+def import_todo(project: Project, text: str, *, actor: Actor, strict: bool = False) -> ImportReport:
     """Bring the project's sections and tasks into the shape of the file, in one transaction.
 
-    A known task keeps its status, whatever the file says. What the file does not hold stays, ranked behind
-    what it holds. Raises TodoError with every problem (of cycles the first), or because there is no task in
-    it; then nothing has changed.
+    Unless `strict`, a file is read as people write one, and the notes say line by line what was read
+    otherwise than it stands there. A known task keeps its status, whatever the file says. What the file does
+    not hold stays, ranked behind what it holds. Raises TodoError with every problem (of cycles the first), or
+    because there is no task in it; then nothing has changed.
     """
+    read = None if strict else read_leniently(text)
+    try:
+        return _import(project, read.text if read else text, read, actor)
+    except TodoError as error:
+        if read is None:
+            raise
+        lines = format.split_lines(text)
+        problems = [Problem.at(lines, read.origin(each.line), each.reason) for each in error.problems]
+        raise TodoError(problems) from error
+
+
+def _import(project: Project, text: str, read: Reading | None, actor: Actor) -> ImportReport:
     wanted = format.parse(text)
     with transaction.atomic():
         locked(Project.objects).get(pk=project.pk)  # two imports would give out the same numbers
         report = _Import(project, wanted, format.split_lines(text), actor).run()
         if not wanted.has_tasks:
             raise TodoError([format.no_task(text)])
-        return report
+        told = tuple(f"Line {note.line}: {note.reason}" for note in read.notes) if read else ()
+        return replace(report, notes=told + report.notes)
 
 
 def export_todo(project: Project) -> str:
@@ -81,7 +96,8 @@ def export_todo(project: Project) -> str:
         )
         for place in outline.places
     ]
-    return format.render(TodoFile(f"# {format.as_line(project.name)}", tuple(sections)))
+    preamble = f"# {format.as_line(project.name)}\n\n{format.as_section_text(project.preamble)}"
+    return format.render(TodoFile(preamble.strip(), tuple(sections)))
 
 
 # --- The outline: the rows, and what a file wants of them ---------------------------------------------------
@@ -199,6 +215,45 @@ def _as_item(entry: _Entry) -> TodoTask:
     )
 
 
+def circle_in(project: Project) -> str:
+    """Which of the project's tasks and sections wait for each other for ever, in a sentence; empty: none."""
+    circle = _first_circle(_Outline(project))
+    return _says(circle) if circle else ""
+
+
+def _first_circle(outline: _Outline) -> list[_Place | _Entry]:
+    """The first circle of tasks and sections of which none could ever begin.
+
+    A task is done after its dependencies, and after its section begins. A section begins after those that it
+    comes after and after the one around it; it is done after that, after its tasks and after the sections in
+    it. A finished task waits for nothing.
+    """
+    graph: TopologicalSorter[tuple[str, _Place | _Entry]] = TopologicalSorter()
+    for place in outline.places:
+        graph.add(("begins", place), *[("done", needed) for needed in place.after])
+        graph.add(("done", place), ("begins", place))
+        if place.parent:
+            graph.add(("begins", place), ("begins", place.parent))
+            graph.add(("done", place.parent), ("done", place))
+    for entry in outline.entries:
+        graph.add(("done", entry.place), ("done", entry))
+        if not entry.is_finished:
+            needed = [("done", other) for other in entry.depends]
+            graph.add(("done", entry), ("begins", entry.place), *needed)
+    try:
+        graph.prepare()
+    except CycleError as error:
+        return [node for node, _ in groupby(node for _, node in reversed(error.args[1]))]
+    return []
+
+
+def _says(circle: list[_Place | _Entry]) -> str:
+    names = [f"“{node.title}”" if isinstance(node, _Entry) else f"section “{node.title}”" for node in circle]
+    if len(circle) == 1:
+        return f"This would wait for itself: {names[0]}."
+    return f"These would wait for each other for ever: {' → '.join(names)}."
+
+
 def _preorder(parent: _Place | None, children: dict[_Place | None, list[_Place]]) -> Iterator[_Place]:
     for place in children[parent]:
         yield place
@@ -233,6 +288,7 @@ class _Import:
         if self.problems:
             raise TodoError(self.problems)
         notes = tuple(self.notes())
+        self.keep_preamble()
         self.put_in_order()
         self.save_places()
         self.save_entries()
@@ -363,50 +419,34 @@ class _Import:
                 entry.changed.append("depends")
 
     def refuse_cycles(self) -> None:
-        """Report the first circle of tasks and sections of which none could ever begin.
-
-        A task is done after its dependencies, and after its section begins. A section begins after those that
-        it comes after and after the one around it; it is done after that, after its tasks and after the
-        sections in it. A finished task waits for nothing.
-        """
-        graph: TopologicalSorter[tuple[str, _Place | _Entry]] = TopologicalSorter()
-        for place in self.outline.places:
-            graph.add(("begins", place), *[("done", needed) for needed in place.after])
-            graph.add(("done", place), ("begins", place))
-            if place.parent:
-                graph.add(("begins", place), ("begins", place.parent))
-                graph.add(("done", place.parent), ("done", place))
-        for entry in self.outline.entries:
-            graph.add(("done", entry.place), ("done", entry))
-            if not entry.is_finished:
-                needed = [("done", other) for other in entry.depends]
-                graph.add(("done", entry), ("begins", entry.place), *needed)
-        try:
-            graph.prepare()
-        except CycleError as error:
-            circle = [node for node, _ in groupby(node for _, node in reversed(error.args[1]))]
-            names = [f"“{n.title}”" if isinstance(n, _Entry) else f"section “{n.title}”" for n in circle]
+        if circle := _first_circle(self.outline):
             line = min((node.line for node in circle if node.line), default=1)
-            if len(circle) == 1:
-                self.report(line, f"This would wait for itself: {names[0]}.")
-            else:
-                self.report(line, f"These would wait for each other for ever: {' → '.join(names)}.")
+            self.report(line, _says(circle))
 
     def notes(self) -> Iterator[str]:
-        title, _, rest = self.wanted.preamble.partition("\n")
-        if rest or (title and not title.startswith("# ")):
-            yield "The text above the first section or task is not kept."
         differ = []
         for entry, item in self.entries:
             if entry.is_new and MEANINGS[item.status].waits_for_human:
                 marker = MEANINGS[item.status].marker
                 yield f"“{item.title}” is new and marked [{marker}]: it is deferred until it is resumed."
+            elif entry.is_new and item.status in {Status.IN_PROGRESS, Status.REVIEW}:
+                marker = MEANINGS[item.status].marker
+                yield f"“{item.title}” is new and marked [{marker}]: it begins anew, as [ ]."
             elif not entry.is_new and entry.row.status != item.status:
                 differ.append(entry.row.ref)
         if differ:
             yield f"The file says another status for {', '.join(differ)}; a known task keeps its own."
 
     # Writing.
+
+    def keep_preamble(self) -> None:
+        """The text above the first section; a file without one leaves it as it is."""
+        title, _, rest = self.wanted.preamble.partition("\n")
+        text = rest.strip("\n") if title.startswith("# ") else self.wanted.preamble
+        if text.strip() and text != format.as_section_text(self.project.preamble):
+            self.project.preamble = text
+            self.project.save(update_fields=["preamble"])
+            record(self.project, "edited", actor=self.actor, note="The text above the first section.")
 
     def put_in_order(self) -> None:
         """Rank what the file holds as it stands there, and the rest of each section behind it.

@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from agents.models import Agent
-from agents.setup.configuration import export_config, import_config
+from agents.setup.configuration import UNSIGNED, export_config, import_config
+from disputes.opinions import policy_of
 from tasks.configuration.reading import FaultyFile
 from tasks.configuration.writing import write_reference
 from tasks.events import SYSTEM
-from tasks.models import Event, Project
+from tasks.models import Event, Membership, Project
 from tests.cases import for_each
 from tests.factories import create_project
 
@@ -84,17 +86,27 @@ def test_an_import_says_what_it_changed(till: Project) -> None:
         "agent writer: added as coder",
         "agent reader: added as reviewer",
         "agent umpire: added as judge",
+        UNSIGNED,
     ]
+    assert not policy_of(till).set_by
+
+
+def test_an_import_in_a_persons_name_lets_the_policy_rule(till: Project, lea: User, otto: User) -> None:
+    Membership.objects.create(project=till, user=lea, role="maintainer")
+    words = ["import_config", str(SAMPLES / "arbitration.yml"), "--project", "till"]
+    for name in ("otto", "nobody"):
+        with pytest.raises(CommandError, match=f"{name} does not maintain till"):
+            command(*words, "--user", name)
+    assert UNSIGNED not in command(*words, "--user", "lea")
+    till.refresh_from_db()
+    assert policy_of(till).set_by == lea
 
 
 def test_a_second_import_changes_nothing(till: Project) -> None:
     command("import_config", str(SAMPLES / "arbitration.yml"), "--project", "till")
     events = Event.objects.count()
 
-    assert (
-        command("import_config", str(SAMPLES / "arbitration.yml"), "--project", "till")
-        == "Nothing changes.\n"
-    )
+    assert command("import_config", str(SAMPLES / "arbitration.yml"), "--project", "till") == f"{UNSIGNED}\n"
     assert Event.objects.count() == events == 4
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIClient
@@ -22,6 +23,7 @@ from tasks.events import SYSTEM
 from tasks.models import (
     Answer,
     Comment,
+    Dependency,
     Event,
     Finding,
     Idempotency,
@@ -953,6 +955,33 @@ def test_the_last_rejection_fails_the_task_and_asks_for_help(ledger: Project) ->
     card = Conflict.objects.get()
     assert (card.kind, card.origin, card.opened_as) == ("help", "rejections", "system")
     assert (card.severity, card.effect, card.dispute.status) == ("high", "hold", "open")
+
+
+def test_the_card_of_the_last_rejection_tells_every_round_and_completes_the_task_by_hand(
+    ledger: Project, lea: User
+) -> None:
+    Project.objects.filter(pk=ledger.pk).update(settings={"rejections_max": 3})
+    task = create_task(ledger, status="review", round=1, title="Retry")
+    waits = create_task(ledger)
+    Dependency.objects.create(task=waits, on=task)
+    for number, words in enumerate(("Still no pause.", "It pauses twice.", "It never ends."), start=1):
+        Task.objects.filter(pk=task.pk).update(status="review", round=number)
+        create_submission(task, round=number, by_agent="coder-1")
+        accepted(hand_in(live_run(task, "reviewer")[1], task, "reject", notes=words))
+    card = Conflict.objects.get(origin="rejections")
+    assert [line.partition(":")[0] for line in card.evidence] == ["Round 1", "Round 2", "Round 3"]
+    assert all("coder-1" in line for line in card.evidence)
+    assert "It pauses twice" in card.evidence[1]
+    browser = Client()
+    browser.force_login(lea)
+    page = browser.get(f"/queue/{card.dispute.ref}/").content.decode()
+    assert "It pauses twice" in page
+    assert "Complete by hand" in page
+    decide(card, "finish", user=lea, rationale="Merged by hand.", undo_seconds=0)
+    task.refresh_from_db()
+    assert (task.status, task.finished_by) == ("completed", "hand")
+    card.refresh_from_db()
+    assert (card.decisions.get().action, card.followed) == ("finish", "applied")
 
 
 def test_one_rejection_less_goes_on(ledger: Project) -> None:

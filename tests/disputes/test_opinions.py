@@ -191,6 +191,9 @@ def test_a_policy_that_nobody_is_known_to_have_set_rules_on_nothing(ledger: Proj
     conflict.refresh_from_db()
     assert (conflict.status, Opinion.objects.get().state) == ("open", "given")
     assert "policy_unsigned" in kinds(conflict.task)
+    client = Client()
+    client.force_login(ledger.memberships.get(role="triager").user)
+    assert "policy rules on nothing" in client.get(f"/queue/{conflict.dispute.ref}/").content.decode()
 
 
 def test_the_policy_is_that_of_who_changed_it_last(ledger: Project, lea: User, tom: User) -> None:

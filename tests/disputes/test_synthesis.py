@@ -192,6 +192,14 @@ def test_a_synthesis_is_recommended_only_if_it_covers_both(severity: Severity) -
     assert option(severity, HALF) is None
 
 
+def test_no_compromise_of_a_rule_recommends_itself_on_a_matter_of_security() -> None:
+    humans = Synthesis("Both.", "Each pays.", covers_both=True, source=Source.HUMAN)
+    assert recommend(HIGH, BOTH, is_security=True) is None
+    found = recommend(HIGH, humans, is_security=True)
+    assert found
+    assert found.option is C
+
+
 def test_only_the_judges_reasons_take_the_recommendation_of_a_critical_finding() -> None:
     assert option(CRITICAL, None, Judged(JudgeVerdict.DISMISS, "The lock is held: no race.")) is B
     assert option(CRITICAL, None, Judged(JudgeVerdict.DISMISS, " ")) is A

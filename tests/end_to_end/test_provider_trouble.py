@@ -1,6 +1,7 @@
 """Trouble with a provider is no failure of a task: its account rests, others step in, and a page says so."""
 
 import json
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -233,3 +234,50 @@ def test_the_run_has_a_home_with_nothing_but_its_configuration(
     assert "SECRET_KEY" not in told["env"]
     assert "sk-secret-of-the-team" not in " ".join(told["argv"])
     assert all(run.outcome == "nothing" for run in coder_runs(task))  # it ended with 0, and that is nothing
+
+
+# A command of one's own: it ends with this code after these words, until the file `away` is gone.
+OWN = """
+    import pathlib, subprocess, sys
+    if pathlib.Path({away!r}).exists():
+        print({words!r})
+        sys.exit({code})
+    pathlib.Path("hello.txt").write_text("hello\\n")
+    subprocess.run(["git", "add", "-A"], check=True)
+    subprocess.run(["git", "commit", "-q", "-m", "feat: say hello"], check=True)
+    sys.exit(subprocess.run(["steroids", "tasks", "update", "--status", "review"]).returncode)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "says"),
+    [
+        (75, "The pool is being restarted", "The pool is being restarted"),
+        (1, "dial: ECONNREFUSED", "ECONNREFUSED"),
+    ],
+)
+def test_a_command_of_ones_own_says_that_it_is_to_be_tried_later(
+    loop: Loop, project: Project, tmp_path: Path, clock: Clock, code: int, words: str, says: str
+) -> None:
+    away = tmp_path / "away"
+    away.touch()
+    coder = command_agent("own", script(tmp_path, "own", OWN.format(away=str(away), words=words, code=code)))
+    coder.role, coder.settings = "coder", coder.settings | {"again": ["econnrefused"]}
+    coder.full_clean()
+    coder.save()
+    task = task_in(project)
+    for _ in range(400):
+        loop.turn()
+        if ProviderPause.objects.exists():
+            break
+        time.sleep(0.05)
+    run = coder_runs(task)[0]
+    assert (run.outcome, run.error_class, run.is_counted) == ("provider", "network", False)
+    assert says in run.reason
+    assert says in ProviderPause.objects.get().reason
+    away.unlink()
+    clock.ahead = timedelta(minutes=30)
+    loop.until_idle(60)
+    task.refresh_from_db()
+    assert task.landed_sha
+    assert not Run.objects.filter(is_counted=True).exists()

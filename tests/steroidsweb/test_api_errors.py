@@ -270,6 +270,12 @@ def test_the_schema_names_every_address() -> None:
     verbs += ["rollback", "reapply", "revert", "escalate", "opinion"]
     assert set(schema["paths"]) == {
         "/api/v1/me/",
+        "/api/v1/runs/",
+        "/api/v1/runs/{id}/",
+        "/api/v1/agents/",
+        "/api/v1/hosts/",
+        "/api/v1/hosts/{name}/drain/",
+        "/api/v1/hosts/{name}/resume/",
         "/api/v1/projects/",
         "/api/v1/tasks/",
         "/api/v1/tasks/{ref}/",

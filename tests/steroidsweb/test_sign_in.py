@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from agents.api.throttling import UnknownTokenThrottle
 from agents.setup.first_hour import keep_password
-from steroidsweb import sign_in
+from steroidsweb.accounts import brake
 from steroidsweb.env import env_networks
 from steroidsweb.models import SignInTries
 from tasks.addresses import address_of
@@ -94,7 +94,7 @@ def test_other_people_and_other_addresses_are_not_held_up(lea: User, tom: User) 
 
 
 def test_an_address_that_tries_many_names_is_held_up_under_every_name(tom: User) -> None:
-    for number in range(sign_in.FOR_ADDRESS // 5):
+    for number in range(brake.FOR_ADDRESS // 5):
         assert statuses(f"name{number}", 5) == [200] * 5
 
     assert try_in("tom", "secret-password").status_code == 429
@@ -105,7 +105,7 @@ def test_a_success_takes_back_its_own_try_of_the_address_and_no_other(lea: User)
     statuses("somebody", 3)
     assert try_in("lea", "secret-password").status_code == 302
 
-    key = sign_in.counters("lea", HERE)
+    key = brake.counters("lea", HERE)
     assert sorted(SignInTries.objects.filter(key__in=[each.key for each in key]).values_list("count")) == [
         (3,)
     ]

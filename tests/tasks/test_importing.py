@@ -73,7 +73,7 @@ def snapshot() -> list:
 def problems_of(project, text, actor) -> list[tuple[int, str]]:
     before = snapshot()
     with pytest.raises(TodoError) as caught:
-        import_todo(project, text, actor=actor)
+        import_todo(project, text, actor=actor, strict=True)
     assert snapshot() == before
     return [(problem.line, problem.reason) for problem in caught.value.problems]
 
@@ -155,7 +155,7 @@ def test_numbers_go_on_where_the_project_stopped(ledger, actor):
 def test_a_new_task_begins_in_a_status_that_needs_no_history(ledger, actor, marker, status):
     report = import_todo(ledger, f"- [{marker}] Do it", actor=actor)
     assert get("Do it").status == status
-    assert bool(report.notes) == (marker in "!F")
+    assert bool(report.notes) == (marker in "!Fo-")
 
 
 def test_a_task_imported_as_completed_holds_nobody_up(ledger, actor):
@@ -172,9 +172,18 @@ def test_the_report_says_what_became_of_disputed_and_failed_tasks(ledger, actor)
     )
 
 
-def test_the_report_says_that_a_preamble_is_not_kept(ledger, actor):
-    report = import_todo(ledger, "# Ledger\n\nRead me.\n\n## A\n- [ ] a\n", actor=actor)
-    assert report.notes == ("The text above the first section or task is not kept.",)
+def test_the_text_above_the_first_section_is_kept_and_written_again(ledger, actor):
+    text = "# Ledger\n\nRead me.\n\n\\# Not a title\n\n## A\n- [ ] a\n"
+    assert import_todo(ledger, text, actor=actor).notes == ()
+    ledger.refresh_from_db()
+    assert ledger.preamble == "Read me.\n\n# Not a title"
+    before = snapshot()
+    assert "Read me.\n\n\\# Not a title\n" in export_todo(ledger)
+    import_todo(ledger, export_todo(ledger), actor=actor)
+    import_todo(ledger, "## A\n- [ ] a\n", actor=actor)
+    assert snapshot() == before
+    ledger.refresh_from_db()
+    assert ledger.preamble == "Read me.\n\n# Not a title"
 
 
 @pytest.mark.parametrize(
@@ -488,7 +497,7 @@ def test_the_import_command_lists_problems_with_file_and_line(ledger, tmp_path):
     file = tmp_path / "TODO.md"
     file.write_text("- [ ]\n\n- [ ] Do it\n  severity: urgent\n")
     with pytest.raises(CommandError) as caught:
-        run("import_todo", str(file), "--project", "ledger")
+        run("import_todo", str(file), "--project", "ledger", "--strict")
     assert str(caught.value).splitlines() == [
         f"{file}:1: A task needs a title.",
         f"{file}:4: urgent is not a severity; known are critical, high, medium, low.",

@@ -40,6 +40,11 @@ class Command(BaseCommand):
             "command's vendor; * for everything public",
         )  # fmt: skip
         parser.add_argument(
+            "--again", action="append", default=[], metavar="TEXT",
+            help="a text among the last lines of your command that means: try again later; so does ending "
+            "with 75",
+        )  # fmt: skip
+        parser.add_argument(
             "--elsewhere", action="store_true",
             help="take it though this machine lacks the program: another host starts it",
         )  # fmt: skip
@@ -49,7 +54,7 @@ class Command(BaseCommand):
         argv = options["argv"]
         agent = adding.agent_from(
             options["name"], options["role"], argv, model=options["model"], slots=options["slots"],
-            key=options["key"], hosts=options["hosts"], **{"pass": options["names"]},
+            key=options["key"], hosts=options["hosts"], again=options["again"], **{"pass": options["names"]},
         )  # fmt: skip
         where = adding.add(agent, options["project"], elsewhere=options["elsewhere"])
         started = agent.settings.get("argv", argv)

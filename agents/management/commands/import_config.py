@@ -1,9 +1,11 @@
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.setup.configuration import import_config
+from tasks.access import MAINTAIN, may
 from tasks.configuration.reading import FaultyFile
 from tasks.events import Actor
 from tasks.models import Project
@@ -16,7 +18,10 @@ class Command(BaseCommand):
         parser.add_argument("file", metavar="FILE", help="The file to read.")
         parser.add_argument("--project", metavar="SLUG", required=True)
         parser.add_argument("--dry-run", action="store_true", help="Only say what would change.")
-
+        parser.add_argument(
+            "--user", metavar="NAME", default="",
+            help="Who sets this: a policy that rules by itself does so in the name of this person.",
+        )  # fmt: skip
         parser.add_argument(
             "--elsewhere", action="store_true",
             help="Take agents though this machine lacks their program: another host starts them.",
@@ -28,7 +33,7 @@ class Command(BaseCommand):
             project = Project.objects.get(slug=options["project"])
             text = Path(file).read_text(encoding="utf-8")
             said = import_config(
-                project, text, actor=Actor("system", "import_config"), dry_run=dry_run,
+                project, text, actor=self._actor(project, options["user"]), dry_run=dry_run,
                 elsewhere=options["elsewhere"],
             )  # fmt: skip
         except Project.DoesNotExist as error:
@@ -43,3 +48,11 @@ class Command(BaseCommand):
             self.stdout.write(line)
         if dry_run:
             self.stdout.write("This was a dry run: nothing was changed.")
+
+    def _actor(self, project: Project, name: str) -> Actor:
+        if not name:
+            return Actor("system", "import_config")
+        user = get_user_model().objects.filter(username=name, is_active=True).first()
+        if user is None or not may(user, project, MAINTAIN):
+            raise CommandError(f"{name} does not maintain {project.slug}.")
+        return Actor.person(user)

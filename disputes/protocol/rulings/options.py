@@ -38,6 +38,7 @@ class Option(StrEnum):
     RAISE = "raise_cap"
     DEFER = "defer"
     CANCEL = "cancel"
+    FINISH = "finish"
     VERIFY = "verify"
     TRY_AGAIN = "try_again"
     ACCEPT_BASE = "accept_base"
@@ -106,6 +107,10 @@ RETRY = Choice(
 )  # fmt: skip
 DEFER = Choice(Option.DEFER, "2", "Defer", "Nothing runs on this task until somebody resumes it.{waiting}")
 CANCEL = Choice(Option.CANCEL, "3", "Cancel", "The task ends without code.{free}")
+FINISH = Choice(
+    Option.FINISH, "4", "Complete by hand",
+    "The task counts as done, by your word; nothing of it is landed by the program.{free}",
+)  # fmt: skip
 PAUSE = Choice(
     Option.PAUSE, "4", "Pause", "Nothing of this project is started until somebody takes it up again."
 )
@@ -237,12 +242,14 @@ REWRITTEN_OPTIONS = (
 )  # fmt: skip
 
 BUDGET, VERIFYING, BASE, REWRITTEN = "budget", "verifying", "base", "rewritten"
+REJECTIONS = "rejections"
 # What is offered where it hangs on more than the kind: on what the card is about.
 BY_ORIGIN: dict[tuple[Kind, str], tuple[Choice, ...]] = {
     **{(Kind.ALERT, origin): PROJECT_OPTIONS for origin in sorted(PROJECT_ALERTS)},
     (Kind.ALERT, BASE): BASE_OPTIONS,
     (Kind.ALERT, REWRITTEN): REWRITTEN_OPTIONS,
     (Kind.HELP, BUDGET): BUDGET_OPTIONS,
+    (Kind.HELP, REJECTIONS): (RETRY, DEFER, CANCEL, FINISH),
     (Kind.HELP, VERIFYING): VERIFYING_OPTIONS,
 }
 

@@ -41,9 +41,16 @@ class Recommendation:
 
 
 def recommend(
-    severity: str, synthesis: Synthesis | None = None, judged: Judged | None = None
+    severity: str,
+    synthesis: Synthesis | None = None,
+    judged: Judged | None = None,
+    *,
+    is_security: bool = False,
 ) -> Recommendation | None:
     """What is recommended, or None (OPT-4).
+
+    On a matter of security no compromise that a rule found in the words recommends itself: "optional" is no
+    middle way for a hole.
 
     For a critical finding it is A. Whether the coder's rationale answers safety and correctness no rule can
     read; only a judge's reasons take the recommendation away. Elsewhere nothing is recommended by default,
@@ -56,7 +63,7 @@ def recommend(
         if synthesis and synthesis.source is Source.JUDGE and synthesis.covers_both:
             return Recommendation(Option.COMPROMISE, "The judge found a way that covers both sides.")
         return Recommendation(Option.UPHOLD_REVIEWER, "The finding is critical.")
-    if synthesis and synthesis.covers_both:
+    if synthesis and synthesis.covers_both and not (is_security and synthesis.source is Source.RULE):
         return Recommendation(Option.COMPROMISE, "It covers both sides.")
     return None
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from disputes import hooks
+from disputes import hooks, opinions
 from disputes.models import Conflict, Opinion
 from disputes.opinions import Reach
 
@@ -122,6 +122,20 @@ class Asking:
     def may_propose(self) -> bool:
         """A mediator is asked only where there is no option C yet."""
         return self.conflict.proposal_id is None and self.mediator.is_possible and not self.mediator_is_asked
+
+    @cached_property
+    def trust(self) -> str:
+        """How the judge's record stands, where it may earn the right to rule alone; else empty."""
+        bound = self.conflict.dispute.project.config.judge_trust
+        if not self.is_offered or not bound:
+            return ""
+        record = opinions.record_of(self.conflict.dispute.project, self.conflict.severity)
+        return f"People ruled as the judge had said on {record}; it rules alone from {bound:.0%}."
+
+    @cached_property
+    def is_unsigned(self) -> bool:
+        """Whether the project's policy would rule here, had somebody set it."""
+        return self.is_offered and opinions.policy_of(self.conflict.dispute.project).is_unsigned
 
     @cached_property
     def default(self) -> str:

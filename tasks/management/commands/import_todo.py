@@ -15,13 +15,18 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", help="The file to read.")
         parser.add_argument("--project", metavar="SLUG", required=True)
+        parser.add_argument(
+            "--strict", action="store_true", help="Refuse whatever `export_todo` would not have written so."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         file = options["file"]
         try:
             project = Project.objects.get(slug=options["project"])
             text = Path(file).read_text(encoding="utf-8")
-            report = import_todo(project, text, actor=Actor("system", "import_todo"))
+            report = import_todo(
+                project, text, actor=Actor("system", "import_todo"), strict=options["strict"]
+            )
         except Project.DoesNotExist as error:
             raise CommandError(f"There is no project {options['project']}.") from error
         except OSError as error:
@@ -31,7 +36,7 @@ class Command(BaseCommand):
         except TodoError as error:
             raise CommandError("\n".join([*error.lines(file), "Nothing was imported."])) from error
         for note in report.notes:
-            self.stdout.write(note)
+            self.stdout.write(f"{file}: {note}" if note.startswith("Line ") else note)
         for task in report.missing:
             self.stdout.write(f"Not in the file, left alone: {task}")
         self.stdout.write(

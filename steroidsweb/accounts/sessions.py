@@ -1,5 +1,6 @@
 """Where a person is signed in, and the end of a session that is not theirs any more."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
@@ -19,7 +20,11 @@ def sessions(request: HttpRequest) -> HttpResponse:
     mine = SignedIn.objects.filter(user=request.user.pk, session__expire_date__gt=timezone.now())
     rows = sorted(mine, key=lambda row: (row.session_id != request.session.session_key, -row.at.timestamp()))
     here = request.session.session_key
-    return page(request, "admin/sessions.html", {"title": "Your sessions", "rows": rows, "here": here})
+    return page(
+        request,
+        "admin/sessions.html",
+        {"title": "Your sessions", "rows": rows, "here": here, "mfa": settings.MFA},
+    )
 
 
 @staff_only

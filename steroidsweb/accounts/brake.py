@@ -1,31 +1,21 @@
-"""The sign-in page and its brake: so many wrong passwords, then a wait that doubles with each further one.
+"""The brake on wrong passwords and codes: so many tries, then a wait that doubles with each further one.
 
 A try is counted before its password is looked at, in a row that all processes share: of a hundred tries at
 once no more get through than of a hundred in a row. A success takes its own count back. What a refused try is
 told depends on the tries only, never on whether there is such a person or the password was right.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
 from math import ceil
-from typing import Any
 
-from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from unfold.forms import AuthenticationForm
 
-from agents.setup.first_hour import forget_password
 from steroidsweb.models import SignInTries
-from tasks.addresses import address_of
 from tasks.locking import locked
-
-log = logging.getLogger(__name__)
 
 FOR_NAME, FOR_ADDRESS = 5, 50  # tries in a row: one name from one address; one address under any names
 FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)
@@ -53,6 +43,11 @@ def counters(name: str, address: str) -> list[Counter]:
         Counter(_key("address", address), FOR_ADDRESS),
     ]
     return sorted(found, key=lambda counter: counter.key)
+
+
+def for_code(user_pk: int) -> list[Counter]:
+    """What a code of a second factor counts for: the person, from wherever it comes."""
+    return [Counter(_key("code", str(user_pk)), FOR_NAME)]
 
 
 def _key(*words: str) -> str:
@@ -105,35 +100,3 @@ def in_words(wait: timedelta) -> str:
     seconds = ceil(wait.total_seconds())
     number, unit = (seconds, "second") if seconds < 60 else (ceil(seconds / 60), "minute")
     return f"{number} {unit}{'' if number == 1 else 's'}"
-
-
-class SignInForm(AuthenticationForm):
-    """Name and password, behind the brake. `wait` is set where it held the try up."""
-
-    wait: timedelta | None = None
-
-    def clean(self) -> dict[str, Any]:
-        name, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
-        if not name or not password:
-            return super().clean()  # nothing was tried
-        counted = counters(name, address_of(self.request))
-        if wait := begin_try(counted):
-            self.wait = wait
-            log.warning("A sign-in from %s has to wait %s.", address_of(self.request), in_words(wait))
-            raise ValidationError(
-                f"Too many tries. Wait {in_words(wait)}, then try again.", code="too_many_tries"
-            )
-        cleaned = super().clean()
-        take_back(counted)
-        forget_password(password)
-        return cleaned
-
-
-def sign_in(request: HttpRequest) -> HttpResponse:
-    """The admin's sign-in page; a try that came too early is told so with 429 and Retry-After."""
-    response = admin.site.login(request)
-    form = (getattr(response, "context_data", None) or {}).get("form")
-    if wait := getattr(form, "wait", None):
-        response.status_code = 429
-        response.headers["Retry-After"] = str(ceil(wait.total_seconds()))
-    return response

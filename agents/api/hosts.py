@@ -1,0 +1,84 @@
+"""Hosts over REST, for superusers: what each is at, and whether it takes new runs."""
+
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.models import Host, Run
+from agents.setup import hosts
+from tasks import idempotency
+from tasks.access import require_superuser
+
+
+class HostSerializer(serializers.ModelSerializer[Host]):
+    """A machine that runs agents."""
+
+    state = serializers.SerializerMethodField(help_text="alive, draining or away")
+    runs = serializers.IntegerField(source="live", read_only=True, help_text="Under way on it.")
+    isolation = serializers.CharField(source="get_tier_display", read_only=True)
+    labels = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = Host
+        fields = ["name", "state", "seen_at", "runs", "slots", "isolation", "labels", "version"]
+        read_only_fields = fields
+
+    def get_state(self, host: Any) -> str:
+        return "draining" if host.is_draining else "alive" if host.is_alive else "away"
+
+
+class HostActSerializer(HostSerializer):
+    message = serializers.CharField(help_text="What was done, in a sentence.")
+
+    class Meta(HostSerializer.Meta):
+        fields = [*HostSerializer.Meta.fields, "message"]
+
+
+class HostViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Host]):
+    """The hosts of the installation."""
+
+    queryset = Host.objects.none()
+    serializer_class = HostSerializer
+    lookup_field = "name"
+    lookup_value_regex = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,119}"
+
+    def get_queryset(self) -> QuerySet[Host]:
+        under_way = Q(runs__status__in=Run.HELD)
+        alive = Host.objects.alive().filter(pk=OuterRef("pk"))
+        rows = Host.objects.filter(is_removed=False).order_by("name")
+        return rows.annotate(live=Count("runs", filter=under_way), is_alive=Exists(alive))
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        require_superuser(request.user, "see the hosts")
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(request=None, responses=HostActSerializer)
+    @action(detail=True, methods=["post"])
+    def drain(self, request: Request, name: str) -> Response:
+        """Let it take no new runs; what it has goes on to its end."""
+        return self._set(request, name, True)
+
+    @extend_schema(request=None, responses=HostActSerializer)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, name: str) -> Response:
+        """Let it take runs again."""
+        return self._set(request, name, False)
+
+    def _set(self, request: Request, name: str, is_draining: bool) -> Response:
+        require_superuser(request.user, "start or stop hosts")
+
+        def work() -> tuple[dict[str, Any], int]:
+            host = hosts.named(name)
+            hosts.set_draining(host, is_draining)
+            left = hosts.left_on(host)
+            end = f"It still has {left}." if left else "It is empty and can be stopped."
+            said = f"takes no new runs. {end}" if is_draining else "takes new runs again."
+            row = self.get_queryset().get(pk=host.pk)
+            return {**HostSerializer(row).data, "message": f"{host.name} {said}"}, 200
+
+        return idempotency.earlier_reply(request) or idempotency.once(request, work)

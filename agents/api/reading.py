@@ -1,0 +1,159 @@
+"""Runs and agents over REST: what runs and ran, who works, and adding an agent."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.models import Agent, Run
+from agents.setup.adding import agent_from, missing_program
+from tasks import idempotency
+from tasks.access import projects_for, require_superuser
+from tasks.adding import as_refused
+from tasks.errors import Refused
+from tasks.models import Project
+
+
+class RunFilter(django_filters.FilterSet):
+    """The filters of the list."""
+
+    project = django_filters.CharFilter(field_name="project__slug")
+    task = django_filters.CharFilter(method="filter_task", label="The name of its task: ledger-214")
+    role = django_filters.ChoiceFilter(choices=Run.Role.choices)
+    status = django_filters.ChoiceFilter(choices=Run.Status.choices)
+    outcome = django_filters.ChoiceFilter(choices=Run.Outcome.choices)
+
+    class Meta:
+        model = Run
+        fields = ["project", "task", "role", "status", "outcome"]
+
+    def filter_task(self, queryset: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
+        slug, _, number = value.rpartition("-")
+        is_number = number.isascii() and number.isdigit() and len(number) < 10
+        return (
+            queryset.filter(task__project__slug=slug, task__number=number) if is_number else queryset.none()
+        )
+
+
+class RunSerializer(serializers.ModelSerializer[Run]):
+    """A run of an agent, or a verification."""
+
+    project = serializers.CharField(source="project.slug", read_only=True)
+    task = serializers.CharField(source="task.ref", read_only=True)
+    agent = serializers.CharField(source="agent_label", read_only=True)
+    host = serializers.CharField(source="host.name", read_only=True, default="")
+    outcome = serializers.ChoiceField(Run.Outcome.choices, allow_blank=True, read_only=True)
+
+    class Meta:
+        model = Run
+        fields = [
+            "id", "project", "task", "role", "round", "stage", "agent", "model", "host", "status", "outcome",
+            "reason", "exit_code", "sha", "tokens_in", "tokens_out", "cost", "queued_at", "started_at",
+            "ended_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):
+    """Runs in the projects that you are a member of, the newest first."""
+
+    queryset = Run.objects.none()
+    serializer_class = RunSerializer
+    filterset_class = RunFilter
+    lookup_value_regex = r"[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[Run]:
+        runs = Run.objects.filter(project__in=projects_for(self.request.user))
+        return runs.select_related("project", "task__project", "host").order_by("-pk")
+
+
+class AgentSerializer(serializers.ModelSerializer[Agent]):
+    """An agent. What it is started with, and its secrets' names, are told on its page only."""
+
+    projects = serializers.SlugRelatedField(slug_field="slug", many=True, read_only=True)  # type: ignore[var-annotated]
+
+    class Meta:
+        model = Agent
+        fields = ["name", "role", "kind", "provider", "model", "projects", "domains", "slots", "is_active"]
+        read_only_fields = fields
+
+
+class NewAgentSerializer(serializers.Serializer[Any]):
+    """An agent to add."""
+
+    name = serializers.SlugField(max_length=60)
+    role = serializers.ChoiceField(Agent.Role.choices)
+    command = serializers.ListField(
+        child=serializers.CharField(max_length=1000), min_length=1, max_length=100,
+        help_text='Its words: ["my-agent", "{prompt}"], or one of the known commands alone: ["claude"].',
+    )  # fmt: skip
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+    slots = serializers.IntegerField(required=False, min_value=1, max_value=1000, default=1)
+    projects = serializers.ListField(
+        child=serializers.CharField(max_length=40), required=False, max_length=200, default=list,
+        help_text="Short names of the projects that it works in; none: all.",
+    )  # fmt: skip
+    hosts = serializers.ListField(
+        child=serializers.CharField(max_length=200), required=False, max_length=100, default=list,
+        help_text="Hosts that it talks to from inside the sandbox.",
+    )  # fmt: skip
+
+
+class AddedAgentSerializer(AgentSerializer):
+    """With what a host that serves this lacks to start it; empty where it lacks nothing."""
+
+    missing = serializers.SerializerMethodField()
+
+    class Meta(AgentSerializer.Meta):
+        fields = [*AgentSerializer.Meta.fields, "missing"]
+        read_only_fields = fields
+
+    def get_missing(self, agent: Agent) -> str:
+        return missing_program(agent)
+
+
+class AgentViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Agent]):
+    """The agents of the installation, for superusers: hosts start what they name."""
+
+    queryset = Agent.objects.none()
+    serializer_class = AgentSerializer
+
+    def get_queryset(self) -> QuerySet[Agent]:
+        return Agent.objects.prefetch_related("projects").order_by("name")
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        require_superuser(request.user, "see the agents of the installation")
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(request=NewAgentSerializer, responses={201: AddedAgentSerializer})
+    def create(self, request: Request) -> Response:
+        """Add an agent that hosts start by a command."""
+        require_superuser(request.user, "add agents")
+        return idempotency.earlier_reply(request) or idempotency.once(
+            request, lambda: (self._add(request), 201)
+        )
+
+    def _add(self, request: Request) -> dict[str, Any]:
+        body = NewAgentSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        said = body.validated_data
+        projects = list(Project.objects.filter(slug__in=said["projects"]))
+        if unknown := set(said["projects"]) - {project.slug for project in projects}:
+            raise Refused("no_project", f"There is no project {', '.join(sorted(unknown))}.", status=422)
+        agent = agent_from(
+            said["name"],
+            said["role"],
+            said["command"],
+            model=said["model"],
+            slots=said["slots"],
+            hosts=said["hosts"],
+        )
+        with as_refused():
+            agent.full_clean()
+        agent.save()
+        agent.projects.set(projects)
+        return dict(AddedAgentSerializer(agent).data)

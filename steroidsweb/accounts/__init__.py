@@ -1,0 +1,1 @@
+"""Who signs in, how, from where, and who is invited."""

@@ -1,0 +1,29 @@
+"""How django-allauth behaves here: nobody makes an account alone, and it says no more than it must."""
+
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from django.contrib import admin
+from django.http import HttpRequest
+
+PAGES = "/account/"
+SILENT = "account/messages/logged_in.txt"  # who signed in sees that
+
+
+def frame(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: the pages of django-allauth stand in the frame of the sign-in page."""
+    if not request.path.startswith(PAGES):
+        return {}
+    request.has_no_sidebar = True  # type: ignore[attr-defined]
+    return {**admin.site.each_context(request), "is_nav_sidebar_enabled": False}
+
+
+class Accounts(DefaultAccountAdapter):
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
+
+    def add_message(
+        self, request: HttpRequest, level: int, message_template: str | None = None, *args: Any, **kwargs: Any
+    ) -> None:
+        if message_template != SILENT:
+            super().add_message(request, level, message_template, *args, **kwargs)

@@ -1,0 +1,148 @@
+"""Invitations: a signed link that makes one account, with the roles that it names."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.forms import BaseUserCreationForm
+from django.core.signing import BadSignature, Signer
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+from unfold.widgets import BASE_INPUT_CLASSES
+
+from disputes.web.view_helpers import NO_FRAME, page, refuses
+from steroidsweb import audit
+from steroidsweb.accounts.sign_in import enter
+from steroidsweb.models import AuditEntry, Invitation, InvitedRole
+from tasks.errors import Refused
+from tasks.models import Membership, Project
+
+User = get_user_model()
+DAYS = 7
+IN_SESSION = "invitation"
+OVER = Refused(
+    "invitation_over", "This invitation was used, is over, or was taken back.",
+    "Ask whoever invited you for a new one.", status=404,
+)  # fmt: skip
+
+
+def invite(
+    by: Any,
+    roles: dict[Project, str],
+    *,
+    whom: str = "",
+    days: int = DAYS,
+    request: HttpRequest | None = None,
+) -> Invitation:
+    """An invitation for one person; `roles` by project may be empty."""
+    with transaction.atomic():
+        made = Invitation.objects.create(whom=whom, by=by, expires_at=timezone.now() + timedelta(days=days))
+        InvitedRole.objects.bulk_create(
+            InvitedRole(invitation=made, project=project, role=role) for project, role in roles.items()
+        )
+        note_made(made, request)
+    return made
+
+
+def note_made(made: Invitation, request: HttpRequest | None = None) -> None:
+    """Into the audit: who invites whom to what."""
+    to = ", ".join(f"{each.role} in {each.project.slug}" for each in made.roles.select_related("project"))
+    audit.note(AuditEntry.Kind.INVITED, made.by, request, about=f"{made}", note=to or "no project")
+
+
+def link(invitation: Invitation, base: str) -> str:
+    """The address to send to whoever is invited; `base` is where people reach the pages."""
+    signed = signer().sign(str(invitation.pk))
+    return base.rstrip("/") + reverse("invited", args=[signed])
+
+
+def signer() -> Signer:
+    return Signer(salt="steroidsweb.invitation")
+
+
+def read(signed: str) -> Invitation:
+    """The invitation of a link. Raises Refused where it is nobody's, was used or is over."""
+    try:
+        pk = signer().unsign(signed)
+    except BadSignature as error:
+        raise OVER from error
+    found = Invitation.objects.open().filter(pk=pk).first()
+    if found is None:
+        raise OVER
+    return found
+
+
+def opened(request: HttpRequest) -> Invitation | None:
+    """The invitation that this browser has open, for a sign-in that leads over another host."""
+    pk = request.session.get(IN_SESSION)
+    return Invitation.objects.open().filter(pk=pk).first() if pk else None
+
+
+def take(invitation: Invitation, user: Any, request: HttpRequest) -> None:
+    """The invitation is this account's, and its roles are. Raises Refused where another took it meanwhile."""
+    with transaction.atomic():
+        now = timezone.now()
+        if not Invitation.objects.open().filter(pk=invitation.pk).update(used_at=now, used_by=user):
+            raise OVER
+        for each in invitation.roles.all():
+            Membership.objects.get_or_create(
+                project_id=each.project_id, user=user, defaults={"role": each.role}
+            )
+        audit.note(
+            AuditEntry.Kind.JOINED, user, request, about=f"{invitation}", note=f"Invited by {invitation.by}."
+        )
+    request.session.pop(IN_SESSION, None)
+
+
+class JoinForm(BaseUserCreationForm):
+    """A name and a password for the new account."""
+
+    class Meta:
+        model = User
+        fields = ("username", "first_name", "last_name")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = " ".join(BASE_INPUT_CLASSES)
+
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        if User.objects.filter(username__iexact=name).exists():
+            self.add_error("username", "Somebody has that name. Choose another one.")
+        return name
+
+    def save(self, commit: bool = True) -> Any:
+        self.instance.is_staff = True
+        return super().save(commit)
+
+
+@never_cache
+@refuses
+@require_http_methods(["GET", "HEAD", "POST"])
+def invited(request: HttpRequest, signed: str) -> HttpResponse:
+    """The page of an invitation: name and password, or the team's own sign-in."""
+    invitation = read(signed)
+    form = JoinForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with transaction.atomic():
+            user = form.save()
+            take(invitation, user, request)
+        return enter(request, user, reverse("admin:index"))
+    context: dict[str, Any] = {
+        "title": "You are invited", "layout": NO_FRAME, "is_nav_sidebar_enabled": False, "form": form,
+        "invitation": invitation,
+        "roles": invitation.roles.select_related("project").order_by("project__name"),
+    }  # fmt: skip
+    if settings.OIDC:
+        request.session[IN_SESSION] = invitation.pk
+        to = urlencode({"next": reverse("admin:index")})
+        context["single_sign_on"] = settings.OIDC.name
+        context["single_sign_on_url"] = f"{reverse('openid_connect_login', args=['team'])}?{to}"
+    return page(request, "admin/invited.html", context)

@@ -1,0 +1,88 @@
+"""The sign-in page, behind the brake on wrong passwords."""
+
+import logging
+from datetime import timedelta
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth import REDIRECT_FIELD_NAME, login
+from django.contrib.auth.views import LoginView
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+from unfold.forms import AuthenticationForm
+
+from agents.setup.first_hour import forget_password
+from steroidsweb.accounts.brake import begin_try, counters, in_words, take_back
+from tasks.addresses import address_of
+
+log = logging.getLogger(__name__)
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password, behind the brake. `wait` is set where it held the try up."""
+
+    wait: timedelta | None = None
+
+    def clean(self) -> dict[str, Any]:
+        name, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        if not name or not password:
+            return super().clean()  # nothing was tried
+        counted = counters(name, address_of(self.request))
+        if wait := begin_try(counted):
+            self.wait = wait
+            log.warning("A sign-in from %s has to wait %s.", address_of(self.request), in_words(wait))
+            raise ValidationError(
+                f"Too many tries. Wait {in_words(wait)}, then try again.", code="too_many_tries"
+            )
+        cleaned = super().clean()
+        take_back(counted)
+        forget_password(password)
+        return cleaned
+
+
+class SignInView(LoginView):
+    """The admin's sign-in page. Who has a second factor is asked for it before anything is open."""
+
+    authentication_form = SignInForm
+    template_name = "admin/sign_in.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        site = admin.site.each_context(self.request)
+        about = {"title": "Log in", "subtitle": None, "app_path": self.request.get_full_path()}
+        if not self.get_redirect_url():
+            about[REDIRECT_FIELD_NAME] = reverse("admin:index")
+        if settings.OIDC:
+            wanted = urlencode({REDIRECT_FIELD_NAME: self.get_redirect_url() or reverse("admin:index")})
+            about["single_sign_on"] = settings.OIDC.name
+            about["single_sign_on_url"] = f"{reverse('openid_connect_login', args=['team'])}?{wanted}"
+        return super().get_context_data(**kwargs) | site | about
+
+    def form_valid(self, form: SignInForm) -> HttpResponse:
+        return enter(self.request, form.get_user(), self.get_success_url())
+
+
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """The sign-in page; a try that came too early is told so with 429 and Retry-After."""
+    if request.method == "GET" and admin.site.has_permission(request):
+        return redirect("admin:index")
+    response = SignInView.as_view()(request)
+    form = (getattr(response, "context_data", None) or {}).get("form")
+    if wait := getattr(form, "wait", None):
+        response.status_code = 429
+        response.headers["Retry-After"] = str(ceil(wait.total_seconds()))
+    return response
+
+
+def enter(request: HttpRequest, user: Any, to: str) -> HttpResponse:
+    """Sign in whoever has just shown a password, and go on, by way of a second factor where there is one."""
+    if settings.MFA == "off":
+        login(request, user, backend=user.__dict__.get("backend", settings.AUTHENTICATION_BACKENDS[0]))
+        return redirect(to)
+    from steroidsweb.accounts import second_factor
+
+    return second_factor.after_password(request, user, to)

@@ -1,0 +1,199 @@
+"""Signing in by the team's OpenID Connect provider. Imported only where STEROIDS_OIDC_ISSUER is set.
+
+Who is known by an earlier sign-in is that person. Otherwise an invitation that was just opened makes the
+account, or a verified e-mail address that exactly one account has joins the two, or a group of
+STEROIDS_OIDC_GROUPS makes one. Everybody else is refused: there is no open sign-up.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.providers.openid_connect.views import callback, login
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from requests import RequestException
+
+from disputes.web.view_helpers import refusal_page
+from steroidsweb import audit
+from steroidsweb.accounts import invitations
+from steroidsweb.env import ROLES
+from steroidsweb.models import AuditEntry
+from tasks.errors import Refused
+from tasks.models import Membership, Project
+
+User = get_user_model()
+
+
+class SingleSignOn(DefaultSocialAccountAdapter):
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        return False
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Find or make the account that the sign-in is for, or end it with a page that says why not."""
+        claims = claims_of(sociallogin)
+        try:
+            with transaction.atomic():
+                user = account_for(request, sociallogin, claims)
+                give_roles(user, claims)
+        except Refused as refused:
+            note = f"{settings.OIDC.name}: {refused.message}"
+            audit.note(AuditEntry.Kind.REFUSED, None, request, about=email_of(claims), note=note)
+            raise ImmediateHttpResponse(_page(request, refused)) from refused
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: Any = None,
+        exception: Any = None,
+        extra_context: Any = None,
+    ) -> None:
+        raise ImmediateHttpResponse(_failed(request, str(exception or error or "It did not say why.")))
+
+
+def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Send the browser to the provider."""
+    return _by_way_of(login, request, provider_id)
+
+
+def end(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """The browser is back from the provider."""
+    return _by_way_of(callback, request, provider_id)
+
+
+def _by_way_of(
+    view: Callable[[HttpRequest, str], HttpResponse], request: HttpRequest, provider_id: str
+) -> HttpResponse:
+    try:
+        return view(request, provider_id)
+    except RequestException as error:
+        return _failed(request, str(error))
+
+
+def _failed(request: HttpRequest, said: str) -> HttpResponse:
+    audit.note(AuditEntry.Kind.REFUSED, None, request, note=f"{settings.OIDC.name}: {said}")
+    refused = Refused(
+        "not_signed_in",
+        f"Signing in with {settings.OIDC.name} failed.",
+        "Try again; if it fails again, ask whoever runs this installation: the audit says why.",
+        status=403,
+    )
+    return _page(request, refused)
+
+
+def _page(request: HttpRequest, refused: Refused) -> HttpResponse:
+    return refusal_page(
+        request, "Not signed in", refused, back="/admin/login/", back_word="Back to the sign-in"
+    )
+
+
+def claims_of(sociallogin: Any) -> dict[str, Any]:
+    """What the provider says of the person: its answer to the question who it is, over the token's."""
+    said = sociallogin.account.extra_data
+    return {**(said.get("id_token") or {}), **(said.get("userinfo") or {})}
+
+
+def email_of(claims: dict[str, Any]) -> str:
+    return str(claims.get("email") or "").strip().lower()
+
+
+def account_for(request: HttpRequest, sociallogin: Any, claims: dict[str, Any]) -> Any:
+    """The account that this sign-in is for. Raises Refused."""
+    email = email_of(claims)
+    domains, is_verified = settings.OIDC.domains, claims.get("email_verified") is True
+    if domains and not (is_verified and email.rpartition("@")[2] in domains):
+        raise Refused(
+            "wrong_domain", f"Only verified addresses of {', '.join(domains)} may sign in here.",
+            "Use the account that your team gave you.", status=403,
+        )  # fmt: skip
+    if not sociallogin.is_existing:
+        user = (
+            _invited(request, claims)
+            or (_known_by(email) if is_verified else None)
+            or (_new_account(claims) if roles_by_groups(claims) else None)
+        )
+        if user is None:
+            raise Refused(
+                "unknown_person", "Nobody here has this address, and nobody invited you.",
+                "Ask for an invitation, open its link, and sign in from there.", status=403,
+            )  # fmt: skip
+        sociallogin.connect(request, user)
+    if not sociallogin.user.is_active or not sociallogin.user.is_staff:
+        raise Refused(
+            "no_entry", "This account may not sign in.", "Ask whoever runs this installation.", status=403
+        )
+    return sociallogin.user
+
+
+def _known_by(email: str) -> Any:
+    """The one account with that address; none where several have it."""
+    found = list(User.objects.filter(email__iexact=email)[:2]) if email else []
+    return found[0] if len(found) == 1 else None
+
+
+def _invited(request: HttpRequest, claims: dict[str, Any]) -> Any:
+    """A new account by the invitation that this browser has opened."""
+    invitation = invitations.opened(request)
+    if invitation is None:
+        return None
+    user = _new_account(claims)
+    invitations.take(invitation, user, request)
+    return user
+
+
+def _new_account(claims: dict[str, Any]) -> Any:
+    """An account without a password, under the name that the provider knows or the next free one like it."""
+    wanted = str(claims.get("preferred_username") or email_of(claims).partition("@")[0] or "person")
+    wanted = "".join(letter for letter in wanted if letter.isalnum() or letter in "@.+-_")[:140] or "person"
+    name, number = wanted, 1
+    while User.objects.filter(username__iexact=name).exists():
+        number += 1
+        name = f"{wanted}{number}"
+    user = User(
+        username=name, email=email_of(claims)[:254], is_staff=True,
+        first_name=str(claims.get("given_name") or "")[:150],
+        last_name=str(claims.get("family_name") or "")[:150],
+    )  # fmt: skip
+    user.set_unusable_password()
+    user.save()
+    audit.note(AuditEntry.Kind.ADDED, user, about=f"user {name}", note=f"By {settings.OIDC.name}.")
+    return user
+
+
+# --- Groups of the provider ---------------------------------------------------------------------------------
+
+
+def roles_by_groups(claims: dict[str, Any]) -> dict[str, str]:
+    """Slugs of projects, or * for all, and the role there: of several groups the one that may most counts."""
+    said = claims.get(settings.OIDC.claim) or []
+    groups = {str(value) for value in (said if isinstance(said, list) else [said])}
+    roles: dict[str, str] = {}
+    for group, project, role in settings.OIDC.groups:
+        if group in groups and ROLES.index(role) >= ROLES.index(roles.get(project, ROLES[0])):
+            roles[project] = role
+    return roles
+
+
+def give_roles(user: Any, claims: dict[str, Any]) -> None:
+    """In the projects that STEROIDS_OIDC_GROUPS names, the groups alone say who may what."""
+    named = {project for _, project, _ in settings.OIDC.groups}
+    if not named:
+        return
+    roles = roles_by_groups(claims)
+    projects = Project.objects.all() if "*" in named else Project.objects.filter(slug__in=named)
+    for project in projects.order_by("pk"):
+        offered = [role for role in (roles.get(project.slug), roles.get("*")) if role]
+        role = max(offered, key=ROLES.index, default="")
+        current = Membership.objects.filter(project=project, user=user).first()
+        if (current.role if current else "") == role:
+            continue
+        if role:
+            Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})
+        elif current:
+            current.delete()
+        note = f"{role or 'no role'}, by the groups of {settings.OIDC.name}"
+        audit.note(AuditEntry.Kind.CHANGED, user, about=f"membership {user} in {project.slug}", note=note)

@@ -1,0 +1,24 @@
+"""The addresses of django-allauth that this program uses; where it is on, no others are."""
+
+from allauth.account import views as account
+from django.apps import apps
+from django.urls import include, path
+
+urlpatterns = [
+    path("inactive/", account.account_inactive, name="account_inactive"),
+    path("leave/", account.logout, name="account_logout"),
+    path("again/", account.reauthenticate, name="account_reauthenticate"),
+]
+if apps.is_installed("allauth.mfa"):
+    urlpatterns += [path("second-factor/", include("allauth.mfa.urls"))]
+if apps.is_installed("allauth.socialaccount.providers.openid_connect"):
+    from allauth.socialaccount import views as social
+
+    from steroidsweb.accounts import single_sign_on
+
+    urlpatterns += [
+        path("sign-in/cancelled/", social.login_cancelled, name="socialaccount_login_cancelled"),
+        path("sign-in/error/", social.login_error, name="socialaccount_login_error"),
+        path("sign-in/<str:provider_id>/login/", single_sign_on.begin, name="openid_connect_login"),
+        path("sign-in/<str:provider_id>/login/callback/", single_sign_on.end, name="openid_connect_callback"),
+    ]

@@ -1,0 +1,102 @@
+"""New tasks and projects, one at a time."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Max
+
+from tasks.dependencies import recount
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import Dependency, Membership, Project, Section, Task
+from tasks.models.event import record
+from tasks.models.task import RANK_STEP
+from tasks.todo.format import FIRST_SECTION
+from tasks.todo.importing import circle_in
+
+
+def place_last(task: Task) -> None:
+    """A new task takes the next number of its section's project and stands last; other tasks must wait."""
+    task.project = locked(Project.objects).get(pk=task.section.project_id)
+    last = task.project.tasks.aggregate(Max("number"), Max("rank"))
+    task.number = (last["number__max"] or 0) + 1
+    task.rank = (last["rank__max"] or 0) + RANK_STEP
+
+
+def add_task(
+    project: Project,
+    title: str,
+    *,
+    actor: Actor,
+    section: str = "",
+    depends_on: Sequence[str] = (),
+    **values: Any,
+) -> Task:
+    """Add a task at the end of the project. `values` are further columns.
+
+    A section that is not there is made; without a name it is the first one. Raises Refused.
+    """
+    with transaction.atomic():
+        project = locked(Project.objects).get(pk=project.pk)
+        task = Task(project=project, section=_section(project, section), title=title, **values)
+        needed = [_task(project, ref) for ref in dict.fromkeys(depends_on)]
+        place_last(task)
+        task.save()
+        Dependency.objects.bulk_create([Dependency(task=task, on=other) for other in needed])
+        if needed and (circle := circle_in(project)):
+            raise Refused("circle", circle, "Leave out one of depends_on.", status=422)
+        recount([task])
+        record(project, "created", actor=actor, task=task, new=task.status)
+    return task
+
+
+def _section(project: Project, title: str) -> Section:
+    sections = Section.objects.filter(project=project, parent=None).order_by("rank", "pk")
+    found = sections.filter(title=title).first() if title else sections.first()
+    if found is None:
+        last = sections.aggregate(Max("rank"))["rank__max"] or 0
+        found = Section.objects.create(project=project, title=title or FIRST_SECTION, rank=last + RANK_STEP)
+    return found
+
+
+def _task(project: Project, ref: str) -> Task:
+    found = Task.objects.filter(project=project).named(ref).first()
+    if found is None:
+        raise Refused(
+            "no_task", f"There is no task {ref} in {project.name}.", "See `steroids tasks list`.", status=422
+        )
+    return found
+
+
+def add_project(
+    slug: str, repository: str, *, by: Any, name: str = "", branch: str = "", max_parallel: int | None = None
+) -> Project:
+    """Add a project; the person maintains it. A host looks at its repository next. Raises ValidationError."""
+    project = Project(slug=slug, name=name or slug, repo_url=repository, target_branch=branch)
+    if max_parallel is not None:
+        project.max_parallel = max_parallel
+    with transaction.atomic():
+        if Project.objects.filter(slug=slug).exists():
+            raise ValidationError({"slug": f"There is a project {slug} already."})
+        project.full_clean()
+        project.save()
+        Section.objects.create(project=project, title=FIRST_SECTION)
+        Membership.objects.create(project=project, user=by, role=Membership.Role.MAINTAINER, is_lead=True)
+        record(project, "project_added", actor=Actor.person(by))
+    return project
+
+
+@contextmanager
+def as_refused() -> Iterator[None]:
+    """What a model says of its columns, as a refusal that names each of them."""
+    try:
+        yield
+    except ValidationError as error:
+        named = error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
+        details = [{"field": field, "message": " ".join(told)} for field, told in named.items()]
+        message = " ".join(f"{each['field']}: {each['message']}".removeprefix(": ") for each in details)
+        raise Refused("invalid", message, "Mend these fields.", status=422, details=details) from error

@@ -1,0 +1,328 @@
+r"""Core: a TODO.md as people write it, brought into the form that `format.parse` takes.
+
+What is read otherwise than it stands there is told, line by line. What the export writes stays as it is: its
+tasks have identity comments, below which nothing is taken apart, and it puts a backslash before text that
+would be read as something else here.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tasks.states import MARKERS, Severity
+from tasks.todo.format import (
+    ATTRIBUTE,
+    ATTRIBUTES,
+    FIRST_SECTION,
+    HEADING,
+    IDENTITY,
+    MAX_LEVEL,
+    NUMBERED,
+    SECTION_TITLE_MAX,
+    TASK,
+    TITLE_MAX,
+    TOP_HEADING,
+    UNDERLINE,
+    Problem,
+    after_fence,
+    split_lines,
+)
+
+Line = tuple[str, int]  # what `parse` reads, and the line of the file that it comes from
+INDENTED = re.compile(r"([ \t]+)(\S.*)")
+NAMES_MAX = 60  # characters of a title in a note
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The lines for `parse`, where each of them comes from, and what was read otherwise than it stands."""
+
+    lines: tuple[str, ...]
+    origins: tuple[int, ...]
+    notes: tuple[Problem, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def origin(self, line: int) -> int:
+        """The line of the file behind a line that `parse` was given."""
+        return self.origins[min(line, len(self.origins)) - 1] if self.origins else line
+
+
+@dataclass(slots=True)
+class _Task:
+    line: int
+    marker: str
+    title: str
+    identity: str
+    indent: int
+    lines: list[Line] = field(default_factory=list)
+    parts: list["_Task"] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Section:
+    """A heading with the text and the tasks below it; the first one has no heading."""
+
+    line: int
+    level: int
+    title: str
+    lines: list[Line] = field(default_factory=list)
+    tasks: list[_Task] = field(default_factory=list)
+
+
+def read_leniently(text: str) -> Reading:
+    """The file in the form that `parse` takes. What cannot be mended is left for `parse` to report."""
+    return _Reader(split_lines(text)).read()
+
+
+class _Reader:
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.notes: list[Problem] = []
+        self.sections = [_Section(0, 0, "")]
+        self.open: list[_Task] = []  # the task that is being read, below those that it is a part of
+        self.fence = ""
+        self.has_title = False
+        self.shift = 0  # where the file has several top headings, all others stand one level below
+        self.outside = False  # the last line was text below a task without an indent
+
+    def note(self, number: int, reason: str) -> None:
+        self.notes.append(Problem.at(self.lines, number, reason))
+
+    def read(self) -> Reading:
+        skipped = 0
+        for number, line in enumerate(self.lines, start=1):
+            if number == skipped:
+                continue
+            if not self.fence and self.is_underlined(number):
+                skipped = number + 1
+                self.heading(number, 1 if self.lines[number].startswith("=") else 2, line.strip())
+                self.note(number, "A line with a rule below it is read as a heading.")
+            else:
+                self.take(number, line)
+        self.tell_apart()
+        written = list(self.written())
+        return Reading(
+            tuple(line for line, _ in written),
+            tuple(number for _, number in written),
+            tuple(sorted(self.notes, key=lambda note: note.line)),
+        )
+
+    # One line.
+
+    def is_underlined(self, number: int) -> bool:
+        """Whether the line is a heading by the rule in the next one (setext)."""
+        line = self.lines[number - 1]
+        below = self.lines[number] if number < len(self.lines) else ""
+        above = self.lines[number - 2] if number > 1 else ""
+        is_text = bool(line.strip()) and not line.startswith((" ", "\t", ">", "#", "\\", "|", "`", "~"))
+        return is_text and not above.strip() and bool(UNDERLINE.fullmatch(below)) and not _item(line)
+
+    def take(self, number: int, line: str) -> None:
+        if self.fence:
+            self.inside_fence(number, line)
+        elif match := HEADING.fullmatch(line):
+            self.heading(number, len(match[1]) + self.shift, match[2].strip())
+        elif match := TOP_HEADING.fullmatch(line):
+            self.heading(number, 1, match[1].strip())
+        elif match := _item(line):
+            self.open = []
+            self.task(number, match, 0)
+        elif (inner := INDENTED.fullmatch(line)) and (match := _item(inner[2])) and self.may_be_part():
+            self.task(number, match, len(inner[1].expandtabs(4)))
+        else:
+            self.text(number, line)
+
+    def may_be_part(self) -> bool:
+        """A box in an indented line is a task, but below one of ours it is text of it."""
+        return not self.open or not self.open[0].identity
+
+    def heading(self, number: int, level: int, title: str) -> None:
+        if level == 1 and not self.has_title and len(self.sections) == 1 and not self.sections[0].tasks:
+            self.has_title = True
+            self.sections[0].lines.append((f"# {title}", number))
+            return
+        if level == 1:
+            level, self.shift = 2, 1
+            self.note(number, "A second top heading is read as a section.")
+        last = max(self.sections[-1].level, 1)
+        if level > min(last + 1, MAX_LEVEL):
+            level = min(last + 1, MAX_LEVEL)
+            self.note(number, f"A heading that skips a level is read as one with {'#' * level}.")
+        self.open, self.outside = [], False
+        section = _Section(number, level, title)
+        if len(title) > SECTION_TITLE_MAX:
+            section.title = title[: SECTION_TITLE_MAX - 1] + "…"
+            section.lines.append((title, number))
+            self.note(number, "The title is too long: it is cut, and whole in the text of the section.")
+        self.sections.append(section)
+
+    def task(self, number: int, match: re.Match[str], indent: int) -> None:
+        marker, rest = match[1], match[2].strip()
+        identity = ""
+        begin = rest.rfind("<!--")
+        if begin >= 0 and IDENTITY.fullmatch(rest, begin):
+            rest, identity = rest[:begin].strip(), rest[begin:]
+        if not rest:
+            self.note(number, "A box without a title is passed over.")
+            return
+        self.outside = False
+        while self.open and self.open[-1].indent >= indent:
+            self.open.pop()
+        task = _Task(number, self.marker(number, marker), rest, identity, indent)
+        if match.re is NUMBERED:
+            self.note(number, "A numbered box is read as a task.")
+        if len(rest) > TITLE_MAX:
+            task.title = rest[: TITLE_MAX - 1] + "…"
+            task.lines += [("", number), (f"  {rest}", number), ("", number)]
+            self.note(number, "The title is too long: it is cut, and whole in the description.")
+        if self.open:
+            self.open[-1].parts.append(task)
+            above = self.open[-1].title[:NAMES_MAX]
+            self.note(number, f"A box within “{above}” is a task of its own, for which that one waits.")
+        self.sections[-1].tasks.append(task)
+        self.open.append(task)
+
+    def marker(self, number: int, marker: str) -> str:
+        known = marker.strip() or " "
+        known = "x" if known == "X" else known
+        if known in MARKERS:
+            return known
+        self.note(number, f"[{marker}] is no marker of ours: the task is read as one to do, [ ].")
+        return " "
+
+    def text(self, number: int, line: str) -> None:
+        if not self.open:
+            self.sections[-1].lines.append((line, number))
+            self.fence = after_fence(line, self.fence)
+            return
+        task = self.open[-1]
+        inner = INDENTED.fullmatch(line)
+        if not line.strip():
+            task.lines.append(("", number))
+        elif inner is None:
+            if not self.outside:
+                self.note(number, f"Text below “{task.title[:NAMES_MAX]}” is read as its description.")
+            self.outside = True
+            task.lines.append((f"  {line}", number))
+            self.fence = after_fence(line, self.fence)
+        else:
+            self.outside = False
+            content = line if not task.indent else _within(line, task.indent)
+            task.lines.append((content, number))
+            if not task.identity:
+                self.fence = after_fence(content.strip(), self.fence)
+
+    def inside_fence(self, number: int, line: str) -> None:
+        if not self.open:
+            self.sections[-1].lines.append((line, number))
+        elif self.outside:
+            self.open[-1].lines.append((f"  {line}" if line.strip() else "", number))
+        elif line.strip() and not INDENTED.fullmatch(line):
+            self.fence = ""  # the text of a task ends where the indent does
+            self.take(number, line)
+            return
+        else:
+            self.open[-1].lines.append((_within(line, self.open[-1].indent), number))
+        self.fence = after_fence(line.strip() if self.open else line, self.fence)
+
+    # The whole.
+
+    def tell_apart(self) -> None:
+        """Two sections under one parent and two tasks of one section must not have the same name."""
+        around: list[_Section] = []
+        used: set[tuple[int, str]] = set()
+        for section in self.sections[1:]:
+            while around and around[-1].level >= section.level:
+                around.pop()
+            parent = around[-1].line if around else 0
+            section.title = self.free(section, used, parent, "section")
+            around.append(section)
+        for section in self.sections:
+            taken: set[tuple[int, str]] = {(0, task.title) for task in section.tasks if task.identity}
+            for task in section.tasks:
+                if not task.identity:
+                    task.title = self.free(task, taken, 0, "task")
+
+    def free(self, item: _Section | _Task, used: set[tuple[int, str]], parent: int, what: str) -> str:
+        title, number = item.title, 1
+        while (parent, title) in used or (
+            what == "section" and title == FIRST_SECTION and self.is_taken(item)
+        ):
+            number += 1
+            title = f"{item.title} ({number})"
+        used.add((parent, title))
+        if title != item.title:
+            self.note(item.line, f"A second {what} of this name is called “{title[:NAMES_MAX]}” here.")
+        return title
+
+    def is_taken(self, item: _Section | _Task) -> bool:
+        """Tasks above the first heading have a section of that name already."""
+        return isinstance(item, _Section) and item.level == 2 and bool(self.sections[0].tasks)
+
+    def written(self) -> Iterator[Line]:
+        for section in self.sections:
+            if section.level:
+                yield f"{'#' * section.level} {section.title}", section.line
+            yield from section.lines
+            for task in section.tasks:
+                identity = f" {task.identity}" if task.identity else ""
+                yield f"- [{task.marker}] {task.title}{identity}", task.line
+                yield from self.below(task)
+
+    def below(self, task: _Task) -> Iterator[Line]:
+        """Attributes first, with the parts that it waits for; then whatever else stands there."""
+        values, others, rest = self.attributes(task)
+        if task.parts and task.marker != "x":
+            names = "; ".join(re.sub(r"([\\;])", r"\\\1", part.title) for part in task.parts)
+            own = next((at for at, (line, _) in enumerate(values) if _key(line) == "depends"), None)
+            if own is None:
+                values.append((f"  depends: {names}", task.line))
+            else:
+                line, number = values[own]
+                values[own] = (f"{line.rstrip().rstrip(';')}; {names}", number)
+        yield from values
+        if others:
+            yield "", others[0][1]
+        yield from others
+        yield from rest
+
+    def attributes(self, task: _Task) -> tuple[list[Line], list[Line], list[Line]]:
+        """The attributes directly below a task, lines that only look like some, and the rest."""
+        values: list[Line] = []
+        others: list[Line] = []
+        seen: set[str] = set()
+        for at, (line, number) in enumerate(task.lines):
+            match = ATTRIBUTE.fullmatch(line.strip())
+            if match is None or (match[1].lower() not in ATTRIBUTES and match[3] and not match[2]):
+                return values, others, task.lines[at:]
+            key = match[1].lower()
+            is_severity = key != "severity" or match[3].lower() in set(Severity)
+            if key in ATTRIBUTES and key not in seen and is_severity:
+                seen.add(key)
+                values.append((line, number))
+            else:
+                others.append((line, number))
+                self.note(number, "This is no attribute that is known here: it is read as description.")
+        return values, others, []
+
+
+def _item(line: str) -> re.Match[str] | None:
+    """A task in the first column, with a dash or a number."""
+    return TASK.fullmatch(line) or NUMBERED.fullmatch(line)
+
+
+def _key(line: str) -> str:
+    match = ATTRIBUTE.fullmatch(line.strip())
+    return match[1].lower() if match else ""
+
+
+def _within(line: str, indent: int) -> str:
+    """The text of a part, moved to where the text of a task stands."""
+    if not indent or not line.strip():
+        return line
+    content = line.expandtabs(4)
+    spaces = len(content) - len(content.lstrip())
+    return " " * max(spaces - indent, 2) + content.lstrip()

@@ -1,0 +1,110 @@
+"""A judge that earns the right to rule alone by agreeing with people, and loses it again."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from disputes import hooks, opinions, rulings
+from disputes.models import Conflict, Decision, Opinion
+from disputes.opinions import Reach
+from disputes.protocol.rulings.trust import Record, is_sampled
+from tasks.configuration.changing import configure
+from tasks.events import Actor
+from tasks.models import Event, Project
+from tests.disputes.test_opinions import DISMISS, ENFORCE, JUDGE, disagreement
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def somebody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a judge to ask."""
+    given = {"judge": Reach(True), "mediator": Reach(False)}
+    monkeypatch.setattr(hooks.reach_of, "function", lambda conflict: given)
+
+
+def judged(ledger: Project, **about: Any) -> Conflict:
+    """A new disagreement, about which the judge was asked by the policy and said ENFORCE."""
+    conflict = disagreement(ledger, **about)
+    assert opinions.apply_policy(ledger) == 1
+    opinions.give(conflict.opinions.get(), ENFORCE, actor=JUDGE)
+    conflict.refresh_from_db()
+    return conflict
+
+
+def rules(conflict: Conflict, user: User, option: str = "uphold_reviewer") -> None:
+    if conflict.is_open:
+        rulings.decide(conflict, option, user=user, rationale="It was measured.", undo_seconds=0)
+
+
+def not_sampled(ledger: Project, **about: Any) -> Conflict:
+    """One that is not in the sample of those that wait for people anyway."""
+    while is_sampled((Conflict.objects.order_by("-pk").values_list("pk", flat=True).first() or 0) + 1):
+        disagreement(ledger, severity="low")
+    return judged(ledger, **about)
+
+
+def test_the_limit_is_wilsons() -> None:
+    assert [round(Record(*pair).at_least, 3) for pair in ((0, 0), (5, 5), (22, 22), (34, 35), (30, 40))] == [
+        0.0, 0.566, 0.851, 0.855, 0.598,
+    ]  # fmt: skip
+    assert not Record(1000, 1000).reaches(0)
+    assert Record(22, 22).reaches(0.85)
+    assert not Record(21, 21).reaches(0.85)
+
+
+def test_the_judge_rules_alone_once_people_agreed_often_enough_and_not_after_they_differ(
+    ledger: Project, lea: User, tom: User
+) -> None:
+    configure(ledger, {"judge_trust": 0.5}, actor=Actor.person(lea))
+    for _ in range(4):
+        conflict = judged(ledger)
+        assert conflict.is_open
+        rules(conflict, tom)
+    assert opinions.record_of(ledger, "high") == Record(4, 4)  # at least 51 %
+    earned = not_sampled(ledger)
+    decision = Decision.objects.get(conflict=earned)
+    assert (decision.authority, decision.policy_set_by, decision.option) == ("policy", lea, "uphold_reviewer")
+    assert "4 of 4, so at least 51%" in decision.rationale
+
+    # Another severity has its own record; what is critical or about security always waits for people.
+    assert not_sampled(ledger, severity="medium").is_open
+    assert not_sampled(ledger, severity="critical").is_open
+    assert not_sampled(ledger, question="Passwords are stored in plain text").is_open
+
+    # A sampled one waits, and the page says how the judge stands.
+    while True:
+        conflict = judged(ledger)
+        if is_sampled(conflict.pk):
+            break
+        rules(conflict, tom)
+    assert conflict.is_open
+    assert Event.objects.filter(kind="judge_sampled", task=conflict.task).count() == 1
+    client = Client()
+    client.force_login(tom)
+    page = client.get(f"/queue/{conflict.dispute.ref}/").content.decode()
+    assert "People ruled as the judge had said on 4 of 4" in page
+
+    # People differ: the right is gone.
+    rules(conflict, tom, "uphold_coder")
+    assert opinions.record_of(ledger, "high") == Record(4, 5)
+    assert not_sampled(ledger).is_open
+
+
+def test_without_the_setting_or_without_who_set_it_nobody_rules_alone(
+    ledger: Project, lea: User, tom: User
+) -> None:
+    for _ in range(3):
+        conflict = disagreement(ledger)
+        opinions.ask(conflict, "judge", user=tom)
+        opinions.give(conflict.opinions.get(), replace(DISMISS), actor=JUDGE)
+        rules(Conflict.objects.get(pk=conflict.pk), tom, "uphold_coder")
+    assert opinions.record_of(ledger, "high") == Record(3, 3)
+    assert opinions.apply_policy(ledger) == 0
+    Project.objects.filter(pk=ledger.pk).update(settings={"judge_trust": 0.3})
+    ledger.refresh_from_db()
+    assert not_sampled(ledger).is_open
+    assert Opinion.objects.count() >= 4

@@ -1,0 +1,342 @@
+"""Sign-in for teams, on an installation that asks for it: second factors, OpenID Connect, invitations."""
+
+import hmac
+import json
+import re
+import subprocess
+import sys
+import time
+from base64 import b32decode
+from collections.abc import Iterator
+from hashlib import sha1
+from html import unescape
+from http.cookiejar import CookieJar
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.request import HTTPCookieProcessor, Request, build_opener
+
+import pytest
+
+from tests.conftest import EMPTY
+from tests.end_to_end import openid_provider
+from tests.end_to_end.installation import ROOT, Installation
+from tests.end_to_end.openid_provider import Provider
+
+pytest.importorskip("allauth", reason="django-allauth is not installed.")
+pytestmark = pytest.mark.slow
+
+PASSWORD = "correct-horse-7"
+PEOPLE = f"""
+from django.contrib.auth.models import User
+from tests.factories import create_project, create_token
+root = User.objects.create_superuser("root", password="{PASSWORD}")
+User.objects.create_user("lea", email="Lea@team.example", password="{PASSWORD}", is_staff=True)
+create_project("ledger"); create_project("other")
+print(create_token(root, "laptop")[1])
+"""
+
+
+class Browser:
+    """Cookies, redirects, and the hidden fields of the form on the page that is open."""
+
+    def __init__(self, base: str) -> None:
+        self.base, self.url, self.text, self.status = base, base, "", 0
+        self.opener = build_opener(HTTPCookieProcessor(CookieJar()))
+
+    def get(self, address: str, **headers: str) -> str:
+        return self._open(Request(urljoin(self.base, address), headers=headers))
+
+    def post(self, address: str = "", **fields: str) -> str:
+        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.text)
+        assert token, self.text
+        sent = urlencode({"csrfmiddlewaretoken": token[1], **fields}).encode()
+        return self._open(Request(urljoin(self.url, address), sent, {"Referer": self.url}))
+
+    def _open(self, request: Request) -> str:
+        try:
+            response = self.opener.open(request, timeout=60)
+        except HTTPError as error:
+            response = error
+        self.status, self.url = response.status, response.url
+        self.text = unescape(response.read().decode())
+        return self.text
+
+    @property
+    def path(self) -> str:
+        return urlsplit(self.url).path
+
+    def sign_in(self, name: str) -> None:
+        self.get("/admin/login/?next=/queue/")
+        self.post(username=name, password=PASSWORD)
+
+    def set_up_second_factor(self) -> str:
+        """On the page that asks for it; the secret."""
+        secret = re.search(r'value="([A-Z2-7]{32})"', self.text)
+        assert secret, self.text
+        self.post(code=code_of(secret[1]))
+        return secret[1]
+
+
+def code_of(secret: str, steps: int = 0) -> str:
+    """The code that an app shows for the secret (RFC 6238), so many steps of 30 seconds from now."""
+    counter = int(time.time()) // 30 + steps
+    digest = hmac.digest(b32decode(secret), counter.to_bytes(8, "big"), sha1)
+    at = digest[-1] & 15
+    return f"{(int.from_bytes(digest[at : at + 4], 'big') & 0x7FFFFFFF) % 1_000_000:06}"
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with openid_provider.running() as made:
+        yield made
+
+
+@pytest.fixture
+def begin(folder: Installation, db: None) -> Any:
+    """An installation with these variables, two people and two projects; the token of root."""
+
+    def make(**variables: str) -> str:
+        folder.begin_with(EMPTY)
+        folder.environment |= variables
+        migrated = folder.manage("migrate", "--verbosity", "0")
+        assert migrated.returncode == 0, migrated.stderr
+        made = folder.manage("shell", "--no-imports", "-c", PEOPLE)
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
+
+    return make
+
+
+def audit(folder: Installation) -> list[tuple[str, str, str]]:
+    return folder.rows("SELECT kind, who, note FROM steroidsweb_auditentry ORDER BY id")
+
+
+def roles(folder: Installation, name: str) -> dict[str, str]:
+    return dict(
+        folder.rows(
+            "SELECT p.slug, m.role FROM tasks_membership m JOIN tasks_project p ON p.id = m.project_id "
+            "JOIN auth_user u ON u.id = m.user_id WHERE u.username = ?",
+            name,
+        )
+    )
+
+
+def test_while_both_are_off_nothing_of_it_is_imported() -> None:
+    ask = (
+        "import os, sys, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'tests.settings'; django.setup(); "
+        "import steroidsweb.urls, django.urls; "
+        "print([name for name in sys.modules if name.partition('.')[0] in ('allauth', 'qrcode')], "
+        "[each for each in map(str, django.urls.get_resolver().url_patterns) if 'account/' in each])"
+    )
+    done = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[] []", done.stderr
+
+
+def test_where_it_is_required_nobody_passes_without_a_second_factor(begin: Any, folder: Installation) -> None:
+    token = begin(STEROIDS_MFA="required")
+    with folder.web() as url:
+        first = Browser(url)
+        first.sign_in("root")
+        assert first.path == "/account/second-factor/totp/activate/"
+        for path in ("/queue/", "/admin/", "/sessions/"):
+            first.get(path)
+            assert first.path == "/account/second-factor/totp/activate/", path
+        first.get("/api/v1/projects/")
+        assert (first.status, json.loads(first.text)["code"]) == (403, "second_factor_missing")
+        machine = Browser(url)
+        machine.get("/api/v1/projects/", Authorization=f"Bearer {token}")
+        assert machine.status == 200
+
+        first.get("/queue/")
+        first.post(code="000000")
+        assert "Incorrect code" in first.text
+        secret = first.set_up_second_factor()
+        codes = re.findall(r"\b\d{8}\b", first.text)
+        assert (first.path, len(codes)) == ("/account/second-factor/recovery-codes/", 10)
+        first.get("/queue/")
+        assert (first.status, first.path) == (200, "/queue/")
+        first.get("/sessions/")
+        assert "recovery codes" in first.text
+        kept = folder.value("SELECT data FROM mfa_authenticator WHERE type = 'totp'")
+        assert secret not in kept
+
+        second = Browser(url)
+        second.sign_in("root")
+        assert second.path == "/account/second-factor/authenticate/"
+        page = second.text
+        second.get("/queue/")
+        assert second.path == "/admin/login/"
+        second.get("/account/second-factor/authenticate/")
+        assert page.count("csrfmiddlewaretoken")
+        second.post(code=code_of(secret, 1))
+        assert (second.status, second.path) == (200, "/queue/")
+
+        third = Browser(url)
+        third.sign_in("root")
+        third.post(code=codes[0])
+        assert third.path == "/queue/"
+        fourth = Browser(url)
+        fourth.sign_in("root")
+        fourth.post(code=codes[0])
+        assert "Incorrect code" in fourth.text
+        for _ in range(4):
+            fourth.post(code="123456")
+        assert "Incorrect code" in fourth.text
+        fourth.post(code=codes[1])
+        assert "Too many tries. Wait" in fourth.text
+
+    told = audit(folder)
+    assert ("factor_on", "root", "") in told
+    assert ("signed_in", "root", "password, code") in told
+    assert told.count(("refused", "root", "A wrong code.")) == 5
+    done = folder.manage("check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_invitation_makes_one_account_with_its_roles(begin: Any, folder: Installation) -> None:
+    begin()
+    with folder.web() as url:
+        root = Browser(url)
+        root.sign_in("root")
+        root.get("/admin/steroidsweb/invitation/add/")
+        root.post(
+            whom="Nora", expires_at_0="2099-01-01", expires_at_1="00:00:00", **{
+                "roles-TOTAL_FORMS": "1", "roles-INITIAL_FORMS": "0", "roles-MIN_NUM_FORMS": "0",
+                "roles-MAX_NUM_FORMS": "9", "roles-0-project": "1", "roles-0-role": "maintainer",
+            },
+        )  # fmt: skip
+        link = re.search(r"http://\S+/invited/[^\s<\"]+", root.text)
+        assert link, root.text
+        guest = Browser(url)
+        guest.get(link[0])
+        assert "maintainer in" in guest.text
+        assert "Sign in with" not in guest.text
+        guest.post(username="LEA", password1=PASSWORD, password2=PASSWORD)
+        assert "Somebody has that name" in guest.text
+        guest.post(username="nora", first_name="Nora", password1=PASSWORD, password2=PASSWORD)
+        assert (guest.status, guest.path) == (200, "/admin/")
+        late = Browser(url)
+        late.get(link[0])
+        assert late.status == 404
+        assert "This invitation was used" in late.text
+        late.get(link[0][:-2])
+        assert late.status == 404
+
+        printed = folder.manage("invite", "--role", "other:viewer", "--days", "3").stdout.strip()
+        folder.rows("UPDATE steroidsweb_invitation SET expires_at = '2020-01-01' WHERE used_at IS NULL")
+        late.get(urlsplit(printed).path)
+        assert late.status == 404
+    assert len(roles(folder, "nora")) == 1
+    assert list(roles(folder, "nora").values()) == ["maintainer"]
+    told = [each[:2] for each in audit(folder)]
+    assert [each for each in told if each[0] in {"invited", "joined"}] == [
+        ("invited", "root"), ("joined", "nora"), ("invited", "root"),
+    ]  # fmt: skip
+    for words, why in (
+        (["--role", "nowhere:viewer"], "There is no project nowhere."),
+        (["--role", "ledger:king"], "king is no role"),
+        (["--days", "900"], "between 1 and 90"),
+        (["--by", "lea"], "no superuser named lea"),
+    ):
+        refused = folder.manage("invite", *words)
+        assert refused.returncode != 0
+        assert why in refused.stderr
+
+
+def test_people_sign_in_with_the_teams_own_provider(
+    begin: Any, folder: Installation, provider: Provider
+) -> None:
+    secret = folder.home.parent / "client-secret"
+    secret.write_text(provider.client_secret + "\n")
+    begin(
+        STEROIDS_MFA="allowed", STEROIDS_OIDC_ISSUER=provider.issuer,
+        STEROIDS_OIDC_CLIENT_ID=provider.client_id,
+        STEROIDS_OIDC_CLIENT_SECRET_FILE=str(secret), STEROIDS_OIDC_NAME="Team ID",
+        STEROIDS_OIDC_DOMAINS="team.example",
+        STEROIDS_OIDC_GROUPS="platform=ledger:maintainer,all=*:viewer",
+    )  # fmt: skip
+
+    def comes(
+        sub: str, email: str, groups: tuple[str, ...] = (), verified: bool = True, link: str = ""
+    ) -> Browser:
+        provider.person = {
+            "sub": sub, "email": email, "email_verified": verified, "groups": list(groups),
+            "preferred_username": email.partition("@")[0],
+        }  # fmt: skip
+        browser = Browser(url)
+        browser.get(link or "/admin/login/?next=/queue/")
+        way = re.search(r'href="(/account/sign-in/team/login/[^"]*)"', browser.text)
+        assert way, browser.text
+        browser.get(way[1])
+        return browser
+
+    with folder.web() as url:
+        lea = comes("1", "lea@team.example", ("platform",))
+        assert (lea.status, lea.path) == (200, "/queue/")
+        assert roles(folder, "lea") == {"ledger": "maintainer"}
+        lea.get("/account/second-factor/")
+        assert lea.status == 200
+        by_password = Browser(url)
+        by_password.sign_in("lea")
+        assert by_password.path == "/queue/"  # her password is as it was
+        assert (
+            comes("1", "lea.new@team.example", ("all",)).path == "/queue/"
+        )  # known by the provider's number
+        assert roles(folder, "lea") == {"ledger": "viewer", "other": "viewer"}
+
+        for sub, email, verified, why in (
+            ("2", "eve@elsewhere.example", True, "Only verified addresses of team.example"),
+            ("3", "lea@team.example", False, "Only verified addresses of team.example"),
+            ("4", "stranger@team.example", True, "nobody invited you"),
+        ):
+            refused = comes(sub, email, verified=verified)
+            assert (refused.status, why in refused.text) == (403, True), refused.text
+            refused.get("/queue/")
+            assert refused.path == "/admin/login/"
+
+        grouped = comes("5", "gil@team.example", ("all",))
+        assert grouped.path == "/queue/"
+        assert roles(folder, "gil") == {"ledger": "viewer", "other": "viewer"}
+        assert comes("5", "gil@team.example").path == "/queue/"
+        assert roles(folder, "gil") == {}
+
+        link = folder.manage("invite", "--role", "other:triager").stdout.strip()
+        invited = comes("4", "stranger@team.example", ("all",), link=urlsplit(link).path)
+        assert (invited.status, invited.path) == (200, "/admin/")
+        assert set(roles(folder, "stranger")) == {"ledger", "other"}
+        invited.get(urlsplit(link).path)
+        assert invited.status == 404
+
+        provider.client_secret = "another"
+        failed = comes("1", "lea@team.example")
+        assert (failed.status, "Signing in with Team ID failed" in failed.text) == (403, True)
+        provider.is_away = True
+        away = comes("1", "lea@team.example")
+        assert (away.status, "Signing in with Team ID failed" in away.text) == (403, True)
+    told = audit(folder)
+    assert ("signed_in", "lea", "Team ID") in told
+    assert [note for kind, _, note in told if kind == "refused"][:3] == [
+        *["Team ID: Only verified addresses of team.example may sign in here."] * 2,
+        "Team ID: Nobody here has this address, and nobody invited you.",
+    ]
+    assert ("joined", "stranger", "Invited by root.") in told
+
+
+def test_settings_that_cannot_work_stop_the_start(folder: Installation) -> None:
+    folder.home.mkdir(mode=0o700, parents=True)
+    whole = {
+        "STEROIDS_OIDC_ISSUER": "https://id.example", "STEROIDS_OIDC_CLIENT_ID": "a",
+        "STEROIDS_OIDC_CLIENT_SECRET": "b",
+    }  # fmt: skip
+    for variables, why in (
+        ({"STEROIDS_MFA": "maybe"}, "none of off, allowed, required"),
+        (whole | {"STEROIDS_OIDC_ISSUER": "http://id.example"}, "does not begin with https://"),
+        (whole | {"STEROIDS_OIDC_CLIENT_ID": ""}, "needs STEROIDS_OIDC_CLIENT_ID"),
+        (whole | {"STEROIDS_OIDC_GROUPS": "platform=ledger"}, "is not GROUP=PROJECT:ROLE"),
+    ):
+        kept = dict(folder.environment)
+        folder.environment |= variables
+        done = folder.manage("check")
+        folder.environment = kept
+        assert (done.returncode != 0, why in done.stderr) == (True, True), done.stderr

@@ -1,0 +1,194 @@
+"""A TODO.md as people write it: what is read, what is said of each line, what page and command show."""
+
+from contextlib import suppress
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.events import Actor
+from tasks.models import Dependency, Event, Project, Section, Task
+from tasks.todo.format import TodoError, parse, render
+from tasks.todo.importing import export_todo, import_todo
+from tasks.todo.lenient import read_leniently
+from tests.tasks.test_todo import todo_files
+
+HUMAN = """\
+Shopping app
+============
+
+What it is for.
+
+Server
+------
+
+- [ ] Log people in
+  - [ ] Check the password
+    with bcrypt
+  - [x] Read the form; then forget it
+- [o] Log people out
+- see RFC 6265 for cookies
+
+1. [ ] Count the failures
+2) [X] Write the schema
+  owner: Tom
+  severity: high
+
+### Deep
+
+- [-] Half done
+- [?] Unclear
+- [ ]
+
+# Client
+
+#### Pages
+
+- [ ] Draw the page
+
+```sh
+## no heading
+- [ ] no task
+```
+
+## Pages
+
+- [ ] Draw the page
+- [ ] Draw the page
+"""
+NOTES = [
+    (1, "read as a heading"),
+    (6, "read as a heading"),
+    (10, "A box within “Log people in” is a task of its own"),
+    (12, "A box within “Log people in” is a task of its own"),
+    (14, "Text below “Log people out” is read as its description"),
+    (16, "numbered box"),
+    (17, "numbered box"),
+    (18, "no attribute that is known here"),
+    (24, "[?] is no marker of ours"),
+    (25, "without a title is passed over"),
+    (27, "second top heading"),
+    (29, "skips a level"),
+    (33, "Text below “Draw the page” is read as its description"),
+    (38, "called “Pages (2)” here"),
+    (41, "called “Draw the page (2)” here"),
+]
+
+
+def rows() -> list[Any]:
+    return [
+        list(model.objects.order_by("pk").values()) for model in (Project, Section, Task, Dependency, Event)
+    ]
+
+
+def tree(project: Project) -> dict[str, list[tuple[str, str]]]:
+    sections = Section.objects.filter(project=project).order_by("rank")
+    return {
+        section.title: [(task.title, task.status) for task in section.tasks.order_by("rank")]
+        for section in sections
+    }
+
+
+@pytest.mark.django_db
+def test_a_persons_file_becomes_tasks_and_every_liberty_is_told_with_its_line(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    read = read_leniently(HUMAN)
+    told = [(note.line, note.reason) for note in read.notes]
+    assert [line for line, _ in told] == [line for line, _ in NOTES]
+    assert [words for (_, reason), (_, words) in zip(told, NOTES, strict=True) if words not in reason] == []
+
+    client.force_login(lea)
+    path = f"/projects/{ledger.slug}/tasks/import/"
+    look = client.post(path, {"text": HUMAN, "preview": ""}).content.decode()
+    assert "11 new" in look
+    assert "Line 24: [?] is no marker of ours" in look
+    assert not Task.objects.exists()
+    assert client.post(path, {"text": HUMAN, "import": ""}).status_code == 302
+
+    assert tree(ledger) == {
+        "Server": [
+            ("Log people in", "pending"), ("Check the password", "pending"),
+            ("Read the form; then forget it", "completed"), ("Log people out", "pending"),
+            ("Count the failures", "pending"), ("Write the schema", "completed"),
+        ],
+        "Deep": [("Half done", "pending"), ("Unclear", "pending")],
+        "Client": [], "Pages": [("Draw the page", "pending")],
+        "Pages (2)": [("Draw the page", "pending"), ("Draw the page (2)", "pending")],
+    }  # fmt: skip
+    tasks = {task.title: task for task in Task.objects.all()}
+    assert tasks["Check the password"].body == "with bcrypt"
+    assert tasks["Log people out"].body == "- see RFC 6265 for cookies"
+    assert (tasks["Write the schema"].severity, tasks["Write the schema"].body) == ("high", "owner: Tom")
+    assert {link.on.title for link in Dependency.objects.filter(task=tasks["Log people in"])} == {
+        "Check the password", "Read the form; then forget it",
+    }  # fmt: skip
+    first = Task.objects.filter(title="Draw the page").order_by("number")[0]
+    assert first.body == "```sh\n## no heading\n- [ ] no task\n```"
+    ledger.refresh_from_db()
+    assert ledger.preamble == "What it is for."
+
+    before = rows()
+    report = import_todo(ledger, HUMAN, actor=Actor.person(lea))
+    assert (len(report.created), len(report.updated)) == (0, 0)
+    assert rows() == before
+    import_todo(ledger, export_todo(ledger), actor=Actor.person(lea))
+    assert rows() == before
+
+
+@pytest.mark.django_db
+def test_the_command_is_lenient_unless_it_is_told_to_be_strict(ledger: Project, tmp_path: Any) -> None:
+    file = tmp_path / "TODO.md"
+    file.write_text("Server\n------\n\n1. [ ] Answer\n  severity: urgent\n  depends: Nothing known\n")
+    with pytest.raises(CommandError, match=r"TODO.md:4: There is no task “Nothing known”"):
+        call_command("import_todo", str(file), project="ledger")
+    file.write_text("Server\n------\n\n1. [ ] Answer\n")
+    with pytest.raises(CommandError, match="holds no task"):
+        call_command("import_todo", str(file), project="ledger", strict=True)
+    assert not Task.objects.exists()
+    said = StringIO()
+    call_command("import_todo", str(file), project="ledger", stdout=said)
+    assert f"{file}: Line 4: A numbered box is read as a task." in said.getvalue()
+    assert tree(ledger) == {"Server": [("Answer", "pending")]}
+
+
+def test_what_a_task_of_ours_holds_is_not_taken_apart() -> None:
+    text = "## A\n\n- [ ] Do it <!-- t:ledger-1 -->\n\n  - [ ] a box\n  1. [ ] another\n"
+    read = read_leniently(text)
+    assert (read.text, read.notes) == (text, ())
+
+
+@settings(max_examples=60, deadline=None)
+@given(todo_files())
+def test_what_the_export_writes_is_read_as_it_stands(file: Any) -> None:
+    text = render(file)
+    sections = read_leniently(text)
+    if all(task.ref for section in file.sections for task in section.tasks):
+        assert parse(sections.text) == file
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["", "  ", "    ", "\t", "   "]),
+            st.sampled_from(
+                ["- [ ] a", "1. [x] b", "# T", "## S", "#### D", "---", "```", "text", "severity: odd", ""]
+            ),
+        ),
+        max_size=14,
+    )
+)
+def test_lines_in_any_order_are_read_or_refused_and_none_is_lost(lines: list[tuple[str, str]]) -> None:
+    text = "\n".join(indent + line for indent, line in lines)
+    read = read_leniently(text)
+    assert all(1 <= number <= len(lines) for number in read.origins if text)
+    with suppress(TodoError):
+        parse(read.text)
+    for word in ("text", "odd"):
+        assert read.text.count(word) >= text.count(word)
