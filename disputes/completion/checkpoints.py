@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from disputes import alerts
@@ -60,26 +60,33 @@ def take_checkpoint(project: Project) -> Checkpoint | None:
 
 def _is_due(last: Checkpoint | None, project: Project) -> bool:
     if last is None or not last.under_way:
-        return project.tasks.filter(status__in=UNDER_WAY).exists()
+        return bool(_under_way(project))
     rounds = project.tasks.filter(pk__in=last.under_way, status__in=UNDER_WAY).values_list("pk", "round")
     return not any(last.under_way[str(pk)] == round_ for pk, round_ in rounds)
 
 
 def _under_way(project: Project) -> dict[str, int]:
-    """The tasks in progress or review, each with its round."""
+    """The tasks in progress or review, each with its round; of a project of documents its session alone."""
     rows = project.tasks.filter(status__in=UNDER_WAY).values_list("pk", "round")
+    if project.kind == Project.Kind.DOCUMENTS:
+        rows = rows.filter(origin=Task.Origin.ROUNDS)
     return {str(pk): round_ for pk, round_ in rows}
 
 
 def _begin(project: Project) -> Checkpoint:
     """Number 0: what there was to do when the first task was begun."""
     now = timezone.now()
-    severities = _severities(project.tasks.exclude(status__in=SETTLED))
+    severities = _severities(_counted(project).exclude(status__in=SETTLED))
     weight = total_weight(severities, project.config.severity_weights)
     return Checkpoint.objects.create(
         project=project, number=0, opened=len(severities), opened_weight=weight, net=-len(severities),
         weighted_net=-weight, under_way=_under_way(project), at=now,
     )  # fmt: skip
+
+
+def _counted(project: Project) -> QuerySet[Task]:
+    """What there is to do: a session is no task of its own beside its gaps."""
+    return project.tasks.exclude(origin=Task.Origin.ROUNDS)
 
 
 def _severities(tasks: Iterable[Task]) -> list[str]:
@@ -88,7 +95,7 @@ def _severities(tasks: Iterable[Task]) -> list[str]:
 
 def _close(project: Project, last: Checkpoint) -> Checkpoint:
     limits, now = limits_of(project), timezone.now()
-    new = list(project.tasks.filter(created_at__gt=last.at).order_by("rank"))
+    new = list(_counted(project).filter(created_at__gt=last.at).order_by("rank"))
     resolved = _severities(_resolved(project, last.at))
     under_way = _under_way(project)
     result = after_round(
@@ -121,7 +128,7 @@ def _resolved(project: Project, since: datetime) -> list[Task]:
     before = Event.objects.filter(task=OuterRef("pk"), to_status__in=SETTLED, at__lte=since).exclude(
         from_status__in=SETTLED
     )
-    settled = project.tasks.filter(status__in=SETTLED, status_at__gt=since)
+    settled = _counted(project).filter(status__in=SETTLED, status_at__gt=since)
     return list(settled.exclude(Exists(before)))
 
 
@@ -140,7 +147,7 @@ def limits_of(project: Project) -> ConvergenceSettings:
 def initial_tasks(project: Project) -> int:
     """How many tasks there were to do when the project began; those of now where it has not."""
     begun = project.checkpoints.filter(number=0).first()
-    return begun.opened if begun else project.tasks.exclude(status__in=SETTLED).count()
+    return begun.opened if begun else _counted(project).exclude(status__in=SETTLED).count()
 
 
 def rounds_allowed(project: Project) -> int:
@@ -156,6 +163,8 @@ def _tells_of_a_stall(project: Project, before: dict[str, int], now: dict[str, i
     """
     if project.config.stall_threshold is None and initial_tasks(project) <= FEW:
         return False
+    if project.kind == Project.Kind.DOCUMENTS:  # each round of a session could have settled something
+        return bool(before)
     return any(now.get(pk, 0) > round_ > 1 for pk, round_ in before.items())
 
 

@@ -250,6 +250,18 @@ class ProjectSettings:
         2000, Whole(0, 100_000), GATE, "Length of the example in a retry's prompt; 4 characters a token.",
     )  # fmt: skip
 
+    thin_content_chars: int = setting(
+        200, Whole(0, 100_000), GATE,
+        "A gap's section in a proposal that has fewer characters is called thin. That is a warning.",
+    )  # fmt: skip
+    first_example_tokens: int = setting(
+        1000, Whole(0, 100_000), GATE,
+        "Length of the example in the first prompt of a round about documents; 4 characters a token.",
+    )  # fmt: skip
+    gaps_per_round: int = setting(
+        4, _COUNT, GATE, "How many gaps the engineer of a round about documents is given at once, at most.",
+    )  # fmt: skip
+
     # --- Rollback
     rollback_mode: str = setting(
         "interactive", Choice(ROLLBACK_MODES), ROLLBACK,

@@ -66,11 +66,25 @@ class Project(models.Model):
         RED = "red", "Red"
         BROKEN = "broken", "Cannot be run here"
 
+    class Kind(models.TextChoices):
+        CODE = "code", "Code"  # each task goes through the loop by itself
+        DOCUMENTS = "documents", "Documents"  # its tasks are gaps, which a session closes in rounds
+
     # Coders begin only on these; what else is red then is theirs.
     FIT = (Base.GREEN, Base.NOTHING, Base.ACCEPTED)
 
     slug = models.SlugField(max_length=40, unique=True, help_text="Begins every task's name: ledger-214.")
     name = models.CharField(max_length=120)
+    kind = models.CharField(
+        max_length=9,
+        choices=Kind,
+        default=Kind.CODE,
+        help_text="Code: each task is coded, tested and reviewed. Documents: the tasks are gaps, which an "
+        "engineer and a reviewer close in rounds.",
+    )
+    brief = models.TextField(
+        blank=True, help_text="What the documents are for, and for whom. Every prompt of a round holds it."
+    )
     repo_url = models.CharField(
         "repository", max_length=500, help_text="A URL or a path that `git fetch` and `git push` accept."
     )
@@ -115,6 +129,7 @@ class Project(models.Model):
         constraints = [
             models.CheckConstraint(condition=~Q(slug__in=["c", "d", "C", "D"]), name="project_slug_free"),
             models.CheckConstraint(condition=Q(max_parallel__gt=0), name="project_max_parallel_positive"),
+            models.CheckConstraint(condition=Q(kind__in=["code", "documents"]), name="project_kind_known"),
             models.CheckConstraint(
                 condition=Q(status__in=["active", "paused", "finished"]), name="project_status_known"
             ),

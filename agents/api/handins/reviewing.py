@@ -8,6 +8,7 @@ from agents.crew import choosing
 from agents.models import Run
 from disputes import intake
 from disputes.protocol.reviews.review import ReadReview, read_review
+from disputes.sessions import handing_in
 from tasks.errors import Refused
 from tasks.models import Submission
 from tasks.states import Status
@@ -22,6 +23,8 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     verb = "approve" if approves else "reject"
     caller, task = callers.caller_of(user, verb, ref, data["model"])
     require_status(task, Status.REVIEW, verb)
+    if task.is_session:
+        handing_in.check_review(task, data["review"] or data["notes"])
     submission = task.last_submission()
     if submission is None or submission.state != Submission.State.VERIFIED:
         state = submission.state if submission else "missing"

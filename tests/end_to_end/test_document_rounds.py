@@ -1,0 +1,321 @@
+"""Rounds about documents by real agents, processes and git: from the first gap to the end of the session."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from agents.models import Prompt, Run
+from disputes import rulings
+from disputes.completion import endings, exits, rollbacks
+from disputes.models import Conflict, Flag
+from disputes.sessions import gaps
+from disputes.sessions.documents import Folder
+from tasks.events import SYSTEM
+from tasks.models import Project, Task
+from tasks.todo.importing import import_todo
+from tests.end_to_end.loop import Loop, bare_remote, command_agent, git, script
+from tests.factories import create_section, create_user
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+# What both sides know of their prompt, and how they write.
+BOTH = """
+    import pathlib, re, subprocess, sys, tempfile
+    prompt = sys.stdin.read()
+    head = re.search(r"^# (?:Review of )?spec-\\d+, round (\\d+)", prompt, re.M)
+    number = int(head[1]) if head else 0
+    gaps = re.findall(r"^### (GAP-[A-Z]+-\\d{3}) \\([A-Z]+\\)$", prompt, re.M)
+    findings = re.findall(r"^### \\d+\\. (ISSUE-R\\d+-\\d+) ", prompt, re.M)
+    is_retry = "## Your last run was not accepted" in prompt
+    is_back = "## Rounds were taken back" in prompt
+    is_final = "# Final review" in prompt
+
+    def run(*words):
+        return subprocess.run(words).returncode
+
+    def file(text):
+        path = pathlib.Path(tempfile.mkdtemp()) / "document.md"
+        path.write_text(text)
+        return str(path)
+
+    SECTION = '''## Gap Resolution: %(gap)s
+
+    **Confidence:** HIGH
+
+    ### Proposed Solution
+
+    In round %(number)d the limit of %(gap)s is 30 seconds, and 12 hours at most. A request beyond it gets
+    status 401 with the code session_ended; the page keeps what was typed until its user sends it again.
+
+    ### Examples
+
+    **Example 1: it goes on.** At 10:00 and at 10:29 it is alive.
+
+    **Example 2: the edge.** At 10:31 it gets 401.
+
+    ### Trade-offs
+
+    - Pro: one rule.
+    - Pro: it is safe.
+    - Con: some type again.
+    - Con: one more write.
+    '''.replace("\\n    ", "\\n")
+
+    def proposal(gaps, answers=(), more="", new="None"):
+        parts = ["# Round %d" % number]
+        if answers:
+            rows = ["| %s | addressed | It says so now, with a value. |" % code for code in answers]
+            table = ["| Finding | Answer | What was done |", "|---|---|---|", *rows]
+            parts += ["## Response to the review", "\\n".join(table)]
+        parts += [SECTION % {"gap": gap, "number": number} for gap in gaps]
+        return "\\n\\n".join([*parts, "### New Gaps Introduced", new, more, ""])
+
+    def write(gaps):
+        for gap in gaps:
+            pathlib.Path(gap + ".md").write_text("Decided in round %d.\\n" % number)
+        run("git", "add", "-A")
+        run("git", "commit", "-q", "-m", "docs: round %d" % number)
+
+    def submit(text):
+        return run("steroids", "tasks", "update", "--status", "review", "--response", file(text))
+
+    def review(verb, found):
+        parts = ["## Review: " + ", ".join(gaps), "### High Priority"]
+        for place, (gap, title) in enumerate(found, 1):
+            parts.append(
+                "- **ISSUE-R%d-%03d**: %s\\n  - **Gap:** %s\\n  - **Location:** Proposed Solution\\n"
+                "  - **Impact:** What is built stops in the night.\\n  - **Suggestion:** Name the hour."
+                % (number, place, title, gap)
+            )
+        back = {gap for gap, _ in found}
+        rows = ["| %s | %s |" % (gap, "NEEDS_REVISION" if gap in back else "APPROVED") for gap in gaps]
+        parts += [] if found else ["None."]
+        parts += ["## The gaps", "\\n".join(["| Gap | Verdict |", "|---|---|", *rows])]
+        parts.append("## Verdict: " + ("NEEDS_REVISION" if verb == "reject" else "APPROVED"))
+        return run("steroids", "tasks", verb, "--file", file("\\n\\n".join(parts) + "\\n"))
+"""
+READY = "## Review: the whole\\n\\nREADY_FOR_TERMINATION. All is settled.\\n\\n## Verdict: APPROVED\\n"
+DILIGENT = BOTH + """
+    write(gaps)
+    sys.exit(submit(proposal(gaps, findings)))
+"""
+STRICT_ONCE = BOTH + f"""
+    if is_final:
+        sys.exit(run("steroids", "tasks", "approve", "--file", file("{READY}")))
+    if number == 1:
+        sys.exit(review("reject", [(gaps[0], "Nobody says what happens at midnight")]))
+    sys.exit(review("approve", []))
+"""
+TODO = """\
+# Spec
+
+## Sign in
+
+- [ ] When does a session end?
+  severity: high
+
+- [ ] Who may sign in twice?
+
+- [ ] GAP-MAIL-007: Which mails are sent?
+  severity: low
+"""
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return bare_remote(tmp_path, {"README.md": "A specification.\n"})
+
+
+def documents(remote: Path, todo: str, **settings: Any) -> Project:
+    project = Project.objects.create(
+        slug="spec", name="Spec", repo_url=str(remote), kind=Project.Kind.DOCUMENTS,
+        brief="How people sign in.", settings={"detect_commands": False, "undo_seconds": 0} | settings,
+    )  # fmt: skip
+    create_section(project, "Tasks")
+    import_todo(project, todo, actor=SYSTEM)
+    return project
+
+
+def agents(folder: Path, engineer: str, reviewer: str) -> None:
+    command_agent("coder", script(folder, "engineer", engineer), name="engineer")
+    command_agent("reviewer", script(folder, "reviewer", reviewer), name="examiner")
+
+
+def states(project: Project) -> dict[str, str]:
+    rows = gaps.with_facts(project.tasks.gaps()).order_by("rank")
+    return {gap.gap: str(gaps.state_of(gap)) for gap in rows}
+
+
+def session_in(project: Project) -> Task:
+    found = gaps.session_of(project)
+    assert found is not None
+    found.refresh_from_db()
+    return found
+
+
+def told(role: str, round_: int) -> list[str]:
+    runs = Run.objects.filter(role=role, round=round_).order_by("pk")
+    return [Prompt.objects.get(run=run).text for run in runs]
+
+
+def test_gaps_are_closed_in_rounds_and_land_after_a_final_review(
+    loop: Loop, remote: Path, tmp_path: Path
+) -> None:
+    project = documents(remote, TODO, gaps_per_round=2)
+    agents(tmp_path, DILIGENT, STRICT_ONCE)
+
+    loop.until_idle()
+
+    session = session_in(project)
+    assert states(project) == {
+        "GAP-SIGNIN-001": "RESOLVED", "GAP-SIGNIN-002": "RESOLVED", "GAP-MAIL-007": "RESOLVED",
+    }  # fmt: skip
+    assert session.landed_sha == git(remote, "rev-parse", "main")
+    assert git(remote, "ls-tree", "--name-only", "main").split() == [
+        "GAP-MAIL-007.md", "GAP-SIGNIN-001.md", "GAP-SIGNIN-002.md", "README.md",
+    ]  # fmt: skip
+    first, second = told("coder", 1)[0], told("coder", 2)[0]
+    assert "How people sign in." in first
+    assert "### GAP-SIGNIN-001 (HIGH)" in first
+    assert "GAP-MAIL-007 (LOW, OPEN)" in first  # the other gaps are named
+    assert "## Gap Resolution: GAP-AUTH-001" in first  # the form, by an example
+    assert "Nobody says what happens at midnight" in second  # the last review, and the finding to answer
+    assert "### 1. ISSUE-R1-001 (HIGH, mandatory)" in second
+    assert "Proposed in round 1:" in second
+    assert [event.data["final"] for event in session.events.filter(kind="review_rest")] == [True]
+    assert "# Final review of" in told("reviewer", 2)[-1]
+    assert [*Folder(session).files] == [
+        "round_001/engineer.md", "round_001/reviewer.md", "round_002/engineer.md", "round_002/reviewer.md",
+        "round_002/reviewer_v2.md",
+    ]  # fmt: skip
+
+
+# --- A long session, with agents of different temper --------------------------------------------------------
+
+# Diligent in most rounds; it disagrees in the second, has no form in the third, does a part of the fourth,
+# and is silent in the fifth until that is taken back.
+ENGINEER = BOTH + """
+    BLOCK = '''## DISAGREE: %s
+
+    **Reviewer Concern:**
+    > Name the hour.
+
+    **Engineer Position:**
+    No hour is named.
+
+    **Rationale:**
+    The law that the brief names forbids an hour.
+    '''.replace("\\n    ", "\\n")
+    if number == 3 and not is_retry:
+        submit("Hello. I did as you said.")
+        sys.exit(0)
+    if number == 4:
+        write(gaps[:2])
+        sys.exit(submit(proposal(gaps[:2], more="BLOCKED_NEEDS_INPUT: %s the contract" % gaps[2])))
+    write(gaps)
+    if number == 2:
+        sys.exit(submit(proposal(gaps, more=BLOCK % findings[0])))
+    if number == 3:
+        new = "- **GAP-SPEC-090** (LOW): What does a guest see?"
+        sys.exit(submit(proposal(gaps, findings, new=new)))
+    if number == 5 and not is_back:
+        sys.exit(submit(proposal(gaps)))
+    sys.exit(submit(proposal(gaps, findings)))
+"""
+REVIEWER = BOTH + """
+    TITLES = {
+        1: "Nobody says what happens at midnight",
+        4: "The order of the steps of %s is not defined",
+        5: "An unknown country breaks %s",
+    }
+    if number == 1:
+        sys.exit(review("reject", [(gaps[0], TITLES[1])]))
+    if number == 4 or (number == 5 and "## Its answers to earlier findings" not in prompt):
+        sys.exit(review("reject", [(gap, TITLES[number] % gap) for gap in gaps]))
+    sys.exit(review("approve", []))
+"""
+GAPS = "# Spec\n\n## Spec\n" + "".join(
+    f"\n- [ ] Question {number}: what holds at the edge?\n  severity: {severity}\n"
+    for number, severity in enumerate(["high"] * 7 + ["medium"] * 5, 1)
+)
+
+
+def name(number: int) -> str:
+    return f"GAP-SPEC-{number:03d}"
+
+
+@pytest.fixture
+def lea() -> User:
+    return create_user("lea", is_superuser=True)
+
+
+def test_a_session_with_every_turn_that_a_session_takes(
+    loop: Loop, remote: Path, tmp_path: Path, lea: User
+) -> None:
+    project = documents(remote, GAPS, gaps_per_round=4, stall_threshold=2)
+    agents(tmp_path, ENGINEER, REVIEWER)
+
+    # The second round ends with a disagreement that a person rules on.
+    loop.until_so(lambda: (s := gaps.session_of(project)) and s.status == "disputed")
+    loop.until_idle()
+    session = session_in(project)
+    assert session.round == 2
+    conflict = Conflict.objects.get(status=Conflict.Status.OPEN)
+    assert (conflict.origin, conflict.severity, conflict.finding.gap.gap) == ("disagree", "high", name(1))
+    assert states(project)[name(2)] == "ACCEPTED"
+    assert states(project)[name(1)] == "PROPOSED"
+    rulings.decide(conflict, "uphold_reviewer", user=lea, rationale="The law allows it.")
+
+    # The third is tried again, the fourth is partial, the fifth says nothing: the session makes no progress.
+    loop.until_so(lambda: Conflict.objects.filter(origin=Conflict.Origin.STALL).exists())
+    third = told("coder", 3)
+    assert len(third) == 2
+    assert third[0].startswith("## Decided since your last run. Honour it.")
+    assert "## Your last run was not accepted" in third[1]
+    assert "### WRONG_FORMAT" in third[1]
+    assert "no heading `## Gap Resolution:`" in third[1]
+    assert "`**Confidence:** HIGH, MEDIUM or LOW`" in third[1]
+    assert "## An example: round 2 of this project" in third[1] or "the program's own example" in third[1]
+    session = session_in(project)
+    partial = session.events.get(kind="round_proposed", data__round=4).data
+    assert partial["addressed"] == [name(8), name(9)]
+    assert partial["blocked"] == [name(10)]
+    assert partial["missing"] == [name(11)]
+    assert partial["situation"] == ["engineer_partly"]
+    assert states(project)[name(10)] == "BLOCKED_EXTERNAL"
+    born = project.tasks.get(gap="GAP-SPEC-090")
+    assert (born.parent.gap, born.severity, born.title) == (
+        name(7), "low", "GAP-SPEC-090: What does a guest see?",
+    )  # fmt: skip
+    flagged = Flag.objects.filter(submission__round=5, submission__task=session)
+    assert {flag.finding.code for flag in flagged} == {"ISSUE-R4-001", "ISSUE-R4-002"}
+
+    # A person answers the stall, and takes the silent round back.
+    stall = Conflict.objects.get(origin=Conflict.Origin.STALL)
+    rulings.decide(stall, "accept_complexity", user=lea, rationale="It is a hard question.")
+    rollbacks.roll_back(session_in(project), 4, user=lea, reason="Nothing was answered in it.")
+    assert states(project)[name(8)] == states(project)[name(9)] == "NEEDS_REVISION"
+    assert states(project)[name(11)] == "IN_PROGRESS"
+    assert states(project)[name(12)] == "OPEN"
+    assert not Flag.objects.standing().filter(submission__round=5, status=Flag.Status.OPEN).exists()
+
+    loop.until_idle()
+
+    again = told("coder", 5)[-1]
+    assert "## Rounds were taken back" in again
+    assert "Nothing was answered in it." in again
+    end = states(project)
+    assert {code for code, state in end.items() if state == "ACCEPTED"} == {*end} - {name(10)}
+    standing = exits.standing_of(project)
+    offered = {offer.exit: offer.why_not for offer in exits.offers(project, standing)}
+    assert offered["good_enough"] == ""
+    assert offered["complete"]
+
+    # It ends with an acknowledgement of what is left.
+    left = f"spec-{project.tasks.get(gap=name(10)).number}"
+    endings.end_project(project, "good_enough", user=lea, confirmed=[left], reason="The bank is slow.")
+    project.refresh_from_db()
+    assert project.exit_type == "good_enough"
+    assert [each["code"] for each in project.exit_summary["limitations"]] == [left]
