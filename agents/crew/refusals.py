@@ -125,6 +125,7 @@ def told(earlier: Run | None) -> dict[str, str]:
     return {
         "retry": "\n".join(retries.notice(result, due)),
         "example": retries.example_lines(example) if example else "",
+        "example_source": str(example.source) if example else "",
         "demand": retries.demand(result, due),
     }
 
@@ -135,7 +136,7 @@ def _due(run: Run) -> Due:
     place = COMMANDS[role].format(ref=task.ref)
     if not task.is_session:
         return Due(FORMS[role], place)
-    given = gaps.assigned(task) if role == Run.Role.CODER else gaps.proposed(task)
+    given = gaps.assigned(task) if role == Run.Role.CODER else gaps.under_review(task)
     return Due(
         ROUND_FORMS[role], place, tuple(gap.gap for gap in given), tuple(gaps.by_code(task.project)),
         task.project.config.thin_content_chars,

@@ -35,6 +35,7 @@ from agents.hosts import (
     paths,
     processes,
     provider_trouble,
+    records,
     sandbox,
     starting,
     submissions,
@@ -183,6 +184,9 @@ class Reconciler:
         for run in held:
             self._guarded(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
         self._fill_excerpts()
+        if self.row.slots:
+            for project in records.due():
+                self._do(f"records-{project.pk}", lambda project=project: records.write(project))
         trying.advance(self.row, self._do)
         self._claim(len([run for run in held if run.status in Run.HELD]))
         for one in self._landings():
@@ -572,4 +576,9 @@ def idle(within: float) -> bool:
         return False
     if Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exists():
         return False
-    return not (orchestrator.waiting_tasks(soon) or judging.has_work() or trying.is_under_way(soon))
+    return not (
+        records.due(soon)
+        or orchestrator.waiting_tasks(soon)
+        or judging.has_work()
+        or trying.is_under_way(soon)
+    )

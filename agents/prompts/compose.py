@@ -78,6 +78,7 @@ class Composed:
     text: str
     template_hash: str
     own: PromptText | None  # the project's own text, where it has one
+    example: str = ""  # where its example came from
 
 
 def compose(run: Run, material: Material, decisions: list[Decision]) -> Composed:
@@ -115,7 +116,12 @@ def compose_with(run: Run, material: Material, decisions: list[Decision], own: P
             log.warning("%s cannot be used for run %s: %s", text, run.pk, error)
             continue
         if found is not None:
-            return Composed(found, templates.hash_of(name, text.text if text else None), text)
+            return Composed(
+                found,
+                templates.hash_of(name, text.text if text else None),
+                text,
+                data.get("example_source", ""),
+            )
     raise AssertionError(f"The prompt of run {run.pk} does not fit, whatever is cut.")
 
 

@@ -141,7 +141,7 @@ def retry_of(earlier: Run | None) -> dict[str, Any]:
     """The notice, the example and the demand after a refused hand-in (EX-7); the demand is never cut."""
     told = refusals.told(earlier)
     if not told:
-        return {"retry": "", "example": "", "demand": ""}
+        return {"retry": "", "example": "", "example_source": "", "demand": ""}
     limits = {"retry": NOTICE_MAX, "example": EXAMPLE_MAX}
     names = {"retry": "why the last hand-in was refused", "example": "example"}
     return {

@@ -58,7 +58,7 @@ def documents_of(run: Run, mirror: Mirror) -> list[tuple[str, str]]:
 def _in_question(run: Run) -> list[Task]:
     if run.role == Run.Role.CODER:
         return gaps.assigned(run.task)
-    return gaps.proposed(run.task)
+    return gaps.under_review(run.task)
 
 
 # --- The engineer -------------------------------------------------------------------------------------------
@@ -83,6 +83,7 @@ def for_engineer(run: Run, decisions: list[Decision], documents: Sequence[tuple[
         )[:2000],
         "least_chars": session.project.config.thin_content_chars,
         "adjustments": repair.adjustments_for(session),
+        "example_source": told["example_source"] or (str(example.source) if example else ""),
         "example": told["example"]
         or Section("example", example_lines(example) if example else "", EXAMPLE_MAX, is_fenced=False),
     }
@@ -145,7 +146,7 @@ def for_examiner(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     rows = (
         list(session.project.tasks.gaps().exclude(gap="").order_by("rank"))
         if is_final
-        else gaps.proposed(session)
+        else gaps.under_review(session)
     )
     submission = session.submissions.standing().filter(sha=run.sha).order_by("-pk").first()
     earlier = Run.objects.filter(task=session, role=run.role, sha=run.sha, status=Run.Status.ENDED)
@@ -167,6 +168,7 @@ def for_examiner(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "earlier_findings": Section("earlier findings", "\n".join(_earlier(session, rows)), EARLIER_MAX),
         "checks": "\n".join(_checks(session, submission)),
         **told,
+        "example_source": told["example_source"] or (str(example.source) if example else ""),
         "example": told["example"]
         or Section("example", example_lines(example) if example else "", EXAMPLE_MAX, is_fenced=False),
     }  # fmt: skip

@@ -33,7 +33,7 @@ FEW = 3  # tasks with which a project may begin and be told nothing of stalls
 
 def last_checkpoint(project: Project) -> Checkpoint | None:
     """The newest one; its number is how many turns the project has had."""
-    return project.checkpoints.order_by("-number").first()
+    return project.checkpoints.standing().order_by("-number").first()
 
 
 def take_checkpoint(project: Project) -> Checkpoint | None:
@@ -61,16 +61,25 @@ def take_checkpoint(project: Project) -> Checkpoint | None:
 def _is_due(last: Checkpoint | None, project: Project) -> bool:
     if last is None or not last.under_way:
         return bool(_under_way(project))
-    rounds = project.tasks.filter(pk__in=last.under_way, status__in=UNDER_WAY).values_list("pk", "round")
+    rounds = _beating(project).filter(pk__in=last.under_way).values_list("pk", "round")
     return not any(last.under_way[str(pk)] == round_ for pk, round_ in rounds)
 
 
-def _under_way(project: Project) -> dict[str, int]:
-    """The tasks in progress or review, each with its round; of a project of documents its session alone."""
-    rows = project.tasks.filter(status__in=UNDER_WAY).values_list("pk", "round")
+def _beating(project: Project) -> QuerySet[Task]:
+    """The tasks whose rounds are the project's beat: those in progress or review.
+
+    In a project of documents that is its session alone, also while it waits for people: a round is over when
+    the next one begins.
+    """
     if project.kind == Project.Kind.DOCUMENTS:
-        rows = rows.filter(origin=Task.Origin.ROUNDS)
-    return {str(pk): round_ for pk, round_ in rows}
+        waiting = (*UNDER_WAY, Status.DISPUTED, Status.FAILED)
+        return project.tasks.filter(origin=Task.Origin.ROUNDS, status__in=waiting)
+    return project.tasks.filter(status__in=UNDER_WAY)
+
+
+def _under_way(project: Project) -> dict[str, int]:
+    """What beats now, each task with its round."""
+    return {str(pk): round_ for pk, round_ in _beating(project).values_list("pk", "round")}
 
 
 def _begin(project: Project) -> Checkpoint:
@@ -146,7 +155,7 @@ def limits_of(project: Project) -> ConvergenceSettings:
 
 def initial_tasks(project: Project) -> int:
     """How many tasks there were to do when the project began; those of now where it has not."""
-    begun = project.checkpoints.filter(number=0).first()
+    begun = project.checkpoints.standing().filter(number=0).first()
     return begun.opened if begun else _counted(project).exclude(status__in=SETTLED).count()
 
 

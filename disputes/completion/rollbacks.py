@@ -21,7 +21,7 @@ from tasks.access import MAINTAIN, RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
-from tasks.models import Finding, Landing, Project, Rollback, Task
+from tasks.models import Checkpoint, Finding, Landing, Project, Rollback, Task
 from tasks.models.event import record
 from tasks.models.task import RANK_STEP
 from tasks.states import MOVES
@@ -150,6 +150,7 @@ def roll_back(task: Task, to_round: int, *, user: Any, reason: str, version: int
     task.rollback(to_round, actor=actor, note=reason)
     if task.is_session:
         _restore_gaps(task, back, actor)
+        _take_back_checkpoints(task, back)
     _await_anew(task, actor)
     for dispute in Dispute.objects.live().filter(task=task):
         opening.refresh(dispute)
@@ -176,6 +177,16 @@ def _restore_gaps(session: Task, back: Rollback, actor: Actor) -> None:
             gap.cancel(actor=actor, note=note)
         elif first.from_status != gap.status:
             gap.restore(first.from_status, back.to_round, actor=actor, note=note)
+
+
+def _take_back_checkpoints(session: Task, back: Rollback) -> None:
+    """The figures of the rounds taken back count no more; those of the round that stands are the last."""
+    later = [
+        checkpoint.pk
+        for checkpoint in session.project.checkpoints.standing()
+        if checkpoint.under_way.get(str(session.pk), 0) > back.to_round + 1
+    ]
+    Checkpoint.objects.filter(pk__in=later).update(rolled_back=back)
 
 
 def _began(task: Task, round_: int) -> datetime | None:

@@ -176,7 +176,7 @@ def _derived(taken: Taken, rejected: bool) -> Review.Verdict:
 def _take_findings(taken: Taken, task: Task, findings: Iterable[Found]) -> None:
     """What the review raises becomes rows, but for points that are settled."""
     known, settled = stuck.Known(taken.review), settled_findings(task)
-    about = linking.gaps_of_findings(taken.review) if task.is_session else None
+    about = linking.subjects_of(taken.review) if task.is_session else None
     config, since_last_review = task.project.config, stuck.changes_since_last_review(taken.review.submission)
     raised: set[int] = set()
     for found in findings:
@@ -194,7 +194,9 @@ def _take_findings(taken: Taken, task: Task, findings: Iterable[Found]) -> None:
         )  # fmt: skip
         code = allot_code(known.codes, taken.review.submission.round, found.code)
         taken.findings.append(_finding(taken, found, again, config, code=code, is_late=is_late))
-        taken.findings[-1].gap = about(found) if about else None
+        if about:
+            subject, row = about(found), taken.findings[-1]
+            row.gap, row.excerpt, row.excerpt_start = subject.gap, subject.excerpt, subject.start
         raised |= {again.origin.pk} if again.origin else set()
     Finding.objects.bulk_create(taken.findings)
 

@@ -16,6 +16,12 @@ from tasks.states import Status
 NAME = "session"
 
 
+def name_of(session: Task) -> str:
+    """The folder of a session: the first is called session, a later one session-2."""
+    before = session.project.tasks.filter(origin=Task.Origin.ROUNDS, number__lt=session.number).count()
+    return f"{NAME}-{before + 1}" if before else NAME
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A document of the session: its row, and its file below the session's folder."""
@@ -67,7 +73,7 @@ class Folder:
     @cached_property
     def plan(self) -> Plan:
         """What the documents say, gap by gap. Raises DocumentError for one that is too large."""
-        found = session_of_files(NAME, self.files)
+        found = session_of_files(name_of(self.session), self.files)
         return plan_session(found, part_of(self.session.project.config, SilenceSettings))
 
     @cached_property

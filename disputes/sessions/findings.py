@@ -1,7 +1,5 @@
 """What the reviews of a session ask for, by gap, and what its engineer still owes an answer."""
 
-from collections.abc import Iterable
-
 from disputes.closed_findings import settled_findings
 from disputes.models import Conflict
 from disputes.sessions import gaps
@@ -46,8 +44,3 @@ def waiting(session: Task) -> list[Finding]:
     """Those whose gap nobody works on now."""
     due = {row.pk for row in to_answer(session)}
     return [row for row in unanswered(session) if row.pk not in due]
-
-
-def grave(findings: Iterable[Finding]) -> list[Finding]:
-    """The mandatory ones of them."""
-    return [finding for finding in findings if finding.mandatory]

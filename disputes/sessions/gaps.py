@@ -44,9 +44,18 @@ def assigned(session: Task) -> list[Task]:
     return _gravest_first(given)
 
 
-def proposed(session: Task) -> list[Task]:
-    """The gaps with a proposal that no review has settled yet."""
-    return _gravest_first(session.project.tasks.gaps().filter(status=Status.REVIEW).exclude(gap=""))
+def under_review(session: Task) -> list[Task]:
+    """The proposed gaps, and those that the document treats though it left a finding on them unanswered."""
+    last = session.last_submission()
+    rows = session.project.tasks.gaps().filter(status=Status.REVIEW)
+    if last is not None:
+        treated = Submission.objects.standing().filter(
+            round=last.round, attempt=last.attempt, kind="document"
+        )
+        rows |= session.project.tasks.gaps().filter(
+            status=Status.IN_PROGRESS, pk__in=treated.filter(task__project=session.project).values("task")
+        )
+    return _gravest_first(rows.exclude(gap=""))
 
 
 def _gravest_first(gaps: QuerySet[Task]) -> list[Task]:

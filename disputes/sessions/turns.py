@@ -155,7 +155,9 @@ class _Turn:
         return ""
 
     def _state(self, gap: Task) -> GapState:
-        sent_back = gap.status == Status.IN_PROGRESS and gap.rejections
+        reviews = Review.objects.standing().filter(submission__task=gap).order_by("-pk")
+        said = reviews.values_list("verdict", flat=True).first() if gap.status == Status.IN_PROGRESS else ""
+        sent_back = said == Review.Verdict.NEEDS_REVISION
         return GapState.NEEDS_REVISION if sent_back else STATES.get(Status(gap.status), GapState.ACCEPTED)
 
     def _unanswered(self, gap: Task, submission: Submission) -> tuple[str, ...]:
@@ -163,8 +165,13 @@ class _Turn:
         raised = self.session.findings.standing().filter(gap=gap, is_withdrawn=False, severity__in=GRAVE)
         before = raised.filter(round__lt=submission.round).select_related("first")
         newest = {finding.origin.pk: finding for finding in before.order_by("pk")}
-        answers = submission.answers.given().values_list("finding", flat=True)
-        return tuple(finding.code for pk, finding in newest.items() if pk not in set(answers))
+        answered = {*submission.answers.given().values_list("finding", flat=True), *self._disputed()}
+        return tuple(finding.code for pk, finding in newest.items() if pk not in answered)
+
+    def _disputed(self) -> set[int]:
+        """The findings, as first raised, that people have ruled on or are asked about."""
+        conflicts = Conflict.objects.of(self.session).disagreements().not_moot()
+        return set(conflicts.filter(finding__isnull=False).values_list("finding", flat=True))
 
     def _add_gaps(self, submission: Submission, actor: Actor) -> None:
         for new in new_gaps(read_proposal(submission.response)):
@@ -192,7 +199,12 @@ class _Turn:
         if step is None or step.judgement is None:
             return
         rows = self._rows_by_number()
-        found = [(rows[each.ordinal], each) for each in step.judgement.flags if each.ordinal in rows]
+        disputed = self._disputed()
+        found = [
+            (rows[each.ordinal], each)
+            for each in step.judgement.flags
+            if each.ordinal in rows and rows[each.ordinal].origin.pk not in disputed
+        ]
         raised = flags.raise_flags(submission, found, actor=SYSTEM)
         if raised and is_held(self.session) and self.session.status in MOVES["hold"].sources:
             codes = ", ".join(flag.finding.code for flag in raised)

@@ -38,7 +38,7 @@ class Loop:
                 host.wait(0.05)
         raise AssertionError(f"still busy after {seconds:g} s")
 
-    def until_so(self, condition: Callable[[], object], seconds: float = 240.0) -> None:
+    def until_so(self, condition: Callable[[], object], seconds: float = 100.0) -> None:
         """Turn until the condition holds."""
         deadline = time.monotonic() + seconds
         with Reconciler() as host:
