@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from disputes.protocol.responses.response import ReadResponse, read_response
+from disputes.protocol.reviews.review import read_review
 from disputes.protocol.rounds.partial import Cause, Delivery, delivery, read_no_issues
 from disputes.protocol.rounds.validation import (
     Failure,
@@ -86,7 +87,7 @@ def check_review(session: Task, document: Any) -> None:
     known = list(gaps.by_code(session.project))
     validation = validate_review(text, known)
     found = list(validation.failures)
-    if not found and says_no_issues(scan(text)):
+    if not found and says_no_issues(scan(text)) and not read_review(text).findings:
         found = [
             Failure(FailureType.WRONG_FORMAT, f"NO_ISSUES_FOUND: {problem}", refs=("NO_ISSUES_FOUND",))
             for problem in read_no_issues(text, known).problems

@@ -1,5 +1,6 @@
 """Rounds about documents by real agents, processes and git: from the first gap to the end of the session."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,16 @@ from agents.models import Prompt, Run
 from disputes import rulings
 from disputes.completion import endings, exits, rollbacks
 from disputes.importing.folder import read_folder
+from disputes.importing.plan import Judged, plan_session
 from disputes.importing.rows import import_session
 from disputes.models import Conflict, Flag
+from disputes.protocol.reviews.review import Verdict
+from disputes.protocol.rounds.proposals import mentioned_gaps
+from disputes.protocol.text.documents import scan
 from disputes.sessions import gaps
 from disputes.sessions.documents import Folder
 from tasks.events import SYSTEM
-from tasks.models import Answer, Project, Task
+from tasks.models import Answer, Project, Review, Task
 from tasks.todo.importing import import_todo
 from tests.end_to_end.loop import Loop, bare_remote, command_agent, git, script
 from tests.factories import create_section, create_user
@@ -434,3 +439,124 @@ def test_a_session_with_every_turn_that_a_session_takes(
     project.refresh_from_db()
     assert project.exit_type == "good_enough"
     assert [each["code"] for each in project.exit_summary["limitations"]] == [left]
+
+
+# --- Real documents, handed in one after the other ----------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = next(
+    (place / "shared" / "corpus" for place in ROOT.parents if (place / "shared" / "corpus").is_dir()),
+    ROOT / "no corpus",
+)
+MENDING = "\n\n**Confidence:** HIGH\n"
+PLAYER = """
+    import json, pathlib, re, subprocess, sys, tempfile
+    prompt = sys.stdin.read()
+    number = int((re.search(r"^# (?:Review of )?real-\\d+, round (\\d+)", prompt, re.M) or [0, 0])[1])
+    paper = pathlib.Path({papers!r}) / ("{role}-%02d.md" % number)
+    if not number or not paper.exists():
+        words = ["blocked", "--reason", "There are no more documents."]
+        if {role!r} == "reviewer":
+            words = ["dispute", "create", "--reason", "other", "--position", "There are no more documents."]
+        sys.exit(subprocess.run(["steroids", *words]).returncode)
+    if {role!r} == "reviewer":
+        verb = "reject" if pathlib.Path(str(paper) + ".back").exists() else "approve"
+        sys.exit(subprocess.run(["steroids", "tasks", verb, "--file", str(paper)]).returncode)
+    words = ["steroids", "tasks", "update", "--status", "review", "--response"]
+    if subprocess.run([*words, str(paper)]).returncode:
+        mended = pathlib.Path(tempfile.mkdtemp()) / "mended.md"
+        gap = re.search(r"^### (GAP-[A-Z]+-\\d+) ", prompt, re.M)[1]
+        heading = "" if "Gap Resolution" in paper.read_text() else "\\n## Gap Resolution: " + gap + "\\n"
+        mended.write_text(paper.read_text() + heading + {mending!r})
+        sys.exit(subprocess.run([*words, str(mended)]).returncode)
+"""
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real documents is not here")
+@pytest.mark.parametrize("name_", ["spec_refinement_workflow", "jobs_redesign", "ai_wizards"])
+def test_real_documents_are_played_as_rounds_and_read_as_labelled(
+    loop: Loop, remote: Path, tmp_path: Path, name_: str
+) -> None:
+    found = next(each for each in read_folder(CORPUS / "rounds") if each.name == name_)
+    plan = plan_session(found)
+    labels = json.loads((CORPUS / "labels.json").read_text())
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    numbers = {"engineer": 0, "reviewer": 0}
+    files: list[str] = []
+    for document, step in zip(found.documents, plan.steps, strict=True):
+        numbers[document.role] += 1
+        path = papers / f"{document.role}-{numbers[document.role]:02d}.md"
+        path.write_text(document.text)
+        if isinstance(step, Judged):
+            files.append(document.path)
+            if step.read.verdict is Verdict.NEEDS_REVISION:
+                Path(f"{path}.back").touch()
+    known = {gap: "" for document in found.documents for gap in mentioned_gaps(scan(document.text))}
+    todo = "# Real\n\n## Gaps\n" + "".join(f"\n- [ ] {plan.titles.get(gap) or gap}\n" for gap in known)
+    project = documents(
+        remote, todo, gaps_per_round=100, records_branch="records", rounds_to_human=100, critical_block=100,
+        pattern_threshold=100, policy={"high": "log", "medium": "log", "low": "log"}, rejections_max=1000,
+    )  # fmt: skip
+    Project.objects.filter(pk=project.pk).update(slug="real")
+    for role in ("coder", "reviewer"):
+        kind = "engineer" if role == "coder" else "reviewer"
+        player = PLAYER.format(papers=str(papers), role=kind, mending=MENDING)
+        command_agent(role, script(tmp_path, kind, player), name=kind)
+
+    loop.until_idle(seconds=500)
+
+    session = session_in(project)
+    assert session.submissions.standing().count() == numbers["engineer"]
+    reviews = list(Review.objects.standing().filter(submission__task=session).order_by("pk"))
+    assert len(reviews) == numbers["reviewer"]
+    found_in_all = labelled = right = 0
+    for review, file_ in zip(reviews, files, strict=True):
+        label = next(each for each in labels["reviewers"] if each["file"].endswith(file_))
+        issues = [each for each in label["issues"] if each["kind"] == "issue"]
+        mine, theirs = review.findings.count(), len(issues)
+        found_in_all, labelled, right = found_in_all + mine, labelled + theirs, right + min(mine, theirs)
+        severities = [each["severity"] for each in issues]
+        grave = "CRITICAL" in severities or "HIGH" in severities
+        said = {each["normalized"] for each in label["verdicts"]}
+        if grave or "NEEDS_REVISION" in said:  # no approval that its labels do not bear out
+            assert review.verdict == Review.Verdict.NEEDS_REVISION, file_
+    assert 2 * right / (found_in_all + labelled) >= 0.95
+    answered = Answer.objects.standing().given().filter(submission__task=session)
+    by_code = {
+        (row.finding.raw_code, row.submission.response)
+        for row in answered.select_related("finding", "submission")
+    }
+    texts = {document.path: document.text for document in found.documents}
+    due = [
+        (row["issue"], texts[path])
+        for each in labels["transitions"]
+        if (path := each["engineer_file"]) in texts
+        for row in each["rows"]
+        if row["status"] == "addressed" and row["issue"]
+    ]
+    kept = sum(
+        any(code == one and text.startswith(whole[:2000]) for one, text in by_code) for code, whole in due
+    )
+    assert kept >= 0.9 * len(due)
+
+    # The folder says the same as the rows, to the importer as well, and again.
+    folder = tmp_path / "records"
+    git(tmp_path, "clone", "-q", "-b", "records", str(remote), str(folder))
+    again = import_again(folder / "session")
+    live, read = figures(project), figures(again)
+    assert {gap: said | {"accepted": 0} for gap, said in live.items()} == {
+        gap: said | {"accepted": 0} for gap, said in read.items() if gap in live
+    }
+    accepted = [{gap for gap, said in each.items() if said["accepted"]} for each in (live, read)]
+    assert accepted[0] == accepted[1]
+    flagged = [
+        {
+            (flag.finding.raw_code, flag.finding.title)
+            for flag in Flag.objects.standing().filter(finding__task__in=tasks)
+        }
+        for tasks in ([session], again.tasks.all())
+    ]
+    assert flagged[0] == flagged[1]
+    for one in read_folder(folder / "session"):
+        assert import_session(again, one, actor=SYSTEM).counts == {}

@@ -114,7 +114,7 @@ class Scene:
         path = path.replace("<path:content_type_id>/<path:object_id>", "1/1").replace(
             "<path:path>", "nothing/"
         )
-        named = {"app_label": "tasks", "slug": self.task.project.slug, "ref": self.task.ref}
+        named = {"app_label": "tasks", "slug": self.task.project.slug, "ref": self.task.ref, "number": 1}
         if path.startswith("api/v1/disputes/"):
             named["ref"] = self.dispute.ref
         if row := self.row(path):

@@ -12,8 +12,8 @@ from tasks.models import Project
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
-    """A project of documents that the person may see. Raises Http404."""
-    return get_object_or_404(projects_for(request.user), slug=slug, kind=Project.Kind.DOCUMENTS)
+    """A project that the person may see; one of code has no rounds. Raises Http404."""
+    return get_object_or_404(projects_for(request.user), slug=slug)
 
 
 @staff_only
