@@ -318,10 +318,9 @@ class _Turn:
             kind=Submission.Kind.DOCUMENT, round__lte=review.submission.round
         )
         last = own.newest_first().first()
-        if last is None:
+        if last is None or not _is_named(judged, gap.gap):
             return
-        verdict = judged.verdict_on(gap.gap)
-        sent_back = verdict is Verdict.NEEDS_REVISION or self._grave_issues(review, gap)
+        sent_back = self._grave_issues(review, gap) or not self._signs_off(judged, gap)
         known = last.reviews.filter(by_agent=review.by_agent).count()
         Review.objects.create(
             submission=last, version=known + 1, by_agent=review.by_agent, at=review.at,
