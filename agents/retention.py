@@ -38,10 +38,11 @@ def _of_ended_runs(model: type[Any]) -> Callable[[datetime], QuerySet[Any]]:
 
 
 def _bundles(before: datetime) -> QuerySet[Bundle]:
-    """The commits are on the target branch, or nobody wants them."""
+    """The commits are on the target branch, or nobody wants them (RB-10)."""
+    of_ended = Q(submission__task__project__exit_at__lt=before, submission__rolled_back__isnull=False)
     landed = Q(submission__task__landed_at__lt=before)
     cancelled = Q(submission__task__status=Status.CANCELLED, submission__task__status_at__lt=before)
-    return Bundle.objects.filter(landed | cancelled)
+    return Bundle.objects.filter(landed | cancelled | of_ended)
 
 
 RULES = [

@@ -266,6 +266,7 @@ DURATIONS = {
         "idle": 60.0,  # --until-idle waits for what is due within
         "stuck": 600.0,  # what was to be done longer ago is a finding of `manage.py doctor`
         "watchdog": 150.0,  # no tick from the cluster for so long: restart it
+        "records": 30.0,  # the records on their branch are written at most so often
         "meter": 1.0,  # how often a live run's output is read for what it costs
         "output_copy": 2.0,  # how often the log of a live run is copied into its rows
     }.items()

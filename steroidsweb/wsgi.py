@@ -10,5 +10,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
 application = get_wsgi_application()
 
 # With every page imported before they are forked, the workers share that memory.
-assert get_resolver().url_patterns
+list(get_resolver().url_patterns)
 gc.freeze()

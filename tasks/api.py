@@ -69,7 +69,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
     class Meta:
         model = Project
         fields = [
-            "slug", "name", "repository", "target_branch", "status", "trouble", "exit_type", "tasks",
+            "slug", "name", "kind", "repository", "target_branch", "status", "trouble", "exit_type", "tasks",
         ]  # fmt: skip
         read_only_fields = fields
 

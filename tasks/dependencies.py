@@ -15,14 +15,14 @@ from tasks.states import Status
 SATISFIED = (
     Q(landed_at__isnull=False)
     | Q(status=Status.CANCELLED)
-    | Q(status=Status.COMPLETED, finished_by__in=["hand", "import"])
+    | Q(status=Status.COMPLETED, finished_by__in=["hand", "import", "review"])
 )
 
 
 SATISFIED_ON = (
     Q(on__landed_at__isnull=False)
     | Q(on__status=Status.CANCELLED)
-    | Q(on__status=Status.COMPLETED, on__finished_by__in=["hand", "import"])
+    | Q(on__status=Status.COMPLETED, on__finished_by__in=["hand", "import", "review"])
 )
 
 

@@ -101,6 +101,9 @@ MOVES: dict[str, Move] = {
     "bounce": _move({R}, I),
     "reject": _move({R}, I),
     "approve": _move({R}, C),
+    "pass_round": _move({R, D}, I),
+    "next_round": _move({I}, I),
+    "review_rest": _move({I}, R),
     "advance": _move({R, D}, I),
     "backflow": _move({I}, I),
     "forward": _move({I}, I),
@@ -122,6 +125,7 @@ MOVES: dict[str, Move] = {
     "finish": _move(UNFINISHED, C),
     "reopen": _move({C, X}, I, P),
     "rollback": _move({I, R, D, F}, I),
+    "restore": _move({P, I, R, C, D, F, X}, P, I, R, X),
 }
 
 

@@ -5,15 +5,29 @@ one (VAL-11). After the first and `max_retries` more of them a human is asked (V
 """
 
 from collections.abc import Iterable
+from itertools import takewhile
+from typing import Any
 
 from django.db.models import F, Q, QuerySet
 from rest_framework.exceptions import ValidationError
 
 from agents.models import Run
 from disputes.protocol.rounds import retries
+from disputes.protocol.rounds.partial import Cause, may_run_again
 from disputes.protocol.rounds.retries import Due, RetrySettings
-from disputes.protocol.rounds.validation import Form, Refusal, Validation, refused, validate_hand_in
+from disputes.protocol.rounds.validation import (
+    Failure,
+    FailureType,
+    Form,
+    Refusal,
+    Validation,
+    refused,
+    validate_hand_in,
+    verdict_of,
+)
+from disputes.protocol.settings import part_of
 from disputes.protocol.text.documents import DocumentError
+from disputes.sessions import examples, gaps
 from tasks.errors import Refused
 from tasks.models import Task
 
@@ -26,6 +40,7 @@ COMMANDS = {
     Run.Role.CODER: "steroids tasks update {ref} --status review --response FILE",
     Run.Role.REVIEWER: "steroids tasks reject {ref} --file REVIEW",
 }
+ROUND_FORMS = {Run.Role.CODER: Form.PROPOSAL, Run.Role.REVIEWER: Form.REVIEW}
 FORMS = {Run.Role.CODER: Form.HAND_IN, Run.Role.REVIEWER: Form.REJECTION}
 
 
@@ -36,28 +51,34 @@ def note(run: Run, verb: str, error: Exception) -> None:
     """Count the refusal of a hand-in for what it says, and keep its reasons in place of the one before."""
     reasons = list(_reasons(error))
     if verb in FINAL and reasons:
-        kept = [{"line": line, "reason": reason[:REASON_MAX]} for line, reason in reasons[:KEPT_MAX]]
+        kept = [
+            {"line": line, "reason": reason[:REASON_MAX], **more} for line, reason, more in reasons[:KEPT_MAX]
+        ]
         live = Run.objects.live().filter(pk=run.pk, fence=run.fence)
         live.update(refusals=F("refusals") + 1, refusal=kept)
 
 
-def _reasons(error: Exception) -> Iterable[tuple[int, str]]:
-    """Lines and reasons; none where the text was not what was wrong."""
+def _reasons(error: Exception) -> Iterable[tuple[int, str, dict[str, Any]]]:
+    """Lines and reasons, with what kind of failure it was and what it is about, where the gate of documents
+    says so; none where the text was not what was wrong.
+    """
     match error:
         case Refused(status=422):
             if not error.details:
-                yield 0, f"{error.message} {error.hint}".strip()
+                yield 0, f"{error.message} {error.hint}".strip(), {}
             for each in error.details:
                 about = each if isinstance(each, dict) else {"reason": str(each)}
-                yield int(about.get("line") or 0), str(about.get("reason", ""))
+                more = {key: about[key] for key in ("type", "refs") if key in about}
+                yield int(about.get("line") or 0), str(about.get("reason", "")), more
         case DocumentError():
             for problem in error.problems:
-                yield problem.line, problem.reason
+                yield problem.line, problem.reason, {}
             if not error.problems:
-                yield 0, str(error)
+                yield 0, str(error), {}
         case ValidationError(detail=dict() as fields):
             for field, reasons in fields.items():
-                yield 0, f"{field}: {' '.join(map(str, reasons)) if isinstance(reasons, list) else reasons}"
+                told = " ".join(map(str, reasons)) if isinstance(reasons, list) else reasons
+                yield 0, f"{field}: {told}", {}
 
 
 # --- Telling the next run -----------------------------------------------------------------------------------
@@ -65,6 +86,12 @@ def _reasons(error: Exception) -> Iterable[tuple[int, str]]:
 
 def result_of(run: Run) -> Validation:
     """The ended run as the protocol sees it."""
+    if any("type" in each for each in run.refusal):
+        return verdict_of(
+            Failure(FailureType(each["type"]), each["reason"], each["line"], tuple(each.get("refs", ())))
+            for each in run.refusal
+            if "type" in each
+        )
     if run.refusals:
         return refused([Refusal(each["reason"], each["line"]) for each in run.refusal])
     return validate_hand_in(None, (), ())
@@ -91,22 +118,48 @@ def told(earlier: Run | None) -> dict[str, str]:
     if earlier is None or earlier.role not in FORMS:
         return {}
     result = result_of(earlier)
-    due = Due(FORMS[Run.Role(earlier.role)], COMMANDS[Run.Role(earlier.role)].format(ref=earlier.task.ref))
-    settings = retry_settings(earlier.task)
-    example = retries.example_for(result, due, (), settings)
+    settings, session = retry_settings(earlier.task), earlier.task if earlier.task.is_session else None
+    due = _due(earlier)
+    shown = examples.earlier(session, due.form) if session else ()
+    example = retries.example_for(result, due, shown, settings)
     return {
         "retry": "\n".join(retries.notice(result, due)),
         "example": retries.example_lines(example) if example else "",
+        "example_source": str(example.source) if example else "",
         "demand": retries.demand(result, due),
     }
+
+
+def _due(run: Run) -> Due:
+    """What the run was to deliver."""
+    role, task = Run.Role(run.role), run.task
+    place = COMMANDS[role].format(ref=task.ref)
+    if not task.is_session:
+        return Due(FORMS[role], place)
+    given = gaps.assigned(task) if role == Run.Role.CODER else gaps.under_review(task)
+    return Due(
+        ROUND_FORMS[role], place, tuple(gap.gap for gap in given), tuple(gaps.by_code(task.project)),
+        task.project.config.thin_content_chars,
+    )  # fmt: skip
 
 
 # --- Counting -----------------------------------------------------------------------------------------------
 
 
 def retry_settings(task: Task) -> RetrySettings:
-    config = task.project.config
-    return RetrySettings(config.max_retries, config.retry_example_tokens)
+    return part_of(task.project.config, RetrySettings)
+
+
+# Failures that get fewer runs than the others before people are asked (PART-3).
+CAUSES = {FailureType.UNCERTAIN: Cause.DOMAIN_GAP, FailureType.NO_GAPS_ADDRESSED: Cause.UNCLEAR_ASSIGNMENT}
+
+
+def _is_bound_reached(results: list[Validation]) -> bool:
+    last = results[-1].failure_type
+    if last not in CAUSES:
+        return False
+    alike = len(list(takewhile(lambda each: each.failure_type is last, reversed(results))))
+    return not may_run_again(CAUSES[last], alike)
 
 
 def exhausted(task: Task, runs: Iterable[Run]) -> Validation | None:
@@ -115,5 +168,7 @@ def exhausted(task: Task, runs: Iterable[Run]) -> Validation | None:
     Only those count whose every hand-in was refused: what failed in another way has a count of its own.
     """
     results = [result_of(run) for run in runs if run.outcome == Run.Outcome.NOT_TAKEN]
+    if task.is_session and results and _is_bound_reached(results):
+        return retries.exhausted(results[-1])
     step = retries.next_step(results, retry_settings(task))
     return step.result if step.action is retries.RetryAction.ASK else None

@@ -74,7 +74,8 @@ def gunicorn_argv(port: int, *, workers: int, config: Path | None = None) -> lis
     """The web server's command line: threads for pages and hand-ins, no control socket in a home folder."""
     argv = [
         sys.executable, "-m", "gunicorn", "steroidsweb.wsgi:application", "--bind", f"127.0.0.1:{port}",
-        "--workers", str(workers), "--worker-class", "gthread", "--threads", "4", "--no-control-socket", "--preload",
+        "--workers", str(workers), "--worker-class", "gthread", "--threads", "4",
+        "--no-control-socket", "--preload",
         "--graceful-timeout", "5", "--log-level", "warning", "--timeout", "60",
     ]  # fmt: skip
     return [*argv, "--config", str(config)] if config else argv

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -405,6 +405,12 @@ def default_branch(url: str, network: Network) -> str:
     raise NoDefaultBranch(
         redact(url), f"has no default branch: its HEAD names none that exists. Name one yourself: {there}."
     )
+
+
+def has_branch(url: str, branch: str, network: Network) -> bool:
+    """Whether the remote has this branch. Raises Unreachable."""
+    wanted = f"refs/heads/{check_branch(branch)}"
+    return any(name == wanted for _, name in _listed(url, network, "--heads", wanted))
 
 
 def _listed(url: str, network: Network, option: str, pattern: str) -> list[tuple[str, str]]:
@@ -813,6 +819,32 @@ class Mirror:
             run(
                 folder, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul",
                 stdin=paths.encode("utf-8", "surrogateescape"), environment=environment, timeout=120,
+            )  # fmt: skip
+            tree = run(self.path, "write-tree", environment=environment).stdout.decode().strip()
+        finally:
+            index.unlink(missing_ok=True)
+        if tree == text(self.path, "rev-parse", f"{parent}^{{tree}}"):
+            return None
+        return text(self.path, "commit-tree", tree, "-p", parent, "-m", message)
+
+    def commit_files(self, parent: str, below: str, files: Mapping[str, str], message: str) -> str | None:
+        """A commit on `parent` with these files, by their whole paths; `below` holds no others.
+
+        None where nothing differs from `parent`. Raises GitError.
+        """
+        index = self.path / f"records-{uuid.uuid4().hex}.index"
+        environment = {"GIT_INDEX_FILE": str(index), "GIT_DIR": str(self.path)}
+        try:
+            run(self.path, "read-tree", parent, environment=environment)
+            old = run(self.path, "ls-files", "-z", "--", f":(top,literal){below}/", environment=environment)
+            gone = [name for name in old.stdout.decode("utf-8", "surrogateescape").split("\0") if name]
+            entries = [f"0 {'0' * 40}\t{name}" for name in gone if name not in files]
+            for name, words in files.items():
+                blob = run(self.path, "hash-object", "-w", "--stdin", stdin=words.encode("utf-8", "replace"))
+                entries.append(f"100644 {blob.stdout.decode().strip()}\t{name}")
+            run(
+                self.path, "update-index", "-z", "--index-info", environment=environment,
+                stdin="".join(f"{entry}\0" for entry in entries).encode("utf-8", "surrogateescape"),
             )  # fmt: skip
             tree = run(self.path, "write-tree", environment=environment).stdout.decode().strip()
         finally:

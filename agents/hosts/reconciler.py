@@ -35,6 +35,7 @@ from agents.hosts import (
     paths,
     processes,
     provider_trouble,
+    records,
     sandbox,
     starting,
     submissions,
@@ -187,8 +188,12 @@ class Reconciler:
         for run in held:
             self._guarded(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
         self._fill_excerpts(there.newest_review)
-        if there.tries or self._is_time_to_poll():
+        polls = self._is_time_to_poll()
+        if there.tries or polls:
             trying.advance(self.row, self._do)
+        if polls and self.row.slots:
+            for project in records.due():
+                self._do(f"records-{project.pk}", lambda project=project: records.write(project))
         if there.queued:
             self._claim(len([run for run in held if run.status in Run.HELD]))
         for one in self._landings() if there.lands else ():
@@ -588,4 +593,9 @@ def idle(within: float) -> bool:
         return False
     if Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exists():
         return False
-    return not (orchestrator.waiting_tasks(soon) or judging.has_work() or trying.is_under_way(soon))
+    return not (
+        records.due(soon)
+        or orchestrator.waiting_tasks(soon)
+        or judging.has_work()
+        or trying.is_under_way(soon)
+    )

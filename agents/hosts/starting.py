@@ -196,6 +196,7 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
             prompt_hash=sha256(text.encode()).hexdigest(),
             prompt_text=told.own,
             template_hash=told.template_hash,
+            example=told.example,
             **changes,
         )
         run.task.refresh_from_db(fields=["version"])

@@ -94,8 +94,9 @@ def keep(submission: Submission, run: Run | None) -> None:
         files = len(touched.since_fork)
         record(task.project, "kept", task=task, data={"sha": submission.sha, "files": files})
         submission.refresh_from_db()
-        withdrawal.look_for_gone_places(submission)
-        detection.look_for_silence(submission)
+        if not task.is_session:  # its documents are looked through once they have passed
+            withdrawal.look_for_gone_places(submission)
+            detection.look_for_silence(submission)
 
 
 def _fetch_pushed(submission: Submission, mirror: Mirror) -> None:

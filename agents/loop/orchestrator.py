@@ -26,6 +26,7 @@ from agents.verification import nothing
 from disputes import alerts, followup, intake, opinions, passing_stages
 from disputes.completion import checkpoints
 from disputes.models import Conflict
+from disputes.sessions import turns
 from tasks.configuration.stages import escalations_of, stages_of
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
@@ -115,6 +116,7 @@ def tick_project(pk: int, done: Ticked, puller: Agent | None = None) -> None:
     project = locked(Project.objects).get(pk=pk)
     if project.trouble_until and project.trouble_until > timezone.now():
         return
+    turns.advance(project)
     done.landings += _queue_landings(project)
     free = project.max_parallel - project.runs.filter(status__in=Run.SEATED).count() - _being_kept(project)
     if project.base_state in Project.FIT:
@@ -331,7 +333,8 @@ def waiting_tasks(until: datetime) -> list[Task]:
     """Tasks that the loop would start by `until`, had it the seats and the agents."""
     held = Conflict.objects.of(OuterRef("pk")).open().holding()
     tasks = (
-        Task.objects.filter(project__status=Project.Status.ACTIVE, section__is_stopped=False)
+        Task.objects.in_the_loop()
+        .filter(project__status=Project.Status.ACTIVE, section__is_stopped=False)
         .filter(status__in=STARTABLE)
         .exclude(status=Status.PENDING, waits_for__gt=0)
         .filter(Q(not_before__isnull=True) | Q(not_before__lte=until))

@@ -14,6 +14,7 @@ from agents.models import Run
 from agents.money import caps
 from disputes import opening
 from disputes.models import Conflict
+from disputes.sessions import repair
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked, repeated
@@ -123,6 +124,9 @@ def _count(run: Run, task: Task, reason: str) -> None:
         Task.objects.filter(pk=task.pk, version=task.version).update(
             not_before=timezone.now() + backoff(len(failed))
         )
+        return
+    if used_up and task.is_session and repair.may_repair(task):
+        repair.repair(task, f"{used_up.failure_type}: {used_up.message}")
         return
     who = run.agent_label or run.role
     question = f"{failures} runs of {who} ended without a hand-in: {task.title}"

@@ -99,6 +99,9 @@ class Run(models.Model):
         help_text="The project's own text of the prompt; empty: the program's.",
     )  # fmt: skip
     template_hash = models.CharField(max_length=64, blank=True, help_text="Of the text before it was filled.")
+    example = models.CharField(
+        max_length=10, blank=True, help_text="Where the example in its prompt came from: canonical, session."
+    )
     tier = models.PositiveSmallIntegerField("isolation", choices=Tier, default=Tier.OPEN)
     submission = models.OneToOneField(
         Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="run"

@@ -18,7 +18,7 @@ from django.template import TemplateSyntaxError
 
 from agents.hosts.git import Mirror
 from agents.models import PromptText, Run
-from agents.prompts import context, opinions, specifications, templates, texts
+from agents.prompts import context, opinions, rounds, specifications, templates, texts
 from agents.prompts.sections import NAME_MAX, Cuts, Section, closed, cut, cut_head, fenced, one_line
 from agents.prompts.specifications import SOURCE_MAX
 from agents.prompts.stages import stage_words
@@ -42,7 +42,7 @@ COMMAND_MAX = 2_000
 CUTS_MAX = 60  # lines
 # The part of each budget that is tried, until the whole fits.
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.0)
-WITH_FIRST = frozenset({"coder", "reviewer"})
+WITH_FIRST = frozenset({"coder", "reviewer", "engineer", "examiner"})
 
 
 @dataclass
@@ -52,6 +52,7 @@ class Material:
     source: str = ""
     source_name: str = ""
     guide: str = ""
+    documents: list[tuple[str, str]] = field(default_factory=list)  # name and text; of rounds alone
     commands: Recipe = field(default_factory=Recipe)
 
 
@@ -62,6 +63,7 @@ def gather(run: Run, mirror: Mirror, commands: Recipe) -> Material:
         source=specifications.read(mirror, run.base_sha, run.task.source),
         source_name=run.task.source,
         guide=guide,
+        documents=rounds.documents_of(run, mirror) if rounds.is_round(run) else [],
         commands=commands,
     )
 
@@ -76,11 +78,17 @@ class Composed:
     text: str
     template_hash: str
     own: PromptText | None  # the project's own text, where it has one
+    example: str = ""  # where its example came from
 
 
 def compose(run: Run, material: Material, decisions: list[Decision]) -> Composed:
     """The whole prompt with the project's own text of it, or the program's where it has none."""
-    return compose_with(run, material, decisions, texts.in_use(run.project_id, run.role))
+    return compose_with(run, material, decisions, texts.in_use(run.project_id, name_of(run)))
+
+
+def name_of(run: Run) -> str:
+    """The text that the run is told by: its role, or what the role is called in a round about documents."""
+    return rounds.ROLES[Run.Role(run.role)] if rounds.is_round(run) else str(run.role)
 
 
 def compose_with(run: Run, material: Material, decisions: list[Decision], own: PromptText | None) -> Composed:
@@ -90,8 +98,13 @@ def compose_with(run: Run, material: Material, decisions: list[Decision], own: P
     the program's: work does not stop for it, and the run's page says which text was used.
     """
     data = _common(run, material)
+    name = name_of(run)
     if run.role in Run.OPINION_ROLES:
         data |= opinions.told(run)
+    elif name == "engineer":
+        data |= rounds.for_engineer(run, decisions, material.documents)
+    elif name == "examiner":
+        data |= rounds.for_examiner(run, decisions)
     elif run.role == Run.Role.REVIEWER:
         data |= context.for_reviewer(run, decisions)
     else:
@@ -103,33 +116,38 @@ def compose_with(run: Run, material: Material, decisions: list[Decision], own: P
             log.warning("%s cannot be used for run %s: %s", text, run.pk, error)
             continue
         if found is not None:
-            return Composed(found, templates.hash_of(run.role, text.text if text else None), text)
+            return Composed(
+                found,
+                templates.hash_of(name, text.text if text else None),
+                text,
+                data.get("example_source", ""),
+            )
     raise AssertionError(f"The prompt of run {run.pk} does not fit, whatever is cut.")
 
 
 def _fitting(run: Run, data: dict[str, Any], own: PromptText | None) -> str | None:
     """The prompt with as much of each section as fits; None where not even nothing of them does."""
     for share in SHARES:
-        text = _assembled(run.role, data, own.text if own else None, share)
+        text = _assembled(name_of(run), data, own.text if own else None, share)
         if len(text.encode("utf-8", "replace")) <= PROMPT_MAX:
             return text
     return None
 
 
-def _assembled(role: str, data: dict[str, Any], own: str | None, share: float) -> str:
+def _assembled(name: str, data: dict[str, Any], own: str | None, share: float) -> str:
     cuts = Cuts(share)
     rows = data.get("decisions", [])
     ruled = context.rulings_text(rows, share, cuts.lines)
-    fitted = cuts.fit_all({name: value for name, value in data.items() if name != "decisions"})
-    shape = templates.SHAPES[role]
-    plain = {name: fitted.get(name, "") for name in shape} | fitted["for_texts"]
-    body = templates.fill_own(role, plain) if own is None else templates.fill(own, plain)
+    fitted = cuts.fit_all({key: value for key, value in data.items() if key != "decisions"})
+    shape = templates.SHAPES[name]
+    plain = {word: fitted.get(word, "") for word in shape} | fitted["for_texts"]
+    body = templates.fill_own(name, plain) if own is None else templates.fill(own, plain)
     body = closed(body)  # a project's text must not swallow what follows it
     frame = fitted | {"ruled": ruled, "cuts": cuts.lines[:CUTS_MAX], "task": {"ref": fitted["ref"]}}
     parts = [
-        templates.fill_own(f"{role}_first", frame) if role in WITH_FIRST else "",
+        templates.fill_own(f"{name}_first", frame) if name in WITH_FIRST else "",
         body,
-        templates.fill_own(f"{role}_last", frame),
+        templates.fill_own(f"{name}_last", frame),
     ]
     text = "\n\n".join(part.strip("\n") for part in parts if part.strip())
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

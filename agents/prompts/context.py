@@ -48,7 +48,7 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         **_clash(task, last),
         **_resumed(earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first(), last),
         **_findings(intake.findings_to_answer(task), task.ref),
-        **_retry(refusals.to_mend(earlier)),
+        **retry_of(refusals.to_mend(earlier)),
     }
 
 
@@ -127,6 +127,8 @@ def _text_of(finding: Finding) -> str:
     names = getattr(finding, "raised_by", [])
     if len(names) > 1:
         parts.append(f"Raised by: {', '.join(names)}")
+    if finding.gap:
+        parts.append(f"Gap: {finding.gap.gap}")
     for label, value in (
         ("Location", finding.location), ("Impact", finding.impact), ("Suggestion", finding.suggestion),
     ):  # fmt: skip
@@ -135,11 +137,11 @@ def _text_of(finding: Finding) -> str:
     return "\n".join(parts)
 
 
-def _retry(earlier: Run | None) -> dict[str, Any]:
+def retry_of(earlier: Run | None) -> dict[str, Any]:
     """The notice, the example and the demand after a refused hand-in (EX-7); the demand is never cut."""
     told = refusals.told(earlier)
     if not told:
-        return {"retry": "", "example": "", "demand": ""}
+        return {"retry": "", "example": "", "example_source": "", "demand": ""}
     limits = {"retry": NOTICE_MAX, "example": EXAMPLE_MAX}
     names = {"retry": "why the last hand-in was refused", "example": "example"}
     return {
@@ -164,8 +166,8 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
             "what was clarified", "\n\n".join(clarified), CLARIFIED_MAX, is_fenced=False
         ),
         **_verified(result),
-        **(_change(submission) if submission else NO_CHANGE),
-        **_retry(refusals.to_mend(earlier)),
+        **(change_of(submission) if submission else NO_CHANGE),
+        **retry_of(refusals.to_mend(earlier)),
     }  # fmt: skip
 
 
@@ -184,7 +186,7 @@ def _verified(result: Verification | None) -> dict[str, Any]:
 NO_CHANGE = {"diff": "", "response": "", "answers": "", "rebased": None, "again": False}
 
 
-def _change(submission: Submission) -> dict[str, Any]:
+def change_of(submission: Submission) -> dict[str, Any]:
     """What was handed in, and what is new of it where it was reviewed before."""
     answers = [
         f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}"

@@ -43,6 +43,12 @@ SHAPES: dict[str, dict[str, Any]] = {
         "sha": "", "again": False, "focus": "", "is_verified": False, "is_green": False, "red_tests": "",
         "seconds": "", "answers": "", "response": "", "diff": "",
     },
+    "engineer": COMMON | {"brief": "", "gaps": "", "other_gaps": "", "documents": "", "last_review": ""},
+    "examiner": COMMON
+    | {
+        "sha": "", "focus": "", "final": False, "brief": "", "gaps": "", "other_gaps": "", "proposal": "",
+        "answers": "", "earlier_findings": "", "checks": "", "diff": "",
+    },
     "judge": OPINION,
     "mediator": OPINION,
 }  # fmt: skip
@@ -50,6 +56,8 @@ SHAPES: dict[str, dict[str, Any]] = {
 NEEDED = {
     "coder": ("title", "body", "source"),
     "reviewer": ("title", "body", "diff"),
+    "engineer": ("title", "gaps"),
+    "examiner": ("title", "gaps", "proposal"),
     "judge": ("item", "objection"),
     "mediator": ("item", "objection"),
 }

@@ -26,7 +26,7 @@ NOT_BEGUN = "No coder is started. A card in the queue offers what to do."
 
 def add_project(
     slug: str, url: str, *, name: str = "", branch: str = "", settings: dict[str, Any] | None = None,
-    leads: Iterable[Any] = (), actor: Actor = SYSTEM,
+    kind: str = Project.Kind.CODE, leads: Iterable[Any] = (), actor: Actor = SYSTEM,
 ) -> Project:  # fmt: skip
     """Fetch the repository, then make its project. Nothing is left of one that cannot be fetched.
 
@@ -40,7 +40,12 @@ def add_project(
         mirror.fetch_target()
         with transaction.atomic():
             project = Project.objects.create(
-                slug=slug, name=name or slug, repo_url=url, target_branch=branch, settings=settings or {}
+                slug=slug,
+                name=name or slug,
+                repo_url=url,
+                target_branch=branch,
+                settings=settings or {},
+                kind=kind,
             )
             Section.objects.create(project=project, title="Tasks")
             for user in {user.pk: user for user in leads}.values():

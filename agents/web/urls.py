@@ -4,6 +4,7 @@ from django.urls import path
 
 from agents.web import account_views, board_views, project_views, run_views, setup_views, task_views
 from agents.web.moves import BY_HAND
+from agents.web.rounds import views as rounds
 from agents.web.setup import VERBS
 
 urlpatterns = [
@@ -17,6 +18,8 @@ urlpatterns = [
     path("board/", board_views.boards, name="boards"),
     path("projects/<slug:slug>/board/", board_views.board_page, name="board"),
     path("projects/<slug:slug>/", project_views.overview, name="project"),
+    path("projects/<slug:slug>/rounds/", rounds.rounds, name="project-rounds"),
+    path("projects/<slug:slug>/rounds/<int:number>/", rounds.one_round, name="project-round"),
     path("projects/<slug:slug>/tasks/import/", project_views.import_tasks, name="project-import"),
     path("projects/<slug:slug>/setup/", setup_views.setup_page, name="project-setup"),
     path("projects/<slug:slug>/setup/now/", setup_views.progress, name="project-setup-now"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from disputes import alerts
@@ -33,7 +33,7 @@ FEW = 3  # tasks with which a project may begin and be told nothing of stalls
 
 def last_checkpoint(project: Project) -> Checkpoint | None:
     """The newest one; its number is how many turns the project has had."""
-    return project.checkpoints.order_by("-number").first()
+    return project.checkpoints.standing().order_by("-number").first()
 
 
 def take_checkpoint(project: Project) -> Checkpoint | None:
@@ -60,26 +60,42 @@ def take_checkpoint(project: Project) -> Checkpoint | None:
 
 def _is_due(last: Checkpoint | None, project: Project) -> bool:
     if last is None or not last.under_way:
-        return project.tasks.filter(status__in=UNDER_WAY).exists()
-    rounds = project.tasks.filter(pk__in=last.under_way, status__in=UNDER_WAY).values_list("pk", "round")
+        return bool(_under_way(project))
+    rounds = _beating(project).filter(pk__in=last.under_way).values_list("pk", "round")
     return not any(last.under_way[str(pk)] == round_ for pk, round_ in rounds)
 
 
+def _beating(project: Project) -> QuerySet[Task]:
+    """The tasks whose rounds are the project's beat: those in progress or review.
+
+    In a project of documents that is its session alone, also while it waits for people: a round is over when
+    the next one begins.
+    """
+    if project.kind == Project.Kind.DOCUMENTS:
+        waiting = (*UNDER_WAY, Status.DISPUTED, Status.FAILED)
+        return project.tasks.filter(origin=Task.Origin.ROUNDS, status__in=waiting)
+    return project.tasks.filter(status__in=UNDER_WAY)
+
+
 def _under_way(project: Project) -> dict[str, int]:
-    """The tasks in progress or review, each with its round."""
-    rows = project.tasks.filter(status__in=UNDER_WAY).values_list("pk", "round")
-    return {str(pk): round_ for pk, round_ in rows}
+    """What beats now, each task with its round."""
+    return {str(pk): round_ for pk, round_ in _beating(project).values_list("pk", "round")}
 
 
 def _begin(project: Project) -> Checkpoint:
     """Number 0: what there was to do when the first task was begun."""
     now = timezone.now()
-    severities = _severities(project.tasks.exclude(status__in=SETTLED))
+    severities = _severities(_counted(project).exclude(status__in=SETTLED))
     weight = total_weight(severities, project.config.severity_weights)
     return Checkpoint.objects.create(
         project=project, number=0, opened=len(severities), opened_weight=weight, net=-len(severities),
         weighted_net=-weight, under_way=_under_way(project), at=now,
     )  # fmt: skip
+
+
+def _counted(project: Project) -> QuerySet[Task]:
+    """What there is to do: a session is no task of its own beside its gaps."""
+    return project.tasks.exclude(origin=Task.Origin.ROUNDS)
 
 
 def _severities(tasks: Iterable[Task]) -> list[str]:
@@ -88,7 +104,7 @@ def _severities(tasks: Iterable[Task]) -> list[str]:
 
 def _close(project: Project, last: Checkpoint) -> Checkpoint:
     limits, now = limits_of(project), timezone.now()
-    new = list(project.tasks.filter(created_at__gt=last.at).order_by("rank"))
+    new = list(_counted(project).filter(created_at__gt=last.at).order_by("rank"))
     resolved = _severities(_resolved(project, last.at))
     under_way = _under_way(project)
     result = after_round(
@@ -121,7 +137,7 @@ def _resolved(project: Project, since: datetime) -> list[Task]:
     before = Event.objects.filter(task=OuterRef("pk"), to_status__in=SETTLED, at__lte=since).exclude(
         from_status__in=SETTLED
     )
-    settled = project.tasks.filter(status__in=SETTLED, status_at__gt=since)
+    settled = _counted(project).filter(status__in=SETTLED, status_at__gt=since)
     return list(settled.exclude(Exists(before)))
 
 
@@ -139,8 +155,8 @@ def limits_of(project: Project) -> ConvergenceSettings:
 
 def initial_tasks(project: Project) -> int:
     """How many tasks there were to do when the project began; those of now where it has not."""
-    begun = project.checkpoints.filter(number=0).first()
-    return begun.opened if begun else project.tasks.exclude(status__in=SETTLED).count()
+    begun = project.checkpoints.standing().filter(number=0).first()
+    return begun.opened if begun else _counted(project).exclude(status__in=SETTLED).count()
 
 
 def rounds_allowed(project: Project) -> int:
@@ -156,6 +172,8 @@ def _tells_of_a_stall(project: Project, before: dict[str, int], now: dict[str, i
     """
     if project.config.stall_threshold is None and initial_tasks(project) <= FEW:
         return False
+    if project.kind == Project.Kind.DOCUMENTS:  # each round of a session could have settled something
+        return bool(before)
     return any(now.get(pk, 0) > round_ > 1 for pk, round_ in before.items())
 
 

@@ -89,7 +89,7 @@ def _end(
     reason: str,
     now: datetime,
 ) -> Project:
-    history = [_result(row) for row in project.checkpoints.filter(number__gt=0).order_by("number")]
+    history = [_result(row) for row in project.checkpoints.standing().filter(number__gt=0).order_by("number")]
     told = summarise(result, standing, _spent(project, now), history).to_json()
     told |= {"by": actor.label, "at": now.isoformat(), "reason": reason.strip()[:2000]}
     _close(project, chosen, told, now)
@@ -157,7 +157,10 @@ def _result(row: Checkpoint) -> RoundResult:
 
 def _spent(project: Project, now: datetime) -> Durations:
     """From the first checkpoint on; at work between one and the next."""
-    times = [at.timestamp() for at in project.checkpoints.order_by("number").values_list("at", flat=True)]
+    times = [
+        at.timestamp()
+        for at in project.checkpoints.standing().order_by("number").values_list("at", flat=True)
+    ]
     started = times[0] if times else project.created_at.timestamp()
     return durations(started, now.timestamp(), zip(times, times[1:], strict=False))
 

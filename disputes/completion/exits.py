@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import OuterRef, Subquery
 
 from disputes.completion import checkpoints
 from disputes.models import Conflict, Flag
@@ -24,10 +24,11 @@ from disputes.protocol.completion.termination import (
     left_over,
 )
 from disputes.protocol.reviews.severity import is_grave, total_weight
-from disputes.protocol.rounds.gaps import SETTLED, GapState, TaskFacts, gap_of
+from disputes.protocol.rounds.gaps import SETTLED, GapState
 from disputes.protocol.settings import part_of
-from tasks.models import Checkpoint, Dependency, Event, Project, Review, Task
-from tasks.states import Severity, Status
+from disputes.sessions.gaps import state_of, with_facts
+from tasks.models import Checkpoint, Dependency, Event, Project, Task
+from tasks.states import Severity
 
 # Ends that a person may choose; MAX_ROUNDS is a choice on the way, not an end.
 TITLES = {
@@ -67,26 +68,14 @@ def settings_of(project: Project) -> TerminationSettings:
 
 
 def _gaps(project: Project) -> list[Gap]:
-    verdicts = Review.objects.standing().filter(submission__task=OuterRef("pk")).order_by("-pk")
-    hands = Conflict.objects.of(OuterRef("pk")).open().filter(kind=Conflict.Kind.HELP)
     deferred = Event.objects.filter(task=OuterRef("pk"), kind="defer").order_by("-pk")
-    tasks = project.tasks.annotate(
-        verdict=Subquery(verdicts.values("verdict")[:1]),
-        needs_help=Exists(hands),
-        why=Subquery(deferred.values("note")[:1]),
-    )
+    counted = with_facts(project.tasks.exclude(origin=Task.Origin.ROUNDS))
+    tasks = counted.annotate(why=Subquery(deferred.values("note")[:1]))
     return [_gap(project, task) for task in tasks.defer("body", "tags").order_by("rank")]
 
 
 def _gap(project: Project, task: Any) -> Gap:
-    facts = TaskFacts(
-        Status(task.status),
-        rejected=task.verdict == Review.Verdict.NEEDS_REVISION,
-        landed=bool(task.landed_at or task.finished_by),
-        shipped=task.accepted_id is not None,
-        needs_help=task.needs_help,
-    )
-    state = gap_of(facts)
+    state = state_of(task)
     reason = task.why or "" if state is GapState.USER_DEFERRED else ""
     return Gap(f"{project.slug}-{task.number}", Severity(task.severity), state, task.title, reason)
 

@@ -21,7 +21,7 @@ from tasks.access import MAINTAIN, RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
-from tasks.models import Finding, Landing, Project, Rollback, Task
+from tasks.models import Checkpoint, Finding, Landing, Project, Rollback, Task
 from tasks.models.event import record
 from tasks.models.task import RANK_STEP
 from tasks.states import MOVES
@@ -129,6 +129,8 @@ def roll_back(task: Task, to_round: int, *, user: Any, reason: str, version: int
     Raises Refused: no_right, text_missing, wrong_status, landed, nothing_to_roll_back, too_deep,
     budget_spent, stale_view.
     """
+    if task.is_session:  # its gaps move with it: the project's lock comes before theirs
+        locked(Project.objects).get(pk=task.project_id)
     task = _locked(task)
     _check(task, to_round, user, reason)
     if version is not None and version != task.version:
@@ -146,10 +148,45 @@ def roll_back(task: Task, to_round: int, *, user: Any, reason: str, version: int
     Finding.objects.filter(review__submission__rolled_back=back).update(rolled_back=back)
     _archive_conflicts(task, back, began, actor)
     task.rollback(to_round, actor=actor, note=reason)
+    if task.is_session:
+        _restore_gaps(task, back, actor)
+        _take_back_checkpoints(task, back)
     _await_anew(task, actor)
     for dispute in Dispute.objects.live().filter(task=task):
         opening.refresh(dispute)
     return back
+
+
+def _restore_gaps(session: Task, back: Rollback, actor: Actor) -> None:
+    """The gaps are as they were at the end of the round that stands; what people did to them since stays.
+
+    Those that came up since are cancelled: no document that stands speaks of them.
+    """
+    since = session.events.filter(kind="round_judged", data__round=back.to_round).order_by("-pk").first()
+    moved_by = {"start", "submit", "reject", "approve", "restore"}
+    for gap in session.project.tasks.gaps().exclude(gap=""):
+        gap.project = session.project
+        gap.submissions.standing().filter(round__gt=back.to_round, kind="document").update(rolled_back=back)
+        later = gap.events.exclude(to_status="").order_by("pk")
+        later = later.filter(pk__gt=since.pk) if since else later.exclude(kind__in=["created", "task_added"])
+        first, last = later.first(), later.last()
+        if first is None or last.kind not in {*moved_by, "gap_found"}:
+            continue
+        note = f"Round {back.to_round + 1} begins again."
+        if later.filter(kind="gap_found").exists():
+            gap.cancel(actor=actor, note=note)
+        elif first.from_status != gap.status:
+            gap.restore(first.from_status, back.to_round, actor=actor, note=note)
+
+
+def _take_back_checkpoints(session: Task, back: Rollback) -> None:
+    """The figures of the rounds taken back count no more; those of the round that stands are the last."""
+    later = [
+        checkpoint.pk
+        for checkpoint in session.project.checkpoints.standing()
+        if checkpoint.under_way.get(str(session.pk), 0) > back.to_round + 1
+    ]
+    Checkpoint.objects.filter(pk__in=later).update(rolled_back=back)
 
 
 def _began(task: Task, round_: int) -> datetime | None:

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 from disputes.protocol.text.documents import MAX_BYTES
 
 ENGINEER, REVIEWER = "engineer", "reviewer"
+DECISIONS = "decisions.md"
 ROUND_MAX, VERSION_MAX = 999, 99
 SESSIONS_DEEP = 3  # how many folders below the given one a session may lie
 _ROUND = re.compile(r"round[_-]?(?P<number>\d{1,4})", re.IGNORECASE)
@@ -76,6 +77,33 @@ def read_folder(root: Path) -> list[Session]:
     return sessions
 
 
+def session_of_files(name: str, files: Mapping[str, str]) -> Session:
+    """The session that these files are, by their paths below its folder: round_001/engineer.md.
+
+    What has another name is passed over.
+    """
+    session = Session(name)
+    for path, text in sorted(files.items()):
+        folder, _, file = path.rpartition("/")
+        numbered, named = _ROUND.fullmatch(folder), _FILE.fullmatch(file)
+        digest = sha256(text.encode()).hexdigest()
+        if path == DECISIONS:
+            session.decisions = Document("", 0, 0, path, text, digest)
+        elif numbered and named:
+            role = REVIEWER if named["role"].lower() == REVIEWER else ENGINEER
+            place = int(numbered["number"]), int(named["version"] or 1)
+            session.documents.append(Document(role, *place, path, text, digest))
+        else:
+            session.passed_over.append(Trouble(path, "it is no document of a round"))
+    session.documents.sort(key=lambda document: document.place)
+    return session
+
+
+def file_of(role: str, round_: int, version: int) -> str:
+    """Where a document of a round lies below the session's folder."""
+    return f"round_{round_:03d}/{role}{f'_v{version}' if version > 1 else ''}.md"
+
+
 def _session_folders(folder: Path, deep: int) -> Iterator[Path]:
     below = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.is_symlink()]
     if any(_ROUND.fullmatch(path.name) for path in below):
@@ -101,7 +129,7 @@ def _read_session(root: Path, folder: Path) -> Session:
             else:
                 numbers[number] = name
                 _read_round(session, root, path, number)
-        elif path.name.lower() == "decisions.md":
+        elif path.name.lower() == DECISIONS:
             session.decisions = _read_document(session, root, path, "", 0, 0)
         else:
             session.passed_over.append(Trouble(name, "it is no folder round_NNN"))

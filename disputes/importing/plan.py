@@ -102,9 +102,10 @@ class Plan:
         )
 
     def _declined(self, gap: str) -> bool:
-        """Whether the engineer declined a finding of the gap: that waits for a human."""
+        """Whether the engineer declined a finding of the gap on which nobody has decided yet."""
         judged = [step for step in self.steps if isinstance(step, Judged)]
         codes = {found.code.upper() for step in judged for about, found in step.findings if about == gap}
+        codes -= {code.upper() for code in self.decided}
         works = [step for step in self.steps if isinstance(step, Work)]
         return any(block.code.upper() in codes for work in works for block in work.response.disagreements)
 
@@ -143,6 +144,7 @@ def _turns(plan: Plan) -> Iterator[ReviewTurn | ResponseTurn]:
             Watched(
                 code=found.code, ordinal=raised + number, severity=found.severity, title=found.title,
                 location=found.location, impact=found.impact, text=found.text, gap=gap,
+                is_settled=found.code in decided,
             )
             for number, (gap, found) in enumerate(step.findings, start=1)
             if not found.withdrawn

@@ -8,6 +8,7 @@ from disputes.closed_findings import settled_findings
 from disputes.completion import stuck
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
+from disputes.sessions import findings as session_findings
 from tasks.models import Answer, Finding, Review, Task
 from tasks.states import severity_rank
 
@@ -32,8 +33,10 @@ def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
 def findings_to_answer(task: Task) -> list[Finding]:
     """What the next submission must answer: the last review's findings but the settled and ruled ones.
 
-    Follow-ups wait for another task (STK-4).
+    Follow-ups wait for another task (STK-4). In a session it is what its gaps need that are given out.
     """
+    if task.is_session:
+        return session_findings.to_answer(task)
     reviews = last_reviews(task)
     if not reviews:
         return []

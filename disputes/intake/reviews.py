@@ -17,6 +17,7 @@ from disputes.models import Conflict
 from disputes.protocol.completion.stuck import is_follow_up
 from disputes.protocol.reviews.review import Found, ReadReview, Verdict, place
 from disputes.protocol.rulings.gate import Outcome, Point, gate
+from disputes.sessions import linking
 from tasks.configuration.policy import ProjectSettings
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
@@ -177,6 +178,7 @@ def _derived(taken: Taken, rejected: bool) -> Review.Verdict:
 def _take_findings(taken: Taken, task: Task, findings: Iterable[Found]) -> None:
     """What the review raises becomes rows, but for points that are settled."""
     known, settled = stuck.Known(taken.review), settled_findings(task)
+    about = linking.subjects_of(taken.review) if task.is_session else None
     config, since_last_review = task.project.config, stuck.changes_since_last_review(taken.review.submission)
     raised: set[int] = set()
     for found in findings:
@@ -187,13 +189,16 @@ def _take_findings(taken: Taken, task: Task, findings: Iterable[Found]) -> None:
         if again.origin is not None and again.origin.pk in raised:
             # A review raises a point once; this is another one, or said twice.
             again = Again(None, again.origin, again.score)
-        is_late = is_follow_up(
+        is_late = about is None and is_follow_up(
             is_new=known.may_be_follow_up(again), severity=found.severity, location=found.location,
             text="\n".join([found.title, found.impact, found.suggestion, found.text]),
             since_last_review=since_last_review,
         )  # fmt: skip
         code = allot_code(known.codes, taken.review.submission.round, found.code)
         taken.findings.append(_finding(taken, found, again, config, code=code, is_late=is_late))
+        if about:
+            subject, row = about(found), taken.findings[-1]
+            row.gap, row.excerpt, row.excerpt_start = subject.gap, subject.excerpt, subject.start
         raised |= {again.origin.pk} if again.origin else set()
     Finding.objects.bulk_create(taken.findings)
 

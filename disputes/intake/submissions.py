@@ -8,6 +8,7 @@ from disputes.completion import rates, stuck
 from disputes.intake.due import asked_findings, findings_to_answer, newest_of_each
 from disputes.models import Conflict
 from disputes.protocol.responses.response import Disagreement, ReadResponse
+from disputes.sessions import findings as session_findings
 from disputes.silence import flags
 from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
@@ -17,7 +18,15 @@ from tasks.states import Status
 
 
 def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
-    """What the response names, by code (VAL-10). Raises Refused: unknown, unanswered or re-argued."""
+    """What the response names, by code (VAL-10). Raises Refused: unknown, unanswered or re-argued.
+
+    In a session nobody must answer by a certain form: what a document passes over is looked for (SIL-6).
+    """
+    if task.is_session:
+        known = session_findings.by_printed_code(task)
+        rearguing.refuse_rearguing(task, response, known, settled_findings(task).values())
+        rates.demand_justification(task, response, findings_to_answer(task), known)
+        return known
     known = {finding.code: finding for finding in task.findings.standing().select_related("first")}
     due = findings_to_answer(task)
     problems = [

@@ -15,10 +15,15 @@ LINE_MAX, REASON_MAX = 300, 300
 
 
 def rulings_for_prompt(task: Task) -> list[Decision]:
-    """The rulings that the next engineer prompt begins with (DEC-1): in force, not yet carried out."""
+    """The rulings that the next engineer prompt begins with (DEC-1): in force, not yet carried out.
+
+    A session's engineer hears of those on its gaps as well.
+    """
+    about = Decision.objects.of(task)
+    if task.is_session:
+        about |= Decision.objects.filter(conflict__dispute__task__in=task.project.tasks.gaps())
     return list(
-        Decision.objects.of(task)
-        .standing()
+        about.standing()
         .awaited()
         .filter(effective_at__lte=timezone.now())
         .filter(told_at(task))

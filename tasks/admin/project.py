@@ -83,10 +83,10 @@ class ProjectAdmin(ProjectScopedAdmin):
     fieldsets = (
         (None, {"fields": (("name", "slug"), ("status", "trouble_now"))}),
         ("Repository", {"fields": (("repo_url", "target_branch"),)}),
-        ("Work", {"fields": ("max_parallel",)}),
+        ("Work", {"fields": (("kind", "max_parallel"), "brief")}),
     )
 
-    add_fieldsets = ((None, {"fields": ("name", "slug", "repo_url", "target_branch")}),)
+    add_fieldsets = ((None, {"fields": ("name", "slug", "repo_url", "target_branch", "kind")}),)
 
     class Media:
         css = {"all": ("steroids/settings.css",)}
@@ -100,12 +100,14 @@ class ProjectAdmin(ProjectScopedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """Names and the repository's address are the superusers': hosts fetch with their own rights."""
         always = ("trouble_now", "settings_now")
+        if obj and obj.checkpoints.exists():  # its work has begun as what it is
+            always = (*always, "kind")
         if obj and obj.status == Project.Status.FINISHED:  # ended and taken up again on a page of its own
             always = (*always, "status")
         return always if self.has_add_permission(request) else (*always, "slug", "repository")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """A new project takes four fields; the rest has defaults. Who may change one gets a field for each
+        """A new project takes five fields; the rest has defaults. Who may change one gets a field for each
         setting, the others a table of them.
         """
         if obj is None:

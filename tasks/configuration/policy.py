@@ -45,7 +45,21 @@ TELLING = "Notifications"
 PIPELINE = "Stages"
 AGENTS = "Agents"
 MONEY = "Money"
-GROUPS = (RULES, COMMANDS, DISAGREEMENT, SILENCE, ROUNDS, GATE, ROLLBACK, TELLING, PIPELINE, AGENTS, MONEY)
+RECORDS = "Records"
+GROUPS = (
+    RULES,
+    COMMANDS,
+    DISAGREEMENT,
+    SILENCE,
+    ROUNDS,
+    GATE,
+    ROLLBACK,
+    TELLING,
+    PIPELINE,
+    AGENTS,
+    MONEY,
+    RECORDS,
+)
 
 SHELL_COMMANDS = ("prepare_command", "build_command", "test_command")  # what hosts run
 
@@ -257,12 +271,23 @@ class ProjectSettings:
         2000, Whole(0, 100_000), GATE, "Length of the example in a retry's prompt; 4 characters a token.",
     )  # fmt: skip
 
+    thin_content_chars: int = setting(
+        200, Whole(0, 100_000), GATE,
+        "A gap's section in a proposal that has fewer characters is called thin. That is a warning.",
+    )  # fmt: skip
+    first_example_tokens: int = setting(
+        1000, Whole(0, 100_000), GATE,
+        "Length of the example in the first prompt of a round about documents; 4 characters a token.",
+    )  # fmt: skip
+    gaps_per_round: int = setting(
+        4, _COUNT, GATE, "How many gaps the engineer of a round about documents is given at once, at most.",
+    )  # fmt: skip
+
     # --- Rollback
     rollback_mode: str = setting(
         "interactive", Choice(ROLLBACK_MODES), ROLLBACK,
-        "Ask every time (interactive), repair the first failure silently (auto_retry), or ask every time "
-        "with an analysis after the first (strict). Only people take rounds back today, so interactive and "
-        "auto_retry do the same.",
+        "A round about documents whose retries are used up: ask every time (interactive), begin it anew by "
+        "itself the first time (auto_retry), or ask every time with an analysis after the first (strict).",
     )  # fmt: skip
     max_rollbacks_session: int = setting(
         7, Whole(0, 10), ROLLBACK, "How often rounds of one task may be taken back."
@@ -345,6 +370,16 @@ class ProjectSettings:
     day_tokens_max: int | None = setting(
         None, _TOKENS, MONEY, "Tokens of the project's runs in one day of UTC."
     )
+
+    # --- Records
+    records_branch: str = setting(
+        "", Text(), RECORDS,
+        "The branch of the repository on which the program keeps dispute.md and decisions.md, and the folder "
+        "of the rounds about documents. Empty: none. It is made where it is missing, and never forced.",
+    )  # fmt: skip
+    records_path: str = setting(
+        "", Text(), RECORDS, "The folder on that branch in which they lie; empty: its top.",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         for key, entry in SETTINGS.items():

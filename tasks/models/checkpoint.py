@@ -2,6 +2,13 @@ from django.db import models
 from django.utils import timezone
 
 from tasks.models.project import Project
+from tasks.models.submission import Rollback
+
+
+class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
+    def standing(self) -> "CheckpointQuerySet":
+        """Without those of rounds of a session that were taken back (RB-2)."""
+        return self.filter(rolled_back__isnull=True)
 
 
 class Checkpoint(models.Model):
@@ -28,11 +35,22 @@ class Checkpoint(models.Model):
     under_way = models.JSONField(
         default=dict, help_text="Tasks in progress or review when it closed, each with its round."
     )
+    rolled_back = models.ForeignKey(
+        Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="checkpoints"
+    )
     at = models.DateTimeField(default=timezone.now)
+
+    objects = CheckpointQuerySet.as_manager()
 
     class Meta:
         ordering = ["project", "-number"]
-        constraints = [models.UniqueConstraint(fields=["project", "number"], name="checkpoint_number_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "number"],
+                condition=models.Q(rolled_back__isnull=True),
+                name="checkpoint_number_once",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.project.slug} checkpoint {self.number}"

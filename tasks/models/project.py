@@ -66,11 +66,25 @@ class Project(models.Model):
         RED = "red", "Red"
         BROKEN = "broken", "Cannot be run here"
 
+    class Kind(models.TextChoices):
+        CODE = "code", "Code"  # each task goes through the loop by itself
+        DOCUMENTS = "documents", "Documents"  # its tasks are gaps, which a session closes in rounds
+
     # Coders begin only on these; what else is red then is theirs.
     FIT = (Base.GREEN, Base.NOTHING, Base.ACCEPTED)
 
     slug = models.SlugField(max_length=40, unique=True, help_text="Begins every task's name: ledger-214.")
     name = models.CharField(max_length=120)
+    kind = models.CharField(
+        max_length=9,
+        choices=Kind,
+        default=Kind.CODE,
+        help_text="Code: each task is coded, tested and reviewed. Documents: the tasks are gaps, which an "
+        "engineer and a reviewer close in rounds.",
+    )
+    brief = models.TextField(
+        blank=True, help_text="What the documents are for, and for whom. Every prompt of a round holds it."
+    )
     repo_url = models.CharField(
         "repository", max_length=500, help_text="A URL or a path that `git fetch` and `git push` accept."
     )
@@ -104,6 +118,12 @@ class Project(models.Model):
         default=dict, blank=True, editable=False, help_text="What somebody accepted as it is, likewise."
     )
     last_started_at = models.DateTimeField(null=True, blank=True, editable=False)
+    records_event = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="The newest event that the records on their branch know of."
+    )
+    records_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When last tried.")
+    records_sha = models.CharField(max_length=64, blank=True, editable=False)
+    records_problem = models.CharField(max_length=500, blank=True, editable=False)
     focus = models.CharField(
         max_length=8, blank=True, editable=False,
         choices=[("critical", "Only critical tasks are begun")],
@@ -118,6 +138,7 @@ class Project(models.Model):
         constraints = [
             models.CheckConstraint(condition=~Q(slug__in=["c", "d", "C", "D"]), name="project_slug_free"),
             models.CheckConstraint(condition=Q(max_parallel__gt=0), name="project_max_parallel_positive"),
+            models.CheckConstraint(condition=Q(kind__in=["code", "documents"]), name="project_kind_known"),
             models.CheckConstraint(
                 condition=Q(status__in=["active", "paused", "finished"]), name="project_status_known"
             ),

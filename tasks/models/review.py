@@ -114,6 +114,10 @@ class Finding(models.Model):
         help_text="An earlier finding that reads alike; a person says whether it is the same.",
     )  # fmt: skip
     first = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="repeats")
+    gap = models.ForeignKey(
+        Task, null=True, blank=True, on_delete=models.SET_NULL, related_name="gap_findings",
+        help_text="The gap that it is about, where its task is a session.",
+    )  # fmt: skip
 
     objects = FindingQuerySet.as_manager()
 

@@ -45,12 +45,27 @@ class TaskQuerySet(models.QuerySet["Task"]):
             output_field=models.SmallIntegerField(),
         )
         return (
-            self.filter(status__in=states.STARTABLE, section__is_stopped=False)
+            self.in_the_loop()
+            .filter(status__in=states.STARTABLE, section__is_stopped=False)
             .exclude(status=Status.PENDING, waits_for__gt=0)
             .filter(Q(not_before__isnull=True) | Q(not_before__lte=timezone.now()))
             .alias(pick_order=order)
             .order_by("pick_order", "rank")
         )
+
+    def in_the_loop(self) -> "TaskQuerySet":
+        """What agents are started for: in a project of documents its session, and not the gaps themselves.
+
+        A session that has given out no gap has no work for its engineer.
+        """
+        given = Task.objects.gaps().filter(project=models.OuterRef("project"), status=Status.IN_PROGRESS)
+        unused = Q(origin=Task.Origin.ROUNDS, status__in=[Status.PENDING, Status.IN_PROGRESS])
+        worked = ~Q(project__kind=Project.Kind.DOCUMENTS) | Q(origin__in=[*Task.BESIDE_GAPS])
+        return self.filter(worked).exclude(unused & ~models.Exists(given))
+
+    def gaps(self) -> "TaskQuerySet":
+        """Without sessions and set-up tasks: what people want to be done."""
+        return self.exclude(origin__in=Task.BESIDE_GAPS)
 
     def named(self, ref: str) -> "TaskQuerySet":
         """The task of that name (ledger-214); empty where it names none."""
@@ -76,6 +91,9 @@ class Task(models.Model):
         TODO = "todo", "TODO.md"
         IMPORT = "import", "Imported"
         SETUP = "setup", "Set-up"  # its result is the commands with which the others are verified
+        ROUNDS = "rounds", "Rounds"  # the session of a project of documents, whose other tasks are its gaps
+
+    BESIDE_GAPS = (Origin.ROUNDS, Origin.SETUP)
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tasks")
     section = models.ForeignKey(Section, on_delete=models.PROTECT, related_name="tasks")
@@ -89,6 +107,13 @@ class Task(models.Model):
         help_text="The specification: docs/SPEC.md#login, read at the base commit.",
     )
     tags = models.JSONField(default=list, blank=True)
+    gap = models.CharField(
+        max_length=20, blank=True, help_text="What documents call it: GAP-AUTH-001. Empty: it is no gap."
+    )
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children",
+        help_text="The gap out of whose work it came up.",
+    )  # fmt: skip
     severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES, default=Severity.MEDIUM.value)
     status = models.CharField(
         max_length=11, choices=STATUS_CHOICES, default=Status.PENDING.value, editable=False
@@ -112,8 +137,9 @@ class Task(models.Model):
     landed_at = models.DateTimeField(null=True, blank=True, editable=False)
     rejections = models.PositiveSmallIntegerField(default=0, editable=False)
     finished_by = models.CharField(
-        max_length=6, blank=True, editable=False, choices=[("hand", "By hand"), ("import", "Imported")]
-    )
+        max_length=6, blank=True, editable=False,
+        choices=[("hand", "By hand"), ("import", "Imported"), ("review", "Accepted by its review")],
+    )  # fmt: skip
     counts_since = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Failures before it no longer count."
     )
@@ -130,6 +156,8 @@ class Task(models.Model):
         ordering = ["project", "rank"]
         constraints = [
             models.UniqueConstraint(fields=["project", "number"], name="task_number_once"),
+            models.UniqueConstraint(fields=["project", "gap"], condition=~Q(gap=""), name="task_gap_once"),
+            models.CheckConstraint(condition=~Q(parent=F("id")), name="task_not_its_own_parent"),
             models.CheckConstraint(
                 condition=Q(status__in=list(dict(STATUS_CHOICES))), name="task_status_known"
             ),
@@ -185,6 +213,11 @@ class Task(models.Model):
     def ref(self) -> str:
         """The name that people and agents use: ledger-214."""
         return f"{self.project.slug}-{self.number}"
+
+    @property
+    def is_session(self) -> bool:
+        """Whether its rounds are about the gaps of its project."""
+        return self.origin == self.Origin.ROUNDS
 
     @property
     def marker(self) -> str:
@@ -298,18 +331,64 @@ class Task(models.Model):
 
     def approve(self, submission: "Submission", *, actor: Actor, note: str = "") -> None:
         """The approved submission is to be landed; `accepted` is the outbox. Only from the last stage: else
-        the task advances.
+        the task advances. A session lands after its last gap.
         """
+        if self.is_session and self.open_gaps().exists():
+            self.move("pass_round", actor=actor, note=note, data={"sha": submission.sha})
+            return
         if self.next_stage():
             self.advance(submission, actor=actor, note=note)
             return
         self.move("approve", actor=actor, note=note, accepted=submission, data={"sha": submission.sha})
+
+    # --- A session, and the gaps that it works on ---
+
+    def open_gaps(self) -> "TaskQuerySet":
+        """The gaps of the session's project that are neither settled nor put off."""
+        return self.project.tasks.gaps().filter(status__in=states.UNFINISHED - {Status.DEFERRED})
+
+    def next_round(self, *, note: str = "") -> None:
+        """The round was passed, and gaps are left."""
+        self.move("next_round", note=note, round=self.round + 1, not_before=None)
+
+    def review_rest(self, *, note: str, final: bool, submission: int) -> None:
+        """Nothing is left to write: a review of the whole (`final`), or of what none has looked at."""
+        self.move("review_rest", note=note, not_before=None, data={"final": final, "submission": submission})
+
+    def take_up(self, round_: int, *, note: str = "") -> None:
+        """A gap is given out in this round of its session."""
+        self.move("start", note=note, round=round_, not_before=None)
+
+    def propose(self, round_: int, *, actor: Actor, note: str = "") -> None:
+        """A document of this round says how the gap is closed."""
+        self.move("submit", actor=actor, note=note, round=round_, not_before=None)
+
+    def send_gap_back(self, *, actor: Actor, note: str) -> None:
+        """Its review, or a ruling, asks for more; the rounds are its session's."""
+        self.move("reject", actor=actor, note=note, rejections=self.rejections + 1)
+
+    def accept_gap(self, *, actor: Actor, note: str) -> None:
+        """Its review signed it off. It lands with its session."""
+        with transaction.atomic():
+            self.move("approve", actor=actor, note=note, finished_by="review")
+            hooks.recount_dependants(self)
+
+    def restore(self, status: str, round_: int, *, actor: Actor, note: str) -> None:
+        """As it was before rounds of its session that were taken back."""
+        with transaction.atomic():
+            self.move(
+                "restore", to=status, actor=actor, note=note, round=round_, finished_by="", accepted=None,
+            )  # fmt: skip
+            hooks.recount_dependants(self)
 
     def hold(self, *, actor: Actor, note: str) -> None:
         self.move("hold", actor=actor, note=note, accepted=None)
 
     def ship(self, submission: "Submission", *, actor: Actor, note: str) -> None:
         """As `approve`, while a conflict waits that holds nothing."""
+        if self.is_session and self.open_gaps().exists():
+            self.move("pass_round", actor=actor, note=note, data={"sha": submission.sha})
+            return
         if self.next_stage():
             self.advance(submission, actor=actor, note=note)
             return
@@ -382,6 +461,9 @@ class Task(models.Model):
     def rule_accept(
         self, submission: "Submission", *, actor: Actor, note: str, not_before: Any = None
     ) -> None:
+        if self.is_session and self.open_gaps().exists():
+            self.move("pass_round", actor=actor, note=note, not_before=not_before)
+            return
         if self.next_stage():
             self.advance(submission, actor=actor, note=note, not_before=not_before)
             return

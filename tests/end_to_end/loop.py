@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,18 @@ class Loop:
                     return
                 host.wait(0.05)
         raise AssertionError(f"still busy after {seconds:g} s")
+
+    def until_so(self, condition: Callable[[], object], seconds: float = 100.0) -> None:
+        """Turn until the condition holds."""
+        deadline = time.monotonic() + seconds
+        with Reconciler() as host:
+            while time.monotonic() < deadline:
+                orchestrator.tick()
+                host.step()
+                if condition():
+                    return
+                host.wait(0.05)
+        raise AssertionError(f"not so after {seconds:g} s")
 
     def until(self, task: Task, *statuses: str, seconds: float = 240.0) -> Task:
         """Turn until the task has one of the statuses."""

@@ -277,7 +277,7 @@ def project_form(project: Project, **changes: Any) -> dict[str, Any]:
     rows = list(project.memberships.order_by("project", "user"))
     form = {
         "name": project.name, "slug": project.slug, "status": project.status, "repo_url": project.repo_url,
-        "target_branch": "main", "max_parallel": 2, **setting_inputs(project),
+        "target_branch": "main", "max_parallel": 2, "kind": project.kind, **setting_inputs(project),
         "memberships-TOTAL_FORMS": len(rows), "memberships-INITIAL_FORMS": len(rows),
     }  # fmt: skip
     for index, row in enumerate(rows):

@@ -25,7 +25,7 @@ def inputs(project: Project, **changes: Any) -> dict[str, Any]:
     return {
         "name": project.name, "status": project.status, "target_branch": "main", "max_parallel": 2,
         "memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0, **setting_inputs(project),
-        "slug": project.slug, "repo_url": project.repo_url,
+        "slug": project.slug, "repo_url": project.repo_url, "kind": project.kind,
     } | changes  # fmt: skip
 
 
@@ -188,8 +188,8 @@ def test_what_somebody_else_saved_meanwhile_stays(client: Client, ledger: Projec
 def test_a_new_project_takes_four_fields_and_the_defaults(client: Client) -> None:
     client.force_login(User.objects.create_superuser("root"))
     page = client.get("/admin/tasks/project/add/").context["adminform"]
-    assert list(page.form.fields) == ["name", "slug", "repo_url", "target_branch"]
-    form = {"name": "Till", "slug": "till", "repo_url": "/till.git", "target_branch": ""}
+    assert list(page.form.fields) == ["name", "slug", "repo_url", "target_branch", "kind"]
+    form = {"name": "Till", "slug": "till", "repo_url": "/till.git", "target_branch": "", "kind": "code"}
 
     assert client.post("/admin/tasks/project/add/", form).status_code == 302
     till = Project.objects.get(slug="till")

@@ -198,6 +198,16 @@ def second_key() -> Make:
     return lambda: Idempotency.objects.create(**values)
 
 
+def second_gap() -> Make:
+    first = create_task(gap="GAP-AUTH-001")
+    return lambda: create_task(first.project, gap="GAP-AUTH-001")
+
+
+def own_parent() -> Make:
+    task = create_task()
+    return of(Task, task, parent=task)
+
+
 def second_checkpoint() -> Make:
     values = {"project": create_project(), "number": 1}
     Checkpoint.objects.create(**values)
@@ -216,6 +226,9 @@ REFUSED: dict[str, Callable[[], Make]] = {
     "project_status_known": lambda: of(Project, create_project(), status="asleep"),
     "project_base_state_known": lambda: of(Project, create_project(), base_state="mauve"),
     "project_ended_is_finished": lambda: of(Project, create_project(), exit_type="complete"),
+    "project_kind_known": lambda: of(Project, create_project(), kind="poems"),
+    "task_gap_once": second_gap,
+    "task_not_its_own_parent": own_parent,
     "checkpoint_number_once": second_checkpoint,
     "rollback_goes_back": lambda: roll_back(to_round=3),
     "rollback_has_a_reason": lambda: roll_back(reason=""),
@@ -439,6 +452,14 @@ VERBS: dict[str, tuple[str, str, Callable[[Task], None]]] = {
     "cancel": ("pending", "cancelled", lambda task: task.cancel(actor=ACTOR)),
     "finish": ("pending", "completed", lambda task: task.finish(actor=ACTOR)),
     "reopen": ("cancelled", "pending", lambda task: task.reopen(actor=ACTOR, note="Wanted after all")),
+    "pass_round": ("review", "in_progress", lambda task: task.move("pass_round", actor=ACTOR)),
+    "next_round": ("in_progress", "in_progress", lambda task: task.next_round()),
+    "review_rest": (
+        "in_progress",
+        "review",
+        lambda task: task.review_rest(note="All is settled.", final=True, submission=1),
+    ),
+    "restore": ("review", "pending", lambda task: task.restore("pending", 1, actor=ACTOR, note="Back.")),
     "rollback": ("disputed", "in_progress", lambda task: task.rollback(0, actor=ACTOR, note="Wrong way.")),
 }
 WRONG = [(verb, status) for verb in VERBS for status in Status if status not in MOVES[verb].sources]

@@ -24,6 +24,11 @@ from tasks.states import Severity
 from tests.tasks.valid_settings import valid_settings
 
 DEFAULTS: dict[str, Any] = {
+    "thin_content_chars": 200,
+    "first_example_tokens": 1000,
+    "gaps_per_round": 4,
+    "records_branch": "",
+    "records_path": "",
     "policy": {"critical": "hold", "high": "hold", "medium": "ship", "low": "log"},
     "rejections_max": 15,
     "undo_seconds": 10.0,

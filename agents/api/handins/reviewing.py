@@ -3,13 +3,14 @@ from typing import Any
 from django.db import transaction
 
 from agents.api.handins import caller as callers
-from agents.api.handins.caller import end_run, reply, require_status
+from agents.api.handins.caller import Caller, end_run, reply, require_status
 from agents.crew import choosing
 from agents.models import Run
 from disputes import intake
 from disputes.protocol.reviews.review import ReadReview, read_review
+from disputes.sessions import handing_in
 from tasks.errors import Refused
-from tasks.models import Submission
+from tasks.models import Submission, Task
 from tasks.states import Status
 
 MAX_FINDINGS = 200
@@ -22,17 +23,9 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     verb = "approve" if approves else "reject"
     caller, task = callers.caller_of(user, verb, ref, data["model"])
     require_status(task, Status.REVIEW, verb)
-    submission = task.last_submission()
-    if submission is None or submission.state != Submission.State.VERIFIED:
-        state = submission.state if submission else "missing"
-        raise Refused(
-            "not_verified", f"The submission of {task.ref} is {state}; only a verified one is reviewed.",
-            "Wait until build and tests have run.",
-        )  # fmt: skip
-    if caller.run and caller.run.sha != submission.sha:
-        raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
-    if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
-        raise Refused("self_review", "An agent may not review its own submission.", status=403)
+    submission = _under_review(caller, task)
+    if task.is_session:
+        handing_in.check_review(task, data["review"] or data["notes"])
     agent = caller.run.agent if caller.run else None
     turn = choosing.Roster(choosing.Crew(), [task]).turn_of(task) if agent else choosing.Turn()
     end_run(caller, task)
@@ -55,6 +48,22 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
         ],
         dropped=taken.dropped,
     )
+
+
+def _under_review(caller: Caller, task: Task) -> Submission:
+    """What the caller reviews. Raises Refused: not_verified, stale_turn, self_review."""
+    submission = task.last_submission()
+    if submission is None or submission.state != Submission.State.VERIFIED:
+        state = submission.state if submission else "missing"
+        raise Refused(
+            "not_verified", f"The submission of {task.ref} is {state}; only a verified one is reviewed.",
+            "Wait until build and tests have run.",
+        )  # fmt: skip
+    if caller.run and caller.run.sha != submission.sha:
+        raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
+    if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
+        raise Refused("self_review", "An agent may not review its own submission.", status=403)
+    return submission
 
 
 def _coded_by(submission: Submission, agent_pk: int) -> bool:

@@ -8,6 +8,7 @@ from agents.models import Run
 from agents.pull import leases
 from disputes import intake
 from disputes.protocol.responses.response import read_response
+from disputes.sessions import handing_in
 from tasks.configuration.policy import HOLD
 from tasks.models import Submission, Task
 from tasks.states import Status
@@ -16,9 +17,12 @@ from tasks.states import Status
 @transaction.atomic
 def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """A coder hands in a commit and its answers; declined mandatory findings open conflicts at once."""
-    response = read_response(data["response"], strict=True)
     caller, task = callers.caller_of(user, "submit", ref, data["model"])
     require_status(task, Status.IN_PROGRESS, "submit")
+    if task.is_session:
+        response = handing_in.read_document(task, data["response"])
+    else:
+        response = read_response(data["response"], strict=True)
     end_run(caller, task)
     run, actor = caller.run, caller.actor
     submission = Submission(

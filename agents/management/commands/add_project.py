@@ -1,6 +1,7 @@
 """Add a git project from the command line."""
 
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -11,6 +12,8 @@ from django.utils.text import slugify
 from agents.hosts.git import GitError
 from agents.setup import projects
 from tasks.models import Project
+
+BRIEF_MAX = 100_000  # characters
 
 
 class Command(BaseCommand):
@@ -24,6 +27,13 @@ class Command(BaseCommand):
         parser.add_argument("repository", help="URL or absolute path that git can fetch from and push to")
         parser.add_argument("--name", default="", help="the name on pages (default: the short name)")
         parser.add_argument("--branch", default="", help="target branch (default: the remote's own default)")
+        parser.add_argument(
+            "--kind", choices=Project.Kind.values, default=Project.Kind.CODE.value,
+            help="code (default), or documents: its tasks are gaps, which agents close in rounds",
+        )  # fmt: skip
+        parser.add_argument(
+            "--brief", default="", metavar="FILE", help="what the documents are for: a Markdown file"
+        )
         parser.add_argument("--prepare", default="", help="command that brings what build and tests need")
         parser.add_argument("--build", default="", help="build command; none is looked for then")
         parser.add_argument("--test", default="", help="test command; none is looked for then")
@@ -41,14 +51,18 @@ class Command(BaseCommand):
         commands = {
             f"{name}_command": options[name] for name in ("prepare", "build", "test") if options[name]
         }
+        kind, brief = options["kind"], self._brief(options["brief"])
+        if kind == Project.Kind.DOCUMENTS and not commands:
+            commands = {"detect_commands": False}
         try:
             Project(
                 slug=slug, name=options["name"] or slug, repo_url=options["repository"], settings=commands
             ).full_clean(exclude=["target_branch"])
             project = projects.add_project(
                 slug, options["repository"], name=options["name"], branch=options["branch"],
-                settings=commands, leads=self._leads(options["member"]),
+                settings=commands, kind=kind, leads=self._leads(options["member"]),
             )  # fmt: skip
+            Project.objects.filter(pk=project.pk).update(brief=brief)
         except GitError as error:
             raise CommandError(f"{options['repository']} cannot be used: {error}") from error
         except ValidationError as error:
@@ -60,6 +74,12 @@ class Command(BaseCommand):
             self.say("run_orchestrator tries it first.")
             return
         projects.follow(project, self.say)
+
+    def _brief(self, path: str) -> str:
+        try:
+            return Path(path).read_text(encoding="utf-8")[:BRIEF_MAX] if path else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{path} cannot be read: {error}") from error
 
     def say(self, text: str) -> None:
         self.stdout.write(text)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.rounds.proposals import NEW_GAPS, TRADE_OFFS, bare
-from disputes.protocol.rounds.validation import Form
+from disputes.protocol.rounds.proposals import NEW_GAPS, TRADE_OFFS, bare, read_proposal
+from disputes.protocol.rounds.validation import FailureType, Form
 from disputes.protocol.text.documents import Line, joined, scan
 
 CHARS_PER_TOKEN = 4  # EX-4: off by 20 to 30 % on code, which is accepted
@@ -197,6 +197,7 @@ class Earlier:
     round: int
     valid: bool = True
     rolled_back: bool = False
+    accepted: bool = False  # a gap was accepted on the strength of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,19 +220,41 @@ def tokens(text: str) -> int:
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
+def score(candidate: Earlier, failure: FailureType | None = None) -> int:
+    """How well an earlier document shows what was missing (EX-3)."""
+    text = candidate.text
+    points = 20 * candidate.accepted
+    if 500 <= len(text) <= 5_000:
+        points += 5
+    elif 5_000 < len(text) <= 10_000:
+        points += 2
+    if failure not in {FailureType.WRONG_FORMAT, FailureType.NO_GAPS_ADDRESSED}:
+        return points
+    read = read_proposal(text)
+    if failure is FailureType.NO_GAPS_ADDRESSED:
+        return points + min(2 * len(read.mentioned), 10)
+    shown = any(section.examples for section in read.sections)
+    return points + 10 * read.has_resolution + 5 * read.has_trade_offs + 5 * shown
+
+
 def pick(
     form: Form,
     sources: Sequence[ExampleSource],
     earlier: Iterable[Earlier],
     budget: int,
     canonical: Mapping[Form, str] = CANONICAL,
+    *,
+    failure: FailureType | None = None,
 ) -> Example | None:
-    """The example from the first source that has one (EX-1, EX-2), cut to `budget` tokens; else None."""
+    """The example from the first source that has one (EX-1, EX-2), cut to `budget` tokens; else None.
+
+    Of the earlier documents it is the one with the most points, and of several the newest (EX-3).
+    """
     candidates = [each for each in earlier if each.form is form and each.valid and not each.rolled_back]
     for source in sources:
         if source is ExampleSource.SESSION and candidates:
-            newest = max(candidates, key=lambda each: each.number)
-            return _cut_to(source, f"round {newest.round} of this project", newest.text, budget)
+            best = max(candidates, key=lambda each: (score(each, failure), each.number))
+            return _cut_to(source, f"round {best.round} of this project", best.text, budget)
         if source is ExampleSource.CANONICAL and form in canonical:
             return _cut_to(source, "the program's own example", canonical[form], budget)
         if source is ExampleSource.TEMPLATE:

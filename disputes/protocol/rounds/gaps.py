@@ -98,6 +98,7 @@ class Facts:
     blocked: bool = False
     solution: str = ""  # the text of the document's solution section
     grave_issues: int = 0  # critical and high ones of the last review that are linked to the gap
+    sent_back: bool = False  # the last review asks for changes to it
     open_issues: tuple[str, ...] = ()  # those neither resolved, disagreed with nor deferred
     signed_off: bool = False  # the reviewer listed the gap and accepted it
     open_conflicts: int = 0  # undecided critical and high ones (DEC-7)
@@ -129,7 +130,8 @@ def _has_solution(facts: Facts) -> str:
 
 
 def _has_grave_issue(facts: Facts) -> str:
-    return "" if facts.grave_issues else "no critical or high issue is linked to it"
+    named = facts.grave_issues or facts.sent_back
+    return "" if named else "no critical or high issue is linked to it, and no verdict sends it back"
 
 
 def _signed_off(facts: Facts) -> str:

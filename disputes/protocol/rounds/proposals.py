@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from disputes.protocol.text.documents import FENCED, STATED, Line, joined, scan
 from disputes.protocol.text.identifiers import gaps_in
+from tasks.states import Severity
 
 # VAL-3: `## Gap Resolution:` as people and models really write it.
 RESOLUTION = re.compile(
@@ -28,6 +29,7 @@ NEW_GAPS = re.compile(r"new gaps?\b", re.IGNORECASE)
 TRADE_OFFS = re.compile(r"trade[- ]?offs?\b", re.IGNORECASE)
 EXAMPLE = re.compile(r"\bexamples?\b|\bscenario\b", re.IGNORECASE)
 BOLD_LEAD = re.compile(r"^\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)(?P<text>[^*_]{1,120})")
+STATED_SEVERITY = re.compile(r"[(\[|]?\s?\b(?:CRITICAL|HIGH|MEDIUM|LOW)\b\s?[)\]|]?", re.IGNORECASE)
 DEEPEST = 4  # headings below this level are detail
 GAPS_IN_HEADING = 20  # each of them is looked through by itself
 SECTION_LEVEL = 2  # a gap's section ends at the next heading of this level
@@ -122,6 +124,43 @@ def announced_gaps(lines: Sequence[Line]) -> tuple[frozenset[str], bool]:
             if line.mode is STATED:
                 found.update(gaps_in(line.text))
     return frozenset(found), present
+
+
+@dataclass(frozen=True, slots=True)
+class NewGap:
+    """A gap that a document introduces: its words, its severity where one is stated, and where it came up."""
+
+    code: str
+    title: str
+    severity: Severity | None
+    parent: str  # the gap in whose section it stands, or the only one of the document; empty: neither
+    line: int
+
+
+def new_gaps(proposal: Proposal) -> tuple[NewGap, ...]:
+    """The gaps that a document introduces, each by the first line below "New Gaps" that names it (VAL-1)."""
+    found: dict[str, NewGap] = {}
+    owners = {line.number: section.gap for section in proposal.sections for line in section.lines}
+    alone = proposal.addressed[0] if len(proposal.addressed) == 1 else ""
+    for line in proposal.lines:
+        for code in gaps_in(line.text) if line.mode is STATED else ():
+            if code in proposal.announced and code not in found and code not in proposal.addressed:
+                words = line.text.partition(code)[2]
+                found[code] = NewGap(
+                    code, _words_of_gap(words), _severity_of_gap(words), owners.get(line.number, alone),
+                    line.number,
+                )  # fmt: skip
+    return tuple(found.values())
+
+
+def _words_of_gap(words: str) -> str:
+    plain = STATED_SEVERITY.sub(" ", words).replace("|", " ")
+    return " ".join(plain.strip(" *_`:()[]-–—").split())[:200]
+
+
+def _severity_of_gap(words: str) -> Severity | None:
+    said = STATED_SEVERITY.search(words)
+    return Severity(said[0].strip(" ()[]|*:,").lower()) if said else None
 
 
 def label_of(line: Line) -> tuple[str, str] | None:

@@ -160,6 +160,12 @@ def _unanswered(failure: Failure, due: Due) -> Iterable[str]:
     yield "Give each a table row with addressed, partly or deferred, or a block `## DISAGREE: <finding id>`."
 
 
+def _uncertain(failure: Failure, due: Due) -> Iterable[str]:
+    yield f"You wrote that you are not sure: {one_line(failure.message)}."
+    yield f"Propose something all the same for {_ids(failure.refs)}, by the documents and the settled gaps."
+    yield "`**Confidence:** LOW` is allowed; name what would make you sure under `### Trade-offs`."
+
+
 def _thin(failure: Failure, due: Due) -> Iterable[str]:
     yield f"{one_line(failure.message)}. Say more, with values and examples."
 
@@ -181,6 +187,7 @@ ADVICE: dict[FailureType, Advice] = {
     FailureType.NO_GAPS_ADDRESSED: Advice(_no_gaps, (E, C, S)),
     FailureType.INCONSISTENT_REFS: Advice(_unknown, (E, S)),
     FailureType.UNANSWERED_FINDINGS: Advice(_unanswered, (C, S)),
+    FailureType.UNCERTAIN: Advice(_uncertain, (E, C, S)),
     FailureType.THIN_CONTENT: Advice(_thin),
 }
 
@@ -205,9 +212,9 @@ def example_for(
 ) -> Example | None:
     """The example for the first failure of the last run that wants one (EX-1), within its budget (EX-4)."""
     budget = (settings or RetrySettings()).retry_example_tokens
-    wanting = (ADVICE[each.type].examples for each in result.failures if each.type in ADVICE)
-    sources = next((each for each in wanting if each), ())
-    return pick(due.form, sources, earlier, budget)
+    wanting = ((each.type, ADVICE[each.type].examples) for each in result.failures if each.type in ADVICE)
+    failure, sources = next((each for each in wanting if each[1]), (None, ()))
+    return pick(due.form, sources, earlier, budget, failure=failure)
 
 
 def first_example(

@@ -33,6 +33,7 @@ class FailureType(StrEnum):
     NO_GAPS_ADDRESSED = "NO_GAPS_ADDRESSED"
     INCONSISTENT_REFS = "INCONSISTENT_REFS"
     UNANSWERED_FINDINGS = "UNANSWERED_FINDINGS"
+    UNCERTAIN = "UNCERTAIN"
     THIN_CONTENT = "THIN_CONTENT"
     INCOMPLETE_STRUCTURE = "INCOMPLETE_STRUCTURE"
     PARSER_ALARM = "PARSER_ALARM"
@@ -59,6 +60,7 @@ FAILURES: dict[FailureType, Effect] = {
     FailureType.WRONG_FORMAT: Effect(1, blocks=True, retriable=True),
     FailureType.NO_GAPS_ADDRESSED: Effect(2, blocks=True, retriable=True),
     FailureType.UNANSWERED_FINDINGS: Effect(2, blocks=True, retriable=True),
+    FailureType.UNCERTAIN: Effect(2, blocks=True, retriable=True),
     FailureType.INCONSISTENT_REFS: Effect(2, blocks=True, retriable=True),
     FailureType.THIN_CONTENT: Effect(2, blocks=False, retriable=False),
     FailureType.INCOMPLETE_STRUCTURE: Effect(2, blocks=False, retriable=False),

@@ -150,7 +150,7 @@ class EndingPage:
 
     @cached_property
     def checkpoints(self) -> list[Checkpoint]:
-        return list(self.project.checkpoints.order_by("-number")[:LATEST])
+        return list(self.project.checkpoints.standing().order_by("-number")[:LATEST])
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""The page of a project's rounds, and the page of one of them."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_safe
+
+from agents.web.rounds import figures
+from agents.web.rounds.figures import SessionPage
+from disputes.web.view_helpers import page, staff_only
+from tasks.access import projects_for
+from tasks.models import Project
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    """A project that the person may see; one of code has no rounds. Raises Http404."""
+    return get_object_or_404(projects_for(request.user), slug=slug)
+
+
+@staff_only
+@require_safe
+def rounds(request: HttpRequest, slug: str) -> HttpResponse:
+    """The rounds on a time line, the gaps, and whether the session comes to an end."""
+    project = _project(request, slug)
+    context = {"title": f"Rounds of {project.name}", "project": project, "page": SessionPage(project)}
+    return page(request, "agents/rounds/rounds.html", context)
+
+
+@staff_only
+@require_safe
+def one_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """The documents of one round side by side, and what it changed."""
+    project = _project(request, slug)
+    found = SessionPage(project)
+    row = next((each for each in found.rounds if each.number == number and not each.taken_back), None)
+    if row is None:
+        raise Http404
+    written, judged = figures.papers_of(row)
+    there = figures.numbers(found.rounds)
+    context = {
+        "title": f"Round {number} of {project.name}", "project": project, "row": row,
+        "written": written, "judged": judged, "diff": figures.change_of(row),
+        "before": max((each for each in there if each < number), default=None),
+        "after": min((each for each in there if each > number), default=None),
+    }  # fmt: skip
+    return page(request, "agents/rounds/round.html", context)

@@ -1,0 +1,93 @@
+"""The documents of a session as they stand in its rows, and what they say together."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from disputes.importing.folder import DECISIONS, ENGINEER, REVIEWER, file_of, session_of_files
+from disputes.importing.plan import Judged, Plan, Work, plan_session
+from disputes.models import Conflict
+from disputes.protocol.settings import part_of
+from disputes.protocol.silence.suspicion import SilenceSettings
+from disputes.records import decisions_text
+from tasks.models import Review, Submission, Task
+from tasks.states import Status
+
+NAME = "session"
+
+
+def name_of(session: Task) -> str:
+    """The folder of a session: the first is called session, a later one session-2."""
+    before = session.project.tasks.filter(origin=Task.Origin.ROUNDS, number__lt=session.number).count()
+    return f"{NAME}-{before + 1}" if before else NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A document of the session: its row, and its file below the session's folder."""
+
+    row: Submission | Review
+    path: str
+    text: str
+
+
+def places_of(session: Task) -> list[Place]:
+    """The documents of the rounds that stand, in the order in which they were written.
+
+    Two of one round are versions of it: the second reviewer's, a second attempt, the final review. One whose
+    commit is not looked through yet counts where a ruling came before that.
+    """
+    passed = [Submission.State.VERIFIED]
+    if session.status != Status.REVIEW:
+        passed.append(Submission.State.KEPT)
+    rows = session.submissions.standing().filter(state__in=passed).exclude(response="")
+    rows = rows.defer("diff", "specification", "since_last_round").prefetch_related("reviews")
+    return list(_numbered(rows.order_by("round", "attempt")))
+
+
+def _numbered(submissions: Iterator[Submission]) -> Iterator[Place]:
+    used: dict[int, int] = {}
+    for submission in submissions:
+        round_ = submission.round
+        version = used[round_] = used.get(round_, 0) + 1
+        yield Place(submission, file_of(ENGINEER, round_, version), submission.response)
+        for number, review in enumerate(sorted(submission.reviews.all(), key=lambda row: row.pk)):
+            used[round_] = version + number
+            yield Place(review, file_of(REVIEWER, round_, version + number), review.text)
+
+
+class Folder:
+    """A session's folder, written out of its rows and read as an import would read it."""
+
+    def __init__(self, session: Task) -> None:
+        self.session = session
+        self.places = places_of(session)
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """Each file's path below the session's folder, with its text."""
+        files = {place.path: place.text for place in self.places if place.text.strip()}
+        ruled = Conflict.objects.of(self.session).filter(status=Conflict.Status.DECIDED)
+        return files | ({DECISIONS: decisions_text(self.session.project)} if ruled.exists() else {})
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What the documents say, gap by gap. Raises DocumentError for one that is too large."""
+        found = session_of_files(name_of(self.session), self.files)
+        return plan_session(found, part_of(self.session.project.config, SilenceSettings))
+
+    @cached_property
+    def rows(self) -> dict[str, Submission | Review]:
+        return {place.path: place.row for place in self.places}
+
+    def works(self) -> list[tuple[Submission, Work]]:
+        """The engineer's documents with what they say on each gap."""
+        found = [(self.rows[step.document.path], step) for step in self.plan.steps if isinstance(step, Work)]
+        return [(row, step) for row, step in found if isinstance(row, Submission)]
+
+    def judged(self) -> list[tuple[Review, Judged]]:
+        """The reviews with their findings and the gaps that they looked at."""
+        found = [
+            (self.rows[step.document.path], step) for step in self.plan.steps if isinstance(step, Judged)
+        ]
+        return [(row, step) for row, step in found if isinstance(row, Review)]

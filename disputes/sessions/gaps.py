@@ -1,0 +1,173 @@
+"""The gaps of a project of documents, and the session that works on them."""
+
+import re
+from collections.abc import Collection, Iterable
+
+from django.db.models import Exists, Max, OuterRef, QuerySet
+
+from disputes import alerts
+from disputes.models import Conflict
+from disputes.protocol.rounds.gaps import GapState, TaskFacts, gap_of
+from disputes.protocol.text.identifiers import gaps_in
+from tasks.events import SYSTEM, Actor
+from tasks.models import Project, Review, Section, Submission, Task
+from tasks.models.event import record
+from tasks.models.task import RANK_STEP
+from tasks.states import Severity, Status, severity_rank
+
+AREA = re.compile(r"[A-Z]{2,10}")
+NO_AREA = "DOC"
+NUMBER_MAX = 999
+TITLE = "Rounds"
+
+
+def session_of(project: Project) -> Task | None:
+    """The newest session of the project; None before its first round."""
+    found: Task | None = project.tasks.filter(origin=Task.Origin.ROUNDS).order_by("-number").first()
+    if found is not None:
+        found.project = project
+    return found
+
+
+def by_code(project: Project) -> dict[str, Task]:
+    """The project's gaps by what documents call them, in their order."""
+    rows = project.tasks.gaps().exclude(gap="").order_by("rank")
+    found = {gap.gap: gap for gap in rows}
+    for gap in found.values():
+        gap.project = project
+    return found
+
+
+def assigned(session: Task) -> list[Task]:
+    """The gaps that the session's engineer works on now, the gravest first."""
+    given = session.project.tasks.gaps().filter(status=Status.IN_PROGRESS).exclude(gap="")
+    return _gravest_first(given)
+
+
+def under_review(session: Task) -> list[Task]:
+    """The proposed gaps, and those that the document treats though it left a finding on them unanswered."""
+    last = session.last_submission()
+    rows = session.project.tasks.gaps().filter(status=Status.REVIEW)
+    if last is not None:
+        treated = Submission.objects.standing().filter(
+            round=last.round, attempt=last.attempt, kind="document"
+        )
+        rows |= session.project.tasks.gaps().filter(
+            status=Status.IN_PROGRESS, pk__in=treated.filter(task__project=session.project).values("task")
+        )
+    return _gravest_first(rows.exclude(gap=""))
+
+
+def _gravest_first(gaps: QuerySet[Task]) -> list[Task]:
+    return sorted(gaps, key=lambda gap: (-severity_rank(gap.severity), gap.rank))
+
+
+# --- Their names ------------------------------------------------------------------------------------------
+
+
+def name_gaps(project: Project) -> None:
+    """Give each gap that has no code one: that of its title, if it names one that is free, else the next."""
+    nameless = list(project.tasks.gaps().filter(gap="").select_related("section").order_by("rank"))
+    if not nameless:
+        return
+    taken = set(project.tasks.exclude(gap="").values_list("gap", flat=True))
+    for gap in nameless:
+        named = [code for code in gaps_in(gap.title)[:1] if code not in taken]
+        gap.gap = named[0] if named else free_code(area_of(gap.section.title), taken)
+        taken.add(gap.gap)
+        gap.save(update_fields=["gap"])
+
+
+def area_of(words: str) -> str:
+    """What stands in the middle of a gap's code: SIGNIN of "Sign in"."""
+    letters = re.sub(r"[^A-Z]", "", words.upper())[:10]
+    return letters if AREA.fullmatch(letters) and words != "Tasks" else NO_AREA
+
+
+def free_code(area: str, taken: Collection[str]) -> str:
+    """The next code of that area. Raises ValueError where all of them are used."""
+    for number in range(1, NUMBER_MAX + 1):
+        if (code := f"GAP-{area}-{number:03d}") not in taken:
+            return code
+    raise ValueError(f"All codes GAP-{area}-001 to {NUMBER_MAX} are used.")
+
+
+# --- Making them ------------------------------------------------------------------------------------------
+
+
+def add_gap(
+    session: Task, code: str, title: str, severity: str, *, parent: Task | None, note: str,
+    actor: Actor = SYSTEM,
+) -> Task:  # fmt: skip
+    """A gap that came up in a round of the session. The caller holds the project's lock."""
+    project = session.project
+    last = project.tasks.aggregate(number=Max("number"), rank=Max("rank"))
+    gap = Task.objects.create(
+        project=project, section=parent.section if parent else session.section, gap=code, parent=parent,
+        number=(last["number"] or 0) + 1, rank=(last["rank"] or 0) + RANK_STEP,
+        title=f"{code}: {title}"[:300] if title else code, severity=severity,
+    )  # fmt: skip
+    record(
+        project, "gap_found", actor=actor, task=gap, new=gap.status, note=note,
+        data={"gap": code, "parent": parent.gap if parent else "", "round": session.round},
+    )  # fmt: skip
+    return gap
+
+
+def begin(project: Project) -> Task:
+    """A session for the project's gaps. The caller holds the project's lock."""
+    last = project.tasks.aggregate(number=Max("number"), rank=Max("rank"))
+    before = project.tasks.filter(origin=Task.Origin.ROUNDS).count()
+    top = Section.objects.filter(project=project, parent=None)
+    section, _ = top.get_or_create(
+        project=project, parent=None, title=TITLE, defaults={"rank": (last["rank"] or 0) + RANK_STEP}
+    )
+    number = f" ({before + 1})" if before else ""
+    session = Task.objects.create(
+        project=project, section=section, origin=Task.Origin.ROUNDS, number=(last["number"] or 0) + 1,
+        rank=(last["rank"] or 0) + RANK_STEP, title=f"Rounds of {project.name}"[:280] + number,
+        body=project.brief, severity=Severity.HIGH.value,
+    )  # fmt: skip
+    record(project, "session_begun", task=session, new=session.status)
+    return session
+
+
+# --- Where they stand -------------------------------------------------------------------------------------
+
+
+def with_facts(gaps: QuerySet[Task]) -> QuerySet[Task]:
+    """The gaps with what `state_of` asks about them, in one query."""
+    verdicts = Review.objects.standing().filter(submission__task=OuterRef("pk")).order_by("-pk")
+    help_asked = Conflict.objects.of(OuterRef("pk")).open().filter(kind=Conflict.Kind.HELP)
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
+    return gaps.annotate(
+        verdict=verdicts.values("verdict")[:1],
+        needs_help=Exists(help_asked),
+        has_children=Exists(Task.objects.filter(parent=OuterRef("pk"))),
+        last_round=last.values("round")[:1],
+    )
+
+
+def state_of(gap: Task) -> GapState:
+    """The state of a gap that `with_facts` has read."""
+    return gap_of(
+        TaskFacts(
+            Status(gap.status),
+            rejected=gap.verdict == Review.Verdict.NEEDS_REVISION,  # type: ignore[attr-defined]
+            landed=is_resolved(gap),
+            shipped=gap.accepted_id is not None,
+            needs_help=gap.needs_help,  # type: ignore[attr-defined]
+            has_children=gap.has_children,  # type: ignore[attr-defined]
+        )
+    )
+
+
+def is_resolved(task: Task) -> bool:
+    """Whether it is on the target branch, or somebody finished it outside of the loop."""
+    return bool(task.landed_at or task.finished_by in {"hand", "import"})
+
+
+def may_be_given(project: Project) -> Iterable[Task]:
+    """Gaps that nobody works on and nothing holds up, the gravest first."""
+    waiting = project.tasks.gaps().filter(status=Status.PENDING, waits_for=0, section__is_stopped=False)
+    return _gravest_first(waiting.filter(alerts.in_focus(project)).exclude(gap=""))

@@ -1,0 +1,109 @@
+"""The gate of documents: what each must have before anybody works on it (VAL-1 to VAL-5).
+
+It stands where code is built and tested, and answers at once, so that the agent can mend the form in the same
+run. A run that ends without a document that passed is tried again with the words for it (VAL-8).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from disputes.protocol.responses.response import ReadResponse, read_response
+from disputes.protocol.reviews.review import read_review
+from disputes.protocol.rounds.partial import Cause, Delivery, delivery, read_no_issues
+from disputes.protocol.rounds.validation import (
+    Failure,
+    FailureType,
+    GateSettings,
+    Validation,
+    says_no_issues,
+    validate_proposal,
+    validate_review,
+    verdict_of,
+)
+from disputes.protocol.settings import part_of
+from disputes.protocol.text.documents import scan
+from disputes.sessions import findings, gaps
+from tasks.errors import Refused
+from tasks.models import Task
+
+FORM = "malformed_document"
+
+
+def read_document(session: Task, document: Any) -> ReadResponse:
+    """An engineer's document as the session's round takes it. Raises Refused: malformed_document.
+
+    It answers findings by their codes or by what their reviewers printed; others are passed over.
+    """
+    text = document if isinstance(document, str) else ""
+    made, validation = delivered(session, text)
+    read = read_response(text, list(findings.by_printed_code(session))) if text.strip() else None
+    found = [*_failures(made, validation), *(_of_blocks(read) if read else ())]
+    if found:
+        raise _refusal(session, "proposal", found, validation)
+    assert read is not None  # noqa: S101  (an empty document has failed)
+    known = findings.by_printed_code(session)
+    return ReadResponse(
+        tuple(answer for answer in read.answers if answer.code in known),
+        tuple(block for block in read.disagreements if block.code in known),
+        read.text, read.mentions, read.warnings, read.elsewhere,
+    )  # fmt: skip
+
+
+def delivered(session: Task, text: str) -> tuple[Delivery, Validation]:
+    """What a document delivers of the round's gaps, and what the gate says of it."""
+    known = list(gaps.by_code(session.project))
+    settings = part_of(session.project.config, GateSettings)
+    validation = validate_proposal(text, known, settings)
+    assigned = [gap.gap for gap in gaps.assigned(session)]
+    return delivery(text, assigned, known, validation), validation
+
+
+def _failures(made: Delivery, validation: Validation) -> list[Failure]:
+    """What must be mended. A document that only says which input is missing has no other form to keep."""
+    if made.cause is Cause.EXPLICIT_BLOCK:
+        return [each for each in validation.failures if each.type is FailureType.INCONSISTENT_REFS]
+    if made.cause is Cause.DOMAIN_GAP:
+        return [Failure(FailureType.UNCERTAIN, f"nothing is proposed: {made.uncertain}", refs=made.missing)]
+    if made.cause is Cause.UNCLEAR_ASSIGNMENT and not validation.failures:
+        reason = f"it proposes nothing for {', '.join(made.missing)}"
+        return [Failure(FailureType.NO_GAPS_ADDRESSED, reason, refs=made.missing)]
+    return list(validation.failures)
+
+
+def _of_blocks(read: ReadResponse) -> Iterable[Failure]:
+    """Disagreements that a person could not rule on (DIS-2)."""
+    for block in read.disagreements:
+        if block.is_draft:
+            reason = f"`## DISAGREE: {block.code or '?'}`: {', '.join(block.problems)}"
+            yield Failure(FailureType.WRONG_FORMAT, reason, block.line, (f"## DISAGREE: {block.code}",))
+
+
+def check_review(session: Task, document: Any) -> None:
+    """Let a reviewer's document pass, or raise Refused: malformed_document.
+
+    A review that found nothing lists the gaps that it looked at, and its checklist (PART-1).
+    """
+    text = document if isinstance(document, str) else ""
+    known = list(gaps.by_code(session.project))
+    validation = validate_review(text, known)
+    found = list(validation.failures)
+    if not found and says_no_issues(scan(text)) and not read_review(text).findings:
+        found = [
+            Failure(FailureType.WRONG_FORMAT, f"NO_ISSUES_FOUND: {problem}", refs=("NO_ISSUES_FOUND",))
+            for problem in read_no_issues(text, known).problems
+        ]
+    if found:
+        raise _refusal(session, "review", found, validation)
+
+
+def _refusal(session: Task, what: str, found: list[Failure], validation: Validation) -> Refused:
+    ordered = verdict_of(found).failures
+    return Refused(
+        FORM, f"The {what} of {session.ref} does not have the form that a round needs.",
+        "Mend every point of the list, and hand in the whole document again. Nothing of it was taken.",
+        status=422,
+        details=[
+            {"line": each.line, "reason": each.message, "type": str(each.type), "refs": list(each.refs)}
+            for each in [*ordered, *validation.warnings]
+        ],
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""Which gap a finding of a session is about, and the section that it points at (FND-5)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from disputes.protocol.reviews.review import Found
+from disputes.protocol.rounds.linking import Links
+from disputes.protocol.rounds.proposals import Proposal, read_proposal
+from disputes.protocol.text.documents import Line, scan
+from disputes.protocol.text.locations import read_place, same_section
+from disputes.sessions import gaps
+from tasks.models import Review, Task
+
+EXCERPT_LINES = 24
+LINE_MAX = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A finding's gap, and the words of the document at its place with the number of their first line."""
+
+    gap: Task | None
+    excerpt: str = ""
+    start: int | None = None
+
+
+def subjects_of(review: Review) -> Callable[[Found], Subject]:
+    """For each finding of a review its subject, by the review's words and the document that it is about."""
+    rows = gaps.by_code(review.submission.task.project)
+    proposal = read_proposal(review.submission.response)
+    links = Links(scan(review.text), proposal.addressed)
+
+    def subject(found: Found) -> Subject:
+        code = links.gap_of(scan(found.text), found.line)
+        lines = _section(proposal, code, found.location)
+        excerpt = "\n".join(line.text[:LINE_MAX] for line in lines)
+        return Subject(rows.get(code), excerpt, lines[0].number if lines else None)
+
+    return subject
+
+
+def _section(proposal: Proposal, code: str, location: str) -> list[Line]:
+    """The part of the gap's section that the location names; else its beginning."""
+    section = next((each for each in proposal.sections if each.gap == code), None)
+    if section is None:
+        return []
+    wanted, chosen = read_place(location).section, list(section.lines)
+    for index, line in enumerate(section.lines):
+        heading = line.heading
+        if heading and same_section(read_place(heading[1]).section, wanted):
+            below = section.lines[index + 1 :]
+            end = next((place for place, each in enumerate(below) if each.heading), len(below))
+            chosen = [line, *below[:end]]
+            break
+    return chosen[:EXCERPT_LINES]

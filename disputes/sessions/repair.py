@@ -1,0 +1,66 @@
+"""A round whose document never passed the gate: whether it begins anew by itself (RB-7)."""
+
+from collections.abc import Iterable
+
+from disputes.completion import rollbacks
+from disputes.protocol.completion.rollback import (
+    RollbackSettings,
+    Trigger,
+    Wanted,
+    adjustments,
+    may_roll_back,
+)
+from disputes.protocol.rounds.patterns import Expected, patterns_in
+from disputes.protocol.settings import part_of
+from disputes.protocol.text.documents import DocumentError
+from disputes.sessions import gaps
+from tasks.models import Event, Submission, Task
+from tasks.models.event import record
+
+REPAIRED = "round_repaired"
+
+
+def repaired(session: Task) -> Iterable[Event]:
+    """The times when a round of the session began anew by itself."""
+    return session.events.filter(kind=REPAIRED).order_by("pk")
+
+
+def may_repair(session: Task) -> bool:
+    """Whether the present round may begin anew without asking anybody: the first time, in mode auto_retry."""
+    before = [event.data.get("round") for event in repaired(session)]
+    round_ = max(session.round, 1)
+    wanted = Wanted(
+        round=round_, current=round_, trigger=Trigger.VALIDATION_EXHAUSTED,
+        of_round=before.count(round_) + rollbacks.times_taken_back(session, round_),
+        of_session=len(before) + session.rollbacks.count(),
+    )  # fmt: skip
+    answer = may_roll_back(wanted, part_of(session.project.config, RollbackSettings))
+    return answer.allowed and not answer.ask
+
+
+def repair(session: Task, why: str) -> None:
+    """Begin the round anew: its failed runs count no more, and its next prompt says what to do otherwise."""
+    Task.objects.filter(pk=session.pk).update(
+        counts_since=record(
+            session.project, REPAIRED, task=session, note=why[:500], data={"round": max(session.round, 1)}
+        ).at,
+        not_before=None,
+    )
+
+
+def adjustments_for(session: Task) -> str:
+    """What the patterns of the round's document that was taken back call for (RB-6); empty without one."""
+    taken_back = session.submissions.filter(rolled_back__isnull=False, round=session.round).exclude(
+        response=""
+    )
+    last: Submission | None = taken_back.order_by("-pk").first()
+    if last is None:
+        return ""
+    expected = Expected(
+        assigned=tuple(gap.gap for gap in gaps.assigned(session)), known=tuple(gaps.by_code(session.project))
+    )
+    try:
+        seen = patterns_in(last.response, expected)
+    except DocumentError:
+        return ""
+    return "\n".join(f"- {line}" for line in adjustments(seen))

@@ -1,0 +1,397 @@
+"""What a tick does for a session: gaps follow its documents, and the next thing is given out.
+
+All of it follows from rows, under the project's lock, so it may run late, twice, or again after a crash.
+"""
+
+from django.db import transaction
+
+from disputes import opening
+from disputes.importing.plan import Judged, Work
+from disputes.models import Conflict
+from disputes.protocol.reviews.review import Verdict
+from disputes.protocol.reviews.severity import GRAVE
+from disputes.protocol.rounds import gaps as lifecycle
+from disputes.protocol.rounds.gaps import Actor as Side
+from disputes.protocol.rounds.gaps import Facts, GapState, IllegalMove
+from disputes.protocol.rounds.partial import Part, engineer_part, read_no_issues, situations
+from disputes.protocol.rounds.proposals import new_gaps, read_proposal
+from disputes.protocol.text.identifiers import gaps_in
+from disputes.protocol.text.quotes import one_line
+from disputes.rulings.blocking import is_held
+from disputes.sessions import gaps, handing_in
+from disputes.sessions.documents import Folder
+from disputes.silence import flags
+from tasks.events import SYSTEM, Actor
+from tasks.models import Finding, Project, Review, Submission, Task
+from tasks.models.event import record
+from tasks.states import MOVES, Severity, Status
+
+PROPOSED, JUDGED, FINAL = "round_proposed", "round_judged", "final_review"
+STATES = {
+    Status.PENDING: GapState.OPEN,
+    Status.IN_PROGRESS: GapState.IN_PROGRESS,
+    Status.REVIEW: GapState.PROPOSED,
+}
+
+
+def advance(project: Project) -> None:
+    """Bring the session and its gaps to where their rows lead. The caller holds the project's lock."""
+    if project.kind != Project.Kind.DOCUMENTS:
+        return
+    gaps.name_gaps(project)
+    session = gaps.session_of(project)
+    if session is None or session.landed_at:
+        _land_gaps(session)
+        if not any(gaps.may_be_given(project)):
+            return
+        session = gaps.begin(project)
+    with transaction.atomic():
+        _Turn(session).take()
+
+
+def _land_gaps(session: Task | None) -> None:
+    """What was accepted is on the target branch with its session (L9)."""
+    if session is None:
+        return
+    accepted = session.project.tasks.gaps().filter(status=Status.COMPLETED, finished_by="review")
+    for gap in accepted.filter(landed_at__isnull=True):
+        gap.project = session.project
+        gap.landed(session.landed_sha)
+
+
+class _Turn:
+    def __init__(self, session: Task) -> None:
+        self.session = session
+        self.project = session.project
+        self.folder = Folder(session)
+        self.gaps = gaps.by_code(self.project)
+
+    def take(self) -> None:
+        self._follow_documents()
+        if self.session.status == Status.IN_PROGRESS:
+            self._go_on()
+        if self.session.status in {Status.PENDING, Status.IN_PROGRESS}:
+            self._give_out()
+
+    def _follow_documents(self) -> None:
+        """Each document that is new changes the gaps; the last review is asked again after each ruling."""
+        known = set(
+            self.project.events.filter(task=self.session, kind__in=[PROPOSED, JUDGED]).values_list(
+                "kind", "data__row"
+            )
+        )
+        rows = [
+            (PROPOSED, p.row.pk) if isinstance(p.row, Submission) else (JUDGED, p.row.pk)
+            for p in self.folder.places
+        ]
+        if not rows or (rows[-1] in known and not self._waits_for_verdicts()):
+            return
+        for submission, work in self.folder.works():
+            if (PROPOSED, submission.pk) not in known:
+                self._propose(submission, work)
+        for review, judged in self.folder.judged():
+            is_over = self.session.status != Status.REVIEW or review.turn != self.session.version
+            if is_over and (JUDGED, review.pk) not in known:
+                self._judge(review, judged, is_new=True)
+        if self.folder.judged() and self.session.status != Status.REVIEW:
+            self._judge(*self.folder.judged()[-1], is_new=False)
+
+    def _waits_for_verdicts(self) -> bool:
+        """Whether a ruling since may have settled what kept a gap from being accepted."""
+        return any(gap.status == Status.REVIEW for gap in self.gaps.values())
+
+    # --- What the engineer wrote ---
+
+    def _propose(self, submission: Submission, work: Work) -> None:
+        """Sections become proposals, new gaps rows, and what is blocked waits for people (L2, L5, L10)."""
+        made, _ = handing_in.delivered(self.session, submission.response)
+        actor = Actor("run", submission.by_agent)
+        self._add_gaps(submission, actor)
+        refused = {}
+        for code, text in work.sections.items():
+            if (gap := self.gaps.get(code)) is None:
+                continue
+            Submission.objects.get_or_create(
+                task=gap, round=submission.round, attempt=submission.attempt, rolled_back=None,
+                defaults={
+                    "kind": Submission.Kind.DOCUMENT, "response": text, "by_agent": submission.by_agent,
+                    "origin_path": work.document.path, "content_sha256": work.document.sha256,
+                    "state": Submission.State.VERIFIED, "at": submission.at,
+                },
+            )  # fmt: skip
+            if why := self._propose_gap(gap, submission, text, actor):
+                refused[code] = why
+        for each in made.blocked:
+            self._block(self.gaps[each.gap], each.text, actor)
+        part, blocked = engineer_part(made), [each.gap for each in made.blocked]
+        record(
+            self.project, PROPOSED, task=self.session, actor=actor,
+            note=_partly(made.addressed, made.missing, blocked),
+            data={
+                "row": submission.pk, "round": submission.round, "part": str(part), "blocked": blocked,
+                "addressed": made.addressed, "missing": made.missing, "refused": refused,
+                "situation": [str(each) for each in situations(part, Part.WHOLE, self._states())],
+            },
+        )  # fmt: skip
+        self._flags(submission, work.document.path)
+
+    def _states(self) -> list[GapState]:
+        return [gaps.state_of(gap) for gap in gaps.with_facts(self.project.tasks.gaps())]
+
+    def _propose_gap(self, gap: Task, submission: Submission, text: str, actor: Actor) -> str:
+        """Why the gap stays where it is, or an empty text."""
+        state = self._state(gap)
+        facts = Facts(
+            assigned=gap.status == Status.IN_PROGRESS, solution=text,
+            open_issues=self._unanswered(gap, submission),
+        )  # fmt: skip
+        try:
+            lifecycle.move(state, GapState.PROPOSED, Side.ENGINEER, facts)
+        except IllegalMove as refusal:
+            return "" if gap.status == Status.REVIEW else str(refusal)
+        gap.propose(submission.round, actor=actor, note=f"round {submission.round}")
+        for card in Conflict.objects.of(gap).awaited().filter(kind=Conflict.Kind.HELP):
+            card.mark(Conflict.Followed.APPLIED, actor=actor)  # the engineer had what it asked for
+        return ""
+
+    def _state(self, gap: Task) -> GapState:
+        reviews = Review.objects.standing().filter(submission__task=gap).order_by("-pk")
+        said = reviews.values_list("verdict", flat=True).first() if gap.status == Status.IN_PROGRESS else ""
+        sent_back = said == Review.Verdict.NEEDS_REVISION
+        return GapState.NEEDS_REVISION if sent_back else STATES.get(Status(gap.status), GapState.ACCEPTED)
+
+    def _unanswered(self, gap: Task, submission: Submission) -> tuple[str, ...]:
+        """The grave findings on the gap that neither this document nor an earlier one has answered (L5)."""
+        raised = self.session.findings.standing().filter(gap=gap, is_withdrawn=False, severity__in=GRAVE)
+        before = raised.filter(round__lt=submission.round).select_related("first")
+        newest = {finding.origin.pk: finding for finding in before.order_by("pk")}
+        answered = {*submission.answers.given().values_list("finding", flat=True), *self._disputed()}
+        return tuple(finding.code for pk, finding in newest.items() if pk not in answered)
+
+    def _disputed(self) -> set[int]:
+        """The findings, as first raised, that people have ruled on or are asked about."""
+        conflicts = Conflict.objects.of(self.session).disagreements().not_moot()
+        return set(conflicts.filter(finding__isnull=False).values_list("finding", flat=True))
+
+    def _add_gaps(self, submission: Submission, actor: Actor) -> None:
+        for new in new_gaps(read_proposal(submission.response)):
+            if new.code not in self.gaps:
+                self.gaps[new.code] = gaps.add_gap(
+                    self.session, new.code, new.title, new.severity or Severity.MEDIUM,
+                    parent=self.gaps.get(new.parent), actor=actor,
+                    note=f"Introduced in round {submission.round}, line {new.line}.",
+                )  # fmt: skip
+
+    def _block(self, gap: Task, text: str, actor: Actor) -> None:
+        """The engineer lacks something: people give it, put the gap off, or close it (L10)."""
+        if gap.status in {Status.PENDING, Status.IN_PROGRESS}:
+            opening.park(
+                gap, Conflict.Origin.BLOCKED, f"{gap.gap} waits for input: {text}"[:500], actor=actor,
+                detail=text,
+            )  # fmt: skip
+
+    # --- Silence ---
+
+    def _flags(self, submission: Submission, path: str) -> None:
+        """What a document passes over, as the session's walk sees it (SIL-6)."""
+        walked = self.folder.plan.silence
+        step = next((each for each in walked.steps if each.name == path), None) if walked else None
+        if step is None or step.judgement is None:
+            return
+        rows = self._rows_by_number()
+        disputed = self._disputed()
+        found = [
+            (rows[each.ordinal], each)
+            for each in step.judgement.flags
+            if each.ordinal in rows and rows[each.ordinal].origin.pk not in disputed
+        ]
+        raised = flags.raise_flags(submission, found, actor=SYSTEM)
+        if raised and is_held(self.session) and self.session.status in MOVES["hold"].sources:
+            codes = ", ".join(flag.finding.code for flag in raised)
+            note = f"{codes}: nothing was done about it, and nothing said."
+            self.session.hold(actor=SYSTEM, note=note[:500])
+
+    def _rows_by_number(self) -> dict[int, Finding]:
+        """The findings as the walk numbers them: from 1, as they were raised."""
+        rows: dict[int, Finding] = {}
+        number = 0
+        for review, judged in self.folder.judged():
+            left = list(review.findings.select_related("first", "review").order_by("ordinal"))
+            for _, found in judged.findings:
+                number += 1
+                same = next((row for row in left if row.text == (found.text or found.title)), None)
+                if same:
+                    left.remove(same)
+                    rows[number] = same
+        return rows
+
+    # --- What the reviewer wrote ---
+
+    def _judge(self, review: Review, judged: Judged, *, is_new: bool) -> None:
+        """Each gap that the review looked at goes back, is accepted, or stays as it is (L3, L4)."""
+        session_round = review.submission.round
+        looked_at = {code: self.gaps[code] for code in judged.gaps if code in self.gaps}
+        actor = Actor("run", review.by_agent)
+        if is_new:
+            self._flags(review.submission, judged.document.path)
+        accepted, sent_back, left = [], [], []
+        for code, gap in looked_at.items():
+            gap.refresh_from_db()
+            target = self._verdict(review, judged, gap)
+            if is_new:
+                self._keep_verdict(review, judged, gap)
+            if target is GapState.ACCEPTED:
+                if gap.status == Status.IN_PROGRESS:  # its sign-off answers what was open (L5)
+                    gap.propose(session_round, actor=actor, note="answered, as its review says")
+                gap.accept_gap(actor=actor, note=f"Signed off in round {session_round}.")
+                accepted.append(code)
+            elif target is GapState.NEEDS_REVISION:
+                gap.send_gap_back(actor=actor, note=f"Review of round {session_round}.")
+                sent_back.append(code)
+            else:
+                left.append(code)
+        if is_new:
+            is_final = self._is_final(review)
+            record(
+                self.project, FINAL if is_final else JUDGED, task=self.session, actor=actor,
+                note=_partly(accepted, left, sent_back),
+                data={
+                    "row": review.pk, "round": session_round, "accepted": accepted, "sent_back": sent_back,
+                    "left": left, "verdict": review.verdict,
+                },
+            )  # fmt: skip
+            if is_final:
+                record(self.project, JUDGED, task=self.session, actor=actor, data={"row": review.pk})
+                self._blockers_become_gaps(review, actor)
+
+    def _is_final(self, review: Review) -> bool:
+        """Whether the review was the last look at the whole: nothing was open when it was asked for."""
+        asked = self.project.events.filter(task=self.session, kind="review_rest", data__final=True)
+        return asked.filter(at__lte=review.at, data__submission=review.submission_id).exists()
+
+    def _verdict(self, review: Review, judged: Judged, gap: Task) -> GapState | None:
+        """Where the review takes the gap; None where it stays."""
+        newest = gap.submissions.standing().filter(kind=Submission.Kind.DOCUMENT).newest_first().first()
+        seen = (review.submission.round, review.submission.attempt)
+        if newest is None or (newest.round, newest.attempt) > seen:
+            return None  # it was written since
+        is_of_this = (newest.round, newest.attempt) == seen
+        if gap.status != Status.REVIEW and not (gap.status == Status.IN_PROGRESS and is_of_this):
+            return None
+        if not _is_named(judged, gap.gap):
+            return None
+        stands = self._grave_issues(review, gap)
+        facts = Facts(
+            grave_issues=stands,
+            sent_back=judged.verdict_on(gap.gap) is Verdict.NEEDS_REVISION,
+            signed_off=self._signs_off(judged, gap),
+            open_conflicts=Conflict.objects.of(self.session).open().filter(finding__gap=gap).count(),
+        )  # fmt: skip
+        if move := lifecycle.reviewed(facts):
+            if gap.status == Status.IN_PROGRESS and move.target is GapState.NEEDS_REVISION:
+                return None  # it is with the engineer already
+            return move.target
+        return None
+
+    def _grave_issues(self, review: Review, gap: Task) -> int:
+        """The grave findings of this review on the gap that nobody has ruled away."""
+        raised = review.findings.filter(gap=gap, is_withdrawn=False, severity__in=GRAVE)
+        settled = Conflict.objects.of(self.session).settled().values_list("finding", flat=True)
+        upheld = Conflict.objects.of(self.session).awaited().values_list("finding", flat=True)
+        passed = set(settled) - set(upheld)
+        return sum(finding.origin.pk not in passed for finding in raised.select_related("first"))
+
+    def _signs_off(self, judged: Judged, gap: Task) -> bool:
+        """Whether the review signs this gap off, with nothing grave on it left without an answer."""
+        silent = any(
+            each.finding.gap == gap.gap and each.finding.is_grave for each in self.folder.plan.never_answered
+        )
+        if silent or not judged.approves(gap.gap):
+            return False
+        if judged.verdict_on(gap.gap) is Verdict.NO_ISSUES_FOUND:
+            return read_no_issues(judged.document.text, [*self.gaps]).signs_off(gap.gap)
+        return True
+
+    def _keep_verdict(self, review: Review, judged: Judged, gap: Task) -> None:
+        """What the review said of the gap, on the gap's own proposal."""
+        own = gap.submissions.standing().filter(
+            kind=Submission.Kind.DOCUMENT, round__lte=review.submission.round
+        )
+        last = own.newest_first().first()
+        if last is None or not _is_named(judged, gap.gap):
+            return
+        sent_back = self._grave_issues(review, gap) or not self._signs_off(judged, gap)
+        known = last.reviews.filter(by_agent=review.by_agent).count()
+        Review.objects.create(
+            submission=last, version=known + 1, by_agent=review.by_agent, at=review.at,
+            verdict=Review.Verdict.NEEDS_REVISION if sent_back else Review.Verdict.APPROVED,
+            raw_verdict=review.raw_verdict, origin_path=judged.document.path,
+            content_sha256=judged.document.sha256,
+        )  # fmt: skip
+
+    def _blockers_become_gaps(self, review: Review, actor: Actor) -> None:
+        """What the final review finds is work again: a gap for each point that must be settled."""
+        for finding in review.findings.filter(is_withdrawn=False, mandatory=True).select_related("gap"):
+            code = gaps.free_code(_area(finding.gap), self.gaps)
+            self.gaps[code] = gap = gaps.add_gap(
+                self.session, code, one_line(finding.title, 200), finding.severity, parent=finding.gap,
+                note=f"{finding.code} of the final review.", actor=actor,
+            )  # fmt: skip
+            Finding.objects.filter(pk=finding.pk).update(gap=gap)
+
+    # --- What comes next ---
+
+    def _go_on(self) -> None:
+        """After a round that was passed: the next one, what was not reviewed, or the final review."""
+        self._send_back_ruled()
+        last = self.session.last_submission()
+        if last is None or last.round != self.session.round or last.state != Submission.State.VERIFIED:
+            return
+        if not last.reviews.exists():
+            return
+        left = self.session.open_gaps()
+        if left.filter(status=Status.IN_PROGRESS).exists() or any(gaps.may_be_given(self.project)):
+            self.session.next_round(note="The round was passed; gaps are left.")
+        elif left.filter(status=Status.REVIEW).exists():
+            self._ask_again(last, "Proposed gaps wait for a review.", is_final=False)
+        elif not left.exists():
+            self._ask_again(last, "Every gap is settled or put off: the final review.", is_final=True)
+
+    def _ask_again(self, last: Submission, note: str, *, is_final: bool) -> None:
+        self.session.review_rest(note=note, final=is_final, submission=last.pk)
+
+    def _send_back_ruled(self) -> None:
+        """A ruling that asks for a change sends its gap back to the engineer."""
+        asked = Conflict.objects.of(self.session).awaited().filter(decisions__expects_change=True)
+        for gap in self.project.tasks.gaps().filter(
+            status=Status.REVIEW, gap_findings__in=asked.values("finding")
+        ):
+            gap.project = self.project
+            gap.send_gap_back(actor=SYSTEM, note="A ruling asks for a change.")
+
+    def _give_out(self) -> None:
+        """The engineer's gaps of this round, up to the setting (L1)."""
+        is_begun = self.session.submissions.standing().filter(round=self.session.round).exists()
+        given = gaps.assigned(self.session)
+        free = self.project.config.gaps_per_round - len(given)
+        chosen = [*gaps.may_be_given(self.project)][: max(free, 0)] if not is_begun else []
+        for gap in chosen:
+            gap.project = self.project
+            gap.take_up(max(self.session.round, 1), note=f"Given out in round {max(self.session.round, 1)}.")
+        if (chosen or given) and self.session.status == Status.PENDING:
+            self.session.start()
+
+
+def _is_named(judged: Judged, code: str) -> bool:
+    """Whether a review speaks of a gap: one that gives verdicts on some gaps has not looked at the others."""
+    own = {gap for stated in judged.read.verdicts for gap in gaps_in(stated.scope)}
+    return not own or code in own or any(about == code for about, _ in judged.findings)
+
+
+def _area(gap: Task | None) -> str:
+    return gap.gap.split("-")[1] if gap and gap.gap else gaps.NO_AREA
+
+
+def _partly(done: object, left: object, other: object) -> str:
+    told = [("", done), ("left: ", left), ("back: ", other)]
+    return "; ".join(f"{word}{', '.join(codes)}" for word, codes in told if codes)[:500]  # type: ignore[call-overload]

@@ -1,0 +1,178 @@
+"""Rounds about documents in rows: partial rounds, gaps that nobody looked at, the final review, rollbacks."""
+
+import pytest
+
+from disputes.completion import rollbacks
+from disputes.models import Conflict
+from disputes.protocol.rounds.examples import Earlier, score
+from disputes.protocol.rounds.validation import FailureType, Form
+from disputes.sessions import gaps, repair
+from tasks.errors import Refused
+from tasks.models import Project, Task
+from tests.factories import create_user
+from tests.rounds import document_project, gap_in, proposal, propose, review, tick, verdict
+
+pytestmark = pytest.mark.django_db
+
+A, B, C = "GAP-AUTH-001", "GAP-AUTH-002", "GAP-AUTH-003"
+BACK, FINE = "NEEDS_REVISION", "APPROVED"
+
+
+@pytest.fixture
+def project() -> Project:
+    made = document_project(settings={"gaps_per_round": 2})
+    for code, severity in ((A, "low"), (B, "critical"), (C, "high")):
+        gap_in(made, code, severity)
+    return made
+
+
+def states(project: Project) -> dict[str, str]:
+    rows = gaps.with_facts(project.tasks.gaps()).order_by("rank")
+    return {gap.gap: str(gaps.state_of(gap)) for gap in rows}
+
+
+def test_the_gravest_gaps_are_given_out_first_and_nothing_is_left_for_a_coder_of_code(
+    project: Project,
+) -> None:
+    session = tick(project)
+
+    assert states(project) == {A: "OPEN", B: "IN_PROGRESS", C: "IN_PROGRESS"}
+    assert (session.status, session.round, session.is_session) == ("in_progress", 1, True)
+    assert list(Task.objects.startable()) == [session]
+    tick(project)
+    assert project.tasks.filter(origin="rounds").count() == 1
+
+
+def test_a_document_is_refused_with_everything_that_is_missing(project: Project) -> None:
+    session = tick(project)
+    cases = {
+        "": ["EMPTY_OUTPUT"],
+        "Hello.": ["WRONG_FORMAT", "WRONG_FORMAT", "NO_GAPS_ADDRESSED", "INCOMPLETE_STRUCTURE"],
+        proposal("GAP-NONE-001"): ["INCONSISTENT_REFS"],
+        proposal(A): ["NO_GAPS_ADDRESSED"],  # it was not given out
+        "UNCERTAINTY: which law holds?": ["UNCERTAIN", "INCOMPLETE_STRUCTURE"],
+        proposal(B, more="## DISAGREE: ISSUE-R9-001\n\nNo."): ["WRONG_FORMAT"],
+    }
+    for text, kinds in cases.items():
+        with pytest.raises(Refused) as refused:
+            propose(session, text)
+        assert [each["type"] for each in refused.value.details] == kinds, text[:40]
+    assert not session.submissions.exists()
+    with pytest.raises(Refused) as of_review:
+        review(propose(session, proposal(B, C)), "Fine.")
+    assert [each["type"] for each in of_review.value.details] == [
+        "WRONG_FORMAT",
+        "WRONG_FORMAT",
+        "PARSER_ALARM",
+    ]
+
+
+def test_a_gap_that_a_review_does_not_name_stays_proposed_and_is_reviewed_next(project: Project) -> None:
+    session = propose(tick(project), proposal(B, C))
+
+    session = review(session, verdict(FINE, {B: FINE}))
+
+    assert states(project) == {A: "IN_PROGRESS", B: "ACCEPTED", C: "PROPOSED"}
+    assert session.round == 2
+    session = review(propose(session, proposal(A)), verdict(FINE, {A: FINE}))
+    assert states(project)[C] == "PROPOSED"
+    assert (session.status, session.round) == ("review", 2)  # nothing to write: it is asked again
+    assert session.events.filter(kind="review_rest").get().data["final"] is False
+    review(session, verdict(FINE, {C: FINE}))
+    assert set(states(project).values()) == {"ACCEPTED"}
+
+
+def test_a_grave_finding_that_nobody_answered_keeps_its_gap_open(project: Project) -> None:
+    session = propose(tick(project), proposal(B, C))
+    session = review(session, verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open")))
+    assert states(project) == {A: "IN_PROGRESS", B: "NEEDS_REVISION", C: "ACCEPTED"}
+
+    session = propose(session, proposal(A, B))  # not a word on the finding
+    assert states(project)[B] == "NEEDS_REVISION"
+    assert "ISSUE-R1-001" in session.events.get(kind="round_proposed", data__round=2).data["refused"][B]
+    session = review(session, verdict(FINE, {A: FINE, B: FINE}))
+    assert states(project)[B] == "NEEDS_REVISION"
+
+    session = propose(session, proposal(B, answers=("ISSUE-R1-001",)))
+    assert states(project)[B] == "PROPOSED"
+    review(session, verdict(FINE, {B: FINE}))
+    assert states(project)[B] == "ACCEPTED"
+
+
+def test_a_point_of_the_final_review_becomes_a_gap_and_the_rounds_go_on(project: Project) -> None:
+    session = review(propose(tick(project), proposal(B, C)), verdict(FINE, {B: FINE, C: FINE}))
+    session = review(propose(session, proposal(A)), verdict(FINE, {A: FINE}))
+    assert session.status == "review"
+
+    session = review(session, verdict(BACK, {A: FINE}, ("ISSUE-R2-001", C, "Two documents define a day")))
+
+    assert states(project)["GAP-AUTH-004"] == "IN_PROGRESS"
+    born = project.tasks.get(gap="GAP-AUTH-004")
+    assert (born.parent.gap, born.severity, born.title) == (
+        C, "high", "GAP-AUTH-004: Two documents define a day",
+    )  # fmt: skip
+    assert (session.status, session.round) == ("in_progress", 3)
+    session = propose(session, proposal("GAP-AUTH-004", answers=("ISSUE-R2-001",)))
+    session = review(session, verdict(FINE, {"GAP-AUTH-004": FINE}))
+    session = review(session, verdict(FINE, {A: FINE}))
+    session.refresh_from_db()
+    assert (session.status, session.accepted.round) == ("completed", 3)
+
+
+def test_blocked_gaps_wait_for_people_and_the_session_has_nothing_to_do(project: Project) -> None:
+    session = tick(project)
+
+    propose(session, f"BLOCKED_NEEDS_INPUT: {B} the contract\n\nBLOCKED_NEEDS_INPUT: {C} the law\n")
+
+    assert states(project) == {A: "OPEN", B: "BLOCKED_EXTERNAL", C: "BLOCKED_EXTERNAL"}
+    cards = Conflict.objects.filter(kind="help").order_by("pk")
+    assert [(card.dispute.task.gap, card.question) for card in cards] == [
+        (B, f"{B} waits for input: {B} the contract"), (C, f"{C} waits for input: {C} the law"),
+    ]  # fmt: skip
+
+
+def test_rounds_are_taken_back_with_their_gaps_and_figures(project: Project) -> None:
+    lea = create_user("lea", is_superuser=True)
+    session = review(propose(tick(project), proposal(B, C)), verdict(FINE, {B: FINE, C: FINE}))
+    new = "- **GAP-AUTH-050** (HIGH): Who counts?"
+    session = propose(session, proposal(A, new=new))
+    session = review(session, verdict(BACK, {A: BACK}, ("ISSUE-R2-001", A, "Midnight is open")))
+    before = states(project)
+    assert before == {A: "NEEDS_REVISION", B: "ACCEPTED", C: "ACCEPTED", "GAP-AUTH-050": "IN_PROGRESS"}
+
+    rollbacks.roll_back(session, 1, user=lea, reason="It is about something else.")
+    session = tick(project)
+
+    assert states(project) == {A: "IN_PROGRESS", B: "ACCEPTED", C: "ACCEPTED", "GAP-AUTH-050": "WONT_FIX"}
+    assert session.round == 2
+    assert not project.tasks.get(gap=A).submissions.standing().exists()
+    assert "concrete examples" not in repair.adjustments_for(session)
+    session = propose(session, proposal(A))
+    review(session, verdict(FINE, {A: FINE}))
+    assert states(project)[A] == "ACCEPTED"
+
+
+def test_a_round_without_form_begins_anew_by_itself_once_where_the_project_wants_it() -> None:
+    for mode, expected in (("interactive", False), ("auto_retry", True), ("strict", False)):
+        project = document_project(f"spec-{mode.replace('_', '-')}", settings={"rollback_mode": mode})
+        gap_in(project, A)
+        session = tick(project)
+        assert repair.may_repair(session) is expected, mode
+        repair.repair(session, "WRONG_FORMAT: no heading")
+        session.refresh_from_db()
+        assert session.counts_since is not None
+        assert not repair.may_repair(session), mode
+
+
+def test_the_example_is_the_document_that_shows_best_what_was_missing() -> None:
+    def one(text: str, **more: bool) -> Earlier:
+        return Earlier(Form.PROPOSAL, text, 1, 1, **more)
+
+    whole, thin = proposal(A), "x" * 600
+    assert len(whole) < 5000
+    assert score(one(thin)) == 5
+    assert score(one(thin, accepted=True)) == 25
+    assert score(one(whole), FailureType.WRONG_FORMAT) == 10 + 5 + 5
+    assert score(one(proposal(A, B, C)), FailureType.NO_GAPS_ADDRESSED) == 5 + 6
+    assert score(one("x" * 6000)) == 2
+    assert score(one("x")) == 0
