@@ -1,0 +1,141 @@
+"""The two small questions of each turn: what they cost, and that they miss nothing."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import BinaryField, Value
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from agents.hosts.reconciler import Reconciler
+from agents.loop import orchestrator, outlook
+from agents.models import Run
+from disputes.models import Conflict, Dispute
+from tasks.events import SYSTEM
+from tasks.models import Landing, Project, Submission
+from tasks.prepared import Prepared
+from tests.agents.world import World, make_world  # noqa: F401
+from tests.factories import (
+    create_agent,
+    create_project,
+    create_run,
+    create_section,
+    create_submission,
+    create_task,
+)
+
+TICK_MAX, STEP_MAX = 15, 2  # queries, where nothing is to be done
+LARGE = {"tasks_task", "tasks_submission", "tasks_review", "tasks_event", "agents_run", "disputes_dispute"}
+
+
+def queries(work: Any) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        work()
+    return len(captured)
+
+
+def test_a_tick_without_work_costs_the_same_whatever_the_number_of_projects(db: None) -> None:
+    for count in (1, 30):
+        for _ in range(count):
+            section = create_section(create_project())
+            create_task(section=section, status="completed", finished_by="hand")
+            create_task(section=section, waits_for=1)
+        orchestrator.tick()
+        assert queries(orchestrator.go_on) == 1, count
+        assert queries(orchestrator.tick) <= TICK_MAX, count
+
+
+def test_a_host_without_work_asks_one_question_a_turn(world: World) -> None:
+    with Reconciler() as host:
+        host.step()
+        assert queries(host.step) <= STEP_MAX
+
+
+def test_whatever_may_be_due_is_seen(db: None) -> None:
+    def waits(project: Project) -> None:
+        create_task(project, not_before=timezone.now() + timedelta(hours=1))
+
+    def is_full(project: Project) -> None:
+        Project.objects.filter(pk=project.pk).update(max_parallel=1)
+        create_run(create_task(project), "judge")
+        create_task(project)
+
+    def is_stopped(project: Project) -> None:
+        create_task(section=create_section(project, is_stopped=True))
+
+    def has_work(project: Project) -> None:
+        create_task(project)
+
+    def is_in_review(project: Project) -> None:
+        create_task(project, status="review", round=1, waits_for=1)
+
+    def is_accepted(project: Project) -> None:
+        task = create_task(project, status="review", round=1)
+        submission = create_submission(task, state=Submission.State.VERIFIED)
+        task.approve(submission, actor=SYSTEM)
+
+    def is_checking(project: Project) -> None:
+        task = create_task(project, status="completed", finished_by="hand")
+        Landing.objects.create(
+            project=project, task=task, submission=create_submission(task), sha="b" * 40, target="main",
+            status=Landing.Status.CHECKING,
+        )  # fmt: skip
+
+    def is_disputed(project: Project) -> None:
+        dispute = Dispute.objects.create(project=project, severity="high", question="Who is right?")
+        Conflict.objects.create(
+            dispute=dispute, kind="disagreement", origin="disagree", opened_as="coder", severity="high",
+            effect="hold", question="Who is right?", reviewer_position="It waits.", coder_position="No.",
+        )  # fmt: skip
+
+    create_agent("coder")
+    for build, seen in [
+        (waits, False), (is_full, False), (is_stopped, False), (has_work, True), (is_in_review, True),
+        (is_accepted, True), (is_checking, True), (is_disputed, True),
+    ]:  # fmt: skip
+        project = create_project()
+        build(project)
+        ahead = {each.pk for each in outlook.projects_ahead() if each.is_to_go_on or each.is_disputed}
+        assert (project.pk in ahead) == seen, build.__name__
+
+
+def test_what_a_host_has_to_do_is_seen(world: World) -> None:
+    with Reconciler() as host:
+        pk = host.row.pk
+    assert not outlook.at_host(pk).is_anything
+    run = world.coder(host=host.row)
+    assert outlook.at_host(pk).holds_runs
+    world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
+    assert outlook.at_host(pk).received
+    Submission.objects.update(state=Submission.State.KEPT)
+    Run.objects.update(status=Run.Status.ENDED, outcome="handed_in", ended_at=timezone.now())
+    assert not outlook.at_host(pk).is_anything
+    create_run(world.task(), status=Run.Status.QUEUED)
+    assert outlook.at_host(pk).queued
+    Project.objects.update(base_state=Project.Base.UNKNOWN)
+    assert outlook.at_host(pk).tries
+
+
+def test_no_large_table_is_read_through_for_them(db: None) -> None:
+    with Reconciler() as host:
+        questions = [outlook._ahead, outlook._at_host(host.row.pk)]
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL reads a table of a few rows through, whatever indexes it has")
+    for question in questions:
+        question.rows()
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN QUERY PLAN " + question._texts["sqlite"])
+            plan = [row[3] for row in cursor.fetchall()]
+            cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        scanned = {step.split()[1] for step in plan if step.startswith("SCAN") and "INDEX" not in step}
+        assert not scanned & LARGE, plan
+
+
+def test_a_prepared_query_holds_only_constants_of_the_program(db: None) -> None:
+    project = create_project(name="It's 100 % mine")
+    found = Prepared(lambda: Project.objects.filter(name="It's 100 % mine").values_list("pk"))
+    assert found.rows() == found.rows() == [(project.pk,)]
+    with pytest.raises(TypeError, match="no constant"):
+        Prepared(lambda: Project.objects.values_list(Value(b"1", BinaryField()))).rows()
