@@ -22,9 +22,9 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce, Now
 
-from agents.models import Host, Run, Trial
+from agents.models import Host, Run, RunQuerySet, Trial
 from disputes.completion.checkpoints import UNDER_WAY
-from disputes.models import Conflict, Opinion
+from disputes.models import Dispute, Opinion
 from tasks.models import Checkpoint, Landing, Project, Review, Submission, Task
 from tasks.prepared import Prepared
 from tasks.states import STARTABLE, Status
@@ -47,18 +47,24 @@ def projects_ahead() -> list[Ahead]:
     return [Ahead(pk, *map(bool, flags)) for pk, *flags in _ahead.rows() if any(flags)]
 
 
+def _live() -> RunQuerySet:
+    """In the words of the indexes of live runs, so that they serve."""
+    return Run.objects.filter(~Q(status=Run.Status.ENDED))
+
+
 def _projects() -> QuerySet[Project]:
     tasks = Task.objects.filter(project=OuterRef("pk"))
     rested = Q(not_before__isnull=True) | Q(not_before__lte=Now())
     startable = tasks.filter(rested, status__in=STARTABLE, section__is_stopped=False)
     startable = startable.exclude(status=Status.PENDING, waits_for__gt=0)
-    seated = Run.objects.filter(project=OuterRef("pk"), status__in=Run.SEATED).order_by().values("project")
-    checking = Landing.objects.filter(project=OuterRef("pk"), status=Landing.Status.CHECKING)
-    asked = Opinion.objects.wanted().filter(conflict__dispute__project=OuterRef("pk"))
+    seated = _live().filter(project=OuterRef("pk"), status__in=Run.SEATED).order_by().values("project")
+    under_way = Landing.objects.filter(status__in=Landing.LIVE)
+    checking = under_way.filter(status=Landing.Status.CHECKING).values("project")
+    asked = Opinion.objects.wanted().values("conflict__dispute__project")
     newest = Checkpoint.objects.filter(project=OuterRef("pk")).order_by("-number")
     to_go_on = (
         (Q(Exists(startable)) & Q(busy__lt=F("max_parallel")))
-        | Q(Exists(tasks.to_land())) | Q(Exists(checking)) | Q(Exists(asked))
+        | Q(Exists(tasks.to_land())) | Q(pk__in=checking) | Q(pk__in=asked)
     )  # fmt: skip
     in_a_turn = Q(Exists(tasks.filter(status__in=UNDER_WAY))) | ~Q(begun=NOBODY)
     return (
@@ -71,7 +77,7 @@ def _projects() -> QuerySet[Project]:
         )
         .annotate(
             is_to_go_on=ExpressionWrapper(to_go_on, BooleanField()),
-            is_disputed=Exists(Conflict.objects.open().filter(dispute__project=OuterRef("pk"))),
+            is_disputed=Exists(Dispute.objects.open().filter(project=OuterRef("pk"))),
             is_in_a_turn=ExpressionWrapper(in_a_turn, BooleanField()),
         )
         .order_by("busy", F("last_started_at").asc(nulls_first=True))
@@ -111,7 +117,7 @@ def at_host(pk: int) -> AtHost:
 def _at_host(pk: int) -> Prepared:
     def rows() -> QuerySet[Host]:
         return Host.objects.filter(pk=pk).values_list(
-            Exists(Run.objects.on_host().filter(host=pk)),
+            Exists(_live().on_host().filter(host=pk)),
             Exists(Submission.objects.filter(state=Submission.State.RECEIVED)),
             Exists(Run.objects.filter(status=Run.Status.QUEUED)),
             Exists(Landing.objects.filter(status__in=Landing.LIVE)),
