@@ -12,8 +12,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef
-from django.db.models.functions import Now
+from django.db.models import Exists, F, Max, OuterRef, Value
+from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
 from agents.hosts import paths, submissions
@@ -304,7 +304,7 @@ def _landed(landing: Landing) -> None:
     """Proven to be on the target branch."""
     with transaction.atomic():
         task = _task_of(landing)
-        done = {"status": Landing.Status.LANDED, "landed_at": Now()}
+        done = {"status": Landing.Status.LANDED, "landed_at": _moment(landing)}
         if not _write(landing, problem="", claimed_until=None, **done):
             return
         if task.accepted_id == landing.submission_id and task.status in {Status.COMPLETED, Status.DISPUTED}:
@@ -314,6 +314,13 @@ def _landed(landing: Landing) -> None:
                 landing.project, "landed_late", task=task, data={"sha": landing.sha},
                 note="It was pushed before the task moved on; the next round builds on it.",
             )  # fmt: skip
+
+
+def _moment(landing: Landing) -> Any:
+    """Now, yet after all that landed on the branch before: their order counts, and a clock may step back."""
+    of_branch = Landing.objects.filter(project=landing.project_id, target=landing.target)
+    last = of_branch.aggregate(last=Max("landed_at"))["last"]
+    return Greatest(Now(), Value(last + timedelta(microseconds=1))) if last else Now()
 
 
 @repeated

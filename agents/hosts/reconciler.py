@@ -91,6 +91,7 @@ class Reconciler:
         self._copied: dict[int, float] = {}
         self._closing: dict[int, float] = {}
         self._failed: dict[str, tuple[int, float]] = {}
+        self._claimed: set[int] = set()  # runs that this process itself starts
         self._over = threading.Event()
         self._is_ours = True
         self._cleared: set[str] = set()  # folders of ended runs in which only a log is left
@@ -184,6 +185,7 @@ class Reconciler:
         if there.received:
             self._keep_submissions()
         held = self.held() if there.holds_runs else []
+        self._claimed &= {run.pk for run in held}
         metering.forget({run.pk for run in held})
         for run in held:
             self._guarded(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
@@ -312,6 +314,10 @@ class Reconciler:
         self._do(f"run-{run.pk}", lambda: self._guarded(f"end-{run.pk}", run, work, self._lose))
 
     def _never_started(self, run: Run) -> bool:
+        """Whether who was about to start it is dead: an earlier process of this host, or surely by now."""
+        is_anothers = run.status == Run.Status.STARTING and run.pk not in self._claimed
+        if is_anothers and not processes.working_in(paths.run_folder(run.pk)):
+            return True
         since = run.started_at or run.queued_at
         return (timezone.now() - since).total_seconds() > settings.DURATIONS["starting"]
 
@@ -401,6 +407,7 @@ class Reconciler:
             )  # fmt: skip
             if won:
                 run.refresh_from_db()
+                self._claimed.add(run.pk)
                 self._do(f"run-{run.pk}", lambda run=run: self._start(run))
 
     def _start(self, run: Run) -> None:

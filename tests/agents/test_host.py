@@ -248,6 +248,25 @@ def test_leases_are_prolonged_however_long_a_turn_takes(held: Callable[..., Run]
     assert not [thread for thread in threading.enumerate() if thread.name == "beat"]
 
 
+def test_a_run_that_a_killed_process_was_starting_is_begun_anew_at_once(world: World) -> None:
+    host = create_host(hosts.host_name())
+    now = timezone.now()
+    left, held = (
+        create_run(world.task(), status=Run.Status.STARTING, host=host, started_at=now) for _ in range(2)
+    )
+    folder = paths.run_folder(held.pk)
+    folder.mkdir(parents=True)
+    marks = os.environ | {"STEROIDS_RUN": str(held.pk), "STEROIDS_CONTEXT": f"{folder}/context.json"}
+    with subprocess.Popen(["sleep", "60"], env=marks) as shim:  # was started, and has not said so yet
+        with Reconciler() as one:
+            one.step()
+        shim.kill()
+    for run in (left, held):
+        run.refresh_from_db()
+    assert (left.status, left.outcome) == ("ended", "lost")
+    assert held.status == "starting"
+
+
 def test_slow_work_on_one_run_holds_no_other_run_up(
     held: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

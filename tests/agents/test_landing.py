@@ -833,6 +833,15 @@ def test_a_force_push_that_drops_landed_work_is_told_once_and_can_be_done_again(
     assert task_of(before).landed_sha == before.sha
 
 
+def test_a_clock_that_stepped_back_hides_no_loss(world: World) -> None:
+    before = [advance(world.accepted({f"{name}.py": "kept\n"})) for name in ("one", "two", "three")]
+    Landing.objects.update(landed_at=timezone.now() + timedelta(hours=1))
+    lost = advance(world.accepted({"lost.py": "lost\n"}))
+    rewind(world, before[-1].sha)
+    heads.note(world.project, world.mirror, world.mirror.fetch_target())
+    assert [bool(fresh(each).gone_at) for each in (*before, lost)] == [False, False, False, True]
+
+
 def test_a_landing_that_was_noticed_late_hides_no_loss(world: World) -> None:
     """A host pushed it, was killed, and said so only after another one had landed on top."""
     late = advance(world.accepted({"late.py": "late\n"}))
