@@ -966,6 +966,7 @@ def test_the_card_of_the_last_rejection_tells_every_round_and_completes_the_task
     Dependency.objects.create(task=waits, on=task)
     for number, words in enumerate(("Still no pause.", "It pauses twice.", "It never ends."), start=1):
         Task.objects.filter(pk=task.pk).update(status="review", round=number)
+        task.refresh_from_db()
         create_submission(task, round=number, by_agent="coder-1")
         accepted(hand_in(live_run(task, "reviewer")[1], task, "reject", notes=words))
     card = Conflict.objects.get(origin="rejections")
