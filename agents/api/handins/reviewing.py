@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from tasks.models import Submission
 from tasks.states import Status
 
 MAX_FINDINGS = 200
+ASKED_BACK = "It is not sure that this was meant"
 
 
 @transaction.atomic
@@ -33,6 +35,14 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
         raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
     if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
         raise Refused("self_review", "An agent may not review its own submission.", status=403)
+    if data["check"]:
+        doubts = [f"Unsure: line {each.line}: {each.reason}" for each in read.warnings]
+        return reply(
+            f"Nothing is handed in yet. {task.ref} would be read as follows.", task,
+            read_as=[*read_as(read, approves), *doubts],
+        )  # fmt: skip
+    if caller.run and not data["confirm"]:
+        _ask_back(caller.run, read, approves)
     agent = caller.run.agent if caller.run else None
     turn = choosing.Roster(choosing.Crew(), [task]).turn_of(task) if agent else choosing.Turn()
     end_run(caller, task)
@@ -57,6 +67,36 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     )
 
 
+def read_as(read: ReadReview, approves: bool) -> list[str]:
+    """The review as it is understood: what it says in all, and each finding with severity and place."""
+    verdict = read.verdict.value if read.verdict else "none that can be read"
+    lines = [f"Handed in as {'an approval' if approves else 'a rejection'}; verdict in the text: {verdict}."]
+    for number, found in enumerate(read.findings, start=1):
+        at = f" at {found.location}" if found.location else ", at no place"
+        back = ", withdrawn" if found.withdrawn else ""
+        lines.append(f"{number}. {found.severity.upper()}{back}: {' '.join(found.title.split())[:200]}{at}")
+    return lines if read.findings else [*lines, "No finding."]
+
+
+def _ask_back(run: Run, read: ReadReview, approves: bool) -> None:
+    """Where the reader is unsure, the agent confirms or corrects in the same run: once in a round.
+
+    Whoever does not know how is taken at its word the second time. Raises Refused: asked_back.
+    """
+    reviews = Run.objects.filter(task=run.task_id, role=run.role, round=run.round)
+    if not read.warnings or any(ASKED_BACK in each["reason"] for one in reviews for each in one.refusal):
+        return
+    understood = [{"line": 0, "reason": line} for line in read_as(read, approves)]
+    raise Refused(
+        "asked_back", f"{ASKED_BACK}: {read.warnings[0].reason}.",
+        "Correct the review, or repeat the command with --confirm. This is how it is read:", status=422,
+        details=[
+            *({"line": each.line, "reason": f"{ASKED_BACK}: {each.reason}"} for each in read.warnings),
+            *understood,
+        ],
+    )  # fmt: skip
+
+
 def _coded_by(submission: Submission, agent_pk: int) -> bool:
     return Run.objects.filter(role=Run.Role.CODER, submission=submission, agent=agent_pk).exists()
 
@@ -77,7 +117,7 @@ def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
         )  # fmt: skip
     if data["review"] and data["notes"]:
         text = f"{read.text}\n\n{data['notes']}".strip()
-        read = ReadReview(read.verdict, read.raw_verdict, read.findings, text)
+        read = replace(read, text=text)
     if not approves and not read.findings and not read.text.strip():
         raise Refused(
             "malformed_review", "The review holds no finding and no word.", "Say what is wrong.", status=422
