@@ -4,13 +4,13 @@ from typing import Any
 from django.db import transaction
 
 from agents.api.handins import caller as callers
-from agents.api.handins.caller import end_run, reply, require_status
+from agents.api.handins.caller import Caller, end_run, reply, require_status
 from agents.crew import choosing
 from agents.models import Run
 from disputes import intake
 from disputes.protocol.reviews.review import ReadReview, read_review
 from tasks.errors import Refused
-from tasks.models import Submission
+from tasks.models import Submission, Task
 from tasks.states import Status
 
 MAX_FINDINGS = 200
@@ -24,17 +24,7 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     verb = "approve" if approves else "reject"
     caller, task = callers.caller_of(user, verb, ref, data["model"])
     require_status(task, Status.REVIEW, verb)
-    submission = task.last_submission()
-    if submission is None or submission.state != Submission.State.VERIFIED:
-        state = submission.state if submission else "missing"
-        raise Refused(
-            "not_verified", f"The submission of {task.ref} is {state}; only a verified one is reviewed.",
-            "Wait until build and tests have run.",
-        )  # fmt: skip
-    if caller.run and caller.run.sha != submission.sha:
-        raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
-    if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
-        raise Refused("self_review", "An agent may not review its own submission.", status=403)
+    submission = _to_review(caller, task)
     if data["check"]:
         doubts = [f"Unsure: line {each.line}: {each.reason}" for each in read.warnings]
         return reply(
@@ -65,6 +55,22 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
         ],
         dropped=taken.dropped,
     )
+
+
+def _to_review(caller: Caller, task: Task) -> Submission:
+    """The verified submission that the caller may review. Raises Refused."""
+    submission = task.last_submission()
+    if submission is None or submission.state != Submission.State.VERIFIED:
+        state = submission.state if submission else "missing"
+        raise Refused(
+            "not_verified", f"The submission of {task.ref} is {state}; only a verified one is reviewed.",
+            "Wait until build and tests have run.",
+        )  # fmt: skip
+    if caller.run and caller.run.sha != submission.sha:
+        raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
+    if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
+        raise Refused("self_review", "An agent may not review its own submission.", status=403)
+    return submission
 
 
 def read_as(read: ReadReview, approves: bool) -> list[str]:
