@@ -592,7 +592,7 @@ def tasks_submit(args: argparse.Namespace, api: Api) -> Reply:
 def tasks_approve(args: argparse.Namespace, api: Api) -> Reply:
     """The reviewer takes what was handed in."""
     path = task_path(args, api, "approve")
-    return api.post(path, notes=args.notes, review=document(args.file), model=args.model)
+    return api.post(path, **verdict_of(args))
 
 
 def tasks_reject(args: argparse.Namespace, api: Api) -> Reply:
@@ -600,7 +600,23 @@ def tasks_reject(args: argparse.Namespace, api: Api) -> Reply:
     path = task_path(args, api, "reject")
     if not args.file and not (args.notes or "").strip():
         raise Stop(USAGE, "Say why: give --notes or --file.")
-    return api.post(path, notes=args.notes, review=document(args.file), model=args.model)
+    return api.post(path, **verdict_of(args))
+
+
+def verdict_of(args: argparse.Namespace) -> Reply:
+    """What is sent of a review."""
+    return {
+        "notes": args.notes,
+        "review": document(args.file),
+        "check": args.check or None,
+        "confirm": args.confirm or None,
+        "model": args.model,
+    }
+
+
+def show_verdict(args: argparse.Namespace, reply: Reply) -> str:
+    """What became of a review, or how it is read."""
+    return "\n".join([clean(reply.get("message") or ""), *map(line, reply.get("read_as") or [])])
 
 
 def head(folder: str = ".") -> str:
@@ -1437,8 +1453,8 @@ def add_tasks(tasks: Group) -> None:
     leaf.add_argument("--tag", metavar="T", action="append")
     leaf.add_argument("--after", metavar="REF", action="append", help="a task that is to be done first")
     add_submission(tasks.add("submit", "hand in HEAD for review", tasks_submit, ref="task"))
-    add_verdict(tasks.add("approve", "approve what was handed in", tasks_approve, ref="task"))
-    add_verdict(tasks.add("reject", "send it back; say why", tasks_reject, ref="task"))
+    add_verdict(tasks.add("approve", "approve what was handed in", tasks_approve, show_verdict, ref="task"))
+    add_verdict(tasks.add("reject", "send it back; say why", tasks_reject, show_verdict, ref="task"))
 
 
 def add_runners(runners: Group) -> None:
@@ -1465,6 +1481,8 @@ def add_verdict(leaf: argparse.ArgumentParser) -> None:
     """What comes with a verdict."""
     leaf.add_argument("--notes", metavar="N")
     leaf.add_argument("--file", metavar="F", help="the review, Markdown or .json")
+    leaf.add_argument("--check", action="store_true", help="only say how the review is read")
+    leaf.add_argument("--confirm", action="store_true", help="take it as it is read")
     leaf.add_argument("--model", metavar="M", help="a label")
 
 

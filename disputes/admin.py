@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -21,6 +22,7 @@ from disputes.models import (
     Delivery,
     Dispute,
     Flag,
+    Guideline,
     HeuristicScore,
     OnCall,
     Opinion,
@@ -243,6 +245,43 @@ class DeliveryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
     def try_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         tried = sum(sending.again(delivery) for delivery in queryset)
         self.message_user(request, f"{tried} deliveries are tried again within a minute.", messages.SUCCESS)
+
+
+@admin.register(Guideline)
+class GuidelineAdmin(ProjectScopedAdmin):
+    """What stands in a project's prompts until it expires. Who may rule writes it, mostly from a ruling."""
+
+    change_roles = RULE
+    list_display = (shortened("text"), "project", "tag", "source_card", "by", "expires_at")
+    list_filter = (ProjectFilter,)
+    list_select_related = ("project", "by", "decision__conflict")
+    search_fields = ("text", "tag")
+    fields = ("project", "text", ("tag", "expires_at"), "decision")
+    raw_id_fields = ("decision",)
+    ordering = ("-pk",)
+    actions = ("end_now",)
+
+    @display(description="ruled on")
+    def source_card(self, guideline: Guideline) -> str:
+        return guideline.source or "-"
+
+    def save_model(self, request: HttpRequest, obj: Guideline, form: Any, change: bool) -> None:
+        if not change:
+            obj.by = request.user
+        super().save_model(request, obj, form, change)
+
+    def has_rule_permission(self, request: HttpRequest) -> bool:
+        return self.allowed(request, RULE)
+
+    @admin.action(description="End now", permissions=["rule"])
+    def end_now(self, request: HttpRequest, queryset: QuerySet[Guideline]) -> None:
+        ended = 0
+        for guideline in queryset:
+            if self.has_change_permission(request, guideline):
+                Guideline.objects.filter(pk=guideline.pk).update(expires_at=timezone.now())
+                self.record(request, guideline, "ended", str(guideline))
+                ended += 1
+        self.message_user(request, f"{ended} ended: no further prompt holds them.")
 
 
 class OnCallForm(forms.ModelForm):

@@ -17,6 +17,7 @@ from disputes.models import (
     Dispute,
     Flag,
     Follow,
+    Guideline,
     HeuristicScore,
     OnCall,
     Opinion,
@@ -131,6 +132,7 @@ def _triage(project: Project, dispute: Dispute, user: User, seed: int) -> None:
     today = timezone.now().date()
     Follow.objects.create(dispute=dispute, user=user)
     SavedView.objects.create(user=user, name=f"Mine {seed}", tab="queue", query="severity=high")
+    Guideline.objects.create(project=project, text=f"Retry at most thrice {seed}.", by=user)
     OnCall.objects.create(
         project=project,
         user=user,

@@ -56,6 +56,12 @@ class SubmitSerializer(serializers.Serializer[Any]):
 class ReviewSerializer(serializers.Serializer[Any]):
     notes = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
     review = Document(required=False, default="")
+    check = serializers.BooleanField(
+        required=False, default=False, help_text="Only say how the review is read; nothing is handed in."
+    )
+    confirm = serializers.BooleanField(
+        required=False, default=False, help_text="Take it as it was read, though the reader was unsure."
+    )
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
 
 
@@ -117,6 +123,9 @@ class HandedInSerializer(serializers.Serializer[Any]):
     conflicts = serializers.ListField(child=serializers.CharField(), required=False)
     findings = serializers.ListField(child=serializers.DictField(), required=False)
     dropped = serializers.ListField(child=serializers.CharField(), required=False)
+    read_as = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="How the review is read, a line each."
+    )
 
 
 class MeSerializer(serializers.Serializer[Any]):

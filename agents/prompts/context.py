@@ -12,11 +12,12 @@ from agents.crew import refusals
 from agents.models import Run
 from agents.prompts.sections import Section, one_line, open_fence
 from disputes import intake, rulings
-from disputes.models import Decision
+from disputes.models import Decision, Guideline
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
 from tasks.models import Finding, Rollback, Submission, Task, Verification
 
+GUIDELINES_MAX, GUIDELINES_NAMED = 16 * 1024, 50
 RULINGS_MAX = 48 * 1024
 FINDINGS_MAX = 32 * 1024
 FINDINGS_NAMED = 150  # with their text; the others by their code
@@ -33,6 +34,15 @@ EXAMPLE_MAX = 48 * 1024
 NOTICE_MAX = 16 * 1024
 
 
+def guidelines_of(task: Task) -> Section:
+    """What the project's people have settled for good, for tasks like this one."""
+    found = Guideline.objects.for_task(task).select_related("decision__conflict")[:GUIDELINES_NAMED]
+    lines = [
+        f"- {one_line(each.text)}" + (f" (ruled on {each.source})" if each.source else "") for each in found
+    ]
+    return Section("standing guidelines", "\n".join(lines), GUIDELINES_MAX, is_fenced=False)
+
+
 def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     """The first and the last part of a coder's prompt (ARB-4)."""
     task = run.task
@@ -43,6 +53,7 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         earlier = earlier.filter(queued_at__gt=back.at)
     return {
         "decisions": [each for each in decisions if each.option not in NOT_FOR_THE_CODER],
+        "guidelines": guidelines_of(task),
         **_rolled_back(back, last),
         **_red(task, last),
         **_clash(task, last),
@@ -160,6 +171,7 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     return {
         "sha": run.sha,
         "focus": one_line(run.agent.focus) if run.agent else "",
+        "guidelines": guidelines_of(task),
         "settled": Section("settled points", "\n".join(rulings.settled_lines(task)), SETTLED_MAX),
         "decisions": [decision for decision in decisions if decision.expects_change],
         "clarified": Section(

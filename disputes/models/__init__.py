@@ -4,6 +4,7 @@ from disputes.models.conflict import NOT_STATED, Conflict, ConflictQuerySet, Sta
 from disputes.models.decision import Decision, DecisionQuerySet
 from disputes.models.dispute import Dispute, DisputeQuerySet
 from disputes.models.flag import Flag, HeuristicScore
+from disputes.models.guideline import Guideline
 from disputes.models.insights import CountedUntil, Tally
 from disputes.models.opinion import Opinion
 from disputes.models.proposal import Proposal
@@ -24,6 +25,7 @@ __all__ = [
     "DisputeQuerySet",
     "Flag",
     "Follow",
+    "Guideline",
     "HeuristicScore",
     "OnCall",
     "Opinion",

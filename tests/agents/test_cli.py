@@ -208,7 +208,7 @@ def test_version(bare: Call) -> None:
         (),
         ("tasks",),
         ("nonsense",),
-        ("runners", "start"),
+        ("runners", "restart"),
         ("dispute", "list", "--status", "maybe"),
         ("tasks", "list", "--stat", "x"),
     ],
@@ -753,6 +753,24 @@ def test_approve_and_reject(run: Call, server: Server, tmp_path: Path) -> None:
         {"notes": "Minor: prefer X", "model": "m"},
         {"review": {"verdict": "reject"}},
     ]
+
+
+def test_a_review_is_only_checked_or_confirmed(run: Call, server: Server, tmp_path: Path) -> None:
+    read_as = [
+        "Handed in as a rejection; verdict in the text: none that can be read.",
+        "1. HIGH: a\x1b[2J at b.py:1",
+    ]
+    server.on(
+        "POST /api/v1/tasks/demo-3/reject/", {"message": "Nothing is handed in yet.", "read_as": read_as}
+    )
+    file = tmp_path / "review.md"
+    file.write_text("HIGH: a")
+    done = run("tasks", "reject", "demo-3", "--file", str(file), "--check")
+    assert done.stdout.splitlines() == ["Nothing is handed in yet.", read_as[0], "1. HIGH: a at b.py:1"]
+    run("tasks", "reject", "demo-3", "--file", str(file), "--confirm")
+    assert [seen.body for seen in server.seen] == [
+        {"review": "HIGH: a", "check": True}, {"review": "HIGH: a", "confirm": True},
+    ]  # fmt: skip
 
 
 def test_reject_wants_a_reason(run: Call, server: Server) -> None:

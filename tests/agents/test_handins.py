@@ -932,6 +932,55 @@ def test_a_person_reviews_under_the_own_name(reviewed: Task, lea: User) -> None:
     assert event(reviewed, "approve").user == lea
 
 
+# --- How a review is read ---------------------------------------------------------------------------------
+
+UNSURE = """\
+## Review
+
+### High Priority
+
+- **ISSUE-R1-001**: [LOW] The delay is unbounded
+  - **Location:** api.py:41
+- **ISSUE-R1-002**: No test
+"""
+
+
+def test_a_review_is_read_back_without_being_handed_in(reviewed: Task) -> None:
+    run, secret = live_run(reviewed, "reviewer")
+    body = accepted(hand_in(secret, reviewed, "reject", review=UNSURE, check=True))
+    assert body["message"].startswith("Nothing is handed in yet.")
+    assert body["read_as"][0] == "Handed in as a rejection; verdict in the text: none that can be read."
+    assert body["read_as"][1:3] == [
+        "1. HIGH: The delay is unbounded at api.py:41", "2. HIGH: No test, at no place",
+    ]  # fmt: skip
+    assert body["read_as"][3].startswith("Unsure: line 5: the severities of ISSUE-R1-001 disagree")
+    run.refresh_from_db()
+    assert (run.status, Review.objects.count()) == ("running", 0)
+
+
+def test_what_the_reader_is_unsure_of_is_asked_back_once(reviewed: Task) -> None:
+    run, secret = live_run(reviewed, "reviewer")
+    asked = hand_in(secret, reviewed, "reject", review=UNSURE)
+    assert (asked.status_code, asked.json()["code"]) == (422, "asked_back")
+    told = [each["reason"] for each in asked.json()["details"]]
+    assert "the severities of ISSUE-R1-001 disagree" in told[0]
+    assert "1. HIGH: The delay is unbounded at api.py:41" in told
+    run.refresh_from_db()
+    assert (run.status, run.refusals, Review.objects.count()) == ("running", 1, 0)
+    # Whoever does not know how to confirm is taken at its word.
+    accepted(hand_in(secret, reviewed, "reject", review=UNSURE))
+    assert Review.objects.get().findings.count() == 2
+
+
+def test_who_confirms_or_hands_in_data_is_not_asked(reviewed: Task) -> None:
+    data = {"verdict": "NEEDS_REVISION", "findings": [{"severity": "low", "title": "No test"}]}
+    secret = live_run(reviewed, "reviewer")[1]
+    body = accepted(hand_in(secret, reviewed, "reject", review=data, check=True))
+    assert body["read_as"][1:] == ["1. LOW: No test, at no place"]
+    accepted(hand_in(secret, reviewed, "reject", review=UNSURE, confirm=True))
+    assert Review.objects.count() == 1
+
+
 # --- Too many rejections ----------------------------------------------------------------------------------
 
 
@@ -966,6 +1015,7 @@ def test_the_card_of_the_last_rejection_tells_every_round_and_completes_the_task
     Dependency.objects.create(task=waits, on=task)
     for number, words in enumerate(("Still no pause.", "It pauses twice.", "It never ends."), start=1):
         Task.objects.filter(pk=task.pk).update(status="review", round=number)
+        task.refresh_from_db()
         create_submission(task, round=number, by_agent="coder-1")
         accepted(hand_in(live_run(task, "reviewer")[1], task, "reject", notes=words))
     card = Conflict.objects.get(origin="rejections")

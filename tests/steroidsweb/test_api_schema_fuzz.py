@@ -39,7 +39,7 @@ def callers(ledger: Project, lea: User, tom: User) -> dict[str, tuple[str, str]]
     task = create_task(ledger, status="in_progress", round=1)
     found["pulled"] = (new_token(), task.ref)
     hashed = token_hash(found["pulled"][0])
-    run = create_run(task, "coder", is_pulled=True, agent=elsewhere, token_hash=hashed)
+    run = create_run(task, "coder", is_pulled=True, agent=elsewhere, token_hash=hashed, base_sha=sha(2))
     Prompt.objects.create(run=run, text="Round up.")
     return found
 

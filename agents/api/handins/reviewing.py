@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from tasks.models import Submission, Task
 from tasks.states import Status
 
 MAX_FINDINGS = 200
+ASKED_BACK = "It is not sure that this was meant"
 
 
 @transaction.atomic
@@ -26,6 +28,14 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     submission = _under_review(caller, task)
     if task.is_session:
         handing_in.check_review(task, data["review"] or data["notes"])
+    if data["check"]:
+        doubts = [f"Unsure: line {each.line}: {each.reason}" for each in read.warnings]
+        return reply(
+            f"Nothing is handed in yet. {task.ref} would be read as follows.", task,
+            read_as=[*read_as(read, approves), *doubts],
+        )  # fmt: skip
+    if caller.run and not data["confirm"]:
+        _ask_back(caller.run, read, approves)
     agent = caller.run.agent if caller.run else None
     turn = choosing.Roster(choosing.Crew(), [task]).turn_of(task) if agent else choosing.Turn()
     end_run(caller, task)
@@ -66,6 +76,36 @@ def _under_review(caller: Caller, task: Task) -> Submission:
     return submission
 
 
+def read_as(read: ReadReview, approves: bool) -> list[str]:
+    """The review as it is understood: what it says in all, and each finding with severity and place."""
+    verdict = read.verdict.value if read.verdict else "none that can be read"
+    lines = [f"Handed in as {'an approval' if approves else 'a rejection'}; verdict in the text: {verdict}."]
+    for number, found in enumerate(read.findings, start=1):
+        at = f" at {found.location}" if found.location else ", at no place"
+        back = ", withdrawn" if found.withdrawn else ""
+        lines.append(f"{number}. {found.severity.upper()}{back}: {' '.join(found.title.split())[:200]}{at}")
+    return lines if read.findings else [*lines, "No finding."]
+
+
+def _ask_back(run: Run, read: ReadReview, approves: bool) -> None:
+    """Where the reader is unsure, the agent confirms or corrects in the same run: once in a round.
+
+    Whoever does not know how is taken at its word the second time. Raises Refused: asked_back.
+    """
+    reviews = Run.objects.filter(task=run.task_id, role=run.role, round=run.round)
+    if not read.warnings or any(ASKED_BACK in each["reason"] for one in reviews for each in one.refusal):
+        return
+    understood = [{"line": 0, "reason": line} for line in read_as(read, approves)]
+    raise Refused(
+        "asked_back", f"{ASKED_BACK}: {read.warnings[0].reason}.",
+        "Correct the review, or repeat the command with --confirm. This is how it is read:", status=422,
+        details=[
+            *({"line": each.line, "reason": f"{ASKED_BACK}: {each.reason}"} for each in read.warnings),
+            *understood,
+        ],
+    )  # fmt: skip
+
+
 def _coded_by(submission: Submission, agent_pk: int) -> bool:
     return Run.objects.filter(role=Run.Role.CODER, submission=submission, agent=agent_pk).exists()
 
@@ -86,7 +126,7 @@ def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
         )  # fmt: skip
     if data["review"] and data["notes"]:
         text = f"{read.text}\n\n{data['notes']}".strip()
-        read = ReadReview(read.verdict, read.raw_verdict, read.findings, text)
+        read = replace(read, text=text)
     if not approves and not read.findings and not read.text.strip():
         raise Refused(
             "malformed_review", "The review holds no finding and no word.", "Say what is wrong.", status=422

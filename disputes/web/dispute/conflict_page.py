@@ -4,10 +4,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from django.urls import reverse
 from django.utils.functional import cached_property
+from django.utils.http import urlencode
 
 from disputes import precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
+from disputes.models.guideline import TEXT_MAX as GUIDELINE_MAX
 from disputes.protocol.rulings.options import Option
 from disputes.web.dispute import rounds
 from disputes.web.dispute.asking import Asking
@@ -339,6 +342,17 @@ class Case:
         earlier = [each for each in self.around if each.dispute_id != self.dispute.pk]
         ruled = [ruling for each in earlier for ruling in each.rulings if ruling.pk not in shown]
         return sorted(ruled, key=lambda ruling: -ruling.pk)[:DECISIONS]
+
+    @property
+    def guideline_url(self) -> str:
+        """The form of a standing guideline, filled with the words of the ruling."""
+        ruling = self.ruling
+        if ruling is None:
+            return ""
+        words = ruling.text or self.conflict.question
+        said = f"{words.strip()} {ruling.rationale.strip()}".strip()[:GUIDELINE_MAX]
+        about = {"project": self.dispute.project_id, "decision": ruling.pk, "text": said}
+        return f"{reverse('admin:disputes_guideline_add')}?{urlencode(about)}"
 
     @cached_property
     def precedents(self) -> list[precedents.Precedent]:

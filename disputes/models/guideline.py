@@ -1,0 +1,68 @@
+"""What a project's people have settled for good: it stands in the prompts of coders and reviewers."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from disputes.models.decision import Decision
+from tasks.models import Project, Task
+
+DAYS = 180  # after which somebody has to want it again
+TEXT_MAX = 2_000
+
+
+def in_half_a_year() -> datetime:
+    return timezone.now() + timedelta(days=DAYS)
+
+
+class GuidelineQuerySet(models.QuerySet["Guideline"]):
+    def for_task(self, task: Task) -> "GuidelineQuerySet":
+        """Those that hold now and are about this task, the oldest first."""
+        now = timezone.now()
+        holding = self.filter(Q(expires_at=None) | Q(expires_at__gt=now), project=task.project_id)
+        return holding.filter(tag__in=["", *task.tags]).order_by("pk")
+
+
+class Guideline(models.Model):
+    """A rule of the project, mostly out of a ruling."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="guidelines")
+    text = models.TextField(max_length=TEXT_MAX, help_text="Coders and reviewers read it in every prompt.")
+    tag = models.CharField(
+        max_length=60, blank=True, help_text="Only tasks with this tag are told; empty: all of the project."
+    )
+    decision = models.ForeignKey(
+        Decision, null=True, blank=True, on_delete=models.PROTECT, related_name="guidelines",
+        verbose_name="ruling", help_text="The ruling that it comes from.",
+    )  # fmt: skip
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
+    )
+    at = models.DateTimeField("since", default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        default=in_half_a_year,
+        help_text="Nobody is told of it from then on; empty: never.",
+    )
+
+    objects = GuidelineQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.text[:80]
+
+    def clean(self) -> None:
+        if self.decision and self.project_id != self.decision.conflict.dispute.project_id:
+            raise ValidationError({"decision": "This ruling is of another project."})
+
+    @property
+    def source(self) -> str:
+        """The card that it comes from; empty where somebody just wrote it."""
+        return self.decision.conflict.ref if self.decision else ""
