@@ -4,8 +4,9 @@ from django.db.models import Q
 
 from disputes import opening
 from disputes.models import Conflict, Decision, Dispute, StaleConflict
+from disputes.protocol.rounds.subjects import gap_texts
 from disputes.protocol.rulings import options
-from disputes.protocol.rulings.compliance import Order, Seen, judge
+from disputes.protocol.rulings.compliance import Order, Seen, judge, section_changed
 from disputes.ruling_stages import is_followed_at
 from disputes.silence.changes import changes_since_last_round
 from tasks.events import Actor
@@ -51,7 +52,18 @@ def _seen(conflict: Conflict, decision: Decision, submission: Submission, raised
         raised_again=again,
         changes=changes_since_last_round(submission),
         files=[path for path, *_ in submission.diff_stat.get("files", [])],
+        section_changed=_section_changed(conflict, submission) if submission.task.is_session else None,
     )
+
+
+def _section_changed(conflict: Conflict, submission: Submission) -> bool | None:
+    """Whether what the documents say on the finding's gap differs from when it was raised."""
+    finding = conflict.finding
+    if finding is None or finding.gap is None:
+        return None
+    before = gap_texts(finding.review.submission.response).get(finding.gap.gap, "")
+    after = gap_texts(submission.response).get(finding.gap.gap, "")
+    return section_changed(before, after, finding.location)
 
 
 def _is_asked(conflict: Conflict) -> bool:

@@ -29,10 +29,8 @@ It holds what the program knows at event {event}. Changes that are made here are
 def due(by: datetime | None = None) -> list[Project]:
     """The projects whose records are older than their last event, and were not written just now."""
     rested = (by or timezone.now()) - timedelta(seconds=settings.DURATIONS["records"])
-    chosen = Project.objects.exclude(settings__records_branch=None).exclude(settings__records_branch="")
-    chosen = chosen.filter(
-        Q(records_at__isnull=True) | Q(records_at__lte=rested), settings__has_key="records_branch"
-    )
+    named = Project.objects.filter(settings__has_key="records_branch").exclude(settings__records_branch="")
+    chosen = named.filter(Q(records_at__isnull=True) | Q(records_at__lte=rested))
     return list(chosen.annotate(newest=Max("events")).filter(newest__gt=F("records_event")))
 
 

@@ -7,6 +7,7 @@ from disputes.models import Conflict
 from disputes.protocol.rounds.examples import Earlier, score
 from disputes.protocol.rounds.validation import FailureType, Form
 from disputes.sessions import gaps, repair
+from tasks import hooks
 from tasks.errors import Refused
 from tasks.models import Project, Task
 from tests.factories import create_user
@@ -41,6 +42,18 @@ def test_the_gravest_gaps_are_given_out_first_and_nothing_is_left_for_a_coder_of
     assert list(Task.objects.startable()) == [session]
     tick(project)
     assert project.tasks.filter(origin="rounds").count() == 1
+
+
+def test_a_gap_says_where_it_stands_in_its_session(project: Project) -> None:
+    propose(tick(project), proposal(B, more=f"BLOCKED_NEEDS_INPUT: {C} the law"))
+
+    lines = {
+        gap.gap: hooks.waiting_line(gap) for gap in project.tasks.gaps().select_related("project", "section")
+    }
+
+    assert lines[A] == "Waits to be given out in a round of its session."
+    assert lines[B] == "Proposed in round 1: its review is still to come."
+    assert lines[C].startswith("D-")
 
 
 def test_a_document_is_refused_with_everything_that_is_missing(project: Project) -> None:

@@ -341,7 +341,7 @@ def check_pages(project: Project, user: User, folder: Path) -> None:
     assert "GAP-SPEC-006.md" in third  # the change of the round
     assert "What does a guest see?" in third
     assert client.get(f"/projects/{project.slug}/rounds/7/").status_code == 404
-    conflict = Conflict.objects.get(origin="disagree")
+    conflict = Conflict.objects.get(origin="disagree", dispute__project=project)
     card = client.get(f"/disputes/{conflict.dispute_id}/?conflict={conflict.ref}").content.decode()
     assert "In round 1 the limit of GAP-SPEC-001 is 30 seconds" in card  # the section in question
 

@@ -49,6 +49,11 @@ class GapRow:
     findings: int
 
     @property
+    def words(self) -> str:
+        """Its title without the code that stands beside it."""
+        return self.gap.title.removeprefix(self.gap.gap).lstrip(": ") or self.gap.title
+
+    @property
     def word(self) -> str:
         return self.state.replace("_", " ").lower()
 

@@ -35,7 +35,19 @@ class Standing:
 def standing_of(task: Task, facts: Facts) -> Standing:
     """The task's line. `task.project` and `task.section` must be loaded."""
     asked = facts.asked[task.pk]
-    for reason in (_over, _people, _under_way, _project, _branch, _stopped, _resting, _behind, _spent, _next):
+    for reason in (
+        _over,
+        _people,
+        _under_way,
+        _project,
+        _branch,
+        _stopped,
+        _gap,
+        _resting,
+        _behind,
+        _spent,
+        _next,
+    ):
         if found := reason(task, asked, facts):
             return found
     raise AssertionError(f"{task.ref} has no standing.")  # the last one always has
@@ -50,6 +62,8 @@ def _over(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     match Status(task.status):
         case Status.CANCELLED:
             return Standing(DONE, "Cancelled.")
+        case Status.COMPLETED if task.finished_by == "review":
+            return Standing(DONE, "Accepted by its review; it lands with its session.")
         case Status.COMPLETED if task.finished_by:
             return Standing(DONE, "Finished outside the program.")
         case Status.COMPLETED if task.accepted_id is None:
@@ -170,6 +184,24 @@ def _stopped(task: Task, asked: Asked, facts: Facts) -> Standing | None:
         )  # fmt: skip
     ref = f"{task.project.slug}-{failed}"
     return Standing(WAIT, f"The section {task.section.title} is stopped because {ref} failed.", blocker=ref)
+
+
+# What a gap's status says in its session's rounds.
+IN_ITS_SESSION = {
+    Status.PENDING: "Waits to be given out in a round of its session.",
+    Status.IN_PROGRESS: "Given out: the engineer of round {round} works on it.",
+    Status.REVIEW: "Proposed in round {round}: its review is still to come.",
+}
+
+
+def _gap(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """In a project of documents the loop works on the session, and gaps follow it."""
+    is_gap = task.project.kind == Project.Kind.DOCUMENTS and task.origin not in Task.BESIDE_GAPS
+    if not is_gap or (task.status == Status.PENDING and task.waits_for):
+        return None
+    line = IN_ITS_SESSION.get(Status(task.status), "")
+    turn = WAIT if task.status == Status.PENDING else WORK
+    return Standing(turn, line.format(round=task.round)) if line else None
 
 
 def _resting(task: Task, asked: Asked, facts: Facts) -> Standing | None:
