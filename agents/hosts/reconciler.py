@@ -190,18 +190,21 @@ class Reconciler:
         for run in held:
             self._guarded(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
         self._fill_excerpts(there.newest_review)
-        polls = self._is_time_to_poll()
-        if there.tries or polls:
-            trying.advance(self.row, self._do)
-        if polls and self.row.slots:
-            for project in records.due():
-                self._do(f"records-{project.pk}", lambda project=project: records.write(project))
+        self._look_after_branches(there)
         if there.queued:
             self._claim(len([run for run in held if run.status in Run.HELD]))
         for one in self._landings() if there.lands else ():
             self._do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
         self._forget_done()
         return bool(held) or self.is_slow() or (there.is_anything and self.has_live_runs())
+
+    def _look_after_branches(self, there: outlook.AtHost) -> None:
+        """Try commands on the target branches, and keep the records on theirs."""
+        polls = self._is_time_to_poll()
+        if there.tries or polls:
+            trying.advance(self.row, self._do)
+        for project in records.due() if polls and self.row.slots else ():
+            self._do(f"records-{project.pk}", lambda project=project: records.write(project))
 
     def _is_time_to_poll(self) -> bool:
         """Branches that nobody works on are looked at now and then."""

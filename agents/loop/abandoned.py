@@ -1,5 +1,9 @@
 """Work that only a dead host has: nobody waits for it for ever, it is done again."""
 
+import time
+from typing import Any
+
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
@@ -10,10 +14,22 @@ from tasks.locking import locked, repeated
 from tasks.models import Landing, StaleTask, Submission, Task
 from tasks.states import IllegalMove
 
+BEATS_MORE = 2  # for which a host that seems gone is still listened to
+
+_silent: dict[str, tuple[Any, float]] = {}  # what each last said, and since when this process knows that
+
 
 def give_up() -> int:
-    """Send back what was handed in on a host that is gone. Returns how many submissions."""
-    gone = set(Host.objects.given_up().values_list("name", flat=True))
+    """Send back what was handed in on a host that is gone. Returns how many submissions.
+
+    Where the database's clock was set, every host seems gone until its next beat: so this process listens for
+    some beats more, by its own clock.
+    """
+    moment = BEATS_MORE * settings.DURATIONS["beat"]
+    gone = {
+        host.name for host in Host.objects.given_up()
+        if host.is_removed or _silent_for(host) >= moment
+    }  # fmt: skip
     if not gone:
         return 0
     unfetched = Q(state=Submission.State.RECEIVED, run__is_pulled=False, run__host__name__in=gone)
@@ -28,6 +44,14 @@ def give_up() -> int:
         else:
             _lose(submission, why)
     return len(rows)
+
+
+def _silent_for(host: Host) -> float:
+    """Seconds for which this process has heard nothing new of it."""
+    now = time.monotonic()
+    if _silent.get(host.name, (None, 0.0))[0] != host.seen_at:
+        _silent[host.name] = host.seen_at, now
+    return now - _silent[host.name][1]
 
 
 @repeated

@@ -22,11 +22,11 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce, Now
 
+from agents.loop.prepared import Prepared
 from agents.models import Host, Run, RunQuerySet, Trial
 from disputes.completion.checkpoints import UNDER_WAY
 from disputes.models import Dispute, Opinion
 from tasks.models import Checkpoint, Landing, Project, Review, Submission, Task
-from tasks.prepared import Prepared
 from tasks.states import STARTABLE, Status
 
 NOBODY = "{}"  # as a checkpoint keeps who is under way
@@ -65,6 +65,7 @@ def _projects() -> QuerySet[Project]:
     to_go_on = (
         (Q(Exists(startable)) & Q(busy__lt=F("max_parallel")))
         | Q(Exists(tasks.to_land())) | Q(pk__in=checking) | Q(pk__in=asked)
+        | Q(kind=Project.Kind.DOCUMENTS)  # its gaps follow its documents
     )  # fmt: skip
     in_a_turn = Q(Exists(tasks.filter(status__in=UNDER_WAY))) | ~Q(begun=NOBODY)
     return (

@@ -119,7 +119,7 @@ def age(name: str, **ago: float) -> Host:
 
 def test_what_was_handed_in_on_a_dead_host_is_done_again(world: World) -> None:
     """Only its own host can fetch it; it waited for ever, and the page said that a host fetches it next."""
-    world.duration(abandon=900)
+    world.duration(abandon=900, beat=0)
     here, away = age("here", seconds=0), age("away", minutes=10)
     run = world.coder(host=away)
     submission = world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
@@ -140,10 +140,21 @@ def test_what_was_handed_in_on_a_dead_host_is_done_again(world: World) -> None:
     assert standing(other.task) == "Handed in; here fetches it next."
 
 
+def test_where_the_clock_was_set_nobody_is_given_up(world: World) -> None:
+    """All hosts are silent for an hour then, until the next beat of each."""
+    world.duration(abandon=900)
+    run = world.coder(host=age("away", hours=1))
+    world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
+    assert abandoned.give_up() == 0
+    world.duration(abandon=900, beat=0)
+    age("away", minutes=16)
+    assert abandoned.give_up() == 1
+
+
 def test_commits_too_large_for_a_bundle_keep_their_work_on_the_host_that_has_them(
     world: World, monkeypatch: Any, tmp_path: Path
 ) -> None:
-    world.duration(abandon=900)
+    world.duration(abandon=900, beat=0)
     monkeypatch.setattr(submissions, "BUNDLE_MAX", 100)
     monkeypatch.setattr(starting, "start", lambda run: None)
     here = naming.register()

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from agents.hosts.reconciler import Reconciler
 from agents.loop import orchestrator, outlook
+from agents.loop.prepared import Prepared
 from agents.models import Run
 from disputes.models import Conflict, Dispute
 from tasks.events import SYSTEM
 from tasks.models import Landing, Project, Submission
-from tasks.prepared import Prepared
 from tests.agents.world import World, make_world  # noqa: F401
 from tests.factories import (
     create_agent,
