@@ -63,7 +63,9 @@ def _section_changed(conflict: Conflict, submission: Submission) -> bool | None:
         return None
     before = gap_texts(finding.review.submission.response).get(finding.gap.gap, "")
     after = gap_texts(submission.response).get(finding.gap.gap, "")
-    return section_changed(before, after, finding.location)
+    if finding.location:
+        return section_changed(before, after, finding.location)
+    return before.split() != after.split()
 
 
 def _is_asked(conflict: Conflict) -> bool:

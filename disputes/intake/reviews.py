@@ -199,7 +199,6 @@ def _take_findings(taken: Taken, task: Task, findings: Iterable[Found]) -> None:
         if about:
             subject, row = about(found), taken.findings[-1]
             row.gap, row.excerpt, row.excerpt_start = subject.gap, subject.excerpt, subject.start
-            row.path = row.path or found.location.partition("\n")[0][:300]  # a section of the document
         raised |= {again.origin.pk} if again.origin else set()
     Finding.objects.bulk_create(taken.findings)
 

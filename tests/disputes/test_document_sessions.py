@@ -1,6 +1,8 @@
 """Rounds about documents in rows: partial rounds, gaps that nobody looked at, the final review, rollbacks."""
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from disputes.completion import rollbacks
 from disputes.models import Conflict
@@ -189,3 +191,17 @@ def test_the_example_is_the_document_that_shows_best_what_was_missing() -> None:
     assert score(one(proposal(A, B, C)), FailureType.NO_GAPS_ADDRESSED) == 5 + 6
     assert score(one("x" * 6000)) == 2
     assert score(one("x")) == 0
+
+
+def test_a_card_quotes_the_section_that_its_finding_is_about(project: Project, client: Client) -> None:
+    client.force_login(create_user("lea", is_superuser=True))
+    session = propose(tick(project), proposal(B, C))
+    session = review(session, verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open")))
+    block = "## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:**\n> Name the hour.\n\n**Engineer Position:**\nNo.\n\n"
+    propose(session, proposal(B, more=f"{block}**Rationale:**\nThe law forbids an hour.\n"))
+    conflict = Conflict.objects.get(origin="disagree")
+    assert "The limit of GAP-AUTH-002 is 30 seconds" in conflict.finding.excerpt
+
+    shown = client.get(reverse("dispute", args=[conflict.dispute_id]))
+
+    assert "The limit of GAP-AUTH-002 is 30 seconds" in shown.content.decode()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 
 from agents.models import Prompt, Run
 from disputes import rulings
@@ -342,7 +343,7 @@ def check_pages(project: Project, user: User, folder: Path) -> None:
     assert "What does a guest see?" in third
     assert client.get(f"/projects/{project.slug}/rounds/7/").status_code == 404
     conflict = Conflict.objects.get(origin="disagree", dispute__project=project)
-    card = client.get(f"/disputes/{conflict.dispute_id}/?conflict={conflict.ref}").content.decode()
+    card = client.get(reverse("dispute", args=[conflict.dispute_id])).content.decode()
     assert "In round 1 the limit of GAP-SPEC-001 is 30 seconds" in card  # the section in question
 
 
