@@ -197,7 +197,8 @@ def test_a_card_quotes_the_section_that_its_finding_is_about(project: Project, c
     client.force_login(create_user("lea", is_superuser=True))
     session = propose(tick(project), proposal(B, C))
     session = review(session, verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open")))
-    block = "## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:**\n> Name the hour.\n\n**Engineer Position:**\nNo.\n\n"
+    block = "## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:**\n> Name the hour.\n\n"
+    block += "**Engineer Position:**\nNo.\n\n"
     propose(session, proposal(B, more=f"{block}**Rationale:**\nThe law forbids an hour.\n"))
     conflict = Conflict.objects.get(origin="disagree")
     assert "The limit of GAP-AUTH-002 is 30 seconds" in conflict.finding.excerpt
