@@ -3,8 +3,8 @@
     python bench/turns.py [--tasks 1 1000] [--turns 20] [--json]
 
 `--tasks` is how many each of a thousand projects has: finished ones, and one that waits for another. With
-DATABASE_URL on that database, which has to be empty; else on SQLite in a folder of its own. Wanted: at most 20 ms
-and 15 queries for a whole tick, at most 1.5 times as long for a thousand times the tasks.
+DATABASE_URL on that database, which has to be empty; else on SQLite in a folder of its own. Wanted: at most
+20 ms and 15 queries for a whole tick, at most 1.5 times as long for a thousand times the tasks.
 """
 
 import argparse
