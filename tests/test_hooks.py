@@ -24,7 +24,9 @@ FILLED = {
     "disputes.hooks.sources_above": "steroidsweb.wiring",
 }
 # Django's own ways: triggers and schedules after each migration, and the sidebar's badges in the top room.
-SIGNALS = {"tasks/apps.py", "agents/apps.py", "disputes/apps.py", "steroidsweb/audit.py"}
+SIGNALS = {"tasks/apps.py", "agents/apps.py", "disputes/apps.py", "steroidsweb/audit.py"} | {
+    "steroidsweb/accounts/second_factor.py"
+}
 
 
 def modules() -> list[Path]:

@@ -46,7 +46,7 @@ def files_of(project: Project) -> dict[str, str]:
 
 
 def write(project: Project) -> str:
-    """Bring the branch up to date. The commit that holds the records now; empty where that failed."""
+    """Bring the branch up to date (RND-7). The commit that holds the records now; empty where that failed."""
     newest = project.events.aggregate(newest=Max("pk"))["newest"] or 0
     now = timezone.now()
     taken = Project.objects.filter(pk=project.pk, records_at=project.records_at).update(records_at=now)

@@ -57,7 +57,7 @@ def _numbered(submissions: Iterator[Submission]) -> Iterator[Place]:
 
 
 class Folder:
-    """A session's folder, written out of its rows and read as an import would read it."""
+    """A session's folder, written out of its rows and read as an import would read it (RND-1)."""
 
     def __init__(self, session: Task) -> None:
         self.session = session

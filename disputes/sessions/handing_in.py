@@ -30,7 +30,7 @@ FORM = "malformed_document"
 
 
 def read_document(session: Task, document: Any) -> ReadResponse:
-    """An engineer's document as the session's round takes it. Raises Refused: malformed_document.
+    """An engineer's document as the session's round takes it (RND-2). Raises Refused: malformed_document.
 
     It answers findings by their codes or by what their reviewers printed; others are passed over.
     """

@@ -109,7 +109,7 @@ def test_whoever_makes_a_project_leads_it_and_sees_what_is_found(client: Client,
     client.force_login(root)
     form = {
         "name": "Till", "slug": "till", "status": "active", "repo_url": "/nowhere/till.git",
-        "target_branch": "main", "max_parallel": 2,
+        "target_branch": "main", "max_parallel": 2, "kind": "code",
     }  # fmt: skip
     reply = client.post("/admin/tasks/project/add/", form)
     assert reply.url == "/projects/till/setup/"

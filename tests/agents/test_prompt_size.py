@@ -76,7 +76,7 @@ def coders(draw: st.DrawFn) -> dict[str, Any]:
 )
 @given(coders(), st.booleans())
 def test_no_input_breaks_the_bound_the_rulings_the_rules_or_a_fence(data: dict[str, Any], own: bool) -> None:
-    run: Any = SimpleNamespace(role="coder", pk=1)
+    run: Any = SimpleNamespace(role="coder", pk=1, task=SimpleNamespace(is_session=False))
     text = PromptText(text="# {{ title }}\n\n{{ body }}{{ source }}{{ body }}\n{{ guide }}") if own else None
     prompt = compose._fitting(run, data, text)
 
@@ -101,7 +101,7 @@ def test_what_is_cut_is_named_in_one_list_with_the_place_where_it_is_whole() -> 
 
 
 def test_the_list_of_cuts_stands_in_the_prompt_and_cannot_be_written_by_a_name() -> None:
-    run: Any = SimpleNamespace(role="coder", pk=1)
+    run: Any = SimpleNamespace(role="coder", pk=1, task=SimpleNamespace(is_session=False))
     data = {
         "ref": "ledger-7", "title": "T", "round": 1, "for_texts": {}, "docs_only": True, "commit_form": "'x'",
         "body": Section("a`\n# EVIL", "x" * 500, 100, where="steroids tasks show ledger-7"),
@@ -114,7 +114,7 @@ def test_the_list_of_cuts_stands_in_the_prompt_and_cannot_be_written_by_a_name()
 
 
 def test_as_little_as_possible_is_cut_until_the_whole_fits() -> None:
-    run: Any = SimpleNamespace(role="reviewer", pk=1)
+    run: Any = SimpleNamespace(role="reviewer", pk=1, task=SimpleNamespace(is_session=False))
     smileys = Section("diff", "\U0001f600" * 120_000, context.DIFF_MAX, "diff")
     data = {"ref": "ledger-7", "title": "T", "round": 1, "for_texts": {}, "sha": "0" * 40, "diff": smileys}
     prompt = compose._fitting(run, data, None)

@@ -389,7 +389,10 @@ def test_work_under_way_goes_on_in_focus(ledger: Project, tom: User) -> None:
 
 
 @pytest.mark.parametrize("end", ["complete", "cancel", "defer"])
-def test_the_focus_ends_with_the_last_critical_task(ledger: Project, tom: User, end: str) -> None:
+def test_the_focus_ends_with_the_last_critical_task(
+    ledger: Project, tom: User, end: str, settings: Any
+) -> None:
+    settings.DURATIONS = settings.DURATIONS | {"fresh": 0.0}  # nothing waits for what is about to land
     create_agent("coder")
     critical, other = create_task(ledger, severity="critical"), create_task(ledger)
     alerts.prioritise(ledger, "The rest can wait.", tom)

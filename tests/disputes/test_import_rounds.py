@@ -358,7 +358,7 @@ def test_a_ruling_for_the_coder_on_a_document_sends_the_task_to_work(run: Any, l
 
 def test_a_task_taken_up_again_starts_from_the_target_branch(run: Any, lea: User) -> None:
     run()
-    mirror = SimpleNamespace(fetch_target=lambda: "e" * 40)
+    mirror = SimpleNamespace(target=lambda seconds: "e" * 40)
     coder = create_run(task("GAP-NET-001"))
     assert base_of(coder, mirror) == "e" * 40
 

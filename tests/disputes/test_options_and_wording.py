@@ -256,7 +256,7 @@ def test_a_hint_and_an_alert_say_something_whole(option: Option) -> None:
 @for_each("green", [True, False])
 def test_only_what_ends_the_waiting_says_so(option: Option, green: bool) -> None:
     said = consequence(ROWS[option], next_round=2, dependants=5, was_reviewed_green=green)
-    ends = option is CANCEL or (option is CODER and green)
+    ends = option in {CANCEL, Option.FINISH} or (option is CODER and green)
 
     assert ("Then 5 waiting tasks go on." in said) is ends
     assert ("5 tasks go on waiting." in said) is not ends

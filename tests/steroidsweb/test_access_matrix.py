@@ -115,7 +115,7 @@ class Scene:
         path = path.replace("<path:content_type_id>/<path:object_id>", "1/1").replace(
             "<path:path>", "nothing/"
         )
-        named = {"app_label": "tasks", "slug": self.task.project.slug, "ref": self.task.ref, "number": 1}
+        named = {"app_label": "tasks", "slug": self.task.project.slug, "ref": self.task.ref, "number": "1"}
         named["name"] = Host.objects.latest("pk").name
         named["signed"] = invitations.link(Invitation.objects.latest("pk"), "").split("/")[-2]
         if path.startswith("api/v1/disputes/"):

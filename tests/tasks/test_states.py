@@ -42,6 +42,10 @@ TABLE = [
     ("reject", "R", "I"),  # the review asks for a revision
     ("approve", "R", "C"),  # the review passes
     ("advance", "RD", "I"),  # it passes, or a ruling accepts it, before the last stage
+    ("pass_round", "RD", "I"),  # a round about documents passes, and its session goes on
+    ("next_round", "I", "I"),  # a session begins a round
+    ("review_rest", "I", "R"),  # an engineer that has nothing to add asks for the last review
+    ("restore", "PIRCDFX", "PIRX"),  # a session goes back to a checkpoint, its gaps with it
     ("backflow", "I", "I"),  # an objection sends it one stage back
     ("forward", "I", "I"),  # the stage before disagrees with the objection
     ("escalate", "I", "I"),  # too many failures: to the column of specialists

@@ -1,4 +1,7 @@
-"""The life cycle of a gap: its states, its moves, and what counts as open. In a project a gap is a task."""
+"""The life cycle of a gap: its states, its moves, and what counts as open. In a project a gap is a task.
+
+A grave finding that nobody answered keeps its gap open (RND-4).
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
