@@ -35,7 +35,7 @@ STATES = {
 
 
 def advance(project: Project) -> None:
-    """Bring the session and its gaps to where their rows lead (RND-3). The caller holds the project's lock."""
+    """Bring session and gaps to where their rows lead (RND-3). The caller holds the project's lock."""
     if project.kind != Project.Kind.DOCUMENTS:
         return
     gaps.name_gaps(project)
@@ -385,7 +385,7 @@ class _Turn:
 
 
 def _is_named(judged: Judged, code: str) -> bool:
-    """Whether a review speaks of a gap (RND-5): one that gives verdicts on some gaps has not looked at the others."""
+    """Whether a review speaks of a gap (RND-5): with verdicts on some it has not looked at the others."""
     own = {gap for stated in judged.read.verdicts for gap in gaps_in(stated.scope)}
     return not own or code in own or any(about == code for about, _ in judged.findings)
 
