@@ -588,7 +588,9 @@ class Mirror:
 
         Once the remote has taken it, that is where the branch is.
         """
-        before = self.resolve(self.target_ref)
+        before = ""
+        with contextlib.suppress(GitError):  # it may be a new branch
+            before = self.resolve(self.target_ref)
         followed = f"+refs/heads/{self.branch}:{self.target_ref}"
         named = _options({"remote.target.url": self.url, "remote.target.fetch": followed})
         over_network(
