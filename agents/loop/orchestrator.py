@@ -116,6 +116,7 @@ def tick_project(pk: int, done: Ticked, puller: Agent | None = None) -> None:
     project = locked(Project.objects).get(pk=pk)
     if project.trouble_until and project.trouble_until > timezone.now():
         return
+    _pass_by(project)
     turns.advance(project)
     done.landings += _queue_landings(project)
     free = project.max_parallel - project.runs.filter(status__in=Run.SEATED).count() - _being_kept(project)
@@ -218,13 +219,23 @@ def _last_state() -> Subquery:
     return Subquery(last.values("state")[:1])
 
 
+def _pass_by(project: Project) -> None:
+    """Where nothing is to be built or tested, what was handed in goes on to its review at once."""
+    if not nothing.may_pass_by(project):
+        return
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
+    in_review = project.tasks.startable().filter(status=Status.REVIEW)
+    kept = in_review.annotate(last_state=_last_state(), last_sha=Subquery(last.values("sha")[:1]))
+    for task in kept.filter(last_state=Submission.State.KEPT):
+        task.project = project
+        if not nothing.is_to_be_run(task):
+            _do(task, lambda task=task: nothing.pass_by(task, task.last_sha))
+
+
 def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
     """Queue the runs that the task needs now, as many as are free. How many it did."""
     if task.status == Status.REVIEW and task.last_state == Submission.State.KEPT:
-        if nothing.is_to_be_run(task):
-            return _queue(task, None, done, sha=task.last_sha)
-        _do(task, lambda: nothing.pass_by(task, task.last_sha))
-        task.last_state = Submission.State.VERIFIED
+        return _queue(task, None, done, sha=task.last_sha)
     if task.status == Status.REVIEW and not passing_stages.is_reviewed(task):
         _do(task, lambda: passing_stages.pass_unreviewed(task))
         return 0

@@ -10,9 +10,14 @@ from tasks.models.event import record
 NOTE = "There is nothing to build or test."
 
 
+def may_pass_by(project: Project) -> bool:
+    """Whether the project has no commands of its own."""
+    return not any(commands.configured(project).commands)
+
+
 def is_to_be_run(task: Task) -> bool:
     """Whether a commit of this task is built or tested. One that is to find them names its own."""
-    return task.origin == Task.Origin.SETUP or any(commands.configured(task.project).commands)
+    return task.origin == Task.Origin.SETUP or not may_pass_by(task.project)
 
 
 def note(project: Project, sha: str) -> None:
