@@ -256,7 +256,7 @@ class GuidelineAdmin(ProjectScopedAdmin):
     list_filter = (ProjectFilter,)
     list_select_related = ("project", "by", "decision__conflict")
     search_fields = ("text", "tag")
-    fields = ("project", "text", ("tag", "expires_at"), "decision")
+    fields = ("project", "text", "tag", "expires_at", "decision")
     raw_id_fields = ("decision",)
     ordering = ("-pk",)
     actions = ("end_now",)
