@@ -18,13 +18,13 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django_q import admin as q2
 from django_q.models import Failure, OrmQ, Schedule, Success
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from steroidsweb.accounts import invitations
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
-from tasks.admin.base import BaseAdmin, ReadOnlyAdmin, SuperuserAdmin, is_superuser
+from tasks.admin.base import BaseAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin, is_superuser
 
 MAY_SIGN_IN = (
     "Every page needs it. What somebody may see and do in a project, its memberships say: on the page of the "
@@ -105,7 +105,7 @@ class OrmQAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.QueueAdmin, ModelAdmin):
     pass
 
 
-class InvitedRoleInline(TabularInline):
+class InvitedRoleInline(NamedInline):
     model = InvitedRole
     extra = 1
 

@@ -262,7 +262,19 @@ class ProjectScopedAdmin(BaseAdmin):
         )
 
 
-class ScopedInline(TabularInline):
+class NamedInline(TabularInline):
+    """Rows whose fields say aloud what they are."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """A field of a row has no label but its column's head, which readers aloud do not connect with it."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None:
+            inner = getattr(field.widget, "widget", field.widget)  # inside of the links to add and change
+            inner.attrs["aria-label"] = field.widget.attrs["aria-label"] = str(field.label)
+        return field
+
+
+class ScopedInline(NamedInline):
     """Rows inside the page of a project-scoped row; the same memberships decide."""
 
     change_roles = MAINTAIN
@@ -283,14 +295,6 @@ class ScopedInline(TabularInline):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self._allowed(request, self.change_roles, obj)
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """A field of a row has no label but its column's head, which readers aloud do not connect with it."""
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if field is not None:
-            inner = getattr(field.widget, "widget", field.widget)  # inside of the links to add and change
-            inner.attrs["aria-label"] = field.widget.attrs["aria-label"] = str(field.label)
-        return field
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))
