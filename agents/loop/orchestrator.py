@@ -229,12 +229,20 @@ def _pass_by(project: Project) -> None:
     for task in kept.filter(last_state=Submission.State.KEPT):
         task.project = project
         if not nothing.is_to_be_run(task):
-            _do(task, lambda task=task: nothing.pass_by(task, task.last_sha))
+            _let_pass(task)
+
+
+def _let_pass(task: Any) -> int:
+    """On to its review with what was kept. 0: no run was begun for it."""
+    _do(task, lambda: nothing.pass_by(task, task.last_sha))
+    return 0
 
 
 def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
     """Queue the runs that the task needs now, as many as are free. How many it did."""
     if task.status == Status.REVIEW and task.last_state == Submission.State.KEPT:
+        if not nothing.is_to_be_run(task):  # it was kept since this tick began
+            return _let_pass(task)
         return _queue(task, None, done, sha=task.last_sha)
     if task.status == Status.REVIEW and not passing_stages.is_reviewed(task):
         _do(task, lambda: passing_stages.pass_unreviewed(task))

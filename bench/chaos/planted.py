@@ -36,14 +36,15 @@ def run(only: list[str]) -> int:
     bugs = [Bug(**row) for row in yaml.safe_load(TABLE.read_text(encoding="utf-8"))]
     bugs = [bug for bug in bugs if not only or any(words in bug.what for words in only)]
     caught = 0
-    say("| Planted bug | Fault | Seconds | First finding |\n|---|---|---|---|")
+    say("| Planted bug | Fault | Seconds | First finding of each kind |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="chaos-planted-") as folder:
         tree = Tree(ROOT, Path(folder) / "tree")
         for bug in bugs:
             began = time.monotonic()
             found = findings_with(bug, tree)
             caught += bool(found)
-            said = found[0].replace("|", "/").replace("\n", " ")[:160] if found else "NOT CAUGHT"
+            said = "; ".join(each.replace("|", "/").replace("\n", " ")[:160] for each in of_each_kind(found))
+            said = said or "NOT CAUGHT"
             say(f"| {bug.what} | {bug.fault} | {time.monotonic() - began:.0f} | {said} |")
     say(f"\n{caught} of {len(bugs)} planted bugs were caught.")
     return 0 if caught == len(bugs) else 1
@@ -78,3 +79,11 @@ def findings_with(bug: Bug, tree: Tree) -> list[str]:
         path.write_text(sound, encoding="utf-8")
     found = [finding for row in rows for finding in row["findings"]]
     return sorted(found, key=lambda finding: finding.startswith("stuck"))  # what says more comes first
+
+
+def of_each_kind(findings: list[str]) -> list[str]:
+    """Of all findings that begin with the same word, the first."""
+    first: dict[str, str] = {}
+    for finding in findings:
+        first.setdefault(finding.split(":")[0], finding)
+    return list(first.values())

@@ -15,6 +15,7 @@ from agents.loop import orchestrator, run_ends
 from agents.models import Agent, Run
 from disputes import opening, rulings
 from disputes.models import Conflict
+from disputes.sessions import turns
 from tasks.dependencies import recount
 from tasks.events import SYSTEM
 from tasks.models import Event, Landing, Project, Submission, Task
@@ -74,6 +75,27 @@ def test_reviews_come_first_then_work_under_way_then_new_work(project: Project) 
     going = create_task(project, rank=2, status="in_progress", round=1)
     review = in_review(project, rank=3)
     assert tick() == [(review.pk, "reviewer"), (going.pk, "coder"), (new.pk, "coder")]
+
+
+def test_where_nothing_is_to_be_run_nobody_runs_it_however_late_the_work_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    create_agent("reviewer", name="reviewer", slots=10)
+    project = create_project(max_parallel=10)
+    early, late = in_review(project, Submission.State.KEPT), in_review(project, Submission.State.RECEIVED)
+    advance = turns.advance
+
+    def keep_meanwhile(project: Project) -> None:
+        """What the host's own process may do in the middle of a tick."""
+        received = Submission.objects.filter(task=late, state=Submission.State.RECEIVED)
+        received.update(state=Submission.State.KEPT)
+        advance(project)
+
+    monkeypatch.setattr(turns, "advance", keep_meanwhile)
+    assert tick() == [(early.pk, "reviewer")]
+    assert tick() == [(early.pk, "reviewer"), (late.pk, "reviewer")]
+    passed = Event.objects.filter(kind="verified_green").order_by("pk").values_list("task", flat=True)
+    assert list(passed) == [early.pk, late.pk]
 
 
 def test_within_a_status_the_list_is_worked_from_top_to_bottom(project: Project) -> None:

@@ -57,12 +57,17 @@ def test_a_ruling_needs_the_keyboard_alone(open_page: Open, scene: Scene, shoot:
     assert scene.conflict.status == Conflict.Status.OPEN
 
 
-def test_words_typed_at_once_are_words_and_no_commands(open_page: Open, scene: Scene) -> None:
+def test_words_typed_at_once_are_words_and_no_commands(
+    open_page: Open, scene: Scene, shoot: Shoot
+) -> None:
     words = "No but surely Bob may also snooze"
     page = open_page("/queue/")
     select(page, "exponential back-off")
     press(page, "d")
-    page.keyboard.type(words)
+    page.keyboard.type(words[:10])
+    expect(page.locator("output.typed")).to_have_text(words[:10])
+    shoot(page, "typed-on-the-way")
+    page.keyboard.type(words[10:])
     expect(page.locator("#id_text")).to_be_focused()
     expect(page.locator("#id_text")).to_have_value(words)
     expect(page.locator("#option-D")).to_be_checked()
@@ -70,6 +75,10 @@ def test_words_typed_at_once_are_words_and_no_commands(open_page: Open, scene: S
 
     page.go_back()
     select(page, "exponential back-off")
+    press(page, "n")
+    page.keyboard.type("Never mind")
+    page.keyboard.press("Escape")
+    expect(page.locator("output.typed")).to_have_count(0)
     press(page, "n")
     page.keyboard.type(words)
     expect(page.locator("#note")).to_be_focused()

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import stat
 import tarfile
 import time
@@ -14,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from agents.hosts import processes
 from tests.conftest import EMPTY
 from tests.end_to_end.installation import PATIENCE, Installation, wait_for
 from tests.end_to_end.test_kills import END
@@ -93,14 +95,26 @@ def set_up(installation: Installation) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def held_coder(installation: Installation) -> bool:
+    """Whether a coder was stopped in the middle of its work, so that the backup is made during it."""
+    live = "SELECT id FROM agents_run WHERE status = 'running' AND role = 'coder'"
+    handed_in = "SELECT count(*) FROM tasks_submission WHERE run_id = {}"
+    for (pk,) in installation.rows(live):
+        agent = processes.working_in(installation.home / "runs" / str(pk))
+        processes.signal_all(agent, signal.SIGSTOP)
+        if agent and (pk,) in installation.rows(live) and not installation.value(handed_in.format(pk)):
+            return True
+        processes.signal_all(agent, signal.SIGCONT)
+    return False
+
+
 @pytest.mark.parametrize("databases", [on_sqlite, on_postgres], ids=["sqlite", "postgresql"])
 def test_a_restored_backup_goes_on_where_it_was(databases: Any, tmp_path: Path, db: None) -> None:
     file = tmp_path / "backup.tar.gz"
-    live = "SELECT count(*) FROM agents_run WHERE status = 'running' AND role = 'coder'"
     with databases(tmp_path, ["old", "new"]) as (old, new):
         begun = old.begin("run_orchestrator", "--demo", "--no-web")
         wait_for(lambda: old.value("SELECT count(*) FROM tasks_task WHERE landed_sha <> ''"), "a landing")
-        wait_for(lambda: old.value(live), "a coder at work")
+        wait_for(lambda: held_coder(old), "a coder at work")
         made = old.manage("backup", str(file))
         assert made.returncode == 0, made.stderr
         begun.terminate()
@@ -118,6 +132,7 @@ def test_a_restored_backup_goes_on_where_it_was(databases: Any, tmp_path: Path, 
         assert (new.home / "secret-key").read_text() == (old.home / "secret-key").read_text()
         assert new.value("SELECT count(*) FROM agents_run WHERE status IN ('starting', 'running')") == 0
         assert new.value("SELECT count(*) FROM agents_run WHERE token_hash IS NOT NULL") == 0
+        assert new.value("SELECT count(*) FROM agents_run WHERE outcome = 'lost'") >= 1
         assert new.value("SELECT count(*) FROM tasks_event WHERE kind = 'restored'") == 1
         over = new.manage("restore", str(file))
         assert over.returncode == 1

@@ -32,3 +32,4 @@ def test_a_planted_bug_is_caught() -> None:
     done = chaos("--planted", "--only", "nobody notices that a shim is dead")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 of 1 planted bugs were caught." in done.stdout
+    assert "stuck: " in done.stdout

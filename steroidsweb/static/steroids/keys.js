@@ -3,6 +3,8 @@
 const FIELD = "textarea, select, input:not([type=radio], [type=checkbox]), [contenteditable]";
 
 const QUIET = 1000; // milliseconds
+const LULL = 300; // milliseconds, longer than between two keys of somebody who types
+const TYPED = "steroids.typed"; // arrival.js takes it
 const MOVES = /^[hjkl]$/i;
 let leaving = false;
 
@@ -42,29 +44,52 @@ export function press(selector) {
     };
 }
 
-/** Go to a page whose field the person writes in next: what is typed until it stands there comes along. */
-export function goToWrite(address) {
+/**
+ * Go to a page whose field the person writes in next: what is typed until it stands there comes along.
+ * No browser keeps keys that are pressed while it puts one page in place of another: who is to write own
+ * words is let go in a pause; who finds the words there goes at once, unless more is typed in that moment.
+ */
+export function goToWrite(address, hasOwnWords) {
     const url = new URL(address, location.href);
+    const shown = document.createElement("output");
     let typed = "";
-    leaving = true;
-    document.addEventListener("keydown", (event) => {
-        if (event.key === "Escape") {
-            leaving = false; // the browser stays here
-        }
-        if (!leaving || event.ctrlKey || event.metaKey || event.altKey) {
-            return;
-        }
-        if (event.key.length === 1 || event.key === "Backspace") {
-            typed = event.key === "Backspace" ? typed.slice(0, -1) : typed + event.key;
-            sessionStorage.setItem("steroids.typed", JSON.stringify({ path: url.pathname, typed }));
-            event.preventDefault();
-        }
-    });
-    sessionStorage.removeItem("steroids.typed");
-    location.assign(url);
-}
+    let timer = 0;
 
-window.addEventListener("pageshow", (event) => event.persisted && (leaving = false));
+    function leaveAfter(pause) {
+        clearTimeout(timer);
+        timer = setTimeout(() => location.assign(url), pause);
+    }
+
+    function stay() {
+        clearTimeout(timer);
+        leaving = false;
+        document.removeEventListener("keydown", collect, true);
+        sessionStorage.removeItem(TYPED);
+        shown.remove();
+    }
+
+    function collect(event) {
+        if (event.key === "Escape") {
+            stay();
+        } else if (!event.ctrlKey && !event.metaKey && !event.altKey) {
+            if (event.key.length === 1 || event.key === "Backspace") {
+                typed = event.key === "Backspace" ? typed.slice(0, -1) : typed + event.key;
+                sessionStorage.setItem(TYPED, JSON.stringify({ path: url.pathname, typed }));
+                shown.textContent = typed;
+                event.preventDefault();
+            }
+            leaveAfter(LULL);
+        }
+    }
+
+    leaving = true;
+    sessionStorage.removeItem(TYPED);
+    shown.className = "typed";
+    document.body.append(shown);
+    document.addEventListener("keydown", collect, true);
+    window.addEventListener("pageshow", (event) => event.persisted && stay(), { once: true });
+    leaveAfter(hasOwnWords ? LULL : 0);
+}
 
 /** Undo the last ruling. Where it was made on another page, which may long be out of mind, ask first. */
 export function undo() {

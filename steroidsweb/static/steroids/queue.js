@@ -57,12 +57,12 @@ function open(event) {
     current().querySelector(".cell-question a").click();
 }
 
-function go(more) {
+function go(more, hasOwnWords = false) {
     return () => {
         if (!current()) {
             return false;
         }
-        goToWrite(current().querySelector(".cell-question a").href + more);
+        goToWrite(current().querySelector(".cell-question a").href + more, hasOwnWords);
     };
 }
 
@@ -247,7 +247,7 @@ setInterval(() => {
 }, 1000);
 window.addEventListener("pageshow", () => tell()); // the browser may restore what was ticked
 
-const choices = Object.fromEntries([..."ABCD12345"].map((letter) => [letter, go(`?choose=${letter}`)]));
+const choices = Object.fromEntries([..."ABCD12345"].map((letter) => [letter, go(`?choose=${letter}`, letter === "D")]));
 onKeys({
     ...choices,
     J: () => select(place + 1),
@@ -255,7 +255,7 @@ onKeys({
     ArrowDown: () => select(place + 1),
     ArrowUp: () => select(place - 1),
     Enter: open,
-    N: go("#note"),
+    N: go("#note", true),
     S: menuOf("[name=ending]", "[data-snooze]"),
     M: mine,
     X: toggle,
