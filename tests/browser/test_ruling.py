@@ -57,9 +57,7 @@ def test_a_ruling_needs_the_keyboard_alone(open_page: Open, scene: Scene, shoot:
     assert scene.conflict.status == Conflict.Status.OPEN
 
 
-def test_words_typed_at_once_are_words_and_no_commands(
-    open_page: Open, scene: Scene, shoot: Shoot
-) -> None:
+def test_words_typed_at_once_are_words_and_no_commands(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     words = "No but surely Bob may also snooze"
     page = open_page("/queue/")
     select(page, "exponential back-off")
