@@ -57,7 +57,7 @@ CORE = [
     ),
     "agents.hosts.shim",
     "agents.hosts.processes",
-    "agents.hosts.git",
+    *(f"agents.hosts.git.{room}" for room in ("commands", "remotes", "tags", "repository", "mirror")),
     "agents.hosts.mending",
     "agents.hosts.submodules",
 ]

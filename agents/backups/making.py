@@ -16,8 +16,9 @@ from django.utils import timezone
 
 from agents.backups import databases
 from agents.cli import VERSION
-from agents.hosts import git, paths
-from agents.hosts.git import GitError
+from agents.hosts import paths
+from agents.hosts.git import commands as git
+from agents.hosts.git.commands import GitError
 from agents.models import Run
 from tasks.models import Project, Task
 

@@ -23,7 +23,8 @@ from django.utils import timezone
 from django_q.models import OrmQ
 
 from agents.backups import databases, making
-from agents.hosts import git, paths, submissions
+from agents.hosts import paths, submissions
+from agents.hosts.git import commands as git
 from agents.loop import run_ends
 from agents.models import Host, Run, Token, Trial
 from tasks.models import Landing, Project, Submission

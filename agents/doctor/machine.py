@@ -18,8 +18,9 @@ from agents import outputs
 from agents.cli import VERSION
 from agents.doctor.findings import Finding
 from agents.doctor.runs import REPAIR
-from agents.hosts import git, outcomes, paths, sandbox
-from agents.hosts.git import GitError
+from agents.hosts import outcomes, paths, sandbox
+from agents.hosts.git import commands as git
+from agents.hosts.git.commands import GitError
 from agents.models import Host, Output, Run, Trial
 from tasks.models import Project, Submission, Task
 

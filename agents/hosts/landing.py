@@ -17,7 +17,9 @@ from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
 from agents.hosts import paths, submissions
-from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, Unreachable
+from agents.hosts.git.commands import GitError
+from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
 from agents.models import Host, Run
 from agents.verification import commands, heads, nothing, verdicts
 from disputes import opening

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agents.hosts import processes
-from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, run, text
+from agents.hosts.git.commands import GitError, run, text
+from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.remotes import HostTrouble, Interrupted
 
 log = logging.getLogger(__name__)
 

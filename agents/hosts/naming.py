@@ -14,7 +14,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from agents.cli import VERSION
-from agents.hosts import git, paths, processes, sandbox
+from agents.hosts import paths, processes, sandbox
+from agents.hosts.git import commands as git
 from agents.hosts.sandbox import HostUnfit
 from agents.models import Host
 from tasks.locking import locked

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from agents.hosts.git import Network
+from agents.hosts.git.remotes import Network
 from agents.hosts.mending import MendingMirror
 from agents.models import Run
 from tasks.models import Project

@@ -41,7 +41,8 @@ from agents.hosts import (
     submissions,
     tidying,
 )
-from agents.hosts.git import GitError, HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
+from agents.hosts.git.commands import GitError
+from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
 from agents.hosts.naming import host_name
 from agents.loop import outlook, run_ends
 from agents.models import Run

@@ -12,8 +12,10 @@ from django.conf import settings
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
-from agents.hosts import git, paths
-from agents.hosts.git import GitError, Mirror
+from agents.hosts import paths
+from agents.hosts.git import remotes
+from agents.hosts.git.commands import GitError
+from agents.hosts.git.mirror import Mirror
 from disputes import records
 from disputes.sessions.documents import NAME, Folder, name_of
 from tasks.models import Project, Task
@@ -67,7 +69,7 @@ def _written(project: Project, newest: int) -> str:
     main = paths.mirror(project)
     head = main.fetch_target()
     branch = Mirror(main.path, main.url, project.config.records_branch, main.network)
-    if git.has_branch(branch.url, branch.branch, branch.network):
+    if remotes.has_branch(branch.url, branch.branch, branch.network):
         head = branch.fetch_target()
     below = str(PurePosixPath(project.config.records_path.strip("/")) / NAME)
     message = f"docs: records of {project.slug}\n\n{NOTICE.format(slug=project.slug, event=newest)}"

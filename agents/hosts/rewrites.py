@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agents.hosts.git import Mirror
+from agents.hosts.git.mirror import Mirror
 from disputes import alerts
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from agents import judging
 from agents.hosts import agent_command, api_server, landing, paths, processes, sandbox, submodules
-from agents.hosts.git import Mirror
+from agents.hosts.git.mirror import Mirror
 from agents.hosts.submissions import bring_here
 from agents.models import Agent, Prompt, Run, new_token, token_hash
 from agents.prompts import compose

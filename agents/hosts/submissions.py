@@ -12,7 +12,9 @@ from typing import Any
 from django.db import transaction
 
 from agents.hosts import paths, processes, sandbox
-from agents.hosts.git import SHA, GitError, HostTrouble, Interrupted, Mirror, Unreachable
+from agents.hosts.git.commands import SHA, GitError
+from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
 from agents.hosts.naming import host_name
 from agents.loop import run_ends
 from agents.models import Run

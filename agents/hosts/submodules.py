@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agents.hosts.git import GitError, Interrupted, Mirror, Network, over_network, run
+from agents.hosts.git.commands import GitError, run
+from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.remotes import Interrupted, Network, over_network
 from tasks.repository_urls import redact
 
 MODULES_MAX = 50  # of one commit, those in submodules counted as well

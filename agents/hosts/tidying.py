@@ -15,7 +15,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agents.hosts import outcomes, paths
-from agents.hosts.git import GitError, Mirror
+from agents.hosts.git.commands import GitError
+from agents.hosts.git.mirror import Mirror
 from agents.hosts.naming import host_name
 from agents.models import Run, Trial
 from tasks.models import Landing, Project, Submission, Task

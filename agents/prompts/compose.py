@@ -16,7 +16,7 @@ from typing import Any
 
 from django.template import TemplateSyntaxError
 
-from agents.hosts.git import Mirror
+from agents.hosts.git.mirror import Mirror
 from agents.models import PromptText, Run
 from agents.prompts import context, opinions, rounds, specifications, templates, texts
 from agents.prompts.sections import NAME_MAX, Cuts, Section, closed, cut, cut_head, fenced, one_line

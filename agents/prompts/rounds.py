@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agents.crew import refusals
-from agents.hosts.git import Mirror
+from agents.hosts.git.mirror import Mirror
 from agents.models import Run
 from agents.prompts import context, specifications
 from agents.prompts.sections import Section, fenced, one_line

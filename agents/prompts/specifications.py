@@ -2,7 +2,7 @@
 
 import re
 
-from agents.hosts.git import Mirror
+from agents.hosts.git.mirror import Mirror
 from disputes.protocol.text.documents import MAX_BYTES, scan
 
 SOURCE_MAX = 32 * 1024  # characters that prompts show

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agents.hosts import paths
-from agents.hosts.git import GitError, Mirror, run, text
+from agents.hosts.git.commands import GitError, run, text
+from agents.hosts.git.mirror import Mirror
 from agents.models import PullBundle, Run
 from agents.pull.leases import HAND_IN_REF, base_ref
 from tasks.models import Bundle, Submission

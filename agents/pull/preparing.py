@@ -3,7 +3,7 @@
 from django.db.models.functions import Now
 
 from agents.hosts import paths, starting
-from agents.hosts.git import Mirror
+from agents.hosts.git.mirror import Mirror
 from agents.models import PullBundle, Run
 from agents.pull import leases
 from agents.verification import commands

@@ -7,7 +7,8 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from agents.hosts import git, paths
+from agents.hosts import paths
+from agents.hosts.git import commands as git
 from agents.models import Agent
 from tasks.events import SYSTEM
 from tasks.models import Membership, Project

@@ -23,8 +23,9 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Q
 from django.utils.text import slugify
 
-from agents.hosts import agent_command, git, paths
-from agents.hosts.git import GitError
+from agents.hosts import agent_command, paths
+from agents.hosts.git import remotes
+from agents.hosts.git.commands import GitError
 from agents.models import Agent
 from agents.providers.base import ProviderError, find_program
 from agents.providers.registry import CLIS
@@ -188,8 +189,8 @@ def look_at(url: str) -> FoundRepository:
     """Ask the repository for its default branch. Raises CommandError where git cannot read it."""
     try:
         validate_repository(url)
-        return FoundRepository(url, git.default_branch(url, paths.network()))
-    except git.NoDefaultBranch as error:
+        return FoundRepository(url, remotes.default_branch(url, paths.network()))
+    except remotes.NoDefaultBranch as error:
         if "is empty" in str(error):
             raise CommandError(str(error)) from error
         return FoundRepository(url, "")

@@ -9,8 +9,9 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.hosts import git, paths
-from agents.hosts.git import Mirror
+from agents.hosts import paths
+from agents.hosts.git import remotes
+from agents.hosts.git.mirror import Mirror
 from agents.hosts.reconciler import HostBusy, Reconciler
 from agents.hosts.sandbox import HostUnfit
 from agents.models import Trial
@@ -33,7 +34,7 @@ def add_project(
     Without a branch it is the one that the remote calls its default. Raises GitError.
     """
     network = paths.network()
-    branch = branch or git.default_branch(url, network)
+    branch = branch or remotes.default_branch(url, network)
     staged = paths.folder("mirrors") / f"new-{uuid.uuid4().hex}.git"
     mirror = Mirror(staged, url, branch, network)
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.hosts.git import Mirror
+from agents.hosts.git.mirror import Mirror
 from agents.recipes import own_file
 from agents.recipes.recipe import Recipe, needs_python
 from tasks.models import Project, Task

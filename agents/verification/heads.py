@@ -1,7 +1,7 @@
 """The head of the target branch: noticing that it moved, and what is known of where it is now."""
 
 from agents.hosts import rewrites
-from agents.hosts.git import Mirror
+from agents.hosts.git.mirror import Mirror
 from agents.verification import commands, verdicts
 from tasks import base
 from tasks.models import Project, Verification

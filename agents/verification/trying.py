@@ -19,8 +19,11 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents.hosts import git, masking, paths, processes, rewrites, sandbox, starting
-from agents.hosts.git import GitError, HostTrouble, Interrupted, Mirror, Unreachable
+from agents.hosts import masking, paths, processes, rewrites, sandbox, starting
+from agents.hosts.git import remotes
+from agents.hosts.git.commands import GitError
+from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
 from agents.models import Host, Trial
 from agents.recipes import own_file, toolchains
 from agents.recipes.candidates import candidates
@@ -122,7 +125,7 @@ def _begin(project: Project) -> None:
         return
     try:
         if not project.target_branch:
-            project.target_branch = git.default_branch(project.repo_url, paths.network())
+            project.target_branch = remotes.default_branch(project.repo_url, paths.network())
             Project.objects.filter(pk=project.pk, target_branch="").update(
                 target_branch=project.target_branch
             )

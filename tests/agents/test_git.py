@@ -15,13 +15,17 @@ from typing import Any
 
 import pytest
 
-from agents.hosts import git as plain
 from agents.hosts import processes
-from agents.hosts.git import BRANCH, GitError, Interrupted, Mirror, Network, Unreachable, check_branch
+from agents.hosts.git import commands as plain
+from agents.hosts.git import remotes
+from agents.hosts.git.commands import BRANCH, GitError, check_branch
+from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.remotes import Interrupted, Network, Unreachable
 from tasks.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
 from tests.cases import for_each
 
+ROOT = Path(__file__).resolve().parents[2]
 MARK = "STEROIDS_GIT_TEST"
 MIB = 1024 * 1024
 
@@ -151,14 +155,14 @@ def test_it_fetches_no_other_branch_and_no_tag_of_one(remote: Remote, mirror: Mi
     git(remote.path, "tag", "--annotate", "--message", "Elsewhere", "v9", elsewhere)
     mirror.fetch_target()
     assert git(mirror.path, "for-each-ref", "--format=%(refname)") == "refs/steroids/target/main"
-    assert list(mirror.tags()) == []
+    assert list(mirror.tags.known()) == []
 
 
 def test_a_clone_knows_the_tags_of_its_history(
     remote: Remote, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tools read the version of what they build from them: git describe, setuptools_scm."""
-    monkeypatch.setattr("agents.hosts.git.TAGS_EVERY", -1.0)
+    monkeypatch.setattr("agents.hosts.git.tags.TAGS_EVERY", -1.0)
     git(remote.path, "tag", "--annotate", "--message", "One", "v1.0", remote.first)
     head = remote.push({"more.py": "more\n"})
     git(remote.path, "tag", "light", head)
@@ -175,7 +179,7 @@ def test_a_clone_knows_the_tags_of_its_history(
     git(remote.path, "tag", "--force", "--annotate", "--message", "Moved", "v1.0", sha)
     assert mirror.fetch_target() == sha
     assert git(clone_of(mirror, sha, "later"), "describe", "--tags") == "v1.0"
-    assert [name for name, _ in mirror.tags()] == ["refs/tags/v1.0"]
+    assert [name for name, _ in mirror.tags.known()] == ["refs/tags/v1.0"]
 
 
 def test_tags_are_asked_for_when_the_branch_has_moved_or_after_a_while(
@@ -184,19 +188,19 @@ def test_tags_are_asked_for_when_the_branch_has_moved_or_after_a_while(
     mirror.fetch_target()
     git(remote.path, "tag", "v1", remote.first)
     mirror.fetch_target()
-    assert list(mirror.tags()) == []
-    monkeypatch.setattr(plain, "TAGS_EVERY", -1.0)
+    assert list(mirror.tags.known()) == []
+    monkeypatch.setattr("agents.hosts.git.tags.TAGS_EVERY", -1.0)
     mirror.fetch_target()
-    assert list(mirror.tags()) == [("refs/tags/v1", remote.first)]
+    assert list(mirror.tags.known()) == [("refs/tags/v1", remote.first)]
     monkeypatch.setattr(plain, "LISTED_MAX", 10)  # the remote lists more than anybody reads
     mirror.fetch_target()
-    assert list(mirror.tags()) == []
+    assert list(mirror.tags.known()) == []
 
 
 def test_tags_of_a_hostile_remote_change_nothing_but_names(
     remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plain, "TAGS_MAX", 3)
+    monkeypatch.setattr("agents.hosts.git.tags.TAGS_MAX", 3)
     head = remote.push({"more.py": "more\n"})
     broken = f"object {head}\ntype commit\ntag broken\ntagger Ada <ada@example.org> yesterday\n\nx\n"
     broken = git(remote.path, "hash-object", "-t", "tag", "-w", "--literally", "--stdin", stdin=broken)
@@ -212,7 +216,11 @@ def test_tags_of_a_hostile_remote_change_nothing_but_names(
     }  # fmt: skip
     (remote.path / "packed-refs").write_text("".join(f"{sha} {name}\n" for name, sha in names.items()))
     assert mirror.fetch_target() == head
-    assert [name for name, _ in mirror.tags()] == ["refs/tags/v1.8", "refs/tags/v1.9", "refs/tags/v1.10"]
+    assert [name for name, _ in mirror.tags.known()] == [
+        "refs/tags/v1.8",
+        "refs/tags/v1.9",
+        "refs/tags/v1.10",
+    ]
     assert git(clone_of(mirror, head), "rev-parse", "--abbrev-ref", "HEAD") == "steroids/ledger-1"
 
 
@@ -221,23 +229,23 @@ def test_tags_of_a_hostile_remote_change_nothing_but_names(
 
 def test_the_remote_says_which_branch_is_its_default(remote: Remote, tmp_path: Path) -> None:
     url, network = str(remote.path), Network()
-    assert plain.default_branch(url, network) == "main"
+    assert remotes.default_branch(url, network) == "main"
     git(remote.path, "branch", "develop/next", "main")
     git(remote.path, "branch", "x/HEAD", "main")
     git(remote.path, "symbolic-ref", "HEAD", "refs/heads/develop/next")
-    assert plain.default_branch(url, network) == "develop/next"
+    assert remotes.default_branch(url, network) == "develop/next"
     git(remote.path, "symbolic-ref", "HEAD", "refs/heads/gone")
-    with pytest.raises(plain.NoDefaultBranch, match=r"Name one yourself: develop/next, main, x/HEAD\."):
-        plain.default_branch(url, network)
+    with pytest.raises(remotes.NoDefaultBranch, match=r"Name one yourself: develop/next, main, x/HEAD\."):
+        remotes.default_branch(url, network)
     (remote.path / "HEAD").write_text(f"{remote.first}\n")
-    with pytest.raises(plain.NoDefaultBranch, match="names none that exists"):
-        plain.default_branch(url, network)
+    with pytest.raises(remotes.NoDefaultBranch, match="names none that exists"):
+        remotes.default_branch(url, network)
     git(tmp_path, "init", "--quiet", "--bare", "empty.git")
-    with pytest.raises(plain.NoDefaultBranch, match=r"empty\.git: is empty\. Push a first commit"):
-        plain.default_branch(str(tmp_path / "empty.git"), network)
+    with pytest.raises(remotes.NoDefaultBranch, match=r"empty\.git: is empty\. Push a first commit"):
+        remotes.default_branch(str(tmp_path / "empty.git"), network)
     for url in ("/nonexistent/x.git", "https://127.0.0.1:9/x.git", f"ext::touch {tmp_path}/x", "--help"):
         with pytest.raises(Unreachable):
-            plain.default_branch(url, network)
+            remotes.default_branch(url, network)
     assert not (tmp_path / "x").exists()
 
 
@@ -330,13 +338,13 @@ def test_a_host_that_stops_ends_its_calls_to_remotes(hung_mirror: Mirror) -> Non
     while not processes.marked(MARK, str(hung_mirror.path.parent)):
         time.sleep(0.01)
     try:
-        plain.end_calls()
+        remotes.end_calls()
         caller.join(60)
         assert "because this host stops" in str(said[0])
         with pytest.raises(Interrupted):
             hung_mirror.fetch_target()
     finally:
-        plain.allow_calls()
+        remotes.allow_calls()
 
 
 def test_a_killed_host_leaves_no_call_behind(hung: int, tmp_path: Path) -> None:
@@ -345,14 +353,15 @@ def test_a_killed_host_leaves_no_call_behind(hung: int, tmp_path: Path) -> None:
     deaf.write_text("#!/bin/sh\nexec sleep 600\n")
     deaf.chmod(0o755)
     code = (
-        "import sys; from pathlib import Path; from agents.hosts.git import Mirror, Network\n"
+        "import sys; from pathlib import Path; from agents.hosts.git.mirror import Mirror\n"
+        "from agents.hosts.git.remotes import Network\n"
         f"more = {{'{MARK}': sys.argv[1], 'GIT_SSH_COMMAND': {str(deaf)!r}}}\n"
         "network = Network(protocols=('http', 'ssh'), timeout=300.0, environment=more)\n"
         "Mirror(Path(sys.argv[1]) / 'm.git', sys.argv[2], 'main', network).fetch_target()\n"
     )
     for url in (f"http://127.0.0.1:{hung}/x.git", "ssh://nobody@localhost/x.git"):
         words = [sys.executable, "-c", code, str(tmp_path), url]
-        host = subprocess.Popen(words, cwd=Path(plain.__file__).parents[2])
+        host = subprocess.Popen(words, cwd=ROOT)
         deadline = time.monotonic() + 120
         while len(processes.marked(MARK, str(tmp_path))) < 3 and time.monotonic() < deadline:
             time.sleep(0.01)

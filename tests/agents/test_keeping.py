@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from agents.hosts import paths, submissions
-from agents.hosts.git import GitError
+from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.loop import run_ends
 from agents.models import Run

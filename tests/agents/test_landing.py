@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from agents.hosts import landing as landings
 from agents.hosts import paths, starting, submissions
-from agents.hosts.git import Mirror
+from agents.hosts.git.mirror import Mirror
 from agents.hosts.reconciler import Reconciler, host_name
 from agents.loop import orchestrator, run_ends
 from agents.models import Run

@@ -11,7 +11,7 @@ import pytest
 
 from agents.hosts import landing as landings
 from agents.hosts import paths, submissions
-from agents.hosts.git import HostTrouble, Unreachable, over_network
+from agents.hosts.git.remotes import HostTrouble, Unreachable, over_network
 from agents.hosts.mending import LOCK_OLD, LOCK_YOUNG
 from agents.hosts.reconciler import Reconciler
 from agents.models import Run

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from agents.hosts import paths, starting, submissions
-from agents.hosts.git import GitError
+from agents.hosts.git.commands import GitError
 from agents.models import Agent, Run, token_hash
 from agents.prompts import compose, specifications
 from agents.prompts import context as prompt_parts

@@ -14,7 +14,6 @@ from django_q.models import Schedule
 
 from agents import jobs, retention
 from agents.doctor import machine
-from agents.hosts import git as plain
 from agents.hosts import paths, tidying
 from agents.hosts.reconciler import Reconciler
 from agents.models import Output, Prompt, Run
@@ -104,7 +103,7 @@ def test_it_is_done_each_night_and_each_host_tidies_up_once_a_day(old: Run, worl
 def test_a_mirror_of_many_files_is_packed_and_loses_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plain, "PACKS_MAX", 4)
+    monkeypatch.setattr("agents.hosts.git.repository.PACKS_MAX", 4)
     submissions = [world.kept({f"new-{number}.py": "one\n"}) for number in range(3)]
     run = world.coder()
     assert retention.prune_host() == [f"The mirror of {world.project.slug} is packed."]

@@ -16,7 +16,7 @@ import pytest
 
 from agents.doctor import machine
 from agents.hosts import paths, processes, sandbox, starting, submissions
-from agents.hosts.git import GitError
+from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.hosts.sandbox import Reach
 from agents.inside.gate import is_named

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.hosts import git as plain
 from agents.hosts import paths, starting, submissions, submodules
-from agents.hosts.git import GitError, Network
+from agents.hosts.git import commands as plain
+from agents.hosts.git.commands import GitError
+from agents.hosts.git.remotes import Network
 from tasks.models import Submission
 from tests.agents.world import Remote, World, commit, git, hook, import_commit, make_world, write  # noqa: F401
 from tests.factories import create_host, create_run

@@ -17,7 +17,8 @@ import pytest
 from django.db import connection
 
 from agents.hosts import paths, submissions
-from agents.hosts.git import Mirror, Network
+from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.remotes import Network
 from agents.models import Run
 from agents.verification import commands
 from tasks.events import Actor

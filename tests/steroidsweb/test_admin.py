@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents.hosts import reconciler as host
-from agents.hosts.git import GitError
+from agents.hosts.git.commands import GitError
 from agents.models import Output, Prompt, Run, Token, token_hash
 from disputes.models import Conflict, Dispute
 from tasks.models import (

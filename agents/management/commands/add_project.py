@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.text import slugify
 
-from agents.hosts.git import GitError
+from agents.hosts.git.commands import GitError
 from agents.setup import projects
 from tasks.models import Project
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from agents.backups import making
 from agents.backups.databases import NoCopy
-from agents.hosts.git import GitError
+from agents.hosts.git.commands import GitError
 
 
 class Command(BaseCommand):

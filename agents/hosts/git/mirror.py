@@ -1,0 +1,180 @@
+"""Core: the trusted repository of one project on one host, kept in step with its remote."""
+
+import contextlib
+import fcntl
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from agents.hosts.git.commands import SHA, GitError, check_branch, options_of, run, text
+from agents.hosts.git.remotes import Network, over_network
+from agents.hosts.git.repository import Repository
+from agents.hosts.git.tags import Tags
+
+CLONE_CONFIG = """[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""
+FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
+
+# Where each branch was when this process last heard of it; only as good as it is young.
+_heads: dict[tuple[Path, str, str], tuple[float, str]] = {}
+
+
+class Mirror(Repository):
+    """A repository that follows one branch of one remote."""
+
+    def __init__(self, path: Path, url: str, branch: str, network: Network) -> None:
+        super().__init__(path)
+        self.url, self.network = url, network
+        self.tags = Tags(path, url, network)
+        self.branch = check_branch(branch)
+        self.target_ref = f"refs/steroids/target/{branch}"
+
+    def ensure(self) -> None:
+        """Make the repository where there is none."""
+        if not self.is_there():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            run(self.path.parent, "init", "--quiet", "--bare", str(self.path))
+
+    def fetch_target(self) -> str:
+        """The present head of the target branch on the remote. Raises Unreachable."""
+        self.ensure()
+        with self.one_at_a_time():
+            over_network(
+                self.path, self.network, *FETCH, "--end-of-options", self.url,
+                f"+refs/heads/{self.branch}:{self.target_ref}",
+            )  # fmt: skip
+            head = self.resolve(self.target_ref)
+            with contextlib.suppress(GitError, OSError):  # they only name versions; nothing waits for them
+                self.tags.fetch(head)
+            self._note_head(head)
+            return head
+
+    def target(self, seconds: float) -> str:
+        """The head of the target branch as it was at most so long ago. Raises Unreachable.
+
+        Only for what comes right with a head that is a little old: the remote refuses a push that is.
+        """
+        at, head = _heads.get(self._key, (0.0, ""))
+        if head and time.monotonic() - at <= seconds and self.is_there():
+            return head
+        return self.fetch_target()
+
+    @property
+    def _key(self) -> tuple[Path, str, str]:
+        return self.path, self.url, self.branch
+
+    def _note_head(self, head: str) -> None:
+        _heads[self._key] = time.monotonic(), head
+
+    @contextlib.contextmanager
+    def one_at_a_time(self) -> Iterator[None]:
+        """Two fetches of one branch would fight for its ref; the lock goes with the process."""
+        with open(self.path.with_name(f"{self.path.name}.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def forget(self) -> None:
+        """Ask anew what this process knew of this repository and of its branch."""
+        super().forget()
+        for key in [key for key in _heads if key[0] == self.path]:
+            del _heads[key]
+
+    def resolve(self, name: str) -> str:
+        """The commit that a name means. Raises GitError."""
+        if name == self.target_ref and self.is_there():
+            with contextlib.suppress(OSError):  # as git writes it, unless it was packed
+                sha = (self.path / name).read_text().rstrip("\n")
+                if SHA.match(sha):
+                    return sha
+        return super().resolve(name)
+
+    def push(self, sha: str) -> None:
+        """Push exactly this commit onto the target branch, never forced. Raises Unreachable.
+
+        Once the remote has taken it, that is where the branch is.
+        """
+        before = ""
+        with contextlib.suppress(GitError):  # it may be a new branch
+            before = self.resolve(self.target_ref)
+        followed = f"+refs/heads/{self.branch}:{self.target_ref}"
+        named = options_of({"remote.target.url": self.url, "remote.target.fetch": followed})
+        over_network(
+            self.path, self.network, *named, "push", "--quiet", "--no-verify", "--porcelain",
+            "--end-of-options", "target", f"{sha}:refs/heads/{self.branch}",
+        )  # fmt: skip
+        self._note_head(sha)
+        with contextlib.suppress(OSError):
+            self.tags.move(before, sha)
+
+    def take(self, source: Path, sha: str, ref: str, upload_pack: str = "git-upload-pack") -> None:
+        """Fetch one commit out of a clone and keep it under `ref`. Raises GitError.
+
+        `upload_pack` is the command that reads the clone; of an agent's clone it reads from inside a sandbox.
+        """
+        run(
+            self.path, *FETCH,
+            f"--upload-pack={upload_pack}", "--end-of-options", str(source), f"+{sha}:{ref}",
+        )  # fmt: skip
+        self.note(sha)
+
+    def fetch_commit(self, sha: str, ref: str) -> None:
+        """Fetch one commit of the remote, on whatever branch, and keep it under `ref`. Raises Unreachable."""
+        with self.one_at_a_time():
+            over_network(self.path, self.network, *FETCH, "--end-of-options", self.url, f"+{sha}:{ref}")
+
+    def bundle(self, ref: str, base: str, limit: int) -> bytes | None:
+        """The commits of `ref` that `base` lacks, as a thin bundle; None where it is larger."""
+        done = run(
+            self.path, "bundle", "create", "--quiet", "-", ref, f"^{base}",
+            timeout=120, limit=limit, may_cut=True,
+        )  # fmt: skip
+        return None if done.is_cut else done.stdout
+
+    def unbundle(self, data: bytes, ref: str) -> None:
+        """Take the commits of a bundle that another host made."""
+        file = self.path / f"incoming-{uuid.uuid4().hex}.bundle"
+        file.write_bytes(data)
+        try:
+            run(self.path, *FETCH, str(file), f"+{ref}:{ref}")
+        finally:
+            file.unlink(missing_ok=True)
+
+    def checkout(self, folder: Path, sha: str, branch: str = "") -> None:
+        """A fresh private clone at `sha`, borrowing the mirror's objects, with no remote."""
+        _init(folder, self.path / "objects")
+        tags = "".join(f"{sha} {name}\n" for name, sha in self.tags.known() if name != f"refs/tags/{branch}")
+        (folder / ".git" / "packed-refs").write_text(tags, encoding="utf-8")
+        arguments = ["-b", branch] if branch else ["--detach"]
+        run(folder, "checkout", "--quiet", *arguments, sha, timeout=120)
+
+    def rebase(self, folder: Path, sha: str, onto: str, *, since: str = "") -> str:
+        """Rebase in a clone of our own. Returns the commit, which is the same on every host, at any time.
+
+        With `since`, only the commits after that one. Raises GitError where it does not apply.
+        """
+        self.checkout(folder, sha)
+        where = ["--onto", onto, since] if since else [onto]
+        run(
+            folder, "rebase", "--quiet", "--committer-date-is-author-date", *where, timeout=120,
+            environment={"GIT_EDITOR": "true"},
+        )  # fmt: skip
+        return text(folder, "rev-parse", "HEAD")
+
+
+def _init(folder: Path, objects: Path) -> None:
+    """What `git init` makes, with those objects to borrow, and no upkeep: it is thrown away soon."""
+    git = folder / ".git"
+    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
+        (git / name).mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "config").write_text(CLONE_CONFIG)
+    (git / "objects" / "info" / "alternates").write_text(f"{objects}\n")

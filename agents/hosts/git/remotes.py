@@ -1,0 +1,183 @@
+"""Core: calls to remotes, which may hang, refuse or be away; a host that stops ends them."""
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.hosts.git.commands import (
+    OUTPUT_MAX,
+    SAFE_CONFIG,
+    Call,
+    Done,
+    GitError,
+    check_branch,
+    options_of,
+    verb_of,
+)
+from tasks.repository_urls import redact
+
+LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
+# What git says of this machine's own disk, permissions and repository; a remote's words begin with its name.
+OWN_TROUBLE = re.compile(
+    r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|unable to write"
+    r"|insufficient permission|\.lock': |cannot lock ref|not a git repository: |corrupt|bad object"
+    r"|object file|packfile \S+ |to be a packfile|invalid sha1 pointer|unable to read (tree|sha1)"
+    r"|missing (blob|tree|commit)|valid object|broken ref"
+)
+OF_REMOTE = re.compile(r"remote: |\s*!")
+LEASH = Path(__file__).parents[1] / "parent_death.py"
+
+
+class Unreachable(GitError):
+    """The remote cannot be reached, does not exist, or lets us not in. `blame` says so in a few words."""
+
+    blame = "cannot be reached"
+
+
+class HostTrouble(Unreachable):
+    """This host's own disk or mirror stands in the way; the remote has nothing to do with it."""
+
+    blame = "cannot be worked on by this host"
+
+
+class Interrupted(Unreachable):
+    """This host is stopping and ended its calls to remotes; that says nothing about the remote."""
+
+
+class NoDefaultBranch(GitError):
+    """The remote answers, but its HEAD names no branch that exists. The text says what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How fetch and push may reach a remote; nothing else sees the operator's credentials."""
+
+    protocols: tuple[str, ...] = ("https", "ssh", "file")
+    timeout: float = 120.0
+    credentials: Path | None = None  # a file of `git credential-store`, mode 0600
+    environment: dict[str, str] = field(default_factory=dict)  # HOME and SSH_AUTH_SOCK of the operator
+
+
+class _Calls:
+    """The calls to remotes that this process has under way. They may hang; a host that stops ends them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.live: set[Call] = set()
+        self.are_over = False
+
+    @contextlib.contextmanager
+    def one(
+        self, verb: str, argv: list[str], stdin: bytes | None, environment: dict[str, str]
+    ) -> Iterator[Call]:
+        """A call that `end` ends. Raises Interrupted once that was called."""
+        with self.lock:
+            if self.are_over:
+                raise Interrupted(f"git {verb}", "was not begun, because this host stops")
+            call = Call(verb, argv, stdin, environment)
+            self.live.add(call)
+        try:
+            yield call
+        finally:
+            with self.lock:
+                self.live.discard(call)
+
+    def end(self) -> None:
+        with self.lock:
+            self.are_over = True
+            for call in self.live:
+                call.kill()
+
+
+_calls = _Calls()
+
+
+def end_calls() -> None:
+    """End every call to a remote and let none begin, until `allow_calls`: this host stops."""
+    _calls.end()
+
+
+def allow_calls() -> None:
+    """Remotes may be called, again."""
+    _calls.are_over = False
+
+
+def over_network(
+    folder: Path, network: Network, *arguments: str,
+    stdin: bytes | None = None, limit: int = OUTPUT_MAX, may_cut: bool = False,
+    environment: dict[str, str] | None = None,
+) -> Done:  # fmt: skip
+    """A call to a remote; it dies with this process. Raises Unreachable with a sentence for people."""
+    config = dict(SAFE_CONFIG)
+    if network.credentials and network.credentials.exists():
+        config["credential.helper"] = f"store --file={network.credentials}"
+    environment = {
+        "GIT_ALLOW_PROTOCOL": ":".join(network.protocols),
+        "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=15",
+        **network.environment,
+        **(environment or {}),
+    }
+    argv = [
+        sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), "--group",
+        shutil.which("git") or "/usr/bin/git",
+        *options_of(config), "-C", str(folder), *arguments,
+    ]  # fmt: skip
+    try:
+        with _calls.one(verb_of(arguments), argv, stdin, environment) as call:
+            return call.finish(network.timeout, (0,), limit, may_cut)
+    except Interrupted:
+        raise
+    except GitError as error:
+        if _calls.are_over:
+            raise Interrupted(error.what, "was ended, because this host stops") from error
+        is_ours = any(
+            OWN_TROUBLE.search(line) for line in error.text.splitlines() if not OF_REMOTE.match(line)
+        )
+        kind = HostTrouble if is_ours else Unreachable
+        raise kind(error.what, error.text, code=error.code) from error
+
+
+def default_branch(url: str, network: Network) -> str:
+    """The branch that the remote's HEAD names.
+
+    Raises Unreachable, and NoDefaultBranch where the repository is empty or its HEAD names none that exists.
+    """
+    ref = head = ""
+    for what, name in listed(url, network, "--symref", "HEAD"):
+        if name == "HEAD" and what.startswith("ref: "):
+            ref = what.removeprefix("ref: refs/heads/")
+        elif name == "HEAD":
+            head = what
+    if ref and head:
+        return check_branch(ref)
+    branches = sorted(
+        name.removeprefix("refs/heads/") for _, name in listed(url, network, "--heads", "refs/heads/*")
+    )
+    if not branches:
+        raise NoDefaultBranch(redact(url), "is empty. Push a first commit to it, then try again.")
+    there = ", ".join(branches[:10]) + (", …" if len(branches) > 10 else "")
+    raise NoDefaultBranch(
+        redact(url), f"has no default branch: its HEAD names none that exists. Name one yourself: {there}."
+    )
+
+
+def has_branch(url: str, branch: str, network: Network) -> bool:
+    """Whether the remote has this branch. Raises Unreachable."""
+    wanted = f"refs/heads/{check_branch(branch)}"
+    return any(name == wanted for _, name in listed(url, network, "--heads", wanted))
+
+
+def listed(url: str, network: Network, option: str, pattern: str) -> list[tuple[str, str]]:
+    """What the remote lists, each as what it is and its name; the beginning of a very long list."""
+    done = over_network(
+        Path("/"), network, "ls-remote", "--quiet", option, "--end-of-options", url, pattern,
+        limit=LISTED_MAX, may_cut=True, environment={"GIT_DIR": "/dev/null"},
+    )  # fmt: skip
+    lines = done.stdout.decode("utf-8", "replace").split("\n")
+    return [(what, name) for what, tab, name in (line.partition("\t") for line in lines) if tab]

@@ -1,0 +1,286 @@
+"""Core: a repository that no agent can write: what is in it, and the commits that the program makes there."""
+
+import contextlib
+import hashlib
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from agents.hosts.git.commands import SHA, GitError, run, text
+from disputes.protocol.text.diffs import CUT
+
+SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes
+DIFF_MAX = 4 * 1024 * 1024  # of one diff
+DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
+REPACK_SECONDS = 1800.0
+LOOSE_MAX, PACKS_MAX = 2000, 20  # objects and packs, before a repository is packed anew
+FACTS_MAX = 50_000
+UNKNOWN_COMMIT = "Not a valid commit name"
+
+
+class _Memory:
+    """What this process knows of repositories without asking git again.
+
+    Whether one commit contains another never changes. What was taken stays until a repository is mended or
+    packed anew.
+    """
+
+    def __init__(self) -> None:
+        self.contained: dict[tuple[str, str], bool] = {}
+        self.present: dict[tuple[Path, int], set[str]] = {}
+
+    def note_contained(self, old: str, new: str, answer: bool) -> None:
+        if len(self.contained) >= FACTS_MAX:
+            self.contained.clear()
+        self.contained[old, new] = answer
+        if answer and old != new:
+            self.contained[new, old] = False
+
+    def present_in(self, repository: Path) -> set[str]:
+        """The commits that were seen there; another repository in its place has a younger HEAD."""
+        known = self.present.setdefault((repository, os.stat(repository / "HEAD").st_mtime_ns), set())
+        if len(known) >= FACTS_MAX:
+            known.clear()
+        return known
+
+    def forget(self, repository: Path) -> None:
+        """Something about this repository is to be asked anew."""
+        self.present = {key: value for key, value in self.present.items() if key[0] != repository}
+
+
+_memory = _Memory()
+
+
+class Repository:
+    """A bare repository of ours, and its commits by their hashes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def is_there(self) -> bool:
+        return (self.path / "HEAD").exists()
+
+    def resolve(self, name: str) -> str:
+        """The commit that a name means. Raises GitError."""
+        return text(self.path, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+
+    def has(self, sha: str) -> bool:
+        if not self.is_there():
+            return False
+        known = _memory.present_in(self.path)
+        if sha in known:
+            return True
+        is_here = run(self.path, "cat-file", "-e", f"{sha}^{{commit}}", ok=(0, 1, 128)).returncode == 0
+        if is_here and SHA.match(sha):
+            known.add(sha)
+        return is_here
+
+    def note(self, sha: str) -> None:
+        """This commit was just taken."""
+        _memory.present_in(self.path).add(sha)
+
+    def forget(self) -> None:
+        """Ask anew what this process knew of this repository: something may be gone from it."""
+        _memory.forget(self.path)
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Whether `new` contains `old`. Raises GitError where one of them is unknown."""
+        known = True if old == new else _memory.contained.get((old, new))
+        if known is None:
+            done = run(self.path, "merge-base", "--is-ancestor", old, new, ok=(0, 1))
+            known = done.returncode == 0
+            if SHA.match(old) and SHA.match(new):
+                _memory.note_contained(old, new, known)
+        return known
+
+    def contains(self, new: str, old: str) -> bool:
+        """The same, and no where one of them is unknown. Raises GitError where git fails otherwise."""
+        try:
+            return self.is_ancestor(old, new)
+        except GitError as error:
+            if UNKNOWN_COMMIT in error.text:
+                return False
+            raise
+
+    def merge_base(self, one: str, other: str) -> str:
+        if _memory.contained.get((one, other)):
+            return one
+        return text(self.path, "merge-base", one, other)
+
+    def keep(self, sha: str, ref: str) -> None:
+        run(self.path, "update-ref", ref, sha)
+
+    def refs(self, below: str) -> list[str]:
+        """The full names of the refs below a name such as refs/steroids/submissions/."""
+        return text(self.path, "for-each-ref", "--format=%(refname)", below).splitlines()
+
+    def drop(self, refs: Sequence[str]) -> None:
+        """Forget these refs. Raises GitError."""
+        run(self.path, "update-ref", "--stdin", stdin="".join(f"delete {ref}\n" for ref in refs).encode())
+
+    def is_scattered(self) -> bool:
+        """Whether it has come to consist of many files. Raises GitError."""
+        lines = text(self.path, "count-objects", "-v").splitlines()
+        counted = {name: int(number) for name, _, number in (line.partition(": ") for line in lines)}
+        return counted["count"] >= LOOSE_MAX or counted["packs"] >= PACKS_MAX
+
+    def repack(self, *, prune_days: float | None) -> None:
+        """One pack of all there is. With `prune_days`, what no ref needs goes once it is older than that.
+
+        That is only safe while no clone borrows objects from here. Raises GitError.
+        """
+        self.forget()
+        run(self.path, "pack-refs", "--all")
+        if prune_days is None:
+            run(self.path, "repack", "-a", "-d", "-k", "--quiet", timeout=REPACK_SECONDS)
+        else:
+            old = f"--prune={max(prune_days, 1):.0f}.days.ago"
+            run(self.path, "gc", "--quiet", old, timeout=REPACK_SECONDS)
+
+    def diff(self, base: str, sha: str, context: int = 3, limit: int = DIFF_MAX) -> str:
+        """What changed, with so many unchanged lines around it. Very large files are only named.
+
+        A change of more than `limit` bytes is cut there, and its last line says so.
+        """
+        done = run(
+            self.path, *DIFF, "--find-renames", f"--unified={context}", base, sha, limit=limit, may_cut=True,
+        )  # fmt: skip
+        text = done.stdout.decode("utf-8", "replace")
+        return text[: text.rfind("\n") + 1] + CUT if done.is_cut else text
+
+    def changed(self, base: str, sha: str) -> list[tuple[str, int, int]]:
+        """Path, lines added and lines removed; binary files count 0."""
+        raw = run(self.path, *DIFF, "--no-renames", "--numstat", "-z", base, sha).stdout
+        rows = []
+        for entry in raw.decode("utf-8", "replace").split("\0"):
+            if entry:
+                added, removed, path = entry.split("\t", 2)
+                rows.append((path, int(added) if added != "-" else 0, int(removed) if removed != "-" else 0))
+        return rows
+
+    def patch_id(self, base: str, sha: str) -> str:
+        """A hash of the change itself, the same before and after a clean rebase.
+
+        The text of each change counts, and not where in its file it is; of binary and very large files the
+        contents count by their names in git.
+        """
+        file = self.path / f"patch-{uuid.uuid4().hex}.diff"  # for it may be large
+        try:
+            run(self.path, *DIFF, "--full-index", f"--output={file}", base, sha, timeout=120)
+            return _hash_of_change(file)
+        finally:
+            file.unlink(missing_ok=True)
+
+    def read(self, sha: str, path: str, limit: int) -> str | None:
+        """A file as it is in a commit; None where there is none. Links in the repository stay inert."""
+        if path.startswith("/") or ".." in path.split("/"):
+            return None
+        done = run(
+            self.path, "cat-file", "blob", f"{sha}:{path}", ok=(0, 128), limit=limit, may_cut=True,
+        )  # fmt: skip
+        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+    def names(self, sha: str) -> list[str]:
+        """The paths at the top of a commit's tree."""
+        return text(self.path, "ls-tree", "--name-only", sha).splitlines()
+
+    def tree(self, sha: str, most: int) -> list[str]:
+        """The paths of all files in a commit's tree, the first `most` of them."""
+        raw = run(self.path, "ls-tree", "-r", "-z", "--name-only", sha).stdout
+        return [path.decode("utf-8", "replace") for path in raw.split(b"\0", most)[:most] if path]
+
+    def commit_tree_of(self, folder: Path, parent: str, message: str) -> str | None:
+        """A commit of everything in an agent's work tree, made with an index and a git folder of our own.
+
+        None where nothing differs from `parent`. Raises GitError.
+        """
+        with self._index_of(parent, GIT_WORK_TREE=str(folder)) as environment:
+            left_out = [*self._links(environment), *_repositories_in(folder), *_too_large_in(folder)]
+            paths = "\0".join([".", *(f":(exclude,top,literal){path}" for path in left_out)])
+            run(
+                folder, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul",
+                stdin=paths.encode("utf-8", "surrogateescape"), environment=environment, timeout=120,
+            )  # fmt: skip
+            return self._commit(environment, parent, message)
+
+    def commit_files(self, parent: str, below: str, files: Mapping[str, str], message: str) -> str | None:
+        """A commit on `parent` with these files, by their whole paths; `below` holds no others.
+
+        None where nothing differs from `parent`. Raises GitError.
+        """
+        with self._index_of(parent) as environment:
+            old = run(self.path, "ls-files", "-z", "--", f":(top,literal){below}/", environment=environment)
+            gone = [name for name in old.stdout.decode("utf-8", "surrogateescape").split("\0") if name]
+            entries = [f"0 {'0' * 40}\t{name}" for name in gone if name not in files]
+            for name, words in files.items():
+                blob = run(self.path, "hash-object", "-w", "--stdin", stdin=words.encode("utf-8", "replace"))
+                entries.append(f"100644 {blob.stdout.decode().strip()}\t{name}")
+            run(
+                self.path, "update-index", "-z", "--index-info", environment=environment,
+                stdin="".join(f"{entry}\0" for entry in entries).encode("utf-8", "surrogateescape"),
+            )  # fmt: skip
+            return self._commit(environment, parent, message)
+
+    @contextlib.contextmanager
+    def _index_of(self, parent: str, **more: str) -> Iterator[dict[str, str]]:
+        """An environment in which git works on an index of its own, with what `parent` holds."""
+        index = self.path / f"commit-{uuid.uuid4().hex}.index"
+        environment = {"GIT_INDEX_FILE": str(index), "GIT_DIR": str(self.path), **more}
+        try:
+            run(self.path, "read-tree", parent, environment=environment)
+            yield environment
+        finally:
+            index.unlink(missing_ok=True)
+
+    def _commit(self, environment: dict[str, str], parent: str, message: str) -> str | None:
+        tree = run(self.path, "write-tree", environment=environment).stdout.decode().strip()
+        if tree == text(self.path, "rev-parse", f"{parent}^{{tree}}"):
+            return None
+        return text(self.path, "commit-tree", tree, "-p", parent, "-m", message)
+
+    def _links(self, environment: dict[str, str]) -> Iterator[str]:
+        """The places of submodules in that index. Files that lie there are not the repository's own."""
+        listed = run(self.path, "ls-files", "--stage", "-z", environment=environment).stdout
+        for entry in listed.split(b"\0"):
+            if entry.startswith(b"160000 "):
+                yield os.fsdecode(entry.partition(b"\t")[2])
+
+
+def _hash_of_change(patch: Path) -> str:
+    """Empty for a patch without lines."""
+    digest, index, is_empty = hashlib.sha256(), b"", True
+    with patch.open("rb") as lines:
+        for line in lines:
+            is_empty = False
+            if line.startswith(b"index "):
+                index = line
+            elif line.startswith(b"Binary files "):
+                digest.update(index + line)
+            elif not line.startswith((b"@@ ", b"similarity index ", b"dissimilarity index ")):
+                digest.update(line)
+    return "" if is_empty else digest.hexdigest()
+
+
+def _repositories_in(folder: Path) -> list[str]:
+    """Repositories inside of a work tree: git would run in them with the settings they bring along."""
+    found = []
+    for name, folders, files in os.walk(folder):
+        if Path(name) != folder and (".git" in folders or ".git" in files):
+            found.append(os.path.relpath(name, folder))
+            folders.clear()
+        elif ".git" in folders:
+            folders.remove(".git")
+    return found
+
+
+def _too_large_in(folder: Path) -> Iterator[str]:
+    """Files that are more likely a core dump than work; each would be read, packed and kept."""
+    for name, folders, files in os.walk(folder):
+        if ".git" in folders:
+            folders.remove(".git")
+        for file in files:
+            path = os.path.join(name, file)
+            with contextlib.suppress(OSError):
+                if os.lstat(path).st_size > SALVAGED_FILE_MAX:
+                    yield os.path.relpath(path, folder)
