@@ -192,7 +192,7 @@ def test_tags_are_asked_for_when_the_branch_has_moved_or_after_a_while(
     monkeypatch.setattr("agents.hosts.git.tags.TAGS_EVERY", -1.0)
     mirror.fetch_target()
     assert list(mirror.tags.known()) == [("refs/tags/v1", remote.first)]
-    monkeypatch.setattr(plain, "LISTED_MAX", 10)  # the remote lists more than anybody reads
+    monkeypatch.setattr("agents.hosts.git.remotes.LISTED_MAX", 10)  # the remote lists more than anybody reads
     mirror.fetch_target()
     assert list(mirror.tags.known()) == []
 
@@ -650,7 +650,7 @@ def test_two_bundles_may_come_in_at_once(
             both.wait()
         return run(*arguments, **more)
 
-    monkeypatch.setattr(plain, "run", together)
+    monkeypatch.setattr("agents.hosts.git.mirror.run", together)
     at_once(*[partial(host.unbundle, data, ref) for ref, data in bundles.items()])
 
 
