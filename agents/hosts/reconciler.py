@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -309,6 +310,9 @@ class Reconciler:
             self._look_after(run, folder)
         elif shim:
             self._end(run, lambda: self._bury(run, "Its shim was killed."))
+        elif self._is_left(run):
+            why = f"Host {self.row.name} gave up while it was starting."
+            self._end(run, lambda: self._bury(run, why, Run.Outcome.STOPPED))
         elif self._never_started(run):
             self._end(run, lambda: self._bury(run, "It never started, or its folder is damaged."))
 
@@ -317,11 +321,12 @@ class Reconciler:
         run_ends.end_token(run)
         self._do(f"run-{run.pk}", lambda: self._guarded(f"end-{run.pk}", run, work, self._lose))
 
-    def _never_started(self, run: Run) -> bool:
-        """Whether who was about to start it is dead: an earlier process of this host, or surely by now."""
+    def _is_left(self, run: Run) -> bool:
+        """Whether nobody starts it any more: who was about to was killed, or failed."""
         is_anothers = run.status == Run.Status.STARTING and run.pk not in self._claimed
-        if is_anothers and not processes.working_in(paths.run_folder(run.pk)):
-            return True
+        return is_anothers and not processes.working_in(paths.run_folder(run.pk))
+
+    def _never_started(self, run: Run) -> bool:
         since = run.started_at or run.queued_at
         return (timezone.now() - since).total_seconds() > settings.DURATIONS["starting"]
 
@@ -372,8 +377,8 @@ class Reconciler:
             if isinstance(data, dict) and data.get("url") != url:
                 processes.write_json(context, data | {"url": url})
 
-    def _bury(self, run: Run, why: str) -> None:
-        """The shim died without an exit file: end all processes of the run, then record how it ended."""
+    def _bury(self, run: Run, why: str, outcome: str = Run.Outcome.LOST) -> None:
+        """The shim left no exit file: end all processes of the run, then record how it ended."""
         folder = paths.run_folder(run.pk)
         left = processes.working_in(folder)
         if not processes.end_all(left, settings.DURATIONS["grace"]) or processes.working_in(folder):
@@ -386,7 +391,7 @@ class Reconciler:
             run_ends.end(run, Run.Outcome.HANDED_IN, reason="Its shim was killed after the hand-in.")
         else:
             saved = submissions.salvage(run)
-            run_ends.end(run, Run.Outcome.LOST, reason=why, salvage_sha=saved)
+            run_ends.end(run, outcome, reason=why, salvage_sha=saved)
         outcomes.remove_folder(run)
 
     # --- Work that is taken -----------------------------------------------------------------------------
@@ -415,6 +420,13 @@ class Reconciler:
                 self._do(f"run-{run.pk}", lambda run=run: self._start(run))
 
     def _start(self, run: Run) -> None:
+        try:
+            self._begin(run)
+        except Exception:
+            self._claimed.discard(run.pk)  # nobody begins it any more, and the next pass ends it
+            raise
+
+    def _begin(self, run: Run) -> None:
         """Start it, or end it with a sentence that says what to change."""
         try:
             if run.is_pulled:
@@ -422,32 +434,29 @@ class Reconciler:
             else:
                 starting.start(run)
         except Interrupted:
-            run_ends.end(run, Run.Outcome.STOPPED, reason="This host stopped before it began.")
-            outcomes.remove_folder(run)
-        except HostTrouble as error:  # another host may well do it
-            run_ends.end(run, Run.Outcome.STOPPED, reason=f"The repository {error.blame}. {error}")
-            run_ends.rest(run.task, run_ends.backoff(REST_AFTER_TROUBLE).total_seconds())
-            outcomes.remove_folder(run)
+            _give_back(run, "This host stopped before it began.")
+        except HostTrouble as error:
+            _give_back(run, f"The repository {error.blame}. {error}", is_of_host=True)
         except Unreachable as error:
-            run_ends.end(run, Run.Outcome.STOPPED, reason=f"The repository cannot be reached. {error}")
+            _give_back(run, f"The repository cannot be reached. {error}")
             trouble(run.project, f"{run.project.address} cannot be reached: {error}")
-            outcomes.remove_folder(run)
         except NotSignedIn as error:
             provider_trouble.not_signed_in(run, error)
             outcomes.remove_folder(run)
         except (GitError, ProviderError, starting.CannotStart, api_server.NoDoor) as error:
             if isinstance(error, GitError) and paths.mirror(run.project).mend(error):
-                run_ends.end(run, Run.Outcome.STOPPED, reason="The mirror was damaged, and is whole again.")
-                outcomes.remove_folder(run)
-                return
-            run_ends.end(run, Run.Outcome.REFUSED, reason=str(error))
-            outcomes.remove_folder(run)
+                _give_back(run, "The mirror was damaged, and is whole again.")
+            elif isinstance(error, GitError) and error.is_of_host():
+                _give_back(run, str(error), is_of_host=True)
+            else:
+                _give_back(run, str(error), outcome=Run.Outcome.REFUSED)
         except starting.BaseNotFit as error:
-            run_ends.end(run, Run.Outcome.STOPPED, reason=str(error))
-            outcomes.remove_folder(run)
+            _give_back(run, str(error))
         except StaleTask:
-            run_ends.end(run, Run.Outcome.STOPPED, reason="The task moved on before it started.")
-            outcomes.remove_folder(run)
+            _give_back(run, "The task moved on before it started.")
+        except (OSError, subprocess.SubprocessError) as error:
+            why = getattr(error, "strerror", "") or f"Its shim did not start ({type(error).__name__})"
+            _give_back(run, f"Host {run.host} could not begin it: {why}.", is_of_host=True)
         else:
             if run.project.trouble:
                 Project.objects.filter(pk=run.project_id).update(
@@ -562,6 +571,16 @@ class Reconciler:
         since = run.started_at or run.queued_at
         longest = 2 * (settings.DURATIONS["wall"] + settings.DURATIONS["orphan"])
         return (timezone.now() - since).total_seconds() > longest
+
+
+def _give_back(
+    run: Run, reason: str, *, outcome: str = Run.Outcome.STOPPED, is_of_host: bool = False
+) -> None:
+    """End a run that never began. Where its host is to blame the task rests: another host may well do it."""
+    run_ends.end(run, outcome, reason=reason)
+    if is_of_host:
+        run_ends.rest(run.task, run_ends.backoff(REST_AFTER_TROUBLE).total_seconds())
+    outcomes.remove_folder(run)
 
 
 def _is_of_host(error: Exception) -> bool:

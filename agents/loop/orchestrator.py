@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from agents import judging
 from agents.crew import choosing, specialists
-from agents.loop import abandoned, outlook, run_ends
+from agents.loop import abandoned, outlook, run_ends, schedules
 from agents.models import Agent, Run
 from agents.money import caps
 from agents.pull import leases
@@ -100,6 +100,7 @@ def reap() -> int:
     )
     abandoned.give_up()
     judging.withdraw()
+    schedules.bring_forward()
     of_a_turn = Run.objects.filter(status=Run.Status.QUEUED).exclude(role__in=Run.OPINION_ROLES)
     overtaken = of_a_turn.exclude(task__version=F("task_version"))
     for run in overtaken.select_related("task", "project"):

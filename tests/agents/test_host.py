@@ -19,6 +19,7 @@ from django.utils import timezone
 from agents.hosts import agent_command, outcomes, paths, processes, starting, submissions
 from agents.hosts import reconciler as hosts
 from agents.hosts.reconciler import Reconciler
+from agents.loop import run_ends
 from agents.models import Output, Run, token_hash
 from agents.money import metering
 from tests.agents.world import World, at_once, make_world, write  # noqa: F401
@@ -263,8 +264,36 @@ def test_a_run_that_a_killed_process_was_starting_is_begun_anew_at_once(world: W
         shim.kill()
     for run in (left, held):
         run.refresh_from_db()
-    assert (left.status, left.outcome) == ("ended", "lost")
+    assert (left.status, left.outcome) == ("ended", "stopped")
+    assert left.reason == "Host test-host gave up while it was starting."
     assert held.status == "starting"
+
+
+def test_a_run_that_a_host_cannot_begin_is_given_back_at_once(world: World, monkeypatch: Any) -> None:
+    """On a full disk a start fails, and so may the row that says so: the run kept its seat for a minute."""
+    first, second = (create_run(world.task(), "verifier", status="queued") for _ in range(2))
+    for run in (first, second):
+        paths.run_folder(run.pk).parent.mkdir(parents=True, exist_ok=True)
+        paths.run_folder(run.pk).write_text("no folder\n")
+    with Reconciler() as host:
+        end = run_ends.end
+
+        def refuse(run: Run, *words: Any, **more: Any) -> Any:
+            if run.pk == second.pk:
+                raise OperationalError("database or disk is full")
+            return end(run, *words, **more)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(run_ends, "end", refuse)
+            host.step()
+        for run, status in ((first, "ended"), (second, "starting")):
+            run.refresh_from_db()
+            assert run.status == status
+        host.step()
+    second.refresh_from_db()
+    assert (first.outcome, first.reason) == ("stopped", "Host test-host could not begin it: Not a directory.")
+    assert first.task.not_before > timezone.now()
+    assert (second.status, second.outcome) == ("ended", "stopped")
 
 
 def test_slow_work_on_one_run_holds_no_other_run_up(

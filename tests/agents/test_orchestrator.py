@@ -8,6 +8,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django_q.models import Schedule
 
 from agents.crew import choosing
 from agents.hosts.reconciler import Reconciler
@@ -96,6 +97,20 @@ def test_where_nothing_is_to_be_run_nobody_runs_it_however_late_the_work_is_kept
     assert tick() == [(early.pk, "reviewer"), (late.pk, "reviewer")]
     passed = Event.objects.filter(kind="verified_green").order_by("pk").values_list("task", flat=True)
     assert list(passed) == [early.pk, late.pk]
+
+
+def test_regular_calls_go_on_where_the_clock_was_set_back(db: None) -> None:
+    """Each of them had been planned by the clock of before: no message was sent for an hour."""
+    now = timezone.now()
+    Schedule.objects.all().delete()
+    for name, minutes, ahead in (("tell", 1, 61), ("statistics", 60, 59), ("prune", 1440, 1500)):
+        Schedule.objects.create(
+            name=name, func="agents.jobs.tick", schedule_type=Schedule.MINUTES, minutes=minutes,
+            next_run=now + timedelta(minutes=ahead),
+        )  # fmt: skip
+    orchestrator.tick()
+    soon = Schedule.objects.filter(next_run__lte=timezone.now()).order_by("name")
+    assert list(soon.values_list("name", flat=True)) == ["prune", "tell"]
 
 
 def test_within_a_status_the_list_is_worked_from_top_to_bottom(project: Project) -> None:

@@ -54,6 +54,14 @@ BRANCH = re.compile(
     r"(?!HEAD$|@$|-|refs/|/)(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)))(?!\.)[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
 )
 CHUNK = 64 * 1024
+# What git says of this machine's own disk, permissions and repository; a remote's words begin with its name.
+OWN_TROUBLE = re.compile(
+    r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|unable to write"
+    r"|insufficient permission|\.lock': |cannot lock ref|not a git repository: |corrupt|bad object"
+    r"|object file|packfile \S+ |to be a packfile|invalid sha1 pointer|unable to read (tree|sha1)"
+    r"|missing (blob|tree|commit)|valid object|broken ref"
+)
+OF_REMOTE = re.compile(r"remote: |\s*!")
 
 
 class GitError(Exception):
@@ -63,6 +71,11 @@ class GitError(Exception):
         words = redact(text.strip()[-WORDS_MAX:])
         self.what, self.text, self.code = what, words[-600:], code
         super().__init__(f"{what}: {self.text}" if self.text else what)
+
+    def is_of_host(self) -> bool:
+        """Whether this host's own disk or repository stood in the way."""
+        lines = (line for line in self.text.splitlines() if not OF_REMOTE.match(line))
+        return any(OWN_TROUBLE.search(line) for line in lines)
 
 
 def base_environment() -> dict[str, str]:

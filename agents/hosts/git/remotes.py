@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import shutil
 import sys
 import threading
@@ -23,14 +22,6 @@ from agents.hosts.git.commands import (
 from tasks.repository_urls import redact
 
 LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
-# What git says of this machine's own disk, permissions and repository; a remote's words begin with its name.
-OWN_TROUBLE = re.compile(
-    r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|unable to write"
-    r"|insufficient permission|\.lock': |cannot lock ref|not a git repository: |corrupt|bad object"
-    r"|object file|packfile \S+ |to be a packfile|invalid sha1 pointer|unable to read (tree|sha1)"
-    r"|missing (blob|tree|commit)|valid object|broken ref"
-)
-OF_REMOTE = re.compile(r"remote: |\s*!")
 LEASH = Path(__file__).parents[1] / "parent_death.py"
 
 
@@ -136,10 +127,7 @@ def over_network(
     except GitError as error:
         if _calls.are_over:
             raise Interrupted(error.what, "was ended, because this host stops") from error
-        is_ours = any(
-            OWN_TROUBLE.search(line) for line in error.text.splitlines() if not OF_REMOTE.match(line)
-        )
-        kind = HostTrouble if is_ours else Unreachable
+        kind = HostTrouble if error.is_of_host() else Unreachable
         raise kind(error.what, error.text, code=error.code) from error
 
 
