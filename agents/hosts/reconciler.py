@@ -310,23 +310,23 @@ class Reconciler:
             self._look_after(run, folder)
         elif shim:
             self._end(run, lambda: self._bury(run, "Its shim was killed."))
-        elif self._is_left(run):
-            why = f"Host {self.row.name} gave up while it was starting."
-            self._end(run, lambda: self._bury(run, why, Run.Outcome.STOPPED))
-        elif self._never_started(run):
-            self._end(run, lambda: self._bury(run, "It never started, or its folder is damaged."))
+        elif self._nobody_starts(run, folder):
+            if run.status == Run.Status.STARTING:
+                why = f"Host {self.row.name} gave up while it was starting."
+                self._end(run, lambda: self._bury(run, why, Run.Outcome.STOPPED))
+            else:
+                self._end(run, lambda: self._bury(run, "It never started, or its folder is damaged."))
 
     def _end(self, run: Run, work: Callable[[], None]) -> None:
         """Read what is left and end the run. That may take a while; its token is over at once."""
         run_ends.end_token(run)
         self._do(f"run-{run.pk}", lambda: self._guarded(f"end-{run.pk}", run, work, self._lose))
 
-    def _is_left(self, run: Run) -> bool:
-        """Whether nobody starts it any more: who was about to was killed, or failed."""
-        is_anothers = run.status == Run.Status.STARTING and run.pk not in self._claimed
-        return is_anothers and not processes.working_in(paths.run_folder(run.pk))
-
-    def _never_started(self, run: Run) -> bool:
+    def _nobody_starts(self, run: Run, folder: Path) -> bool:
+        """Whether a run without a shim will never have one: who was to start it was killed, or failed."""
+        is_ours = run.status == Run.Status.STARTING and run.pk in self._claimed
+        if not is_ours and not processes.working_in(folder):
+            return processes.read_identity(folder / "pid") is None  # it may just have said so, and ended
         since = run.started_at or run.queued_at
         return (timezone.now() - since).total_seconds() > settings.DURATIONS["starting"]
 

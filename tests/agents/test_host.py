@@ -252,9 +252,10 @@ def test_leases_are_prolonged_however_long_a_turn_takes(held: Callable[..., Run]
 def test_a_run_that_a_killed_process_was_starting_is_begun_anew_at_once(world: World) -> None:
     host = create_host(hosts.host_name())
     now = timezone.now()
-    left, held = (
-        create_run(world.task(), status=Run.Status.STARTING, host=host, started_at=now) for _ in range(2)
-    )
+    left, held, mute = (
+        create_run(world.task(), status=status, host=host, started_at=now)
+        for status in (Run.Status.STARTING, Run.Status.STARTING, Run.Status.RUNNING)
+    )  # the shim of the last one could not even write its number, on a full disk
     folder = paths.run_folder(held.pk)
     folder.mkdir(parents=True)
     marks = os.environ | {"STEROIDS_RUN": str(held.pk), "STEROIDS_CONTEXT": f"{folder}/context.json"}
@@ -262,8 +263,9 @@ def test_a_run_that_a_killed_process_was_starting_is_begun_anew_at_once(world: W
         with Reconciler() as one:
             one.step()
         shim.kill()
-    for run in (left, held):
+    for run in (left, held, mute):
         run.refresh_from_db()
+    assert (mute.status, mute.outcome) == ("ended", "lost")
     assert (left.status, left.outcome) == ("ended", "stopped")
     assert left.reason == "Host test-host gave up while it was starting."
     assert held.status == "starting"
