@@ -61,7 +61,6 @@ log = logging.getLogger(__name__)
 SLOW_THREADS = 4
 LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
 STOP_PATIENCE = 2.0  # seconds that git's calls to remotes have when the host stops
-REST_AFTER_TROUBLE = 4  # failures in a row that a task rests for where this host cannot start its run
 FAILED_TURNS_MAX = 6  # then a run that cannot be read or ended is lost
 # The host's own trouble, and no run's: it is tried again for as long as it lasts.
 NOT_THE_RUNS = (Unreachable, OperationalError, InterfaceError)
@@ -579,7 +578,7 @@ def _give_back(
     """End a run that never began. Where its host is to blame the task rests: another host may well do it."""
     run_ends.end(run, outcome, reason=reason)
     if is_of_host:
-        run_ends.rest(run.task, run_ends.backoff(REST_AFTER_TROUBLE).total_seconds())
+        run_ends.rest_after(run)
     outcomes.remove_folder(run)
 
 

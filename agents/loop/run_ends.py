@@ -155,6 +155,14 @@ def rest(task: Task, seconds: float) -> None:
     Task.objects.filter(pk=task.pk).update(not_before=timezone.now() + timedelta(seconds=seconds))
 
 
+def rest_after(run: Run) -> None:
+    """Let the task of a run that was given back rest, for longer each time this happens in the same state."""
+    given_back = Run.objects.filter(
+        task=run.task_id, agent=run.agent_id, outcome=Run.Outcome.STOPPED, task_version=run.task_version
+    ).count()
+    rest(run.task, backoff(given_back).total_seconds())
+
+
 def bounce(task: Task, note: str) -> None:
     """Send a submission back to the coder in the same round; after too many, ask a human."""
     if task.status not in MOVES["bounce"].sources:

@@ -127,15 +127,11 @@ def release(run: Run, *, reason: str, failed: bool) -> None:
         if not run_ends.end(run, outcome, reason=reason):
             raise Refused("run_over", f"Run {run.pk} is over already.", "Claim anew.")
         return
-    given_back = Run.objects.filter(
-        task=run.task_id, agent=run.agent_id, is_pulled=True, outcome=Run.Outcome.STOPPED,
-        task_version=run.task_version,
-    ).count()  # fmt: skip
     said = f"Given back by its agent. {reason}".strip()
     if not run_ends.end(run, Run.Outcome.STOPPED, reason=said):
         raise Refused("run_over", f"Run {run.pk} is over already.", "Claim anew.")
     if run.task.version == run.task_version:
-        run_ends.rest(run.task, run_ends.backoff(given_back + 1).total_seconds())
+        run_ends.rest_after(run)
 
 
 def reap() -> int:
