@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+import yaml
 from django.apps import apps
 from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.loader import MigrationLoader
@@ -423,3 +424,16 @@ def test_no_test_hides_another_one_of_its_name() -> None:
 
 def test_a_file_of_tests_says_what_it_is_about() -> None:
     assert [relative(path) for path in TEST_FILES if not ast.get_docstring(tree(path))] == []
+
+
+# --- The benchmarks' faults ---------------------------------------------------------------------------------
+
+
+def test_every_fault_that_is_planted_stands_once_in_the_program() -> None:
+    """Code moves on, and what plants a fault nowhere proves nothing."""
+    of_rooms = yaml.safe_load((ROOT / "bench/faults.yaml").read_text(encoding="utf-8"))
+    of_chaos = yaml.safe_load((ROOT / "bench/chaos/planted.yaml").read_text(encoding="utf-8"))
+    program = [path.read_text(encoding="utf-8") for app in APPS for path in sources(app)]
+    rows = [*of_chaos, *(row for room in of_rooms.values() for row in room)]
+    assert len(rows) > 60
+    assert [row["what"] for row in rows if sum(text.count(row["old"]) for text in program) != 1] == []
