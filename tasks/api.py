@@ -113,9 +113,7 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
     def create(self, request: Request) -> Response:
         """Add a project, as its maintainer. For superusers: hosts fetch the address with their own rights."""
         require_superuser(request.user, "add projects")
-        return idempotency.earlier_reply(request) or idempotency.once(
-            request, lambda: (self._add(request), 201)
-        )
+        return idempotency.answer(request, lambda: (self._add(request), 201))
 
     def _add(self, request: Request) -> dict[str, Any]:
         body = NewProjectSerializer(data=request.data)
@@ -266,9 +264,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         """Add a task to a project that you maintain."""
         if not projects_for(request.user, MAINTAIN).exists():
             raise Refused("no_right", "You maintain no project.", "Ask a maintainer to add it.", status=403)
-        return idempotency.earlier_reply(request) or idempotency.once(
-            request, lambda: (self._add(request), 201)
-        )
+        return idempotency.answer(request, lambda: (self._add(request), 201))
 
     def _add(self, request: Request) -> dict[str, Any]:
         body = NewTaskSerializer(data=request.data)
@@ -291,8 +287,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     @action(detail=True, methods=["post"])
     def status(self, request: Request, ref: str) -> Response:
         """Defer, cancel, finish, resume or reopen a task by hand."""
-        earlier = idempotency.earlier_reply(request)
-        return earlier or idempotency.once(request, lambda: (self._move(request), 200))
+        return idempotency.answer(request, lambda: (self._move(request), 200))
 
     def _move(self, request: Request) -> dict[str, Any]:
         task = self.get_object()

@@ -67,3 +67,8 @@ def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Re
             return earlier  # the same request, sent twice at once, was faster
         raise
     return Response(reply, status=status)
+
+
+def answer(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Response:
+    """The stored reply to this very request, or what the work gives the first time. Raises as both do."""
+    return earlier_reply(request) or once(request, work)

@@ -81,4 +81,4 @@ class HostViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Host]):
             row = self.get_queryset().get(pk=host.pk)
             return {**HostSerializer(row).data, "message": f"{host.name} {said}"}, 200
 
-        return idempotency.earlier_reply(request) or idempotency.once(request, work)
+        return idempotency.answer(request, work)

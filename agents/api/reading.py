@@ -133,9 +133,7 @@ class AgentViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Agent]):
     def create(self, request: Request) -> Response:
         """Add an agent that hosts start by a command."""
         require_superuser(request.user, "add agents")
-        return idempotency.earlier_reply(request) or idempotency.once(
-            request, lambda: (self._add(request), 201)
-        )
+        return idempotency.answer(request, lambda: (self._add(request), 201))
 
     def _add(self, request: Request) -> dict[str, Any]:
         body = NewAgentSerializer(data=request.data)

@@ -280,33 +280,25 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     @action(detail=True, methods=["post"])
     def resolve(self, request: Request, ref: str) -> Response:
         """Rule on a conflict. Only people may; takes effect at once."""
-        earlier = idempotency.earlier_reply(request)
-        return earlier or idempotency.once(request, lambda: (self._resolve(request, ref), 200))
+        return idempotency.answer(request, lambda: (self._resolve(request, ref), 200))
 
     @extend_schema(request=SynthesisSerializer, responses=DisputeDetailSerializer)
     @action(detail=True, methods=["post"])
     def synthesis(self, request: Request, ref: str) -> Response:
         """Propose a middle way on an open conflict: option C, marked by whom. Only people may."""
-        earlier = idempotency.earlier_reply(request)
-        return earlier or idempotency.once(request, lambda: (self._propose(request, ref), 200))
+        return idempotency.answer(request, lambda: (self._propose(request, ref), 200))
 
     @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
     @action(detail=True, methods=["post"], url_path="ask-judge")
     def ask_judge(self, request: Request, ref: str) -> Response:
         """Ask a judge for an opinion on an open disagreement. Only people may; it rules on nothing."""
-        earlier = idempotency.earlier_reply(request)
-        return earlier or idempotency.once(
-            request, lambda: (self._ask(request, ref, Opinion.Kind.JUDGE), 200)
-        )
+        return idempotency.answer(request, lambda: (self._ask(request, ref, Opinion.Kind.JUDGE), 200))
 
     @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
     @action(detail=True, methods=["post"], url_path="ask-mediator")
     def ask_mediator(self, request: Request, ref: str) -> Response:
         """Ask a mediator for a proposal, which becomes option C. Only people may."""
-        earlier = idempotency.earlier_reply(request)
-        return earlier or idempotency.once(
-            request, lambda: (self._ask(request, ref, Opinion.Kind.MEDIATOR), 200)
-        )
+        return idempotency.answer(request, lambda: (self._ask(request, ref, Opinion.Kind.MEDIATOR), 200))
 
     def _ask(self, request: Request, ref: str, kind: Opinion.Kind) -> dict[str, Any]:
         _refuse_runs(request, "ask for an opinion", "asks")

@@ -83,7 +83,7 @@ class PersonsVerb(APIView):
             told = {**TaskDetailSerializer(task).data, "message": message}
             return {**told, "archived": ArchivedSerializer(archived, many=True).data}, 200
 
-        return idempotency.earlier_reply(request) or idempotency.once(request, work)
+        return idempotency.answer(request, work)
 
     def _task(self, request: Request, ref: str) -> Task:
         if getattr(request.user, "task_pk", None) is not None:
