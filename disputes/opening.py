@@ -111,6 +111,7 @@ def open_conflict(
     logged = effect == LOG and is_disagreement
     if is_disagreement and finding and not logged:
         more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as, actor)]
+    raised = finding.chain().standing().order_by("-pk").first() if finding else None
     if "stage" not in more:
         more["stage"] = _stage_of(task, submission, finding)
     dispute = _case_for(task, question, severity, closed=logged)
@@ -122,6 +123,7 @@ def open_conflict(
         opened_as=opened_as,
         question=question[:500],
         finding=finding,
+        raised_as=raised or finding,
         submission=submission,
         severity=severity,
         effect=effect,
