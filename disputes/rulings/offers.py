@@ -8,7 +8,7 @@ from hashlib import sha256
 from django.db.models import Q
 
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
-from disputes.protocol.completion.stuck import is_security
+from disputes.opening import is_about_security
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
@@ -120,10 +120,9 @@ def is_of_security(conflict: Conflict) -> bool:
     """Whether the card is about security, by its reason or by the words of its finding; if in doubt it is."""
     if conflict.reason == Conflict.Reason.SECURITY:
         return True
-    words = [conflict.question, conflict.reviewer_position]
-    for finding in filter(None, (conflict.finding, conflict.raised_as)):
-        words += [finding.title, finding.text, finding.impact, finding.suggestion]
-    return is_security("\n".join(words))
+    return is_about_security(
+        conflict.question, conflict.reviewer_position, conflict.finding, conflict.raised_as
+    )
 
 
 def last_judged(conflict: Conflict) -> Opinion | None:

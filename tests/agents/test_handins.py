@@ -593,6 +593,20 @@ def test_a_medium_conflict_is_shipped_once_the_rest_is_approved(rejected: Task) 
     assert Dispute.objects.get().status == "open"
 
 
+def test_a_reviewer_goes_on_where_its_dispute_holds_nothing(rejected: Task) -> None:
+    Project.objects.update(settings={"disputed_work": {"medium": "land"}})
+    accepted(submit(live_run(rejected)[1], rejected, response="- ISSUE-R1-001: addressed"))
+    submission = verify(rejected)
+    rejected.refresh_from_db()
+    token = live_run(rejected, "reviewer")[1]
+    body = accepted(hand_in(token, rejected, "dispute", **BODIES["dispute"]))
+    assert (body["status"], "your review of the rest" in body["message"]) == ("review", True)
+    accepted(hand_in(token, rejected, "approve"))
+    rejected.refresh_from_db()
+    assert (rejected.status, rejected.accepted) == ("disputed", submission)
+    assert (Dispute.objects.get().status, Conflict.objects.get().opened_as) == ("open", "reviewer")
+
+
 def test_a_shipped_conflict_is_not_settled_by_naming_it_again(rejected: Task) -> None:
     take_all(rejected, "medium")
     accepted(submit(live_run(rejected)[1], rejected, response=DISAGREE))
