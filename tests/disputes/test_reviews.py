@@ -1044,6 +1044,8 @@ def test_front_matter_that_cannot_be_taken_is_refused_with_its_line() -> None:
         FRONT.replace("code: ISSUE-R1-001", "code: &a ISSUE-R1-001"): (4, "anchors and aliases"),
         "---\nverdict: *a\n---\n": (2, "anchors and aliases"),
         "---\nverdict: [\n---\n": (3, "no YAML"),
+        f"---\nverdict: {'[' * 50_000}\n---\n": (2, "too deeply"),
+        f"---\nverdict: {'x' * 70_000}\n---\n": (2, "are the most"),
         "---\nverdict: a\nverdict: b\n---\n": (3, "twice"),
         f"---\n{deep}\n---\n": (3, "nested"),
         "---\nverdict: !!python/name:os.getcwd boo\n---\n": (0, "not known"),

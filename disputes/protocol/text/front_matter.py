@@ -13,14 +13,13 @@ import yaml
 from disputes.protocol.text.documents import DocumentError, Problem
 from tasks.configuration.yaml_files import FaultyFile, compose, line_of
 
-SIZE_MAX = 256 * 1024  # characters
+SIZE_MAX = 64 * 1024  # characters
 DEPTH_MAX = 5
 VALUES_MAX = 5_000
 MALFORMED = "malformed_front_matter"
 _OPENS = re.compile(r"\A﻿?(?:[ \t]*\n)*---[ \t]*\n")
 _CLOSES = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"^([A-Za-z_]+)[ \t]*:", re.MULTILINE)
-_ANCHOR = (yaml.AliasToken, yaml.AnchorToken)
 
 
 class Lines(dict[str, Any]):
@@ -57,8 +56,7 @@ def check_keys(data: Lines, known: Collection[str], where: str) -> None:
 def _read(text: str, before: int) -> Lines:
     """The mapping that stands there; `before` lines of the document stand above it."""
     try:
-        _refuse_anchors(text, before)
-        root = compose(text, SIZE_MAX)
+        root = compose(text, SIZE_MAX, is_plain=True)
     except FaultyFile as error:
         problems = [Problem(before + fault.line, fault.message.rstrip(".")) for fault in error.faults]
         raise DocumentError(MALFORMED, problems) from error
@@ -67,18 +65,6 @@ def _read(text: str, before: int) -> Lines:
     data = _plain(root, before, 1, iter(range(VALUES_MAX)))
     assert isinstance(data, Lines)  # noqa: S101  (a mapping node becomes nothing else)
     return data
-
-
-def _refuse_anchors(text: str, before: int) -> None:
-    if len(text) > SIZE_MAX:
-        return  # `compose` says so
-    try:
-        for token in yaml.scan(text, Loader=yaml.SafeLoader):
-            if isinstance(token, _ANCHOR):
-                reason = "anchors and aliases are not taken"
-                raise DocumentError(MALFORMED, [Problem(before + token.start_mark.line + 1, reason)])
-    except (yaml.YAMLError, RecursionError):
-        return  # `compose` says so
 
 
 def _plain(node: yaml.Node, before: int, depth: int, room: Iterator[int]) -> Any:
