@@ -21,8 +21,9 @@ from disputes.protocol.reviews.tables import find_rows, listed_severities
 from disputes.protocol.reviews.verdict_words import VERDICT_WORDS, Verdict, read_verdict
 from disputes.protocol.reviews.verdicts import StatedVerdict, stated_verdicts, worst_verdict
 from disputes.protocol.text.documents import STATED, DocumentError, Problem, list_item, scan
-from disputes.protocol.text.front_matter import Lines, check_keys, read_front_matter
+from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.keywords import keywords, likeness
+from tasks.configuration.plain_yaml import Lines
 
 __all__ = [
     "VERDICT_WORDS", "Found", "PriorStatus", "ReadReview", "StatedVerdict", "Status", "Verdict", "place",

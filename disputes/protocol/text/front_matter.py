@@ -5,13 +5,11 @@ of its values are bounded; anchors and aliases are refused.
 """
 
 import re
-from collections.abc import Collection, Iterator
-from typing import Any
-
-import yaml
+from collections.abc import Collection
 
 from disputes.protocol.text.documents import DocumentError, Problem
-from tasks.configuration.yaml_files import FaultyFile, compose, line_of
+from tasks.configuration.plain_yaml import Lines, read_plain
+from tasks.configuration.yaml_files import FaultyFile
 
 SIZE_MAX = 64 * 1024  # characters
 DEPTH_MAX = 5
@@ -22,28 +20,20 @@ _CLOSES = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"^([A-Za-z_]+)[ \t]*:", re.MULTILINE)
 
 
-class Lines(dict[str, Any]):
-    """A mapping that knows on which line of the document it begins."""
-
-    line = 0
-
-
 def read_front_matter(text: str, ours: Collection[str]) -> tuple[Lines, str] | None:
     """The front matter with one of `ours` among its keys, and the document below it; None without such.
 
     Raises DocumentError where it is none that can be taken, with the lines of the document.
     """
-    opened = _OPENS.match(text.replace("\r\n", "\n"))
-    if opened is None:
-        return None
     text = text.replace("\r\n", "\n")
-    closed = _CLOSES.search(text, opened.end())
-    if closed is None or not {key.lower() for key in _KEY.findall(text[opened.end() : closed.start()])} & {
-        *ours
-    }:
+    opened = _OPENS.match(text)
+    closed = _CLOSES.search(text, opened.end()) if opened else None
+    if opened is None or closed is None:
         return None
-    before = text.count("\n", 0, opened.end())
-    return _read(text[opened.end() : closed.start()], before), text[closed.end() :]
+    between = text[opened.end() : closed.start()]
+    if {*ours}.isdisjoint(key.lower() for key in _KEY.findall(between)):
+        return None
+    return _read(between, text.count("\n", 0, opened.end())), text[closed.end() :]
 
 
 def check_keys(data: Lines, known: Collection[str], where: str) -> None:
@@ -56,33 +46,17 @@ def check_keys(data: Lines, known: Collection[str], where: str) -> None:
 def _read(text: str, before: int) -> Lines:
     """The mapping that stands there; `before` lines of the document stand above it."""
     try:
-        root = compose(text, SIZE_MAX, is_plain=True)
+        data = read_plain(text, size=SIZE_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
     except FaultyFile as error:
         problems = [Problem(before + fault.line, fault.message.rstrip(".")) for fault in error.faults]
         raise DocumentError(MALFORMED, problems) from error
-    if not isinstance(root, yaml.MappingNode):
-        raise DocumentError(MALFORMED, [Problem(before + 1, "the front matter is no mapping")])
-    data = _plain(root, before, 1, iter(range(VALUES_MAX)))
-    assert isinstance(data, Lines)  # noqa: S101  (a mapping node becomes nothing else)
+    _shift(data, before)
     return data
 
 
-def _plain(node: yaml.Node, before: int, depth: int, room: Iterator[int]) -> Any:
-    line = before + line_of(node)
-    if depth > DEPTH_MAX:
-        raise DocumentError(MALFORMED, [Problem(line, f"it is nested more than {DEPTH_MAX} deep")])
-    if next(room, None) is None:
-        raise DocumentError(MALFORMED, [Problem(line, f"it has more than {VALUES_MAX} values")])
-    if isinstance(node, yaml.ScalarNode):
-        return "" if node.tag.endswith(":null") else str(node.value)
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(each, before, depth + 1, room) for each in node.value]
-    found = Lines()
-    found.line = line
-    for key, value in node.value:
-        name = key.value if isinstance(key, yaml.ScalarNode) else ""
-        if not name or name in found:
-            reason = f"the key {name} stands twice" if name else "a key is no word"
-            raise DocumentError(MALFORMED, [Problem(before + line_of(key), reason)])
-        found[str(name)] = _plain(value, before, depth + 1, room)
-    return found
+def _shift(value: object, lines: int) -> None:
+    """Count the lines of all mappings in it from the beginning of the document."""
+    if isinstance(value, Lines):
+        value.line += lines
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _shift(each, lines)
