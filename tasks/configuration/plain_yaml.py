@@ -1,4 +1,4 @@
-"""Core: YAML that agents write, as mappings that know their lines, lists and texts. Nothing is constructed."""
+"""Core: YAML that agents write: texts, lists, and mappings that know their lines; nothing is constructed."""
 
 from collections.abc import Iterator
 from typing import Any
