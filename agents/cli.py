@@ -1480,7 +1480,9 @@ def add_submission(leaf: argparse.ArgumentParser) -> None:
 def add_verdict(leaf: argparse.ArgumentParser) -> None:
     """What comes with a verdict."""
     leaf.add_argument("--notes", metavar="N")
-    leaf.add_argument("--file", metavar="F", help="the review, Markdown or .json")
+    leaf.add_argument(
+        "--file", metavar="F", help="the review: Markdown, perhaps with YAML front matter, or .json"
+    )
     leaf.add_argument("--check", action="store_true", help="only say how the review is read")
     leaf.add_argument("--confirm", action="store_true", help="take it as it is read")
     leaf.add_argument("--model", metavar="M", help="a label")

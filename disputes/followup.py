@@ -7,11 +7,14 @@ from disputes.models import Conflict, Decision, Dispute, StaleConflict
 from disputes.protocol.rounds.subjects import gap_texts
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.compliance import Order, Seen, judge, section_changed
+from disputes.protocol.text.diffs import Changes
 from disputes.ruling_stages import is_followed_at
-from disputes.silence.changes import changes_since_last_round
+from disputes.silence.changes import changes_since_last_round, changes_up_to
 from tasks.events import Actor
 from tasks.models import Submission, Task
 from tasks.states import Status
+
+NOT_HONOURED = "Not honoured: "  # how the question of a card begins whose ruling was not
 
 
 def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Actor) -> None:
@@ -21,7 +24,9 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
     """
     waiting = Conflict.objects.of(task).awaited()
     touched: set[Dispute] = set()
-    for conflict in waiting.select_related("dispute__project", "dispute__task", "finding", "submission"):
+    for conflict in waiting.select_related(
+        "dispute__project", "dispute__task", "finding", "raised_as", "submission"
+    ):
         decision = conflict.standing_decision()
         if decision is None or not is_followed_at(conflict, submission):
             continue
@@ -40,7 +45,7 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
 
 
 def _order(conflict: Conflict, decision: Decision) -> Order:
-    finding = conflict.finding
+    finding = conflict.shown_finding
     return Order(decision.expects_change, finding.location if finding else "", decision.text)
 
 
@@ -51,14 +56,21 @@ def _seen(conflict: Conflict, decision: Decision, submission: Submission, raised
         reviewed=not decision.expects_change or submission.pk != conflict.submission_id or again,
         raised_again=again,
         changes=changes_since_last_round(submission),
+        earlier=_earlier(conflict),
         files=[path for path, *_ in submission.diff_stat.get("files", [])],
         section_changed=_section_changed(conflict, submission) if submission.task.is_session else None,
     )
 
 
+def _earlier(conflict: Conflict) -> tuple[Changes | None, ...]:
+    """What changed between the commit in which the finding was raised and the disputed one."""
+    finding, disputed = conflict.shown_finding, conflict.submission
+    return changes_up_to(disputed, finding.round) if finding and finding.line and disputed else ()
+
+
 def _section_changed(conflict: Conflict, submission: Submission) -> bool | None:
     """Whether what the documents say on the finding's gap differs from when it was raised."""
-    finding = conflict.finding
+    finding = conflict.shown_finding
     if finding is None or finding.gap is None:
         return None
     before = gap_texts(finding.review.submission.response).get(finding.gap.gap, "")
@@ -75,9 +87,10 @@ def _is_asked(conflict: Conflict) -> bool:
 
 def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, actor: Actor) -> None:
     newest = conflict.finding.chain().standing().order_by("pk").last() if conflict.finding else None
+    question = newest.title if newest else conflict.question.removeprefix(NOT_HONOURED)
     opening.open_conflict(
         conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,
-        opened_as="system", question=f"Not honoured: {conflict.question}", finding=conflict.finding,
+        opened_as="system", question=f"{NOT_HONOURED}{question}", finding=conflict.finding,
         submission=submission, severity=conflict.severity, reason=conflict.reason, actor=actor,
         reviewer_position=(newest.suggestion or newest.text) if newest else conflict.reviewer_position,
         reviewer_label=conflict.reviewer_label, coder_position=conflict.coder_position,
@@ -100,8 +113,9 @@ def sweep() -> int:
     )
     for dispute in landed:
         asked = [option for option in options.Option if options.asks(option)]
+        # No review has looked whether the change was made, or the coder was never asked.
         ignored = Decision.objects.standing().filter(
-            Q(expects_change=True) | Q(option__in=asked), action="wait", used_at__isnull=True
+            Q(expects_change=True) | Q(option__in=asked, used_at__isnull=True), action="wait"
         )
         unseen = set(ignored.filter(conflict__dispute=dispute).values_list("conflict", flat=True))
         for conflict in dispute.conflicts.awaited():

@@ -8,10 +8,11 @@ from django.utils import timezone
 
 from disputes import triage
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute, Flag
+from disputes.protocol.completion.stuck import is_security
 from disputes.protocol.rulings.gate import OpenConflict
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.synthesis import Views, synthesise
-from tasks.configuration.policy import HOLD, LOG
+from tasks.configuration.policy import HOLD, LAND, LOG, SHIP
 from tasks.dependencies import blocked_by
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
@@ -42,16 +43,36 @@ def read_reason(words: str) -> Conflict.Reason:
     return Conflict.Reason.OTHER
 
 
-def effect_of(project: Project, *, severity: str, reason: str, opened_as: str, heard: bool) -> str:
+def effect_of(
+    project: Project, *, severity: str, reason: str, opened_as: str, heard: bool, about_security: bool
+) -> str:
     """hold, ship or log for a new conflict.
 
-    A dispute by a reviewer, a security reason and an unheard side always hold: a label must not be a way
-    round the review (DIS-3).
+    A dispute by a reviewer, a security reason and an unheard side hold: a label must not be a way round the
+    review (DIS-3). A reviewer's does not where the project wants disputed work on the target branch: it is
+    the coder's work that lands, heard or not, and the rest of the review goes on.
     """
+    config = project.config
+    lands = config.disputed_work.get(severity) == LAND and not about_security
+    if opened_as == "reviewer" and lands and reason != Conflict.Reason.SECURITY:
+        return SHIP
     if opened_as in {"reviewer", "system"} or reason == Conflict.Reason.SECURITY or not heard:
         return HOLD
-    effect = project.config.effect(severity)
+    effect = config.effect(severity)
+    if effect == HOLD and lands:
+        return SHIP
     return HOLD if opened_as == "human" and effect == LOG else effect
+
+
+def is_about_security(*words: str | Finding | None) -> bool:
+    """Whether texts or findings speak of security; if in doubt they do."""
+    texts: list[str] = []
+    for each in filter(None, words):
+        if isinstance(each, Finding):
+            texts += [each.title, each.text, each.impact, each.suggestion]
+        else:
+            texts.append(each)
+    return is_security("\n".join(texts))
 
 
 def severity_of(reason: str, known: str) -> str:
@@ -102,9 +123,11 @@ def open_conflict(
     """
     locked(Task.objects).get(pk=task.pk)
     severity = severity_of(reason, severity or (finding.severity if finding else ""))
+    raised = _last_raised(finding)
     effect = effect or effect_of(
         task.project, severity=severity, reason=reason, opened_as=opened_as,
         heard=not {coder_position, reviewer_position} & {"", NOT_STATED},
+        about_security=is_about_security(question, reviewer_position, coder_position, finding, raised),
     )  # fmt: skip
     is_disagreement = kind == Conflict.Kind.DISAGREEMENT
     unstated = NOT_STATED if is_disagreement else ""
@@ -122,6 +145,7 @@ def open_conflict(
         opened_as=opened_as,
         question=question[:500],
         finding=finding,
+        raised_as=raised,
         submission=submission,
         severity=severity,
         effect=effect,
@@ -140,6 +164,11 @@ def open_conflict(
         note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},
     )  # fmt: skip
     return conflict
+
+
+def _last_raised(finding: Finding | None) -> Finding | None:
+    """The point as it was raised last, in rounds that stand."""
+    return finding and (finding.chain().standing().order_by("-pk").first() or finding)
 
 
 def _propose(conflict: Conflict, views: Views) -> None:

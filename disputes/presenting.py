@@ -12,7 +12,7 @@ IMPLICIT = {Conflict.Origin.CONVERTED, Conflict.Origin.FLAGGED, Conflict.Origin.
 
 def presentation(conflict: Conflict, options: Sequence[OptionView]) -> str:
     """The whole text: both sides, what each option costs, which is recommended, what happens then."""
-    dispute, finding = conflict.dispute, conflict.finding
+    dispute, finding = conflict.dispute, conflict.shown_finding
     return present(
         Presented(
             name=conflict.name,
@@ -32,6 +32,7 @@ def presentation(conflict: Conflict, options: Sequence[OptionView]) -> str:
                 for view in options
             ),
             reviewer=heard(conflict.reviewer_position),
+            raised_in=finding.round if finding else None,
             impact=finding.impact if finding else "",
             coder=heard(conflict.coder_position),
             rationale=conflict.coder_rationale,

@@ -31,7 +31,13 @@ DISPUTE_FILE, DECISIONS_FILE = "dispute.md", "decisions.md"
 # Every open one is listed; of the others the newest, and the file says how many it leaves out.
 SETTLED_MAX = 500
 # What the records never show, and may be large.
-LEFT_OUT = ("submission__diff", "submission__specification", "submission__response", "finding__excerpt")
+LEFT_OUT = (
+    "submission__diff",
+    "submission__specification",
+    "submission__response",
+    "finding__excerpt",
+    "raised_as__excerpt",
+)
 
 
 def disputes_text(project: Project, dispute: Dispute | None = None) -> str:
@@ -64,7 +70,9 @@ def _conflicts(project: Project, dispute: Dispute | None) -> QuerySet[Conflict]:
     if dispute is not None:
         rows = rows.filter(dispute=dispute)
     return (
-        rows.select_related("dispute__task__project", "dispute__project", "finding", "submission")
+        rows.select_related(
+            "dispute__task__project", "dispute__project", "finding", "raised_as", "submission"
+        )
         .defer(*LEFT_OUT)
         .prefetch_related(Prefetch("decisions", queryset=rulings, to_attr="rulings"))
         .order_by("pk")

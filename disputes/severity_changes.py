@@ -12,6 +12,7 @@ from disputes.models import NOT_STATED, Conflict, Flag
 from disputes.protocol.rulings.options import Option
 from disputes.rulings.blocking import is_held
 from disputes.rulings.effects import go_on
+from disputes.rulings.offers import is_of_security
 from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -108,6 +109,7 @@ def _weigh_anew(finding: Finding, task: Task, actor: Actor) -> None:
                 task.project, severity=finding.severity, reason=conflict.reason,
                 opened_as=conflict.opened_as,
                 heard=NOT_STATED not in {conflict.reviewer_position, conflict.coder_position},
+                about_security=is_of_security(conflict),
             )  # fmt: skip
         conflict.save(update_fields=["severity", "effect"])
         conflict.dispute.refresh_from_db()

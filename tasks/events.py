@@ -34,6 +34,7 @@ WORDS = {
     "conflict_archived": "archived a conflict",
     "conflict_moot": "closed a conflict that nobody need rule on",
     "conflict_opened": "opened a conflict",
+    "pushed_aside": "pushed disputed work to a branch of its own",
     "conflict_restored": "opened a conflict again",
     "defer": "deferred it",
     "dispute_closed": "closed the dispute",

@@ -36,12 +36,12 @@ from agents.hosts import (
     paths,
     processes,
     provider_trouble,
-    records,
     sandbox,
     starting,
     submissions,
     tidying,
 )
+from agents.hosts.branches import disputed_work, records
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
 from agents.hosts.naming import host_name
@@ -206,6 +206,8 @@ class Reconciler:
             trying.advance(self.row, self._do)
         for project in records.due() if polls and self.row.slots else ():
             self._do(f"records-{project.pk}", lambda project=project: records.write(project))
+        for one in disputed_work.due() if polls and self.row.slots else ():
+            self._do(f"aside-{one.pk}", lambda one=one: disputed_work.push(one))
 
     def _is_time_to_poll(self) -> bool:
         """Branches that nobody works on are looked at now and then."""
@@ -624,6 +626,7 @@ def idle(within: float) -> bool:
         return False
     return not (
         records.due(soon)
+        or disputed_work.due(soon)
         or orchestrator.waiting_tasks(soon)
         or judging.has_work()
         or trying.is_under_way(soon)

@@ -23,10 +23,10 @@ def told(run: Run) -> dict[str, Any]:
     """The parts of the template; each has its budget and stands between fences."""
     if run.opinion is None:
         raise ValueError(f"Run {run.pk} was asked for no opinion.")
-    conflict = Conflict.objects.select_related("finding", "submission", "dispute__task").get(
+    conflict = Conflict.objects.select_related("finding", "raised_as", "submission", "dispute__task").get(
         pk=run.opinion.conflict_id
     )
-    finding = conflict.finding
+    finding = conflict.shown_finding
     path = one_line(finding.path)[:PLACE_MAX] if finding else ""
     diff = conflict.submission.diff if conflict.submission else ""
     of_file = diff_of(diff, finding.path) if finding and finding.path else ""
@@ -50,7 +50,7 @@ def _labelled(*pairs: tuple[str, str]) -> str:
 
 
 def _item(conflict: Conflict) -> str:
-    finding = conflict.finding
+    finding = conflict.shown_finding
     if finding is None:
         return _labelled(("Question", conflict.question), ("Reviewer", conflict.reviewer_position))
     said = {finding.title, finding.suggestion}

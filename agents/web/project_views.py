@@ -1,5 +1,7 @@
 """The overview of a project, and bringing tasks into it from a TODO.md that is pasted."""
 
+import re
+
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -7,6 +9,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.web.project import Overview
+from disputes.importing.folder import Session, session_of_text
+from disputes.importing.rows import import_session, read_session
 from disputes.web.view_helpers import page, refuses, staff_only
 from tasks.access import MAINTAIN, projects_for, require_role
 from tasks.admin.base import role_in
@@ -17,6 +21,11 @@ from tasks.todo.importing import ImportReport, import_todo
 
 TODO_MAX = 500_000  # characters
 SHOWN = 200  # tasks and notes of a preview
+NAME = re.compile(r"\w[\w .-]{0,79}")  # of a session
+LOOK_FIRST = "Look at what it would do, below, and import then."
+OTHERWISE = (
+    "The text or the project is another than was shown. Look at what it would do now, and import then."
+)
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
@@ -55,15 +64,18 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
     if not text.strip() or len(text) > TODO_MAX:
         fault = "Nothing was pasted." if not text.strip() else f"More than {TODO_MAX:,} characters."
         return page(request, "agents/import_tasks.html", context | {"fault": fault}, 422)
-    only_look = "import" not in request.POST
+    shown = request.POST.get("shown", "") if "import" in request.POST else ""
     try:
-        report = _imported(project, text, request, only_look=only_look)
+        report, is_done = _imported(project, text, request, shown)
     except TodoError as error:
         faults = {"problems": error.problems[:SHOWN], "problem_count": len(error.problems)}
         return page(request, "agents/import_tasks.html", context | faults, 422)
-    if only_look:
-        created = list(report.created[:SHOWN])
-        return page(request, "agents/import_tasks.html", context | {"report": report, "created": created})
+    if not is_done:
+        context |= {"report": report, "created": list(report.created[:SHOWN]), "shown": report.digest(text)}
+        if "import" in request.POST:
+            context["fault"] = OTHERWISE if shown else LOOK_FIRST
+        status = 409 if "import" in request.POST else 200
+        return page(request, "agents/import_tasks.html", context, status)
     for note in report.notes[:5]:
         messages.info(request, note)
     count = len(report.created)
@@ -72,9 +84,56 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("board", slug)
 
 
-def _imported(project: Project, text: str, request: HttpRequest, *, only_look: bool) -> ImportReport:
-    """What the import did, or what it would do: then all of it is taken back. Raises TodoError."""
+def _imported(project: Project, text: str, request: HttpRequest, shown: str) -> tuple[ImportReport, bool]:
+    """What the import did, if it is what was shown; else what it would do, and all of it is taken back.
+
+    Raises TodoError.
+    """
     with transaction.atomic():
         report = import_todo(project, text, actor=Actor.person(request.user))
-        transaction.set_rollback(only_look)
-    return report
+        is_shown = shown == report.digest(text)
+        transaction.set_rollback(not is_shown)
+    return report, is_shown
+
+
+@staff_only
+@require_http_methods(["GET", "HEAD", "POST"])
+@refuses
+def import_rounds(request: HttpRequest, slug: str) -> HttpResponse:
+    """Paste documents of rounds: how they are understood, then the import of exactly that."""
+    project = _project(request, slug)
+    require_role(role_in(request, project.pk), project, MAINTAIN, "import rounds")
+    text = request.POST.get("text", "").replace("\r\n", "\n")
+    name = request.POST.get("name", "").strip()
+    context = {
+        "title": f"Import rounds into {project.name}", "project": project, "text": text, "name": name,
+        "max": TODO_MAX,
+    }  # fmt: skip
+    template = "agents/import_rounds.html"
+    if request.method != "POST":
+        return page(request, template, context)
+    session = session_of_text(name, text)
+    if fault := _fault_of(session, text):
+        return page(request, template, context | {"fault": fault}, 422)
+    reading = read_session(project, session)
+    context["reading"] = reading
+    if session.unreadable:
+        return page(request, template, context, 422)
+    if "import" not in request.POST:
+        return page(request, template, context)
+    if request.POST.get("shown") != reading.digest:
+        fault = OTHERWISE if request.POST.get("shown") else LOOK_FIRST
+        return page(request, template, context | {"fault": fault}, 409)
+    report = import_session(project, session, actor=Actor.person(request.user))
+    messages.success(request, f"New: {report.summary}." if report.counts else "Nothing is new.")
+    return redirect("board", slug)
+
+
+def _fault_of(session: Session, text: str) -> str:
+    if len(text) > TODO_MAX:
+        return f"More than {TODO_MAX:,} characters."
+    if not NAME.fullmatch(session.name):
+        return "The session needs a name of letters, digits, blanks, points and hyphens."
+    if not session.documents:
+        return "No document was pasted: each begins with a line like “=== round_001/reviewer.md”."
+    return ""

@@ -20,6 +20,7 @@ urlpatterns = [
     path("projects/<slug:slug>/", project_views.overview, name="project"),
     path("projects/<slug:slug>/rounds/", rounds.rounds, name="project-rounds"),
     path("projects/<slug:slug>/rounds/<int:number>/", rounds.one_round, name="project-round"),
+    path("projects/<slug:slug>/rounds/import/", project_views.import_rounds, name="project-import-rounds"),
     path("projects/<slug:slug>/tasks/import/", project_views.import_tasks, name="project-import"),
     path("projects/<slug:slug>/setup/", setup_views.setup_page, name="project-setup"),
     path("projects/<slug:slug>/setup/now/", setup_views.progress, name="project-setup-now"),

@@ -242,7 +242,8 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         if getattr(self.request.user, "gives_opinion", False):  # of its own, and not after another's
             told = told.none()
         disputes = self.get_queryset().prefetch_related(
-            "conflicts__finding", "conflicts__proposal", Prefetch("conflicts__opinions", told),
+            "conflicts__finding", "conflicts__raised_as", "conflicts__proposal",
+            Prefetch("conflicts__opinions", told),
             "conflicts__decisions__user", "conflicts__decisions__policy_set_by",
             "conflicts__submission__task__project",
             "conflicts__dispute__task__project", "conflicts__dispute__project",
@@ -380,7 +381,9 @@ def _own_words(conflict: Conflict, option: str, notes: str) -> str:
 def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[Conflict]:
     """Which conflicts are meant. Raises Refused: several_open, not_found, or who ruled on it already."""
     conflicts = list(
-        dispute.conflicts.select_related("finding", "submission", "proposal", "dispute__task__project")
+        dispute.conflicts.select_related(
+            "finding", "raised_as", "submission", "proposal", "dispute__task__project"
+        )
     )
     opened = [conflict for conflict in conflicts if conflict.is_open]
     if ref.upper().startswith("C-"):

@@ -166,7 +166,10 @@ def undo(bulk: Bulk, *, user: Any) -> list[dict[str, Any]]:
     if user.pk != bulk.user_id and not user.is_superuser:
         raise Refused("no_right", "Only who did it takes it back.", "Reopen what is wrong.", status=403)
     made = Decision.objects.filter(bulk=bulk).select_related(
-        "conflict__dispute__task__project", "conflict__dispute__project", "conflict__finding"
+        "conflict__dispute__task__project",
+        "conflict__dispute__project",
+        "conflict__finding",
+        "conflict__raised_as",
     )
     rulings_made = {decision.pk: decision for decision in made}
     done = [result for result in reversed(bulk.results) if result["done"]]

@@ -94,7 +94,9 @@ def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[Item]:
 
 
 def _load(wanted: Iterable[int], user: Any) -> list[Dispute]:
-    conflicts = Conflict.objects.order_by("pk").select_related("finding", "submission", "thread", "proposal")
+    conflicts = Conflict.objects.order_by("pk").select_related(
+        "finding", "raised_as", "submission", "thread", "proposal"
+    )
     rows = (
         Dispute.objects.filter(pk__in=list(wanted)[:BULK_MAX], project__in=projects_for(user))
         .in_order()

@@ -17,6 +17,8 @@ SESSIONS_DEEP = 3  # how many folders below the given one a session may lie
 _ROUND = re.compile(r"round[_-]?(?P<number>\d{1,4})", re.IGNORECASE)
 _FILE = re.compile(r"(?P<role>engineer|coder|reviewer)(?:_v(?P<version>\d{1,3}))?\.md", re.IGNORECASE)
 
+_PASTED = re.compile(r"={3,}[ \t]+(?P<path>[\w./-]{1,120})[ \t]*=*[ \t]*")
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -97,6 +99,42 @@ def session_of_files(name: str, files: Mapping[str, str]) -> Session:
             session.passed_over.append(Trouble(path, "it is no document of a round"))
     session.documents.sort(key=lambda document: document.place)
     return session
+
+
+def session_of_text(name: str, text: str) -> Session:
+    """The session whose files were pasted, each below a line such as `=== round_001/engineer.md`."""
+    files: dict[str, list[str]] = {}
+    twice, before = [], []
+    path = ""
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+        if heading := _PASTED.fullmatch(line):
+            path = heading["path"]
+            if path in files:
+                twice.append(Trouble(path, f"it begins twice, again in line {number}"))
+            files[path] = []
+        elif path:
+            files[path].append(line)
+        elif line.strip():
+            before.append(Trouble(f"line {number}", "it stands before the first line that names a document"))
+    session = session_of_files(name, {path: "\n".join(lines) for path, lines in files.items()})
+    session.passed_over += before
+    session.unreadable += [*twice, *_faults(session.documents)]
+    return session
+
+
+def _faults(documents: list[Document]) -> Iterator[Trouble]:
+    """What files on a disk could not be, or would be refused for."""
+    seen: dict[tuple[int, int, int], str] = {}
+    for document in documents:
+        if not 1 <= document.round <= ROUND_MAX:
+            yield Trouble(document.path, f"rounds are numbered from 1 to {ROUND_MAX}")
+        elif not 1 <= document.version <= VERSION_MAX:
+            yield Trouble(document.path, f"versions go from 1 to {VERSION_MAX}")
+        elif document.place in seen:
+            yield Trouble(document.path, f"{seen[document.place]} stands for the same part of the round")
+        elif not document.text.strip() or "\0" in document.text:
+            yield Trouble(document.path, "it is empty, or no text")
+        seen.setdefault(document.place, document.path)
 
 
 def file_of(role: str, round_: int, version: int) -> str:

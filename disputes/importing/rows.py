@@ -13,6 +13,7 @@ from disputes import intake, withdrawal
 from disputes.completion.stuck import Known
 from disputes.importing.folder import ENGINEER, REVIEWER, Session, Trouble
 from disputes.importing.plan import Judged, Plan, Work, plan_session
+from disputes.importing.reading import Reading, reading_of
 from disputes.models import Conflict
 from disputes.protocol.responses.response import Answered
 from disputes.protocol.reviews.identity import Raised, same_finding
@@ -54,6 +55,11 @@ class Report:
     def summary(self) -> str:
         """What is new, in words: 2 tasks, 1 conflict."""
         return ", ".join(f"{number} {what}{'s' * (number != 1)}" for what, number in self.counts.items())
+
+
+def read_session(project: Project, session: Session) -> Reading:
+    """How a session is understood, with nothing written; also one with unreadable files."""
+    return reading_of(session, plan_session(session, part_of(project.config, SilenceSettings)))
 
 
 def import_session(project: Project, session: Session, *, actor: Actor) -> Report:

@@ -150,6 +150,10 @@ class Conflict(models.Model):
         Finding, null=True, blank=True, on_delete=models.PROTECT, related_name="conflicts",
         help_text="As it was raised first.",
     )  # fmt: skip
+    raised_as = models.ForeignKey(
+        Finding, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
+        help_text="As it was raised last before the card was opened: what the card shows.",
+    )  # fmt: skip
     submission = models.ForeignKey(
         Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="conflicts",
         help_text="What is disputed.",
@@ -214,6 +218,11 @@ class Conflict(models.Model):
     def ref(self) -> str:
         """The name that people and the command use: C-9."""
         return f"C-{self.pk}"
+
+    @property
+    def shown_finding(self) -> Finding | None:
+        """The finding as the card shows it, as a whole: as it was raised last before the card was opened."""
+        return self.raised_as or self.finding
 
     @property
     def is_open(self) -> bool:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from django.db.models import Q
 
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
-from disputes.protocol.completion.stuck import is_security
+from disputes.opening import is_about_security
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
@@ -21,7 +21,7 @@ from disputes.protocol.rulings.recommendations import (
 )
 from disputes.protocol.rulings.synthesis import Source, Synthesis, Views
 from disputes.rulings.blocking import blockers_of
-from tasks.models import Finding, Submission
+from tasks.models import Submission
 
 TEXT_MAX = 20_000
 SHOWN = ("dispute__task",)  # what `shown_hash` looks at beside the conflict
@@ -120,10 +120,9 @@ def is_of_security(conflict: Conflict) -> bool:
     """Whether the card is about security, by its reason or by the words of its finding; if in doubt it is."""
     if conflict.reason == Conflict.Reason.SECURITY:
         return True
-    finding = conflict.finding
-    words = [conflict.question, conflict.reviewer_position]
-    words += [finding.title, finding.text, finding.impact, finding.suggestion] if finding else []
-    return is_security("\n".join(words))
+    return is_about_security(
+        conflict.question, conflict.reviewer_position, conflict.finding, conflict.raised_as
+    )
 
 
 def last_judged(conflict: Conflict) -> Opinion | None:
@@ -147,19 +146,16 @@ def trade_off_of(conflict: Conflict, option: str) -> str:
         conflict.question, conflict.reviewer_position,
         "" if conflict.coder_position == NOT_STATED else conflict.coder_position, conflict.coder_rationale,
     )  # fmt: skip
-    impact = conflict.finding.impact if conflict.finding else ""
+    impact = conflict.shown_finding.impact if conflict.shown_finding else ""
     return trade_off(Option(option), views, impact, synthesis_of(conflict))
 
 
-def shown_hash(
-    conflict: Conflict, code: Iterable[Submission] | None = None, finding: Finding | None = None
-) -> str:
+def shown_hash(conflict: Conflict, code: Iterable[Submission] | None = None) -> str:
     """A hash of what the person sees: both sides, the finding, the code. Any other ruling is refused.
 
-    `code` is the disputed submission and the newest of its task, by their keys, and `finding` the disputed
-    one as it was raised last before; None looks them up.
+    `code` is the disputed submission and the newest of its task, by their keys; None looks them up.
     """
-    task, finding = conflict.dispute.task, finding or _last_raised(conflict)
+    task, finding = conflict.dispute.task, conflict.shown_finding
     shown = [
         conflict.pk, conflict.reviewer_position, conflict.coder_position, conflict.coder_rationale,
         conflict.alternative, conflict.proposal_id, conflict.question, conflict.severity, conflict.evidence,
@@ -171,14 +167,6 @@ def shown_hash(
         ],
     ]  # fmt: skip
     return sha256(json.dumps(shown).encode()).hexdigest()
-
-
-def _last_raised(conflict: Conflict) -> Finding | None:
-    if conflict.finding_id is None:
-        return None
-    raised = Finding.objects.of_points([conflict.finding_id])
-    before = raised.filter(review__at__lte=conflict.opened_at).order_by("-pk").first()
-    return before or raised.order_by("pk").first()
 
 
 def _code_now(conflict: Conflict) -> list[Submission]:
@@ -194,7 +182,7 @@ def _place_of(conflict: Conflict) -> str:
     """Where it is carried out: the finding's place, or what one stage objects to, and whose work that is."""
     if conflict.thread:
         return f"{' '.join(conflict.thread.target.split())}, the work of stage {conflict.stage}"
-    return conflict.finding.location if conflict.finding else ""
+    return conflict.shown_finding.location if conflict.shown_finding else ""
 
 
 def ruling_of(decision: Decision) -> Ruling:

@@ -347,6 +347,9 @@ class _Turn:
         """After a round that was passed: the next one, what was not reviewed, or the final review."""
         self._send_back_ruled()
         last = self.session.last_submission()
+        if last is not None and last.round < self.session.round and not self.session.open_gaps().exists():
+            self._end_of_gaps(last)
+            return
         if last is None or last.round != self.session.round or last.state != Submission.State.VERIFIED:
             return
         if not last.reviews.exists():
@@ -357,6 +360,11 @@ class _Turn:
         elif left.filter(status=Status.REVIEW).exists():
             self._ask_again(last, "Proposed gaps wait for a review.", is_final=False)
         elif not left.exists():
+            self._ask_again(last, "Every gap is settled or put off: the final review.", is_final=True)
+
+    def _end_of_gaps(self, last: Submission) -> None:
+        """People settled or put off what was given out in a round for which nothing was handed in yet."""
+        if last.state == Submission.State.VERIFIED and last.reviews.exists():
             self._ask_again(last, "Every gap is settled or put off: the final review.", is_final=True)
 
     def _ask_again(self, last: Submission, note: str, *, is_final: bool) -> None:

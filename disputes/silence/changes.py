@@ -29,6 +29,16 @@ def changes_since_last_round(submission: Submission) -> Changes | None:
     return read_diff("") if before and _is_same(before, submission) else None
 
 
+def changes_up_to(submission: Submission, round_: int) -> tuple[Changes | None, ...]:
+    """What changed from the last submission of a round up to this one, round by round, oldest first."""
+    steps: list[Changes | None] = []
+    step: Submission | None = submission
+    while step and step.round > round_:
+        steps.append(changes_since_last_round(step))
+        step = round_before(step)
+    return tuple(reversed(steps))
+
+
 def _is_same(before: Submission, submission: Submission) -> bool:
     if before.sha and before.sha == submission.sha:
         return True

@@ -28,6 +28,8 @@ __all__ = ["SETTINGS", "ProjectSettings", "SettingsError"]
 
 HOLD, SHIP, LOG = "hold", "ship", "log"
 EFFECTS = (HOLD, SHIP, LOG)
+KEEP, BRANCH, LAND = "keep", "branch", "land"
+DISPUTED_WORK = (KEEP, BRANCH, LAND)
 ON_FAILED = ("section", "project", "continue")
 ON_DISPUTE = ("human", "judge", "discard")
 REVIEWERS = ("first", "all", "turn")
@@ -81,6 +83,15 @@ class ProjectSettings:
         PerSeverity(Choice(EFFECTS), "hold, ship or log", fixed=((Severity.CRITICAL, HOLD),)), RULES,
         "What an open conflict of that severity does: hold the task until the ruling, ship it and ask "
         "afterwards, or only log the conflict. Critical is always hold.",
+    )  # fmt: skip
+    disputed_work: dict[str, str] = setting(
+        dict.fromkeys(Severity, KEEP),
+        PerSeverity(Choice(DISPUTED_WORK), "keep, branch or land", fixed=((Severity.CRITICAL, KEEP),)), RULES,
+        "Where work goes that a disagreement of that severity would hold: nowhere, to a branch of its own on "
+        "the remote, disputed/<task>-<commit>, perhaps not built nor reviewed, or to the target branch "
+        "once build, tests and the rest of the review are through, also where the reviewer opened the "
+        "disagreement. The dispute stays open. Critical work always stays here, and what is about "
+        "security goes to a branch of its own at most.",
     )  # fmt: skip
     mandatory: tuple[str, ...] = setting(
         (Severity.CRITICAL.value, Severity.HIGH.value), Words(_SEVERITIES, "severities"), RULES,

@@ -37,12 +37,24 @@ class _Loader(yaml.SafeLoader):
         super().fetch_flow_collection_start(token)
 
 
-def compose(text: str, limit: int) -> yaml.Node | None:
-    """The document's root; None where it is empty. `limit` counts characters. Raises FaultyFile."""
+class _PlainLoader(_Loader):
+    """Refuses anchors and aliases besides."""
+
+    def fetch_anchor(self) -> None:
+        raise yaml.scanner.ScannerError(None, None, "anchors and aliases are not taken", self.get_mark())
+
+    fetch_alias = fetch_anchor
+
+
+def compose(text: str, limit: int, *, is_plain: bool = False) -> yaml.Node | None:
+    """The document's root; None where it is empty. `limit` counts characters, `is_plain` refuses anchors.
+
+    Raises FaultyFile.
+    """
     if len(text) > limit:
         raise FaultyFile([Fault(1, f"the file has {len(text)} characters; {limit} are the most.")])
     try:
-        node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
+        node: yaml.Node | None = yaml.compose(text, Loader=_PlainLoader if is_plain else _Loader)
         return node
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1

@@ -98,6 +98,13 @@ class Submission(models.Model):
     rebased_from = models.CharField(
         max_length=64, blank=True, help_text="The commit that was handed in and approved, before its rebase."
     )
+    aside_branch = models.CharField(
+        max_length=200,
+        blank=True,
+        help_text="The branch that it was pushed to while it is disputed.",
+    )
+    aside_at = models.DateTimeField(null=True, blank=True, help_text="When that was last tried.")
+    aside_problem = models.CharField(max_length=500, blank=True, help_text="Why the remote did not take it.")
     origin_path = models.CharField(max_length=300, blank=True, help_text="The file it was imported from.")
     content_sha256 = models.CharField(max_length=64, blank=True)
     rolled_back = models.ForeignKey(

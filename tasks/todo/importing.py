@@ -4,10 +4,12 @@ Both directions start from one outline of the project's rows, and rows are compa
 which the export would write them. So importing an export changes nothing.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
+from hashlib import sha256
 from itertools import groupby
 
 from django.db import transaction
@@ -48,6 +50,22 @@ class ImportReport:
     unchanged: tuple[Task, ...]
     missing: tuple[Task, ...]
     notes: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """Each task that is new or changed, as it was understood."""
+        new = [f"New: {_told(task)}" for task in self.created]
+        return new + [f"Changed: {task.ref} {_told(task)}" for task in self.updated]
+
+    def digest(self, text: str) -> str:
+        """Names what this file makes of this project: another file or other rows have another one."""
+        told = [text, self.lines(), [task.body for task in (*self.created, *self.updated)], self.notes]
+        told += [[task.ref for task in rows] for rows in (self.unchanged, self.missing)]
+        return sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _told(task: Task) -> str:
+    status = "" if task.status == Status.PENDING else f", {task.get_status_display().lower()}"
+    return f"{task.title} ({task.section.title}, {task.severity}{status})"
 
 
 def import_todo(project: Project, text: str, *, actor: Actor, strict: bool = False) -> ImportReport:

@@ -1,5 +1,6 @@
 """Hand-ins over REST: what each verb does, who may use it, and that it counts once."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,7 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 
+ROUNDS = Path(__file__).parents[1] / "data" / "rounds"
 COMMIT, NEXT_COMMIT = sha("c"), sha("d")
 LIVE = {Run.Status.STARTING, Run.Status.RUNNING}
 
@@ -593,6 +595,20 @@ def test_a_medium_conflict_is_shipped_once_the_rest_is_approved(rejected: Task) 
     assert Dispute.objects.get().status == "open"
 
 
+def test_a_reviewer_goes_on_where_its_dispute_holds_nothing(rejected: Task) -> None:
+    Project.objects.update(settings={"disputed_work": {"medium": "land"}})
+    accepted(submit(live_run(rejected)[1], rejected, response="- ISSUE-R1-001: addressed"))
+    submission = verify(rejected)
+    rejected.refresh_from_db()
+    token = live_run(rejected, "reviewer")[1]
+    body = accepted(hand_in(token, rejected, "dispute", **BODIES["dispute"]))
+    assert (body["status"], "your review of the rest" in body["message"]) == ("review", True)
+    accepted(hand_in(token, rejected, "approve"))
+    rejected.refresh_from_db()
+    assert (rejected.status, rejected.accepted) == ("disputed", submission)
+    assert (Dispute.objects.get().status, Conflict.objects.get().opened_as) == ("open", "reviewer")
+
+
 def test_a_shipped_conflict_is_not_settled_by_naming_it_again(rejected: Task) -> None:
     take_all(rejected, "medium")
     accepted(submit(live_run(rejected)[1], rejected, response=DISAGREE))
@@ -970,6 +986,23 @@ def test_what_the_reader_is_unsure_of_is_asked_back_once(reviewed: Task) -> None
     # Whoever does not know how to confirm is taken at its word.
     accepted(hand_in(secret, reviewed, "reject", review=UNSURE))
     assert Review.objects.get().findings.count() == 2
+
+
+def test_a_rejection_in_which_nothing_can_be_read_is_asked_back_and_may_be_given_as_front_matter(
+    reviewed: Task,
+) -> None:
+    prose = (ROUNDS / "072" / "review.md").read_text()
+    secret = live_run(reviewed, "reviewer")[1]
+    asked = hand_in(secret, reviewed, "reject", review=prose)
+    assert (asked.status_code, asked.json()["code"]) == (422, "asked_back")
+    assert "no finding can be read" in asked.json()["details"][0]["reason"]
+    front = "---\nverdict: NEEDS_REVISION\nfindings:\n- {severity: high, title: Cells are dropped}\n"
+    wrong = hand_in(secret, reviewed, "reject", review=f"{front}- {{servity: low, title: x}}\n---\n{prose}")
+    assert (wrong.status_code, wrong.json()["details"][0]["line"]) == (422, 5)
+    accepted(hand_in(secret, reviewed, "reject", review=f"{front}---\n{prose}"))
+    finding = Finding.objects.get()
+    assert (finding.title, finding.severity) == ("Cells are dropped", "high")
+    assert Review.objects.get().text.startswith("Hi Mira")
 
 
 def test_who_confirms_or_hands_in_data_is_not_asked(reviewed: Task) -> None:

@@ -1,10 +1,14 @@
 """The overview of a project, the list of what a new installation needs, and tasks that are pasted."""
 
+import re
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -174,6 +178,77 @@ def test_the_list_is_for_those_who_set_something_up(
 # --- Tasks that are pasted --------------------------------------------------------------------------------
 
 
+def shown_in(html: str) -> str:
+    """What names the reading that a page shows."""
+    found = re.search(r'name="shown" value="(\w{64})"', html)
+    assert found, html
+    return found[1]
+
+
+ROUNDS = """\
+Seen last week.
+=== round_001/engineer.md
+# Proposal
+
+## GAP-FLOW-001: Retries
+
+We wait between tries.
+=== round_001/reviewer.md
+# Review
+
+### ISSUE-R1-001: The wait has <b>no</b> limit
+
+- **Severity:** HIGH
+- **Location:** Section 2
+- **Impact:** A queue stands still.
+
+### ISSUE-R1-002: A word is missing
+"""
+
+
+def test_rounds_are_pasted_and_exactly_what_was_shown_is_imported(
+    client: Client, ledger: Project, lea: User, tom: User, tmp_path: Path
+) -> None:
+    path = f"{PAGE}rounds/import/"
+    client.force_login(tom)
+    assert client.post(path, {"text": ROUNDS, "name": "s"}).status_code == 403
+    client.force_login(lea)
+    for text, name in ((" ", "s"), (ROUNDS, " "), (f"{ROUNDS}=== round_001/reviewer.md\nAgain", "s")):
+        answer = client.post(path, {"text": text, "name": name, "import": ""})
+        assert (answer.status_code, "Import what is shown" in answer.content.decode()) == (422, False)
+
+    given = {"text": ROUNDS, "name": "s"}
+    look = client.post(path, given).content.decode()
+    for words in (
+        "line 1: passed over", "The wait has &lt;b&gt;no&lt;/b&gt; limit",
+        "ISSUE-R1-001, high, Section 2, line 3",
+        "no verdict", "Not understood",
+    ):  # fmt: skip
+        assert words in look, words
+    shown = {"import": "", "shown": shown_in(look)}
+    assert client.post(path, given | {"import": ""}).status_code == 409
+    assert client.post(path, given | shown | {"text": ROUNDS.replace("HIGH", "LOW")}).status_code == 409
+    assert ledger.tasks.count() == 0
+
+    folder = tmp_path / "s" / "round_001"
+    folder.mkdir(parents=True)
+    for name in ("engineer", "reviewer"):
+        text = ROUNDS.partition(f"{name}.md\n")[2].partition("===")[0]
+        (folder / f"{name}.md").write_text(text)
+    out = StringIO()
+    call_command("import_rounds", str(folder.parent), project=ledger.slug, dry_run=True, stdout=out)
+    assert "1. ISSUE-R1-001, high at Section 2 (line 3): The wait has <b>no</b> limit" in out.getvalue()
+    (tmp_path / "TODO.md").write_text(TODO)
+    call_command("import_todo", str(tmp_path / "TODO.md"), project=ledger.slug, dry_run=True, stdout=out)
+    assert "1. New: Say <b>what</b> it does" in out.getvalue()
+    assert ledger.tasks.count() == 0
+
+    assert client.post(path, given | shown).url == f"{PAGE}board/"
+    found = ledger.tasks.filter(findings__severity="high").get()
+    assert found.title == "GAP-FLOW-001: Retries"
+    assert Event.objects.filter(kind="rounds_imported", user=lea).exists()
+
+
 def test_tasks_are_pasted_looked_at_and_imported(
     client: Client, ledger: Project, lea: User, tom: User
 ) -> None:
@@ -188,6 +263,13 @@ def test_tasks_are_pasted_looked_at_and_imported(
     assert "Say &lt;b&gt;what&lt;/b&gt; it does" in look
     assert (ledger.tasks.count(), Event.objects.count()) == (0, events)
 
+    assert client.post(path, {"text": TODO, "import": ""}).status_code == 409  # nobody has looked
+    shown = {"import": "", "shown": shown_in(look)}
+    other = client.post(path, {"text": TODO.replace("what", "how")} | shown)
+    assert other.status_code == 409
+    assert "is another than was shown" in other.content.decode()
+    assert ledger.tasks.count() == 0
+
     faulty = client.post(path, {"text": f"{TODO}  depends: Nothing\n", "import": ""})
     assert faulty.status_code == 422
     assert "Line 3: There is no task “Nothing” to depend on." in faulty.content.decode()
@@ -195,7 +277,7 @@ def test_tasks_are_pasted_looked_at_and_imported(
     assert client.post(path, {"text": "x" * 500_001, "import": ""}).status_code == 422
     assert client.post(path, {"text": " ", "import": ""}).status_code == 422
 
-    assert client.post(path, {"text": TODO.replace("\n", "\r\n"), "import": ""}).url == f"{PAGE}board/"
+    assert client.post(path, {"text": TODO.replace("\n", "\r\n")} | shown).url == f"{PAGE}board/"
     task = ledger.tasks.get()
     assert (task.title, task.severity) == ("Say <b>what</b> it does", "high")
     assert Event.objects.filter(task=task, user=lea).exists()

@@ -36,6 +36,7 @@ def our_pages(scene: Scene) -> list[str]:
         *([f"/tasks/{filled.ref}/"] if filled else []),
         "/runs/", *(f"/runs/{run.pk}/" for run in Run.objects.all()),
         f"/projects/{project}/", f"/projects/{project}/setup/", f"/projects/{project}/tasks/import/",
+        f"/projects/{project}/rounds/import/",
         f"/projects/{project}/board/", f"/projects/{project}/end/",
         f"/notifications/projects/{project}/",
         "/insights/", f"/insights/?project={project}",

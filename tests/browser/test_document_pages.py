@@ -93,3 +93,53 @@ def test_the_rounds_of_a_session_are_told_on_one_page(
     expect(page.locator(".code-split")).to_contain_text("A session ends 30 minutes after its last request.")
     shoot(page, f"round-{look}", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+ROUNDS = """\
+Written last week.
+=== round_001/engineer.md
+# Proposal
+
+## GAP-FLOW-001: Retries
+
+We wait between tries, and say so in a line of the log that is rather long, so that it has to be wrapped.
+=== round_001/reviewer.md
+### ISSUE-R1-001: The wait has no limit
+
+- **Severity:** HIGH
+- **Location:** Section 2
+
+### ISSUE-R1-002: A word is missing
+"""
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_an_end_an_import_and_a_pushed_dispute_say_what_becomes_of_them(
+    project: Project, scene: Scene, open_page: Open, shoot: Shoot, look: str
+) -> None:
+    page = open_page(f"/projects/{project.slug}/end/", **LOOKS[look])
+    expect(page.locator(".unlanded")).to_contain_text("would not land with an end now: GAP-AUTH-001")
+    expect(page.locator(".unlanded button")).to_have_text("Put them off and finish the session")
+    shoot(page, f"ending-{look}", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    page.goto(f"{page.url.partition('/projects/')[0]}/projects/{project.slug}/rounds/import/")
+    page.get_by_label("Session").fill("Last week")
+    page.get_by_label("Documents").fill(ROUNDS)
+    expect(page.get_by_role("button", name="Import what is shown")).to_have_count(0)
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator(".reading")).to_have_count(2)
+    expect(page.locator(".reading").nth(1)).to_contain_text("ISSUE-R1-001, high, Section 2, line 1")
+    shoot(page, f"import-rounds-{look}", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Import what is shown").click()
+    page.wait_for_url("**/board/")
+    assert project.tasks.get(origin="import").title == "GAP-FLOW-001: Retries"
+
+    branch = f"disputed/{scene.task.ref}-0c5ae1f2"
+    Submission.objects.filter(task=scene.task).update(aside_branch=branch)
+    for name, path in (("task", f"/tasks/{scene.task.ref}/"), ("dispute", f"/queue/{scene.dispute.ref}/")):
+        page.goto(f"{page.url.partition('/projects/')[0].partition('/tasks/')[0]}{path}")
+        expect(page.get_by_text(branch).first).to_be_visible()
+        shoot(page, f"pushed-{name}-{look}", full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

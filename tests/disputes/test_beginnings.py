@@ -102,6 +102,7 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         "a heading with a severity beside its title begins a finding": "### Retries never end (high)",
         "it names a part of the review": "## Next steps",
         "a heading with a severity below it begins a finding": "### Retries never end\n**Severity:** High",
+        "a table stands below it, and it names that": "## Issues\n### What was run\n| Command | Result |",
         "a heading below one that says Issues begins a finding": "## Issues\n### Retries never end",
         "it only groups the findings below it": "## Issues\n### The storage layer\n- ISSUE-R1-001: No lock",
         "it has no id and no severity, and stands below no heading that says Issues": "### Retries never end",
@@ -112,6 +113,7 @@ BY_WHAT_FOLLOWS = {
     "it only names what is listed below it by ids",
     "a heading with a severity below it begins a finding",
     "it only groups the findings below it",
+    "a table stands below it, and it names that",
 }
 
 

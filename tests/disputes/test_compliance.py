@@ -118,7 +118,8 @@ def test_every_state_says_why() -> None:
     ("location", "changed"),
     [
         ("src/calls.py:30", True),
-        ("src/calls.py:25-28", True),  # near it
+        ("src/calls.py:28-29", None),  # near it is not there
+        ("src/calls.py:25-30", True),
         ("src/calls.py", True),
         ("calls.py:30", True),
         ("src/calls.py:90", None),  # elsewhere in the file: it may be done there

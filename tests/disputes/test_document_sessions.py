@@ -206,3 +206,41 @@ def test_a_card_quotes_the_section_that_its_finding_is_about(project: Project, c
     shown = client.get(reverse("dispute", args=[conflict.dispute_id]))
 
     assert "The limit of GAP-AUTH-002 is 30 seconds" in shown.content.decode()
+
+
+def test_what_was_accepted_lands_when_a_session_is_ended_early(project: Project, client: Client) -> None:
+    """In the middle of a round, for which nothing was handed in yet."""
+    lea, tom = create_user("lea"), create_user("tom")
+    for user, role in ((lea, "maintainer"), (tom, "triager")):
+        project.memberships.create(user=user, role=role)
+    end, finish = f"/projects/{project.slug}/end/", f"/projects/{project.slug}/finish/"
+    client.force_login(lea)
+    assert "would not land" not in client.get(end).content.decode()
+    session = review(propose(tick(project), proposal(B, C)), verdict(BACK, {B: FINE, C: BACK}))
+    assert (session.status, session.round) == ("in_progress", 2)
+    html = client.get(end).content.decode()
+    for words in (
+        "1 accepted gap would not land with an end now",
+        "Put them off and finish the session",
+        B,
+        C,
+    ):
+        assert words in html, words
+
+    client.force_login(tom)
+    assert client.post(finish).status_code == 403
+    client.force_login(lea)
+    assert client.post(finish).url == end
+    session = tick(project)
+    assert states(project)[B] == "ACCEPTED"
+    assert set(project.tasks.gaps().exclude(gap=B).values_list("status", flat=True)) == {"deferred"}
+    assert (session.status, session.last_submission().round) == ("review", 1)
+    assert session.events.filter(kind="review_rest").get().data["final"] is True
+    review(session, verdict(FINE, {B: FINE}))
+    session.refresh_from_db()
+    assert (session.status, session.accepted.round) == ("completed", 1)  # the outbox of what lands
+    assert "lands once its final review is through" in client.get(end).content.decode()
+    session.landed("a" * 40)
+    tick(project)
+    assert project.tasks.get(gap=B).landed_at
+    assert "would not land" not in client.get(end).content.decode()

@@ -24,7 +24,7 @@ def declined(project: Project, **finding: Any) -> Conflict:
     """The coder declined a finding of round 1 in round 2; the task is held."""
     task = create_task(project, status="in_progress", round=2)
     raised = create_finding(create_review(create_submission(task, round=1)), **({"path": PLACE} | finding))
-    submission = create_submission(task)
+    submission = create_submission(task, since_last_round=diff_of("README.md"))
     task.submit(actor=CODER)
     conflict = opening.open_conflict(
         task, kind="disagreement", origin="disagree", opened_as="coder", question=raised.title,
@@ -99,6 +99,46 @@ def test_a_changed_place_that_is_not_raised_again_is_applied(
     assert fresh(conflict.task).status == "completed"
 
 
+def hunk(old: str, new: str, *lines: str) -> str:
+    """One hunk of PLACE as hosts keep it, without context."""
+    return f"@@ -{old} +{new} @@\n" + "".join(f"{line}\n" for line in lines)
+
+
+def diff_with(*hunks: str) -> str:
+    return f"diff --git a/{PLACE} b/{PLACE}\n--- a/{PLACE}\n+++ b/{PLACE}\n{''.join(hunks)}"
+
+
+def test_applied_is_only_what_changed_the_very_place_wherever_that_has_gone(
+    ledger: Project, tom: User
+) -> None:
+    """DEC-13: round 1 points at line 12; what was disputed in round 2 pushed that to line 32"""
+    pushed = hunk("3,0", "4,20", *["+import it"] * 20)
+    near = hunk("3", "3", "-one", "+two")
+    cases = {
+        ("", diff_with(hunk("12", "12", "-old", "+new"))): "applied",
+        ("", diff_with(hunk("11,0", "12,1", "+guarded"))): "applied",  # right before it
+        ("", diff_with(near)): "cannot_tell",
+        ("", diff_with(hunk("10", "10", "-one", "+two"))): "cannot_tell",  # near is not there
+        (diff_with(pushed), diff_with(hunk("32", "32", "-old", "+new"))): "applied",
+        (diff_with(pushed), diff_with(hunk("12", "12", "-import it", "+import"))): "cannot_tell",
+        ("", diff_with(near, hunk("40,0", "41,1", "+    backoff.wait(tries)"))): "applied",  # what A names
+        ("", diff_of("README.md")): "not_honoured",
+    }
+    for (before, since), expected in cases.items():
+        conflict = declined(ledger, line=12)
+        conflict.reviewer_position = "Wait between tries: call `backoff.wait`."
+        conflict.save()
+        Submission.objects.filter(pk=conflict.submission_id).update(
+            since_last_round=before or diff_of("README.md")
+        )
+        rule(conflict, A, tom)
+        submission = carry_out(conflict.task)
+        Submission.objects.filter(pk=submission.pk).update(since_last_round=since)
+        submission.refresh_from_db()
+        review(submission, approves=True)
+        assert state(conflict)[0] == expected, (before, since)
+
+
 def test_a_point_that_is_raised_again_was_not_honoured(ledger: Project, tom: User) -> None:
     old = declined(ledger)
     rule(old, A, tom)
@@ -109,7 +149,7 @@ def test_a_point_that_is_raised_again_was_not_honoured(ledger: Project, tom: Use
     assert (new.previous, new.origin, new.opened_as) == (old, "not_honoured", "system")
     assert (new.kind, new.finding, new.submission) == ("disagreement", old.finding, submission)
     assert (new.severity, new.effect, new.dispute) == ("high", "hold", old.dispute)
-    assert new.question == "Not honoured: Failed calls are retried at once"
+    assert new.question == "Not honoured: Still at once"
     assert (new.reviewer_position, new.coder_position) == (
         "Wait twice as long each time.", "The server asks for it.",
     )  # fmt: skip

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
 from disputes import intake, opening, rulings
 from disputes.completion import rollbacks, stuck
 from disputes.models import Conflict, Decision, Flag
+from disputes.presenting import presentation
 from disputes.protocol.responses.response import read_response
 from disputes.protocol.reviews.review import read_review
 from disputes.silence import detection, flags
@@ -200,6 +202,33 @@ def test_what_was_declined_when_it_was_optional_is_a_conflict_when_it_comes_back
     submission = hand_in(task, answers(task, "declined"), "src/names.py")
     review(submission, again(LOW, "ISSUE-R1-001", severity="high"))
     assert opened() == [("repeated", "ISSUE-R1-001")]
+
+
+def test_a_card_shows_the_finding_of_one_round_as_a_whole(task: Task, client: Client) -> None:
+    """Round 2 raised it in other words and elsewhere: nothing of round 1 is on the card."""
+    first = LOW | {"impact": "Readers guess what it holds.", "suggestion": "Call it `tries`."}
+    rejected(task, first)
+    now = again(
+        first, "ISSUE-R1-001", severity="high", title="The name hides that it counts money",
+        impact="Sums are taken for tries.", suggestion="Call it `cents`.", location="src/sums.py:70",
+    )  # fmt: skip
+    review(hand_in(task, answers(task, "declined"), "src/names.py"), now)
+    conflict = Conflict.objects.get(status="open")
+    assert (conflict.finding and conflict.finding.round, conflict.question) == (1, now["title"])
+    client.force_login(fresh_user(task))
+    texts = {
+        "command": presentation(conflict, rulings.options_of(conflict)),
+        "page": client.get(f"/queue/{conflict.dispute.ref}/").content.decode(),
+    }
+    for where, text in texts.items():
+        assert "round 2" in text, where
+        assert "Sums are taken for tries." in text, where
+        assert "Readers guess" not in text, where
+    assert "src/sums.py:70" in "\n".join(
+        rulings.preview(
+            conflict, "uphold_reviewer", text="", rationale="", constraints="", expects_change=None
+        )
+    )
 
 
 def test_the_newest_answer_counts(task: Task) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -984,3 +985,80 @@ def test_the_work_on_a_place_grows_with_its_length(make: Callable[[int], str], s
         growth(lambda text: [place(f.location) for f in read_review(text).findings], make, size)
         < QUADRATIC / 2
     )
+
+
+# --- YAML front matter ------------------------------------------------------------------------------------
+
+FRONT = """\
+---
+verdict: NEEDS_REVISION
+findings:
+  - code: ISSUE-R1-001
+    severity: high
+    title: "Failed calls: retried at once"
+    location: src/calls.py:12
+    impact: A dead server is hammered.
+    suggestion: |
+      Wait between tries.
+      Twice as long each time.
+  - {severity: low, title: A name is vague}
+---
+# Review
+
+ISSUE-R1-001 is what I worry about. The rest is fine.
+"""
+
+
+def test_front_matter_is_the_structured_form_and_the_markdown_below_it_prose() -> None:
+    as_json = {
+        "verdict": "NEEDS_REVISION",
+        "findings": [
+            {
+                "code": "ISSUE-R1-001", "severity": "high", "title": "Failed calls: retried at once",
+                "location": "src/calls.py:12", "impact": "A dead server is hammered.",
+                "suggestion": "Wait between tries.\nTwice as long each time.\n",
+            },
+            {"severity": "low", "title": "A name is vague"},
+        ],
+    }  # fmt: skip
+    read, same = read_review(FRONT), read_review(as_json)
+    assert [replace(found, line=0) for found in read.findings] == list(same.findings)
+    assert [found.line for found in read.findings] == [4, 12]
+    assert (read.verdict, read.warnings) == (same.verdict, ())
+    assert read.text.startswith("# Review\n\nISSUE-R1-001 is what")
+    assert read_review(FRONT.replace("\n", "\r\n")).findings == read.findings
+
+
+def test_prose_below_front_matter_approves_nothing_and_loses_nothing() -> None:
+    more = "\n## Verdict: NEEDS_REVISION\n\n- **ISSUE-R1-009** (HIGH): Passwords are logged\n"
+    read = read_review(FRONT.replace("verdict: NEEDS_REVISION", "verdict: APPROVED") + more)
+    assert read.verdict is Verdict.NEEDS_REVISION
+    assert [(each.line, "Passwords are logged" in each.reason) for each in read.warnings] == [(20, True)]
+
+
+def test_front_matter_that_cannot_be_taken_is_refused_with_its_line() -> None:
+    deep = "verdict: APPROVED\nfindings: " + "[" * 10 + "]" * 10
+    faults = {
+        FRONT.replace("severity: low", "servity: low"): (12, "servity"),
+        FRONT.replace("findings:", "issues: []\nfindings:"): (2, "issues"),
+        FRONT.replace("code: ISSUE-R1-001", "code: &a ISSUE-R1-001"): (4, "anchors and aliases"),
+        "---\nverdict: *a\n---\n": (2, "anchors and aliases"),
+        "---\nverdict: [\n---\n": (3, "no YAML"),
+        f"---\nverdict: {'[' * 50_000}\n---\n": (2, "too deeply"),
+        f"---\nverdict: {'x' * 70_000}\n---\n": (2, "are the most"),
+        "---\nverdict: a\nverdict: b\n---\n": (3, "twice"),
+        f"---\n{deep}\n---\n": (3, "nested"),
+        "---\nverdict: !!python/name:os.getcwd boo\n---\n": (0, "not known"),
+        FRONT.replace("title: A name is vague", "title: ''"): (2, "needs a title"),
+    }
+    for text, (line, reason) in faults.items():
+        with pytest.raises(DocumentError) as caught:
+            read_review(text)
+        assert reason in str(caught.value), text
+        assert caught.value.problems[0].line == line, text
+
+
+def test_other_front_matter_and_a_rule_at_the_top_are_markdown() -> None:
+    for top in ("---\ntitle: Review of today\n---\n", "---\n\n", "---\n"):
+        read = read_review(f"{top}\n- **ISSUE-R1-001** (HIGH): It leaks\n\nVerdict: NEEDS_REVISION\n")
+        assert [found.code for found in read.findings] == ["ISSUE-R1-001"]

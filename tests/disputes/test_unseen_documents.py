@@ -2,9 +2,11 @@
 
 Each folder of tests/data/rounds holds a review, most hold the response to it too, and labels: what a careful
 person finds in them. The labels were made before anything was read. Afterwards two answers got the word that
-the readers have for them (discarded), and the letters of a table's rows (040) were taken for no ids. Those of
-050 to 069 stand as they were made: at the first reading F1 was 0.71, with 19 of 27 severities, 18 of 20
-verdicts and 17 of 26 answers right. A label with `known_miss` is out of reach of every rule, and says why.
+the readers have for them (discarded), and the letters and numbers of lists and rows (040, 071, 073, 075, 081)
+were taken for no ids. Else those of 050 to 081 stand as they were made. At the first reading F1 was 0.71 on
+050 to 069, with 19 of 27 severities, 18 of 20 verdicts and 17 of 26 answers right; on 070 to 081 it was 0.52,
+with 7 of 13 severities and 7 of 12 verdicts right. No refusal was read as an approval. A label with
+`known_miss` is out of reach of every rule, and says why.
 """
 
 import json
@@ -24,7 +26,7 @@ ROUNDS = Path(__file__).resolve().parents[1] / "data/rounds"
 NAMES = sorted(folder.name for folder in ROUNDS.iterdir())
 ANSWERED_NAMES = [name for name in NAMES if (ROUNDS / name / "response.md").is_file()]
 NEAR = 2  # lines between a label and a finding that are one
-KNOWN_MISSES = 19
+KNOWN_MISSES = 27
 
 
 @cache
@@ -66,7 +68,7 @@ def finding_misses(name: str) -> list[str]:
             continue
         free.remove(best)
         severity = best.severity.upper() if best.severity else None
-        if severity != label["severity"]:
+        if severity != label["severity"] and "known_miss" not in label:
             misses.append(f"line {label['line']} severity {label['severity']}, read as {severity}")
         if plain(best.code) != plain(label["code"]) and label["code"] and not label["code"].startswith("#"):
             misses.append(f"line {label['line']} code {label['code']}, read as {best.code}")

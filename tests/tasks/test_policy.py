@@ -30,6 +30,7 @@ DEFAULTS: dict[str, Any] = {
     "records_branch": "",
     "records_path": "",
     "policy": {"critical": "hold", "high": "hold", "medium": "ship", "low": "log"},
+    "disputed_work": dict.fromkeys(("critical", "high", "medium", "low"), "keep"),
     "rejections_max": 15,
     "undo_seconds": 10.0,
     "mandatory": ["critical", "high"],

@@ -6,7 +6,7 @@ from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, one_line, reply
 from disputes import intake, opening
 from disputes.models import Conflict
-from tasks.configuration.policy import LOG
+from tasks.configuration.policy import LOG, SHIP
 from tasks.errors import Refused
 from tasks.models import Finding, Submission
 from tasks.states import Status, severity_rank
@@ -48,10 +48,13 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     )
     if conflict.is_logged:
         return reply(f"{conflict.ref} is recorded on {task.ref}; nothing waits for it.", task)
+    message = f"{conflict.ref} is open on {task.ref}; a human rules on it."
+    if conflict.effect == SHIP and side == "reviewer" and task.status == Status.REVIEW:
+        message += " It does not hold the task: go on, and hand in your review of the rest."
+        return reply(message, task, conflicts=[conflict.ref])
     end_run(caller, task)
     if task.status in {Status.IN_PROGRESS, Status.REVIEW}:
         task.hold(actor=caller.actor, note=f"{conflict.ref} {conflict.question}"[:500])
-    message = f"{conflict.ref} is open on {task.ref}; a human rules on it."
     return reply(message, task, conflicts=[conflict.ref])
 
 

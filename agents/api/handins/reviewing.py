@@ -9,12 +9,14 @@ from agents.crew import choosing
 from agents.models import Run
 from disputes import intake
 from disputes.protocol.reviews.review import ReadReview, read_review
+from disputes.protocol.text.documents import Problem
 from disputes.sessions import handing_in
 from tasks.errors import Refused
 from tasks.models import Submission, Task
 from tasks.states import Status
 
 MAX_FINDINGS = 200
+WORDS_OF_A_REMARK = 40  # a rejection that is longer has a point that can be named
 ASKED_BACK = "It is not sure that this was meant"
 
 
@@ -35,7 +37,7 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
             read_as=[*read_as(read, approves), *doubts],
         )  # fmt: skip
     if caller.run and not data["confirm"]:
-        _ask_back(caller.run, read, approves)
+        _ask_back(caller.run, read, approves, is_data=isinstance(data["review"], dict))
     agent = caller.run.agent if caller.run else None
     turn = choosing.Roster(choosing.Crew(), [task]).turn_of(task) if agent else choosing.Turn()
     end_run(caller, task)
@@ -87,23 +89,31 @@ def read_as(read: ReadReview, approves: bool) -> list[str]:
     return lines if read.findings else [*lines, "No finding."]
 
 
-def _ask_back(run: Run, read: ReadReview, approves: bool) -> None:
+def _ask_back(run: Run, read: ReadReview, approves: bool, *, is_data: bool) -> None:
     """Where the reader is unsure, the agent confirms or corrects in the same run: once in a round.
 
     Whoever does not know how is taken at its word the second time. Raises Refused: asked_back.
     """
     reviews = Run.objects.filter(task=run.task_id, role=run.role, round=run.round)
-    if not read.warnings or any(ASKED_BACK in each["reason"] for one in reviews for each in one.refusal):
+    doubts = list(read.warnings)
+    if not (approves or is_data) and _says_nothing_readable(read):
+        doubts.append(Problem(0, "no finding can be read in this rejection"))
+    if not doubts or any(ASKED_BACK in each["reason"] for one in reviews for each in one.refusal):
         return
     understood = [{"line": 0, "reason": line} for line in read_as(read, approves)]
     raise Refused(
-        "asked_back", f"{ASKED_BACK}: {read.warnings[0].reason}.",
+        "asked_back", f"{ASKED_BACK}: {doubts[0].reason}.",
         "Correct the review, or repeat the command with --confirm. This is how it is read:", status=422,
         details=[
-            *({"line": each.line, "reason": f"{ASKED_BACK}: {each.reason}"} for each in read.warnings),
+            *({"line": each.line, "reason": f"{ASKED_BACK}: {each.reason}"} for each in doubts),
             *understood,
         ],
     )  # fmt: skip
+
+
+def _says_nothing_readable(read: ReadReview) -> bool:
+    """Whether a text is longer than a remark, and no point of it can be read."""
+    return not read.findings and len(read.text.split()) > WORDS_OF_A_REMARK
 
 
 def _coded_by(submission: Submission, agent_pk: int) -> bool:

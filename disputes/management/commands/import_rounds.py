@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from disputes.importing.folder import FolderError, Session, read_folder
-from disputes.importing.rows import Report, import_session
+from disputes.importing.rows import Report, import_session, read_session
 from tasks.events import Actor
 from tasks.models import Project
 
@@ -21,6 +21,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", metavar="DIR", help="The folder to read.")
         parser.add_argument("--project", metavar="SLUG", required=True)
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="Print how the documents are understood, and write nothing.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug = options["project"]
@@ -31,12 +36,22 @@ class Command(BaseCommand):
             raise CommandError(f"There is no project {slug}.") from error
         except FolderError as error:
             raise CommandError(f"{error} Nothing was imported.") from error
+        if options["dry_run"]:
+            self._show(project, sessions)
+            return
         refused = [session for session in sessions if not self._imported(project, session)]
         if refused:
             names = ", ".join(session.name for session in refused)
             raise CommandError(
                 f"Not imported: {names}. Nothing of it was written; mend the files named above."
             )
+
+    def _show(self, project: Project, sessions: list[Session]) -> None:
+        for session in sessions:
+            self.stdout.write(f"{session.name}:")
+            for line in read_session(project, session).lines():
+                self.stdout.write(f"  {line}")
+        self.stdout.write("Nothing was imported.")
 
     def _imported(self, project: Project, session: Session) -> bool:
         """Import one session and tell of it; False where it cannot be."""

@@ -114,7 +114,7 @@ ANONYMOUS = (
         "a line with a title and a severity begins a finding even outside a list of issues",
         lambda c: (
             c.purpose in (Purpose.OTHER, Purpose.CHECKS)
-            and (c.start.numbered or c.start.bold or c.start.trailing)
+            and (c.start.numbered or c.start.bold or c.start.trailing or c.start.leading)
             and c.has_words
             and c.has_severity
         ),
@@ -196,6 +196,7 @@ ANONYMOUS_HEADING = (
         "it names a part of the review", lambda c: c.section.own in STRUCTURAL and not c.start.numbering
     ),
     finding("a heading with a severity below it begins a finding", lambda c: c.has_severity_below),
+    no_finding("a table stands below it, and it names that", lambda c: c.is_over_table),
     finding(
         "a heading below one that says Issues begins a finding",
         lambda c: c.purpose is Purpose.ISSUES and not c.is_category,

@@ -76,7 +76,14 @@ class Candidate:
             and (self.open.bold or self.open.shape is Shape.HEADING)
             and self.start.shape is Shape.ITEM
             and not self.start.bold
+            and not self._is_beside_item
         )
+
+    @property
+    def _is_beside_item(self) -> bool:
+        """Whether it is an item with a severity of its own, in the same list as the one above it."""
+        start, first = self.start, self.open
+        return bool(first and first.shape is Shape.ITEM and start.leading and start.indent == first.indent)
 
     @property
     def is_part_of_coded(self) -> bool:
@@ -109,7 +116,7 @@ class Candidate:
         return (
             start.indent <= first.indent
             and start.numbered is first.numbered
-            and (start.bold or not first.bold)
+            and (start.bold or not first.bold or self._is_beside_item)
             and (not first.coded or bool(start.words))
         )
 
@@ -200,6 +207,13 @@ class Candidate:
             below += 1
         first = starts[below] if below < len(lines) else None
         return first is not None and first.coded and first.indent > self.start.indent
+
+    @property
+    def is_over_table(self) -> bool:
+        """Whether a heading without a number stands right above a table."""
+        below = (line.text.strip() for line in self.layout.lines[self.index + 1 :][:MAX_AHEAD])
+        first = next((text for text in below if text), "")
+        return first.startswith("|") and not self.start.numbering
 
     @property
     def is_category(self) -> bool:

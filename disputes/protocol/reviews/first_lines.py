@@ -9,6 +9,7 @@ from disputes.protocol.reviews.fields import FIELDS, LINE_OF_FILE, field_label, 
 from disputes.protocol.reviews.headings import NUMBERING, OBSERVING, severities_of
 from disputes.protocol.reviews.inline_severities import (
     MAX_READ,
+    severity_in,
     take_bars,
     take_end,
     take_groups,
@@ -45,12 +46,26 @@ TAG = re.compile(
 )
 # "issue (blocking): …", "nitpick: …": comments on code that begin with a word for their kind.
 COMMENT = re.compile(
-    r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)[^()]{0,40}\)|(?P<nit>nit(?:pick)?)"
+    r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)(?P<more>[^()]{0,40})\)|(?P<nit>nit(?:pick)?)"
     r"(?:\s?\([^()]{0,40}\))?):\s+"
 )
+# "HIGH (security): text", "MINOR: text": a paragraph that begins with its severity, in capitals.
+LOUD = re.compile(
+    r"(?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)\b"
+    r"(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—](?=\s))\s+(?=\S)"
+)
+# "Finding F-01" alone on its line: a record whose fields stand below it.
+RECORD = re.compile(
+    r"(?:Finding|Issue|Defect|Problem|Concern)[ \t]+#?(?P<id>[A-Z]{1,8}-?\d{1,4}|\d{1,3})[ \t]*:?[ \t]*"
+)
+# a) text
+LETTERED = re.compile(r"[a-h]\)\s+(?=\S)")
+# Coloured signs before a title; green may be praise.
+CIRCLES = {"🔴": "critical", "🟠": "high", "🟡": "medium", "⚪": "low", "🔵": "low"}
 # What a linter calls its results, when a place follows.
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
+LETTERED_FIRST = frozenset("abcdefgh")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (")
 SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
@@ -58,7 +73,9 @@ ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defe
 TICKS, CROSSES = "✅✓✔☑", "❌✗✘☒"
 FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
-FIRST = frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST
+FIRST = (
+    frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST | LETTERED_FIRST
+)
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 ID_FIRST = NATIVE_FIRST | CAPITALS | COMMENT_FIRST
 LIST_FIRST = frozenset("-*+0123456789")
@@ -104,6 +121,7 @@ class Start:
     title: str = ""
     words: tuple[str, ...] = ()  # its severities, as written
     trailing: bool = False  # one of them is at the end of the line
+    leading: bool = False  # one of them, or a sign for one, is at its beginning
     rest: str = ""  # the text after the bold words
     closed: bool = False  # a colon or the like follows the bold words or the id
     field: str = ""  # the part of a finding that the line begins instead
@@ -179,6 +197,15 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
     first = text[:1]
     if first in COMMENT_FIRST and (match := COMMENT.match(text)):
         return _comment(match, text)
+    if first in LETTERED_FIRST and (match := LETTERED.match(text)):
+        return _item(text[match.end() :].strip(), indent, numbered=True)
+    if first in "FIDPC" and (match := RECORD.fullmatch(text)):
+        native = match["id"]
+        return Start(
+            Shape.PLAIN, indent, title=text.strip(" :"), coded=True, native=native, own=True, closed=True
+        )
+    if first in CAPITALS and (match := LOUD.match(text)):
+        return _loud(match, text, indent)
     if first in ID_FIRST:
         if not _leads_with_id(text):
             return None
@@ -207,7 +234,9 @@ def _plain_item(text: str, start: Start) -> Start:
         return start
     words: list[str] = []
     title, start.trailing = take_end(text[:MAX_READ], words)
-    start.title = take_prefix(title, words).strip(" *")
+    plain = take_prefix(title, words)
+    start.leading = plain != title and start.indent > 0  # at the margin it may define the word
+    start.title = plain.strip(" *")
     start.words = tuple(words)
     return start
 
@@ -229,6 +258,7 @@ def _content(text: str, start: Start) -> Start | None:
     """What a line says after its list marker or heading marks."""
     if tick := CHECKBOXES.get(text[:3], ""):
         text = text[3:].lstrip()
+    circle = CIRCLES.get(text[:1], "")
     text, sign = _without_signs(text)
     start.tick = tick or sign
     if text[:2] == "~~":
@@ -236,8 +266,12 @@ def _content(text: str, start: Start) -> Start | None:
     if start.level:
         start.numbering, text = _without_numbering(text)
     if lead := bold_lead(text):
-        return _bold(lead[0].strip(), lead[1].strip(), start)
-    return _notation(start, text, "")
+        found = _bold(lead[0].strip(), lead[1].strip(), start)
+    else:
+        found = _notation(start, text, "")
+    if circle and found and not (found.words or found.level or found.field):
+        found.words, found.leading = (circle,), True
+    return found
 
 
 def _bold(text: str, rest: str, start: Start) -> Start | None:
@@ -357,7 +391,19 @@ def _tagged(start: Start, tag: re.Match[str], head: str, rest: str) -> Start | N
 def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     """A comment on code that begins with a word for what it is."""
     word = {"blocking": "high", "non-blocking": "low"}.get(match["word"] or "", "nit")
+    said = (match["more"] or "").strip(" ,;:")
+    word = said if severity_in(said) else word
     return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=(word,), tag=word)
+
+
+def _loud(match: re.Match[str], text: str, indent: int) -> Start | None:
+    """A paragraph that begins with its severity; what stands in parentheses says it better, if it does."""
+    title = text[match.end() :][:MAX_READ]
+    if COUNT.fullmatch(title.strip(" .*")):
+        return None
+    more = match["more"] or ""
+    word = more if severity_in(more) else match["word"].replace("BLOCKER", "critical")
+    return Start(Shape.TAG, indent=indent, title=title, words=(word,), tag=match["word"])
 
 
 def _anonymous(start: Start, head: str, rest: str) -> Start:
@@ -400,5 +446,7 @@ def _titled(start: Start, head: str, rest: str) -> Start:
             rest = take_groups(rest, words, []).strip()
             if rest and not start.trailing:
                 rest, start.trailing = take_end(rest[:MAX_READ], words)
+    if not title.strip(" *") and words and rest:  # **[High]** text
+        title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
     start.title, start.words, start.rest = title.strip(" *"), tuple(words), rest
     return start

@@ -15,7 +15,7 @@ PREFIX = re.compile(
 )
 # Every word for a severity contains one of these.
 SEVERE = re.compile(
-    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could)",
+    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|krit|hoch|mittel|niedrig|gering)",
     re.IGNORECASE,
 )
 PRIORITIES = {

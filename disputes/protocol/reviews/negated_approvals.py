@@ -11,6 +11,7 @@ DENYING = frozenset([
     "no", "not", "never", "cannot", "cant", "nobody", "none", "neither", "nor", "without", "refuse",
     "refused", "refuses", "refusing", "decline", "declined", "declines", "unable", "fail", "failed",
     "fails", "failing", "far", "nowhere", "hardly", "un", "non", "dis", "false", "withhold", "withheld",
+    "nicht", "nie", "niemals", "kein", "keine", "keinesfalls",
 ])  # fmt: skip
 NEAR = 3  # words before an approval among which one that denies counts
 # "cannot, after all that was said, approve": the verb may come long after the word that denies it.

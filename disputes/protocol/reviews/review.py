@@ -1,7 +1,7 @@
 """Reading a review: its verdicts, its findings, and what it says of earlier ones.
 
-Understood are the structured form (JSON) and Markdown in many notations (FND-1 to FND-7, VER-1). Nothing that
-cannot be read ever becomes an approval.
+Understood are the structured form (JSON, or YAML front matter above Markdown) and Markdown in many notations
+(FND-1 to FND-7, VER-1). Nothing that cannot be read ever becomes an approval.
 """
 
 from bisect import bisect_right
@@ -21,11 +21,17 @@ from disputes.protocol.reviews.tables import find_rows, listed_severities
 from disputes.protocol.reviews.verdict_words import VERDICT_WORDS, Verdict, read_verdict
 from disputes.protocol.reviews.verdicts import StatedVerdict, stated_verdicts, worst_verdict
 from disputes.protocol.text.documents import STATED, DocumentError, Problem, list_item, scan
+from disputes.protocol.text.front_matter import check_keys, read_front_matter
+from disputes.protocol.text.keywords import keywords, likeness
+from tasks.configuration.plain_yaml import Lines
 
 __all__ = [
     "VERDICT_WORDS", "Found", "PriorStatus", "ReadReview", "StatedVerdict", "Status", "Verdict", "place",
     "read_review", "read_verdict",
 ]  # fmt: skip
+REVIEW_KEYS = ("verdict", "findings", "text")
+FINDING_KEYS = ("title", "severity", "code", "location", "impact", "suggestion", "text")
+ALIKE = 0.5  # a title of the prose that is that of a finding
 PLAIN_APPROVALS = (Verdict.APPROVED, Verdict.NO_ISSUES_FOUND)
 
 
@@ -51,7 +57,54 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
 
     Raises DocumentError for a document that is too large, and for a malformed structure.
     """
-    return _from_markdown(document) if isinstance(document, str) else _from_structure(document)
+    if not isinstance(document, str):
+        return _from_structure(document)
+    if front := read_front_matter(document, ("verdict", "findings")):
+        return _from_front_matter(*front, document)
+    return _from_markdown(document)
+
+
+def _from_front_matter(data: Lines, prose: str, text: str) -> ReadReview:
+    """The findings of the front matter; the Markdown below it is prose.
+
+    What that says all the same is not lost: of two verdicts the worse one counts, and findings that only the
+    prose raises are asked about.
+    """
+    check_keys(data, REVIEW_KEYS, "the front matter")
+    entries = data.get("findings") or []
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, Lines):
+            check_keys(entry, FINDING_KEYS, "a finding")
+    read = _from_structure({**data, "findings": entries})
+    findings = tuple(
+        replace(found, line=entry.line) for found, entry in zip(read.findings, entries, strict=True)
+    )
+    below = _from_markdown(prose)
+    known = [verdict for verdict in (read.verdict, below.verdict) if verdict]
+    worst = max(known, key=list(Verdict).index, default=None)
+    start = text.replace("\r\n", "\n").count("\n") - prose.count("\n")
+    return replace(
+        read,
+        verdict=worst,
+        raw_verdict=read.raw_verdict if worst == read.verdict else below.raw_verdict,
+        findings=findings,
+        text=prose.strip() or text,
+        prior=tuple(replace(each, line=each.line + start) for each in below.prior),
+        warnings=tuple(
+            Problem(found.line + start, f"the prose raises {found.title[:60]!r}, the front matter does not")
+            for found in below.findings
+            if not found.withdrawn and not _holds(findings, found)
+        ),
+    )
+
+
+def _holds(findings: tuple[Found, ...], said: Found) -> bool:
+    """Whether the prose speaks of one of the findings: it names its code, or uses its title's words."""
+    words = keywords(said.title)
+    return any(
+        (found.code and found.code == said.code) or likeness(keywords(found.title), words) >= ALIKE
+        for found in findings
+    )
 
 
 def _from_markdown(text: str) -> ReadReview:

@@ -71,7 +71,9 @@ AT_END = re.compile(
 )
 # A status in small letters, at which a clause ends: "verified, all of them".
 ENDED = re.compile(
-    rf"(?:(?:not |un)?(?:{_VERBS})|partial(?:ly)?|verified|confirmed)(?:[,.;:]|$)", re.IGNORECASE
+    rf"(?:(?:not |un)?(?:{_VERBS})|partial(?:ly)?|verified|confirmed)(?:[,.;:]|$"
+    r"| (?:in|by|with|as of) (?:(?:commit|change|round|v) ?)?(?:[0-9a-f]{7,40}\b|\d+\b|this round\b))",
+    re.IGNORECASE,
 )
 CAPITALS = re.compile("[A-Z]{4}")  # in every status at an end
 _COLUMNS = """

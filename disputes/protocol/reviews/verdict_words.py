@@ -32,7 +32,7 @@ _REFUSING = (
     "request changes", "requesting changes", "requires changes", "requires revision", "revision required",
     "revision needed",
     "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
-    "not ready",
+    "not ready", "nicht freigegeben", "abgelehnt",
 )  # fmt: skip
 # VER-2. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
 VERDICT_WORDS: dict[str, Verdict] = {
@@ -55,7 +55,10 @@ _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
 # The longest phrase first, for the first one that fits is taken.
 PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
 # A part of each of these phrases. Few sentences hold one, and no other can state a verdict.
-STEMS = ("approv", "accept", "conditional", "issues", "need", "reject", "change", "revis")
+STEMS = (
+    "approv", "accept", "conditional", "issues", "need", "reject", "change", "revis", "freigegeben",
+    "abgelehnt",
+)  # fmt: skip
 STEMS_ALONE = (*STEMS, "lgtm", "block", "ready")  # where ONLY_ALONE counts, too
 # At the beginning of a statement, so that nothing but a mark or a comment follows.
 ALONE = re.compile(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")

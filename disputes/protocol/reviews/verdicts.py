@@ -18,7 +18,7 @@ from disputes.protocol.text.identifiers import GAP, gaps_in
 
 LABEL = re.compile(
     r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
-    r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result|opinion|judge?ment)|overall)"
+    r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result|opinion|judge?ment|fazit|urteil)|overall)"
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
@@ -26,7 +26,10 @@ FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
 SIGNS = re.compile(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in code that words follow is an example.
 CODE_SPAN = re.compile(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
-LABEL_STARTS = frozenset(["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju"])
+GERMAN = frozenset(["fazit", "urteil"])
+LABEL_STARTS = frozenset(
+    ["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju", "fa", "ur"]
+)
 # What may begin with a label, marks, signs and numbers before it; few lines do.
 LIKE_A_LABEL = re.compile(
     rf"[ \t#*_+`>-]*+(?:[\d{FIRST_SIGN}-\U0010ffff]|"
@@ -190,6 +193,8 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
         return _stated(words)
     if section.purpose is Purpose.PRIOR:
         return None
+    if label in GERMAN and _stated(words) is Verdict.NEEDS_REVISION:  # what may deny an approval is not known
+        return Verdict.NEEDS_REVISION
     if inside:
         text = layout.lines[index].text
         if text[:1] in (" ", "\t", "#") or list_item(text) or not re.search(r"[A-Z]{5}", words):

@@ -1,19 +1,24 @@
 """Was the ruling followed (DEC-13)? Whether code must change says the ruling itself (`expects_change`)."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 from disputes.protocol.rulings.conflict_states import Followed
 from disputes.protocol.text.diffs import Changes
 from disputes.protocol.text.documents import Line, scan
-from disputes.protocol.text.locations import NEAR, Place, paths_in, read_place, same_file, same_section
+from disputes.protocol.text.locations import Place, paths_in, read_place, same_file, same_section
+
+# What the words of a ruling quote as code, if it is long enough not to be met by chance.
+_CODE = re.compile(r"`([^`\n]{4,200})`")
+MAX_CODE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """What was ruled: whether code must change, where the finding points, and the ruling's words.
 
-    The place is that in the disputed commit.
+    The place is that in the commit in which the finding was raised.
     """
 
     expects_change: bool
@@ -25,6 +30,9 @@ class Order:
 class Seen:
     """What has happened since. `changes` lead from the disputed commit to the reviewed one, None if unknown.
 
+    `earlier` are the changes, step by step, that lead to the disputed commit from the one in which the
+    finding was raised: by them its place is found again.
+
     `reviewed`: a review of something handed in after the ruling is there; `raised_again`: it names the
     finding. `files` are paths that exist in the reviewed commit, as far as the caller knows them.
     `section_changed` is what `section_changed` says of a finding in a document.
@@ -33,6 +41,7 @@ class Seen:
     reviewed: bool
     raised_again: bool = False
     changes: Changes | None = None
+    earlier: tuple[Changes | None, ...] = ()
     files: Collection[str] = ()
     section_changed: bool | None = None
 
@@ -63,11 +72,18 @@ def judge(order: Order, seen: Seen) -> Compliance:
         return Compliance(Followed.NOT_HONOURED, "The reviewer raises it again.", reopens=True)
     if _artifact_exists(order, seen):
         return Compliance(Followed.APPLIED, "What the ruling names is there, and it was not raised again.")
-    changed = place_changed(read_place(order.location), seen.changes)
+    place, is_known = place_after(read_place(order.location), seen.earlier)
+    changed = place_changed(place, seen.changes)
+    if changed and not is_known:
+        changed = None
     if changed is None:
         changed = seen.section_changed
     if changed:
         return Compliance(Followed.APPLIED, "The place changed, and it was not raised again.")
+    if changed is None and (code := _code_came_in(order.text, place, seen.changes)):
+        return Compliance(
+            Followed.APPLIED, f"`{code}`, which the ruling names, came into {place.path}; not raised again."
+        )
     if changed is None:
         return Compliance(
             Followed.CANNOT_TELL, "It was not raised again; whether its place changed is unknown."
@@ -75,10 +91,26 @@ def judge(order: Order, seen: Seen) -> Compliance:
     return Compliance(Followed.NOT_HONOURED, "The place was not touched.", reopens=True)
 
 
-def place_changed(place: Place, changes: Changes | None, near: int = NEAR) -> bool | None:
-    """Whether a place of the old commit changed; None where that cannot be told.
+def place_after(place: Place, steps: Iterable[Changes | None]) -> tuple[Place, bool]:
+    """Where a place has gone, step by step: its file renamed, its lines pushed down; and whether we know."""
+    is_known = True
+    for changes in steps:
+        change = changes.of(place.path) if changes and place.path else None
+        if change is None:
+            is_known &= changes is not None and not changes.is_cut
+            continue
+        place = replace(place, path=change.path)
+        if place.first:
+            first, last = change.moved(place.first, place.last or place.first)
+            place = replace(place, first=first, last=last)
+    return place, is_known
 
-    A file that was changed only elsewhere tells nothing: what was asked may be done there.
+
+def place_changed(place: Place, changes: Changes | None) -> bool | None:
+    """Whether the very place in the old commit changed; None where that cannot be told.
+
+    A line that came in or went right beside it counts. A file that was changed only elsewhere tells nothing:
+    what was asked may be done there.
     """
     if changes is None or not place.path:
         return None
@@ -90,8 +122,20 @@ def place_changed(place: Place, changes: Changes | None, near: int = NEAR) -> bo
     if not change.edits:
         return None if changes.is_cut else False  # only renamed
     if place.first:
-        return change.touched(place.first, place.last or place.first, near) or None
+        return change.touched(place.first, place.last or place.first) or None
     return None if place.section else True
+
+
+def _code_came_in(text: str, place: Place, changes: Changes | None) -> str:
+    """What a text quotes as code and that stands in lines that came into the place's file; "" if nothing."""
+    change = changes.of(place.path) if changes and place.path else None
+    if change is None:
+        return ""
+    lines = [line for hunk in change.hunks for line in hunk.lines]
+    came = "\n".join(line.text for line in lines if line.sign == "+")
+    went = "\n".join(line.text for line in lines if line.sign == "-")
+    named = (match.strip() for match in _CODE.findall(text)[:MAX_CODE])
+    return next((code for code in named if len(code) > 3 and code in came and code not in went), "")
 
 
 def _artifact_exists(order: Order, seen: Seen) -> bool:

@@ -47,6 +47,7 @@ class Presented:
     severity: str
     gap: str
     offers: tuple[Offer, ...]
+    raised_in: int | None = None  # the round of the finding, whose words these are as a whole
     reviewer: str = ""
     impact: str = ""
     coder: str = ""
@@ -78,10 +79,11 @@ def present(conflict: Presented) -> str:
 
 
 def _head(conflict: Presented) -> list[str]:
+    raised = "" if conflict.raised_in is None else f" (raised in round {conflict.raised_in})"
     return [
         f"### Conflict: {conflict.name}",
         "",
-        f"**Subject:** {one_line(conflict.subject, LINE_MAX)}",
+        f"**Subject:** {one_line(conflict.subject, LINE_MAX)}{raised}",
         f"**Severity:** {conflict.severity.upper()}",
         f"**Gap Affected:** {one_line(conflict.gap, LINE_MAX)}",
     ]

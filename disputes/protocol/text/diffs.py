@@ -56,6 +56,22 @@ class FileChange:
         if removed or added:
             self.edits.append(Edit(old - removed, removed, new - added, added))
 
+    def moved(self, first: int, last: int) -> tuple[int, int]:
+        """What became of these lines of the old file, as lines of the new one.
+
+        Of lines that were changed it is the whole of what stands in their stead; of lines that are gone the
+        two beside the gap.
+        """
+        new_first, new_last = first, last
+        for edit in self.edits:
+            end = edit.old + edit.removed  # the first line after the edit
+            if edit.old > last:
+                break
+            grown = edit.new + edit.added - end
+            new_first = first + grown if end <= first else min(new_first, edit.new)
+            new_last = last + grown if end <= last else edit.new + edit.added - 1
+        return max(min(new_first, new_last), 1), max(new_last, new_first, 1)
+
     def touches(self, first: int, last: int, near: int = 0) -> bool:
         """Whether lines of the new file changed, or went away, within `near` lines of these."""
         return any(_meets(edit.new, edit.added, first, last, near) for edit in self.edits)

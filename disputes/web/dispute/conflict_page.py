@@ -27,7 +27,10 @@ EVENTS, DECISIONS, FILES, COMPARED = 12, 5, 12, 5
 
 STATES = {
     Conflict.Followed.WAITING: ("Waiting for agents", "No prompt has used it yet."),
-    Conflict.Followed.APPLIED: ("Applied", "The review found it carried out."),
+    Conflict.Followed.APPLIED: (
+        "Applied",
+        "What was ruled is there, and the review did not raise the point again.",
+    ),
     Conflict.Followed.NOT_HONOURED: ("Not honoured", "The same point was raised again; it was reopened."),
     Conflict.Followed.CANNOT_TELL: ("Could not verify", "Nothing shows whether it was followed."),
     Conflict.Followed.REOPENED: ("Reopened", "It no longer stands; a newer card asks again."),
@@ -223,7 +226,7 @@ class Case:
         """What the specification says there, in the commit that was reviewed; else what the task says."""
         if self.task is None or not self.task.source:
             return None
-        finding = self.conflict.finding
+        finding = self.finding
         about = [self.conflict.question, self.conflict.reviewer_position, self.conflict.coder_position]
         about += [finding.title, finding.impact] if finding else []
         reviewed = self.review.submission if self.review else self.submission
@@ -284,7 +287,7 @@ class Case:
 
     @cached_property
     def shown_hash(self) -> str:
-        return rulings.shown_hash(self.conflict, self.rows.code_now(), self.finding)
+        return rulings.shown_hash(self.conflict, self.rows.code_now())
 
     @cached_property
     def ruling(self) -> Decision | None:

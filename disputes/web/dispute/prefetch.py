@@ -33,7 +33,9 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     """
     standing = Decision.objects.standing().select_related("user", "policy_set_by").order_by("pk")
     about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
-    conflicts = Conflict.objects.filter(about).select_related("finding", "proposal").order_by("pk")
+    conflicts = (
+        Conflict.objects.filter(about).select_related("finding", "raised_as", "proposal").order_by("pk")
+    )
     asked = Opinion.objects.select_related("asked_by").order_by("pk")
     found = list(
         conflicts.prefetch_related(
@@ -81,8 +83,8 @@ class Rows:
 
     @cached_property
     def _last_raised(self) -> Finding | None:
-        before = [one for one in self.raised if one.review.at <= self.conflict.opened_at]
-        return next(iter([*reversed(before), *self.raised]), None)
+        shown = self.conflict.raised_as_id or self.conflict.finding_id
+        return next((one for one in self.raised if one.pk == shown), None)
 
     @cached_property
     def finding(self) -> Finding | None:

@@ -14,6 +14,7 @@ from disputes.protocol.completion.closing import JUDGED, FinalReview, matrix
 from disputes.protocol.completion.convergence import State
 from disputes.protocol.completion.termination import Standing, left_over
 from disputes.protocol.rounds.gaps import GapState
+from disputes.sessions import finishing
 from tasks.access import MAINTAIN, may
 from tasks.models import Checkpoint, Project
 from tasks.states import Severity
@@ -138,6 +139,11 @@ class EndingPage:
     def checklist(self) -> list[tuple[str, str, bool]]:
         """The points that only a person can tell: name, words, whether it was ticked."""
         return [(check.name, check.value, check.name in self.typed.checked) for check in JUDGED]
+
+    @cached_property
+    def unlanded(self) -> finishing.Unlanded | None:
+        """What a session has accepted and not landed."""
+        return finishing.unlanded(self.project)
 
     @property
     def is_at_limit(self) -> bool:

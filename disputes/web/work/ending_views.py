@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from disputes.completion import endings
+from disputes.sessions import finishing
 from disputes.web.view_helpers import staff_only
 from disputes.web.work.ending import EndingPage, Typed
 from tasks.access import MAINTAIN, projects_for, require
@@ -103,6 +104,20 @@ def extend(request: HttpRequest, slug: str) -> HttpResponse:
     except Refused as refused:
         return _page(request, project, None, refused)
     messages.success(request, f"{project.name} goes on; its limit is {limit} checkpoints now.")
+    return redirect("project-end", slug)
+
+
+@staff_only
+@require_POST
+def finish(request: HttpRequest, slug: str) -> HttpResponse:
+    """Put off the gaps that are left, so that what a session has accepted lands."""
+    project = _project(request, slug)
+    try:
+        found = finishing.finish(project, user=request.user)
+    except Refused as refused:
+        return _page(request, project, None, refused)
+    codes = ", ".join(gap.gap for gap in found.left) or "None"
+    messages.success(request, f"Put off: {codes}. The final review is next; then the session lands.")
     return redirect("project-end", slug)
 
 

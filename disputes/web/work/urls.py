@@ -18,6 +18,7 @@ urlpatterns = [
     path("projects/<slug:slug>/comments/", comment_views.on_project, name="project-comment"),
     path("comments/<int:pk>/settle/", comment_views.resolve, name="comment-settle"),
     path("projects/<slug:slug>/end/", ending_views.ending, name="project-end"),
+    path("projects/<slug:slug>/finish/", ending_views.finish, name="project-finish"),
     path("projects/<slug:slug>/extend/", ending_views.extend, name="project-extend"),
     path("projects/<slug:slug>/resume/", ending_views.resume, name="project-resume"),
 ]

@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
 from tasks.events import Actor
 from tasks.models import Project
@@ -18,15 +19,20 @@ class Command(BaseCommand):
         parser.add_argument(
             "--strict", action="store_true", help="Refuse whatever `export_todo` would not have written so."
         )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Print what would come of it, and write nothing."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         file = options["file"]
         try:
             project = Project.objects.get(slug=options["project"])
             text = Path(file).read_text(encoding="utf-8")
-            report = import_todo(
-                project, text, actor=Actor("system", "import_todo"), strict=options["strict"]
-            )
+            with transaction.atomic():
+                report = import_todo(
+                    project, text, actor=Actor("system", "import_todo"), strict=options["strict"]
+                )
+                transaction.set_rollback(options["dry_run"])
         except Project.DoesNotExist as error:
             raise CommandError(f"There is no project {options['project']}.") from error
         except OSError as error:
@@ -37,9 +43,14 @@ class Command(BaseCommand):
             raise CommandError("\n".join([*error.lines(file), "Nothing was imported."])) from error
         for note in report.notes:
             self.stdout.write(f"{file}: {note}" if note.startswith("Line ") else note)
+        if options["dry_run"]:
+            for number, line in enumerate(report.lines(), start=1):
+                self.stdout.write(f"{number}. {line}")
         for task in report.missing:
             self.stdout.write(f"Not in the file, left alone: {task}")
         self.stdout.write(
             f"{len(report.created)} created, {len(report.updated)} updated, "
             f"{len(report.unchanged)} unchanged, {len(report.missing)} not in the file."
         )
+        if options["dry_run"]:
+            self.stdout.write("Nothing was written.")

@@ -1,0 +1,1 @@
+"""Branches of the remote beside the target branch, which the program pushes to."""

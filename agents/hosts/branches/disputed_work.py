@@ -1,0 +1,88 @@
+"""Pushing the work of held tasks to branches of their own, where the project chose that (DIS-3).
+
+The branch names task and commit, is never forced, and holds exactly the commit that is disputed: kept by a
+host, and perhaps neither built nor reviewed.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from agents.hosts import paths, submissions
+from agents.hosts.git.commands import GitError
+from agents.hosts.git.mirror import Mirror
+from disputes.models import Conflict
+from tasks.configuration.policy import KEEP
+from tasks.models import Project, Submission, Task
+from tasks.models.event import record
+from tasks.states import Status
+
+log = logging.getLogger(__name__)
+
+
+def branch_of(submission: Submission) -> str:
+    """The branch of the remote for this commit: disputed/ledger-214-0c5ae1f2."""
+    return f"disputed/{submission.task.ref}-{submission.sha[:8]}"
+
+
+def due(by: datetime | None = None) -> list[Submission]:
+    """The newest work of tasks that are held by disagreements whose work the project wants pushed aside."""
+    rested = (by or timezone.now()) - timedelta(seconds=settings.DURATIONS["backoff_max"])
+    tasks = Task.objects.filter(
+        status=Status.DISPUTED, accepted__isnull=True, project__status=Project.Status.ACTIVE,
+        project__settings__has_key="disputed_work",
+    )  # fmt: skip
+    found = []
+    for task in tasks.select_related("project", "section"):
+        rows = task.submissions.standing().defer("diff", "specification", "response", "since_last_round")
+        newest = rows.newest_first().first()
+        if newest and _may_go(newest, rested) and _is_wanted(task):
+            newest.task = task
+            found.append(newest)
+    return found
+
+
+def _may_go(submission: Submission, rested: datetime) -> bool:
+    """Whether it is a commit that a host keeps, and was not pushed yet nor tried just now."""
+    known = submission.state in {Submission.State.KEPT, Submission.State.VERIFIED}
+    tried = submission.aside_at and submission.aside_at > rested
+    return bool(known and submission.sha and not submission.aside_branch and not tried)
+
+
+def _is_wanted(task: Task) -> bool:
+    """Whether nothing holds the task but disagreements of severities whose work is pushed."""
+    held = list(Conflict.objects.of(task).open().holding())
+    goes = task.project.config.disputed_work
+    return bool(held) and all(
+        each.kind == Conflict.Kind.DISAGREEMENT and goes[each.severity] != KEEP for each in held
+    )
+
+
+def push(submission: Submission) -> str:
+    """Push it to its branch, and note that. Where it is now; empty where the remote did not take it."""
+    now = timezone.now()
+    mine = Submission.objects.filter(pk=submission.pk, aside_branch="").filter(
+        Q(aside_at__isnull=True) | Q(aside_at=submission.aside_at)
+    )
+    if not mine.update(aside_at=now):
+        return ""  # another host is at it
+    branch, project = branch_of(submission), submission.task.project
+    main = paths.mirror(project)
+    try:
+        submissions.bring_here(submission, main)
+        Mirror(main.path, main.url, branch, main.network).push(submission.sha)
+    except GitError as error:
+        log.warning("%s cannot be pushed to %s: %s", submission.task.ref, branch, error)
+        Submission.objects.filter(pk=submission.pk).update(aside_problem=str(error)[:500])
+        return ""
+    with transaction.atomic():
+        Submission.objects.filter(pk=submission.pk).update(aside_branch=branch, aside_problem="")
+        record(
+            project, "pushed_aside", task=submission.task, note=f"{submission.sha[:12]} to {branch}",
+            data={"sha": submission.sha, "branch": branch},
+        )  # fmt: skip
+    return branch
