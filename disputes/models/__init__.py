@@ -1,7 +1,7 @@
 """The rows of disagreement. What each table promises is said by its constraints."""
 
 from disputes.models.conflict import NOT_STATED, Conflict, ConflictQuerySet, StaleConflict
-from disputes.models.decision import Decision, DecisionQuerySet
+from disputes.models.decision import Decision, DecisionQuerySet, Precedent
 from disputes.models.dispute import Dispute, DisputeQuerySet
 from disputes.models.flag import Flag, HeuristicScore
 from disputes.models.guideline import Guideline
@@ -29,6 +29,7 @@ __all__ = [
     "HeuristicScore",
     "OnCall",
     "Opinion",
+    "Precedent",
     "Proposal",
     "Reminder",
     "SavedView",

@@ -122,6 +122,10 @@ class ProjectSettings:
         "Settle a low conflict for the coder where people ruled so on the last three that read alike. It is "
         "a ruling in the name of who set this, and can be undone.",
     )  # fmt: skip
+    precedent_days: int | None = setting(
+        365, Whole(1, 36_500, none="never"), RULES,
+        "Days after which a ruling is no longer shown or counted as a precedent.",
+    )  # fmt: skip
     rounds_to_human: int = setting(
         3, _COUNT, RULES, "A task whose findings repeat over so many rounds goes to a human.",
     )  # fmt: skip

@@ -193,6 +193,7 @@ REFUSED: dict[str, Callable[[], Make]] = {
         create_conflict(), authority="policy", policy_set_by=None
     ),
     "decision_not_used_and_revoked": used_and_revoked,
+    "decision_retired_by_somebody": lambda: of(create_decision(), retired_at=timezone.now()),
     "opinion_asked_once": lambda: second(Opinion, conflict=create_conflict(), kind="judge"),
     "opinion_given_says_something": lambda: of(
         Opinion.objects.create(conflict=create_conflict(), kind="judge"), state="given"

@@ -51,6 +51,7 @@ DEFAULTS: dict[str, Any] = {
     "judge_escalate_to": "human",
     "low_auto_resolve": False,
     "judge_trust": 0.0,
+    "precedent_days": 365,
     "rounds_to_human": 3,
     "nudge_hours": 4,
     "lead_hours": 24,
