@@ -18,6 +18,7 @@ from unfold.decorators import action, display
 
 from disputes import precedents
 from disputes.models import (
+    Amendment,
     Bulk,
     Channel,
     Conflict,
@@ -269,6 +270,40 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     def restore(self, request: HttpRequest, queryset: QuerySet[Precedent]) -> None:
         done = self._each(request, queryset, precedents.restore)
         self.message_user(request, f"{done} taken up again.", messages.SUCCESS)
+
+
+@admin.register(Amendment)
+class AmendmentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """What rulings add to specifications. People approve and drop them on their own pages."""
+
+    project_path = "decision__conflict__dispute__project"
+    list_display = ("about", "path", "section", "stands", "carried_by", "asked_by", "asked_at")
+    list_display_links = None
+    list_filter = (ProjectFilter, "state")
+    list_select_related = ("decision__conflict__dispute", "task__project", "asked_by")
+    search_fields = ("path", "words", "decision__conflict__question")
+    ordering = ("-pk",)
+
+    @display(description="ruling", ordering="decision")
+    def about(self, amendment: Amendment) -> SafeString:
+        conflict = amendment.decision.conflict
+        return format_html(
+            '<span><a class="text-link" href="{}">{}</a> {}</span>',
+            reverse("amendment", args=[amendment.pk]), conflict.dispute.ref,
+            Truncator(plain(conflict.question)).chars(80),
+        )  # fmt: skip
+
+    @display(description="state", ordering="state")
+    def stands(self, amendment: Amendment) -> str:
+        return amendment.stands_in
+
+    @display(description="task", ordering="task")
+    def carried_by(self, amendment: Amendment) -> str:
+        return amendment.task.ref if amendment.task else "-"
+
+    def view_on_site(self, amendment: Amendment) -> str:
+        """Its page, where people approve it."""
+        return reverse("amendment", args=[amendment.pk])
 
 
 @admin.register(Flag)

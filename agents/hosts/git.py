@@ -19,6 +19,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -829,10 +830,18 @@ class Mirror:
             return None
         return text(self.path, "commit-tree", tree, "-p", parent, "-m", message)
 
-    def commit_files(self, parent: str, below: str, files: Mapping[str, str], message: str) -> str | None:
+    def is_plain_file(self, sha: str, path: str) -> bool:
+        """Whether the path is a file of a commit, and neither a link nor a program. Raises GitError."""
+        done = run(self.path, "ls-tree", "-z", sha, "--", f":(top,literal){path}", ok=(0, 128))
+        return done.returncode == 0 and done.stdout.startswith(b"100644 blob ")
+
+    def commit_files(
+        self, parent: str, below: str, files: Mapping[str, str], message: str, at: datetime | None = None
+    ) -> str | None:
         """A commit on `parent` with these files, by their whole paths; `below` holds no others.
 
-        None where nothing differs from `parent`. Raises GitError.
+        It says that it was made `at` that time, so that it is the same on every host; None: now. None where
+        nothing differs from `parent`. Raises GitError.
         """
         index = self.path / f"records-{uuid.uuid4().hex}.index"
         environment = {"GIT_INDEX_FILE": str(index), "GIT_DIR": str(self.path)}
@@ -853,7 +862,10 @@ class Mirror:
             index.unlink(missing_ok=True)
         if tree == text(self.path, "rev-parse", f"{parent}^{{tree}}"):
             return None
-        return text(self.path, "commit-tree", tree, "-p", parent, "-m", message)
+        date = f"{int(at.timestamp())} +0000" if at else ""
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if at else {}
+        made = run(self.path, "commit-tree", tree, "-p", parent, "-m", message, environment=dates)
+        return made.stdout.decode().strip()
 
 
 def _init(folder: Path, objects: Path) -> None:

@@ -1,5 +1,6 @@
 """The rows of disagreement. What each table promises is said by its constraints."""
 
+from disputes.models.amendment import Amendment
 from disputes.models.conflict import NOT_STATED, Conflict, ConflictQuerySet, StaleConflict
 from disputes.models.decision import Decision, DecisionQuerySet, Precedent
 from disputes.models.dispute import Dispute, DisputeQuerySet
@@ -13,6 +14,7 @@ from disputes.models.triage import Bulk, Follow, OnCall, SavedView
 
 __all__ = [
     "NOT_STATED",
+    "Amendment",
     "Bulk",
     "Channel",
     "Conflict",

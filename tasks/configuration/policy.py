@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.configuration.schema import (
     Choice,
+    Document,
     Flag,
     Hosts,
     Ladders,
@@ -383,6 +384,11 @@ class ProjectSettings:
     )  # fmt: skip
     records_path: str = setting(
         "", Text(), RECORDS, "The folder on that branch in which they lie; empty: its top.",
+    )  # fmt: skip
+    specification: str = setting(
+        "", Document(), RECORDS,
+        "The specification in the repository, into which people may have rulings drafted as amendments. "
+        "Empty: none.",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -29,6 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "gaps_per_round": 4,
     "records_branch": "",
     "records_path": "",
+    "specification": "",
     "policy": {"critical": "hold", "high": "hold", "medium": "ship", "low": "log"},
     "rejections_max": 15,
     "undo_seconds": 10.0,

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils.functional import cached_property
 
-from disputes import precedents, rulings
-from disputes.models import NOT_STATED, Conflict, Decision, Dispute
+from disputes import amendments, precedents, rulings
+from disputes.models import NOT_STATED, Amendment, Conflict, Decision, Dispute
 from disputes.protocol.rulings.options import Option
 from disputes.web.dispute import rounds
 from disputes.web.dispute.asking import Asking
@@ -345,6 +345,23 @@ class Case:
     def guideline_url(self) -> str:
         """The form of a standing guideline, filled with the words of the ruling."""
         return url_to_add(self.ruling) if self.ruling else ""
+
+    @cached_property
+    def amendment(self) -> Amendment | None:
+        """What the ruling adds to the specification, as it was asked for last."""
+        return self.ruling.amendments.select_related("task").first() if self.ruling else None
+
+    @property
+    def may_amend(self) -> bool:
+        """Whether the person may have an amendment drafted now."""
+        is_free = self.amendment is None or self.amendment.state not in Amendment.LIVE
+        return self.may_rule and is_free and amendments.may_be_asked(self.conflict, self.ruling)
+
+    @property
+    def specification(self) -> str:
+        """Into which a ruling on it may be drafted at once; empty where into none."""
+        is_ruling = self.conflict.kind == Conflict.Kind.DISAGREEMENT and self.task is not None
+        return self.dispute.project.config.specification if is_ruling else ""
 
     @cached_property
     def cited_by(self) -> list[Decision]:

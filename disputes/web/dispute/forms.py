@@ -55,6 +55,7 @@ class RulingForm(forms.Form):
     rationale = _Words(label="Why", rows=1)
     constraints = _Words(label="Constraints", rows=2)
     cites = forms.CharField(label="As ruled on", max_length=30, required=False)  # a precedent, C-9
+    amend = forms.BooleanField(label="Draft the amendment of the specification", required=False)
     expects_change = forms.BooleanField(label="The code must change", required=False, initial=True)
     discard = forms.BooleanField(required=False)  # a button of its own: the finding is dropped
     shown = forms.CharField(max_length=64, required=False)
