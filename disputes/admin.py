@@ -212,8 +212,10 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
     @display(description="what was ruled", ordering="option")
     def ruling(self, precedent: Precedent) -> str:
+        choice = precedent.conflict.choice(precedent.option)
+        title = f"{choice.letter} {choice.title}" if choice else ruling_in_words(precedent)
         said = Truncator(plain(precedent.text)).chars(100)
-        return f"{ruling_in_words(precedent).capitalize()}{f': {said}' if said else ''}"
+        return f"{title}: {said}" if said else title
 
     @display(description="project", ordering="conflict__dispute__project")
     def project(self, precedent: Precedent) -> str:
