@@ -742,6 +742,7 @@ def dispute_resolve(args: argparse.Namespace, api: Api) -> Reply:
         conflict=args.conflict,
         all=args.all or None,
         text=args.text,
+        cites=args.cites,
     )
 
 
@@ -1302,6 +1303,8 @@ def show_decision(decision: Reply) -> list[str]:
         lines += quote(decision["text"])
     if decision.get("rationale"):
         lines += ["Rationale:", *quote(decision["rationale"])]
+    if isinstance(decision.get("cites"), dict):
+        lines += [f"As ruled on {label(decision['cites'].get('dispute'))}."]
     return lines
 
 
@@ -1536,6 +1539,7 @@ def add_resolve(disputes: Group) -> None:
     leaf.add_argument("--decision", required=True, metavar="WORD", help=words)
     leaf.add_argument("--notes", metavar="N", help="why; for custom also the ruling itself")
     leaf.add_argument("--text", metavar="T", help="the ruling itself, in your own words")
+    leaf.add_argument("--cites", metavar="REF", help="the precedent that it follows, such as C-9 or D-7")
     which = leaf.add_mutually_exclusive_group()
     which.add_argument("--conflict", metavar="CODE", help="only this one of several")
     which.add_argument("--all", action="store_true", help="all that are open")

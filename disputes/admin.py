@@ -1,11 +1,13 @@
 """The admin of disputes: to look things up. People rule in the queue."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -14,7 +16,9 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from unfold.decorators import action, display
 
+from disputes import precedents
 from disputes.models import (
+    Amendment,
     Bulk,
     Channel,
     Conflict,
@@ -26,11 +30,14 @@ from disputes.models import (
     HeuristicScore,
     OnCall,
     Opinion,
+    Precedent,
     SavedView,
 )
 from disputes.notifications import sending
 from disputes.protocol.silence.scores import Score, heuristic_weight
 from disputes.protocol.silence.suspicion import SEEN_AS
+from disputes.web.guidelines import url_to_add
+from disputes.web.plain_text import plain
 from tasks.access import MAINTAIN, RULE, may, projects_for
 from tasks.admin.base import (
     BaseAdmin,
@@ -146,6 +153,159 @@ class DecisionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     def task(self, decision: Decision) -> str:
         task = decision.conflict.dispute.task
         return task.ref if task else "-"
+
+
+class HoldsFilter(admin.SimpleListFilter):
+    """Whether it is still shown beside disputes."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("suggested", "Suggested"), ("expired", "Expired"), ("retired", "Retired")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Precedent]) -> QuerySet[Precedent]:
+        match self.value():
+            case "suggested":
+                return queryset.filter(retired_at=None).exclude(precedents.expired())
+            case "expired":
+                return queryset.filter(precedents.expired(), retired_at=None)
+            case "retired":
+                return queryset.filter(retired_at__isnull=False)
+        return queryset
+
+
+@admin.register(Precedent)
+class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """Rulings that later ones may cite: how often that was done, and until when they hold."""
+
+    project_path = "conflict__dispute__project"
+    list_display = ("card", "ruling", "project", "kind", "cited", "state", "expires", "guideline")
+    list_display_links = None
+    list_filter = (
+        ProjectFilter, HoldsFilter, "conflict__kind", "conflict__reason", "conflict__severity", "option",
+    )  # fmt: skip
+    list_select_related = ("conflict__dispute__task__project", "conflict__dispute__project")
+    search_fields = ("conflict__question", "text", "rationale", "conflict__finding__title")
+    date_hierarchy = "at"
+    actions = ("retire", "restore")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Precedent]:
+        guidelines = Guideline.objects.filter(decision=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+        citing = Decision.objects.standing().filter(cites=OuterRef("pk")).order_by().values("cites")
+        ruled = projects_for(request.user, RULE).filter(pk=OuterRef(self.project_path))
+        found: QuerySet[Precedent] = super().get_queryset(request)
+        return found.annotate(
+            citations=Coalesce(Subquery(citing.annotate(n=Count("pk")).values("n")), 0),
+            guideline_pk=Subquery(guidelines),
+            may_rule=Exists(ruled),
+        )
+
+    @display(description="question", ordering="conflict__question")
+    def card(self, precedent: Precedent) -> SafeString:
+        conflict = precedent.conflict
+        return format_html(
+            '<span><a class="text-link" href="{}">{}</a> {}</span>',
+            f"{reverse('dispute', args=[conflict.dispute_id])}?conflict={conflict.ref}",
+            conflict.dispute.ref, Truncator(plain(conflict.question)).chars(80),
+        )  # fmt: skip
+
+    @display(description="what was ruled", ordering="option")
+    def ruling(self, precedent: Precedent) -> str:
+        choice = precedent.conflict.choice(precedent.option)
+        title = f"{choice.letter} {choice.title}" if choice else ruling_in_words(precedent)
+        said = Truncator(plain(precedent.text)).chars(100)
+        return f"{title}: {said}" if said else title
+
+    @display(description="project", ordering="conflict__dispute__project")
+    def project(self, precedent: Precedent) -> str:
+        return precedent.conflict.dispute.project.name
+
+    @display(description="kind of finding", ordering="conflict__severity")
+    def kind(self, precedent: Precedent) -> str:
+        conflict = precedent.conflict
+        about = conflict.get_reason_display() if conflict.reason != Conflict.Reason.OTHER else ""
+        words = (conflict.get_severity_display(), about, conflict.get_kind_display())
+        return ", ".join(filter(None, words))
+
+    @display(description="cited", ordering="citations")
+    def cited(self, precedent: Any) -> str:
+        times = precedent.citations
+        return f"{times} time{'s' * (times != 1)}" if times else "never"
+
+    @display(description="state", label={"Suggested": "success", "Expired": "neutral", "Retired": "neutral"})
+    def state(self, precedent: Precedent) -> str:
+        if precedent.retired_at:
+            return "Retired"
+        ends = precedents.expires_at(precedent)
+        return "Expired" if ends and ends < timezone.now() else "Suggested"
+
+    @display(description="expires", ordering="at")
+    def expires(self, precedent: Precedent) -> str:
+        ends = precedents.expires_at(precedent)
+        return f"{ends:%-d %b %Y}" if ends else "never"
+
+    @display(description="guideline")
+    def guideline(self, precedent: Any) -> SafeString:
+        if precedent.guideline_pk:
+            url = reverse("admin:disputes_guideline_change", args=[precedent.guideline_pk])
+            return format_html('<a class="text-link" href="{}">A standing guideline</a>', url)
+        if not precedent.may_rule:
+            return SafeString("-")
+        words = "Make this a standing guideline"
+        return format_html('<a class="text-link" href="{}">{}</a>', url_to_add(precedent), words)
+
+    def has_rule_permission(self, request: HttpRequest) -> bool:
+        return self.allowed(request, RULE)
+
+    def _each(self, request: HttpRequest, rows: QuerySet[Precedent], act: Callable[..., bool]) -> int:
+        """Do it to those of projects in which the person may rule. How many it changed."""
+        mine = [row for row in rows if self.allowed(request, RULE, row)]
+        return sum(act(row, user=request.user) for row in mine)
+
+    @action(description="Retire: suggest and cite no more", permissions=["rule"])
+    def retire(self, request: HttpRequest, queryset: QuerySet[Precedent]) -> None:
+        done = self._each(request, queryset, precedents.retire)
+        self.message_user(request, f"{done} retired: no further dispute shows them.", messages.SUCCESS)
+
+    @action(description="Take up again", permissions=["rule"])
+    def restore(self, request: HttpRequest, queryset: QuerySet[Precedent]) -> None:
+        done = self._each(request, queryset, precedents.restore)
+        self.message_user(request, f"{done} taken up again.", messages.SUCCESS)
+
+
+@admin.register(Amendment)
+class AmendmentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """What rulings add to specifications. People approve and drop them on their own pages."""
+
+    project_path = "decision__conflict__dispute__project"
+    list_display = ("about", "path", "section", "stands", "carried_by", "asked_by", "asked_at")
+    list_display_links = None
+    list_filter = (ProjectFilter, "state")
+    list_select_related = ("decision__conflict__dispute", "task__project", "asked_by")
+    search_fields = ("path", "words", "decision__conflict__question")
+    ordering = ("-pk",)
+
+    @display(description="ruling", ordering="decision")
+    def about(self, amendment: Amendment) -> SafeString:
+        conflict = amendment.decision.conflict
+        return format_html(
+            '<span><a class="text-link" href="{}">{}</a> {}</span>',
+            reverse("amendment", args=[amendment.pk]), conflict.dispute.ref,
+            Truncator(plain(conflict.question)).chars(80),
+        )  # fmt: skip
+
+    @display(description="state", ordering="state")
+    def stands(self, amendment: Amendment) -> str:
+        return amendment.stands_in
+
+    @display(description="task", ordering="task")
+    def carried_by(self, amendment: Amendment) -> str:
+        return amendment.task.ref if amendment.task else "-"
+
+    def view_on_site(self, amendment: Amendment) -> str:
+        """Its page, where people approve it."""
+        return reverse("amendment", args=[amendment.pk])
 
 
 @admin.register(Flag)

@@ -418,7 +418,7 @@ def _settle_low(project: Project) -> int:
     return done
 
 
-def _is_of_people(precedent: precedents.Precedent) -> bool:
+def _is_of_people(precedent: precedents.Suggestion) -> bool:
     is_low = precedent.conflict.severity == Severity.LOW
     return is_low and precedent.decision.authority == Decision.Authority.PERSON
 

@@ -1,4 +1,4 @@
-"""Green work of a stage that nobody reviews passes by itself (COL-1)."""
+"""Green work that no agent reviews passes by itself (COL-1)."""
 
 from django.db import transaction
 
@@ -14,7 +14,11 @@ from tasks.states import Status
 
 
 def is_reviewed(task: Task) -> bool:
-    """Whether a review follows at the task's stage. What would land is always reviewed."""
+    """Whether a review follows at the task's stage. What would land is always reviewed: by agents, or, as an
+    amendment is, by the person who approved it.
+    """
+    if task.origin == Task.Origin.AMENDMENT:
+        return False
     stage = stages.stage_named(task.project.config, task.stage)
     return stage is None or stage.is_reviewed or task.next_stage() is None
 
@@ -33,6 +37,8 @@ def pass_unreviewed(task: Task) -> bool:
     if gate([], opening.open_conflicts(task)) is Outcome.HOLD:
         task.hold(actor=SYSTEM, note="An open conflict waits for a ruling.")
         return True
-    task.approve(submission, actor=SYSTEM, note=f"Green; no review follows at {stage}.")
+    is_approved = task.origin == Task.Origin.AMENDMENT
+    why = "a person approved this very commit" if is_approved else f"no review follows at {stage}"
+    task.approve(submission, actor=SYSTEM, note=f"Green; {why}.")
     record(task.project, "passed_unreviewed", task=task, data={"sha": submission.sha, "stage": stage})
     return True

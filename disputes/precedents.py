@@ -1,31 +1,43 @@
-"""What was ruled on similar conflicts of the same project. Suggested, never applied by itself."""
+"""What was ruled on similar conflicts of the same project: suggested, never applied by itself, and cited.
+
+A precedent is suggested and may be cited until it expires (`precedent_days`) or somebody retires it.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Left
+from django.utils import timezone
 
-from disputes.models import Conflict, Decision, Dispute
+from disputes import staleness
+from disputes.models import Conflict, Decision, Dispute, Precedent
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.text.keywords import keywords
 from disputes.protocol.text.similarity import Collection
+from tasks.access import RULE, require
+from tasks.configuration.policy import ProjectSettings
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.models import Project
+from tasks.models.event import record
 
 NEWEST = 500  # disputes of a project that are looked through
 POSITION_MAX = 600  # characters of each position that are compared
 MINIMUM = 0.3  # how like it a conflict must read to be shown
 CLOSE = 0.5  # and to speak for a ruling
-KINDS = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
 _LONG = ("reviewer_position", "coder_position", "coder_rationale", "alternative", "evidence")
 _TEXTS = ("question", "reviewer_position", "coder_position")
 
 
 @dataclass(frozen=True, slots=True)
-class Precedent:
-    """A ruling that stands on a conflict that reads alike."""
+class Suggestion:
+    """A precedent on a conflict that reads alike."""
 
     decision: Decision
     score: float  # how like it reads, 0 to 1
@@ -39,19 +51,41 @@ class Precedent:
         return self.score >= CLOSE
 
 
-def for_conflict(conflict: Conflict, limit: int = 5) -> list[Precedent]:
+def expired(projects: Iterable[Project] | None = None) -> Q:
+    """Which precedents are older than their project bears; of these projects, or of all."""
+    path = "conflict__dispute__project"
+    return staleness.too_old("precedent_days", _days_of, "at", projects, path)
+
+
+def _days_of(config: ProjectSettings) -> int | None:
+    return config.precedent_days
+
+
+def expires_at(precedent: Decision) -> datetime | None:
+    """From when on it is neither suggested nor cited; None for never."""
+    days = _days_of(ProjectSettings.salvaged(precedent.conflict.dispute.project.settings)[0])
+    return None if days is None else precedent.at + timedelta(days=days)
+
+
+def holding(projects: Iterable[Project]) -> QuerySet[Precedent]:
+    """The precedents of these projects that are neither expired nor retired."""
+    ours = Precedent.objects.filter(conflict__dispute__project__in=projects, retired_at=None)
+    return ours.exclude(expired(projects))
+
+
+def for_conflict(conflict: Conflict, limit: int = 5) -> list[Suggestion]:
     """The rulings on the most similar conflicts, the most similar first. Two queries."""
     return for_conflicts([conflict], limit)[conflict.pk]
 
 
-def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, list[Precedent]]:
+def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, list[Suggestion]]:
     """The same for many, by the conflict's key: one query for each project, and one."""
-    by_project: dict[int, list[Conflict]] = defaultdict(list)
+    by_project: dict[Project, list[Conflict]] = defaultdict(list)
     for conflict in conflicts:
-        by_project[conflict.dispute.project_id].append(conflict)
+        by_project[conflict.dispute.project].append(conflict)
     found: dict[int, list[tuple[int, float]]] = {}
     for project, asked in by_project.items():
-        rows = list(_ruled(_decided_in(project)))
+        rows = list(_ruled(project))
         for kind in Conflict.Kind:
             those = [conflict for conflict in asked if conflict.kind == kind]
             found |= _most_alike(those, [row for row in rows if row["conflict__kind"] == kind], limit)
@@ -63,12 +97,12 @@ def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, li
         .in_bulk({pk for pairs in found.values() for pk, _ in pairs})
     )
     return {
-        conflict: [Precedent(decisions[pk], score) for pk, score in pairs if pk in decisions]
+        conflict: [Suggestion(decisions[pk], score) for pk, score in pairs if pk in decisions]
         for conflict, pairs in found.items()
     }
 
 
-def agreement(precedents: Iterable[Precedent]) -> Option | None:
+def agreement(precedents: Iterable[Suggestion]) -> Option | None:
     """What all close precedents ruled, if that is A or B; None where there is none, or they differ."""
     ruled = {precedent.decision.option for precedent in precedents if precedent.is_close}
     if ruled in ({Option.UPHOLD_REVIEWER.value}, {Option.UPHOLD_CODER.value}):
@@ -76,19 +110,14 @@ def agreement(precedents: Iterable[Precedent]) -> Option | None:
     return None
 
 
-def _decided_in(project: int) -> QuerySet[Dispute]:
-    """The newest disputes of the project that wait for nobody."""
+def _ruled(project: Project) -> Iterable[dict[str, Any]]:
+    """The precedents among the newest disputes of the project that wait for nobody, with as much of the
+    conflicts' words as is compared.
+    """
+    settled = Dispute.objects.filter(project=project).exclude(status=Dispute.Status.OPEN).order_by("-pk")
     return (
-        Dispute.objects.filter(project=project).exclude(status=Dispute.Status.OPEN).order_by("-pk")[:NEWEST]
-    )
-
-
-def _ruled(disputes: QuerySet[Dispute]) -> Iterable[dict[str, Any]]:
-    """The rulings that stand in these disputes, with as much of the conflicts' words as is compared."""
-    return (
-        Decision.objects.standing()
-        .filter(conflict__dispute__in=disputes.values("pk"), conflict__kind__in=KINDS)
-        .exclude(conflict__followed=Conflict.Followed.REOPENED)
+        holding([project])
+        .filter(conflict__dispute__in=settled.values("pk")[:NEWEST])
         .order_by("-pk")
         .values(
             "pk", "conflict", "conflict__kind", "conflict__question",
@@ -121,3 +150,69 @@ def _most_alike(
 @lru_cache(maxsize=4_096)
 def _words(*texts: str) -> frozenset[str]:
     return keywords("\n".join(texts))
+
+
+# --- Citing, retiring -------------------------------------------------------------------------------------
+
+
+def cited(conflict: Conflict, name: str) -> Decision | None:
+    """The precedent that a ruling on this conflict names by its conflict (C-9) or dispute (D-7).
+
+    None where it names none. Raises Refused: no_precedent.
+    """
+    if not name:
+        return None
+    kind, _, number = name.strip().upper().partition("-")
+    path = {"C": "conflict", "D": "conflict__dispute"}.get(kind)
+    found: list[Precedent] = []
+    if path and number.isdecimal() and len(number) < 18:
+        known = holding([conflict.dispute.project]).exclude(conflict=conflict.pk)
+        found = list(known.filter(**{path: int(number)}).select_related("conflict__dispute")[:2])
+    if len(found) != 1:
+        raise Refused(
+            "no_precedent",
+            f"{name[:30]} is {'more than one precedent' if found else 'no precedent'} here.",
+            "Name a conflict, such as C-9, whose ruling stands in this project and is neither expired nor "
+            "retired.",
+            status=422,
+        )
+    return found[0]
+
+
+def may_be_cited(decision: Decision) -> bool:
+    """Whether it is a precedent that holds."""
+    return holding([decision.conflict.dispute.project]).filter(pk=decision.pk).exists()
+
+
+def retire(precedent: Decision, *, user: Any) -> bool:
+    """Suggest it no more, and let nobody cite it. False where it was retired before.
+
+    Raises Refused: no_right.
+    """
+    return _set_retired(precedent, user, retired=True)
+
+
+def restore(precedent: Decision, *, user: Any) -> bool:
+    """Take the retirement back. False where it was not retired.
+
+    Raises Refused: no_right.
+    """
+    return _set_retired(precedent, user, retired=False)
+
+
+def _set_retired(precedent: Decision, user: Any, *, retired: bool) -> bool:
+    conflict = precedent.conflict
+    project = conflict.dispute.project
+    require(user, project, RULE, "retire precedents" if retired else "take up precedents again")
+    values = {"retired_at": timezone.now(), "retired_by": user} if retired else {
+        "retired_at": None, "retired_by": None,
+    }  # fmt: skip
+    with transaction.atomic():
+        rows = Decision.objects.filter(pk=precedent.pk, retired_at__isnull=retired)
+        if not rows.update(**values):
+            return False
+        record(
+            project, "precedent_retired" if retired else "precedent_restored", actor=Actor.person(user),
+            task=conflict.dispute.task, note=conflict.question, data={"conflict": conflict.ref},
+        )  # fmt: skip
+    return True

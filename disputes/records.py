@@ -65,7 +65,8 @@ FILES: dict[str, Callable[..., str]] = {DISPUTE_FILE: disputes_text, DECISIONS_F
 
 
 def _conflicts(project: Project, dispute: Dispute | None) -> QuerySet[Conflict]:
-    rulings = Decision.objects.standing().select_related("user", "policy_set_by").order_by("pk")
+    people = ("user", "policy_set_by")
+    rulings = Decision.objects.standing().select_related(*people, "cites__conflict__dispute").order_by("pk")
     rows = Conflict.objects.filter(dispute__project=project)
     if dispute is not None:
         rows = rows.filter(dispute=dispute)
@@ -118,6 +119,7 @@ def _dispute_entry(conflict: Conflict) -> DisputeEntry:
         resolved_on=f"{ended.astimezone(UTC):%Y-%m-%d}",
         ruling=ruling.text if ruling and ruling.text not in _positions(conflict) else "",
         notes=ruling.rationale if ruling else _minor_notes(conflict),
+        citation=ruling.citation if ruling else "",
     )
 
 
@@ -189,6 +191,7 @@ def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
         by=ruling.by,
         at=iso(ruling.at),
         state=conflict.get_followed_display(),
+        citation=ruling.citation,
     )
 
 

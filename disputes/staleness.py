@@ -1,6 +1,6 @@
-"""Which disputes have been open for too long: each project says after how many days (`timeout_days`)."""
+"""Which rows are older than their project bears, by a setting in days; and which disputes are stale."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from django.db.models import Q
@@ -10,11 +10,11 @@ from disputes.models import Dispute
 from tasks.configuration.policy import ProjectSettings
 from tasks.models import Project
 
-KEY = "timeout_days"
+Days = Callable[[ProjectSettings], int | None]  # None for never
 
 
 def days_of(project: Project) -> int:
-    """The days that this project bears; of a broken row what can be used."""
+    """The days that a dispute of this project may be open; of a broken row what can be used."""
     return ProjectSettings.salvaged(project.settings)[0].timeout_days
 
 
@@ -25,17 +25,35 @@ def is_stale(dispute: Dispute) -> bool:
 
 
 def stale(projects: Iterable[Project] | None = None) -> Q:
-    """The same for a query on disputes, of these projects or of all: reads only those with an own limit."""
+    """The same for a query on disputes, of these projects or of all."""
+    opened = Q(status=Dispute.Status.OPEN)
+    return opened & too_old("timeout_days", lambda config: config.timeout_days, "opened_at", projects)
+
+
+def too_old(
+    key: str, days_of: Days, at: str, projects: Iterable[Project] | None = None, path: str = "project"
+) -> Q:
+    """The rows whose time `at` lies further back than the setting says; `path` leads to their project.
+
+    Of these projects or of all: then one query reads those that have set the key.
+    """
     if projects is None:
-        projects = Project.objects.filter(settings__has_key=KEY).only("settings")
-    default = ProjectSettings().timeout_days
-    limits: dict[int, list[int]] = {}
+        projects = Project.objects.filter(settings__has_key=key).only("settings")
+    default = days_of(ProjectSettings())
+    own: dict[int | None, list[int]] = {}
     for project in projects:
-        if (days := days_of(project)) != default:
-            limits.setdefault(days, []).append(project.pk)
-    now = timezone.now()
-    others = ~Q(project__in=[key for keys in limits.values() for key in keys]) if limits else Q()
-    too_old = others & Q(opened_at__lt=now - timedelta(days=default))
-    for days, keys in limits.items():
-        too_old |= Q(project__in=keys, opened_at__lt=now - timedelta(days=days))
-    return Q(status=Dispute.Status.OPEN) & too_old
+        days = days_of(ProjectSettings.salvaged(project.settings)[0])
+        if days != default:
+            own.setdefault(days, []).append(project.pk)
+    found = _before(at, default)
+    if own:
+        found &= ~Q(**{f"{path}__in": [pk for keys in own.values() for pk in keys]})
+    for days, keys in own.items():
+        found |= Q(**{f"{path}__in": keys}) & _before(at, days)
+    return found
+
+
+def _before(at: str, days: int | None) -> Q:
+    if days is None:
+        return Q(pk__in=[])
+    return Q(**{f"{at}__lt": timezone.now() - timedelta(days=days)})

@@ -49,6 +49,8 @@ GROUPS: list[dict[str, Any]] = [
             _item("Findings", "flag", "tasks_finding_changelist"),
             _item("Disputes", "forum", "disputes_dispute_changelist"),
             _item("Decisions", "done_all", "disputes_decision_changelist"),
+            _item("Precedents", "menu_book", "disputes_precedent_changelist"),
+            _item("Amendments", "post_add", "disputes_amendment_changelist"),
             _item("Guidelines", "gavel", "disputes_guideline_changelist"),
             _item("On-call rota", "support_agent", "disputes_oncall_changelist"),
             _item("Silence checks", "hearing", "disputes_flag_changelist"),

@@ -9,6 +9,7 @@ from django_q.signing import SignedPackage
 
 from agents.models import Output, Prompt, PromptText, ProviderPause, Trial
 from disputes.models import (
+    Amendment,
     Bulk,
     Channel,
     Conflict,
@@ -89,9 +90,13 @@ def fill(project: Project, seed: int, user: User) -> None:
         conflict=conflict, kind="judge", state="given", verdict="enforce", reasons="It is unbounded.",
         by_agent="wise-1", by_model="sage", by_vendor="elsewhere", given_at=timezone.now(), asked_by=user,
     )  # fmt: skip
-    Decision.objects.create(
+    decision = Decision.objects.create(
         conflict=conflict, option="uphold_reviewer", action="revise", expects_change=True, user=user
     )
+    Amendment.objects.create(
+        decision=decision, path="docs/SPEC.md", words="> **Ruling**: wait.", asked_by=user, state="drafted",
+        sha=submission.sha, base_sha=submission.base_sha, diff="+> **Ruling**: wait.\n",
+    )  # fmt: skip
     Flag.objects.create(finding=finding, submission=submission, level="warn", heuristics=["H1", "H4"])
     HeuristicScore.objects.create(project=project, heuristic=f"H{seed}", confirmed=3, refused=1)
     host = create_host(f"host-{seed}")

@@ -27,7 +27,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from agents import judging, retention
+from agents import amending, judging, retention
 from agents.hosts import (
     api_server,
     landing,
@@ -200,7 +200,7 @@ class Reconciler:
         return bool(held) or self.is_slow() or (there.is_anything and self.has_live_runs())
 
     def _look_after_branches(self, there: outlook.AtHost) -> None:
-        """Try commands on the target branches, and keep the records on theirs."""
+        """Try commands on the target branches, keep the records on theirs, and draft amendments."""
         polls = self._is_time_to_poll()
         if there.tries or polls:
             trying.advance(self.row, self._do)
@@ -208,6 +208,8 @@ class Reconciler:
             self._do(f"records-{project.pk}", lambda project=project: records.write(project))
         for one in disputed_work.due() if polls and self.row.slots else ():
             self._do(f"aside-{one.pk}", lambda one=one: disputed_work.push(one))
+        for one in amending.due() if polls and self.row.slots else ():
+            self._do(f"amendment-{one.pk}", lambda one=one: amending.advance(one))
 
     def _is_time_to_poll(self) -> bool:
         """Branches that nobody works on are looked at now and then."""
@@ -627,6 +629,7 @@ def idle(within: float) -> bool:
     return not (
         records.due(soon)
         or disputed_work.due(soon)
+        or amending.due()
         or orchestrator.waiting_tasks(soon)
         or judging.has_work()
         or trying.is_under_way(soon)

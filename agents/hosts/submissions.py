@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
+from agents import amending
 from agents.hosts import paths, processes, sandbox
 from agents.hosts.git.commands import SHA, GitError
 from agents.hosts.git.mirror import Mirror
@@ -65,7 +66,9 @@ def keep(submission: Submission, run: Run | None) -> None:
     except GitError:  # this host has never seen the branch; where it is nowhere, the loop tries again
         mirror.fetch_target()
     try:
-        if run is None:
+        if task.origin == Task.Origin.AMENDMENT:
+            amending.bring(submission, mirror, ref_of(submission))
+        elif run is None:
             _fetch_pushed(submission, mirror)
         elif run.is_pulled:
             commits.bring_base(run, mirror)

@@ -173,6 +173,7 @@ def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
     wanted = Q(status=Status.REVIEW, last_state=Submission.State.KEPT, is_seated=False)
     columns = (*stages_of(config), *escalations_of(config))
     wanted |= verified & Q(is_seated=False, stage__in=[each.name for each in columns if not each.is_reviewed])
+    wanted |= verified & Q(is_seated=False, origin=Task.Origin.AMENDMENT)
     if in_parallel or crew.is_idle(project.pk, Run.Role.REVIEWER):
         wanted |= verified if in_parallel else verified & Q(is_seated=False)
     shut = [each for each in columns if not crew.is_idle(project.pk, Run.Role.CODER, each)]

@@ -1,8 +1,7 @@
 """What a task names as its source, read from a commit: a document of the repository, or one section of it."""
 
-import re
-
 from agents.hosts.git.mirror import Mirror
+from disputes.protocol.text import chapters
 from disputes.protocol.text.documents import MAX_BYTES, scan
 
 SOURCE_MAX = 32 * 1024  # characters that prompts show
@@ -19,17 +18,5 @@ def read(mirror: Mirror, sha: str, source: str) -> str:
 def section_of(text: str, anchor: str) -> str:
     """The part of a Markdown document below the heading that the anchor names; all of it if there is none."""
     lines = scan(text[:SECTION_MAX])
-    wanted = _slug(anchor)
-    start = level = 0
-    for index, line in enumerate(lines):
-        if not (heading := line.heading):
-            continue
-        if level and heading[0] <= level:
-            return "\n".join(part.text for part in lines[start:index])
-        if not level and _slug(heading[1]) == wanted:
-            start, level = index, heading[0]
-    return "\n".join(part.text for part in lines[start:]) if level else text
-
-
-def _slug(words: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+    found = chapters.named(chapters.chapters(lines), anchor)
+    return "\n".join(line.text for line in lines[found.start : found.end]) if found else text

@@ -66,9 +66,18 @@ class OptionSerializer(serializers.Serializer[Any]):
     consequence = serializers.CharField()
 
 
+class CitedSerializer(serializers.Serializer[Any]):
+    """The precedent that a ruling follows."""
+
+    ref = serializers.CharField(source="conflict.ref")
+    dispute = serializers.CharField(source="conflict.dispute.ref")
+    question = serializers.CharField(source="conflict.question")
+
+
 class DecisionSerializer(serializers.ModelSerializer[Decision]):
     by = serializers.SerializerMethodField()
     constraints = serializers.CharField(source="constraints_text")
+    cites = CitedSerializer(allow_null=True, read_only=True)
 
     class Meta:
         model = Decision
@@ -78,6 +87,7 @@ class DecisionSerializer(serializers.ModelSerializer[Decision]):
             "text",
             "rationale",
             "constraints",
+            "cites",
             "expects_change",
             "by",
             "at",
@@ -198,6 +208,10 @@ class ResolveSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
     conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
     all = serializers.BooleanField(required=False, default=False)
+    cites = serializers.CharField(
+        required=False, allow_blank=True, max_length=30, default="",
+        help_text="The precedent that the ruling follows, by its conflict (C-9) or its dispute (D-7).",
+    )  # fmt: skip
 
 
 class SynthesisSerializer(serializers.Serializer[Any]):
@@ -245,6 +259,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             "conflicts__finding", "conflicts__raised_as", "conflicts__proposal",
             Prefetch("conflicts__opinions", told),
             "conflicts__decisions__user", "conflicts__decisions__policy_set_by",
+            "conflicts__decisions__cites__conflict__dispute",
             "conflicts__submission__task__project",
             "conflicts__dispute__task__project", "conflicts__dispute__project",
         )  # fmt: skip
@@ -341,6 +356,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         decided = [
             rulings.decide(
                 conflict, option, user=request.user, rationale=data["notes"], undo_seconds=0,
+                cites=data["cites"],
                 text=data["text"] or _own_words(conflict, option, data["notes"]),
             )
             for conflict, option in _meant(data["decision"], chosen)

@@ -104,7 +104,9 @@ def _rule(item: Item, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
     why, task = terms.note or item.why, conflict.task
     if verb is DISCARD:
         why = f"{rulings.DISCARDED}: {why}" if why else f"{rulings.DISCARDED}."
-    decision = rulings.decide(conflict, item.option, user=bulk.user, rationale=why, bulk=bulk)
+    decision = rulings.decide(
+        conflict, item.option, user=bulk.user, rationale=why, bulk=bulk, cites=item.cites
+    )
     came = what_came(decision.action, task.ref)
     return _result(item, f"{decision.letter}. {came}", done=True, decision=decision.pk)
 

@@ -55,6 +55,7 @@ class Item:
     why_not: str = ""
     seen: str = ""  # what the person sees of it; anything else is not acted on
     why: str = ""  # whose opinion it is
+    cites: str = ""  # the precedent that it follows
 
     @property
     def letter(self) -> str:
@@ -201,6 +202,7 @@ def _item(
     return Item(
         conflict.ref, conflict.dispute, conflict.question, conflict.severity, choice.option, effect,
         seen=_stamp(seen_of(conflict), choice.option), why=opinion.why if opinion else "",
+        cites=opinion.cites if opinion else "",
     )  # fmt: skip
 
 

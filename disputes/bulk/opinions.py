@@ -18,6 +18,7 @@ class Opinion:
 
     option: str
     why: str
+    cites: str = ""  # the precedent that a ruling by it follows most closely
     is_alone: bool = True  # enough where nobody else has one: people ruled so; an agent's word is not
 
 
@@ -29,7 +30,7 @@ def _of_precedents(conflicts: Sequence[Conflict]) -> dict[int, Opinion | None]:
         if close:
             option = precedents.agreement(found)
             named = ", ".join(precedent.conflict.dispute.ref for precedent in close)
-            said[pk] = Opinion(option, f"As ruled in {named}.") if option else None
+            said[pk] = Opinion(option, f"As ruled in {named}.", close[0].conflict.ref) if option else None
     return said
 
 
@@ -60,5 +61,9 @@ def agreed(conflicts: Sequence[Conflict]) -> dict[int, Opinion]:
         known = [opinion for opinion in said if opinion is not None]
         is_enough = any(opinion.is_alone for opinion in known)
         if is_enough and len(known) == len(said) and len({opinion.option for opinion in known}) == 1:
-            found[conflict.pk] = Opinion(known[0].option, " ".join(opinion.why for opinion in known))
+            found[conflict.pk] = Opinion(
+                known[0].option,
+                " ".join(opinion.why for opinion in known),
+                next((opinion.cites for opinion in known if opinion.cites), ""),
+            )
     return found

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 
-from disputes import opening, rulings
+from disputes import opening, precedents, rulings
 from disputes.models import Conflict, Decision, Dispute, Flag
 from disputes.protocol.completion import rollback
 from disputes.protocol.completion.rollback import RollbackSettings, Trigger, Wanted
@@ -280,10 +280,12 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
         proposal=old.proposal,
     )  # fmt: skip
     conflict.dispute.refresh_from_db()
+    cites = decision.cites if decision.cites and precedents.may_be_cited(decision.cites) else None
     return rulings.decide(
         conflict, decision.option, user=user, text=decision.text if text is None else text,
         rationale=f"{decision.rationale.partition(NOTE)[0].strip()} {note}".strip(),
         constraints=decision.constraints_text, expects_change=decision.expects_change, undo_seconds=0,
+        cites=cites.conflict.ref if cites else "",
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """The rows of disagreement. What each table promises is said by its constraints."""
 
+from disputes.models.amendment import Amendment
 from disputes.models.conflict import NOT_STATED, Conflict, ConflictQuerySet, StaleConflict
-from disputes.models.decision import Decision, DecisionQuerySet
+from disputes.models.decision import Decision, DecisionQuerySet, Precedent
 from disputes.models.dispute import Dispute, DisputeQuerySet
 from disputes.models.flag import Flag, HeuristicScore
 from disputes.models.guideline import Guideline
@@ -13,6 +14,7 @@ from disputes.models.triage import Bulk, Follow, OnCall, SavedView
 
 __all__ = [
     "NOT_STATED",
+    "Amendment",
     "Bulk",
     "Channel",
     "Conflict",
@@ -29,6 +31,7 @@ __all__ = [
     "HeuristicScore",
     "OnCall",
     "Opinion",
+    "Precedent",
     "Proposal",
     "Reminder",
     "SavedView",

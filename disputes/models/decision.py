@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from disputes.models.conflict import Conflict
@@ -39,6 +39,20 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
     def unused(self) -> "DecisionQuerySet":
         """Rulings that no prompt has used: these may be undone."""
         return self.filter(used_at__isnull=True)
+
+    def precedents(self) -> "DecisionQuerySet":
+        """Rulings between two sides that stand, and that no later ruling on the same point has replaced."""
+        kinds = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
+        same_point = Q(conflict__previous=OuterRef("conflict")) | Q(
+            conflict__finding=OuterRef("conflict__finding"), conflict__kind=OuterRef("conflict__kind")
+        )
+        later = Decision.objects.standing().filter(same_point, pk__gt=OuterRef("pk"))
+        return (
+            self.standing()
+            .filter(conflict__kind__in=kinds)
+            .exclude(conflict__followed=Conflict.Followed.REOPENED)
+            .exclude(Exists(later))
+        )
 
 
 class Decision(models.Model):
@@ -88,6 +102,17 @@ class Decision(models.Model):
         "disputes.Bulk", null=True, blank=True, editable=False, on_delete=models.PROTECT,
         related_name="decisions",
     )  # fmt: skip
+    cites = models.ForeignKey(
+        "self", null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="cited_by",
+        help_text="The earlier ruling that it follows.",
+    )  # fmt: skip
+    retired_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Since when nobody is shown it as a precedent."
+    )
+    retired_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, editable=False, on_delete=models.PROTECT,
+        related_name="+",
+    )  # fmt: skip
     archived_by = models.ForeignKey(
         Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="decisions",
         help_text="Its round was rolled back; it may be made again.",
@@ -99,7 +124,7 @@ class Decision(models.Model):
             "disputes_decision",
             fixed=(
                 "conflict_id", "option", "text", "rationale", "constraints_text", "expects_change",
-                "user_id", "at", "authority", "policy_set_by_id",
+                "user_id", "at", "authority", "policy_set_by_id", "cites_id",
             ),
             one_way=("used_at", "revoked_at", "archived_by_id"),
         ),
@@ -125,6 +150,11 @@ class Decision(models.Model):
                 condition=Q(used_at__isnull=True) | Q(revoked_at__isnull=True),
                 name="decision_not_used_and_revoked",
             ),
+            models.CheckConstraint(
+                condition=Q(retired_at__isnull=True, retired_by__isnull=True)
+                | Q(retired_at__isnull=False, retired_by__isnull=False),
+                name="decision_retired_by_somebody",
+            ),
         ]
         indexes = [models.Index(fields=["at"], name="decision_by_day")]
 
@@ -145,9 +175,30 @@ class Decision(models.Model):
         return name if self.user else f"{name}\u2019s policy" if name else "the policy"
 
     @property
+    def citation(self) -> str:
+        """What the ruling says of the precedent that it follows; empty where it names none."""
+        return f"As ruled on {self.cites.conflict.dispute.ref}." if self.cites else ""
+
+    @property
     def stands(self) -> bool:
         return self.revoked_at is None and self.archived_by_id is None
 
     @property
     def may_be_undone(self) -> bool:
         return self.used_at is None and self.stands
+
+
+class PrecedentManager(models.Manager.from_queryset(DecisionQuerySet)):  # type: ignore[misc]
+    def get_queryset(self) -> DecisionQuerySet:
+        found: DecisionQuerySet = super().get_queryset().precedents()
+        return found
+
+
+class Precedent(Decision):
+    """A ruling that later ones may cite, until it expires or somebody retires it."""
+
+    objects = PrecedentManager()
+
+    class Meta:
+        proxy = True
+        ordering = ["-at"]

@@ -53,13 +53,15 @@ def decide(
     undo_seconds: float | None = None,
     bulk: Bulk | None = None,
     seconds: float | None = None,
+    cites: str = "",
 ) -> Decision:
     """Rule on a conflict: one conditional UPDATE, the decision, and the task's move, or nothing at all.
 
     `shown` is the hash of what the person saw; empty skips that check (REST). `undo_seconds` None takes the
-    project's; `bulk` is the act on many that it is a part of; `seconds` is how long the person had the card.
+    project's; `bulk` is the act on many that it is a part of; `seconds` is how long the person had the card;
+    `cites` names a precedent by its conflict or dispute.
     Raises Refused: no_right, already_decided, not_open, stale_view, unknown_option, text_missing,
-    rationale_missing (CRITICAL takes one).
+    no_precedent, rationale_missing (CRITICAL takes one).
     """
     project = conflict.dispute.project
     require(user, project, RULE, "rule")
@@ -73,7 +75,7 @@ def decide(
     if not conflict.is_open:
         raise refuse_second(conflict)
     refuse_stale(conflict, shown)
-    decision = draft(conflict, option, text, rationale, constraints, expects_change)
+    decision = draft(conflict, option, text, rationale, constraints, expects_change, cites)
     if choice.needs_text and not decision.text:
         raise Refused(
             "text_missing", "Your own words are missing.", f"“{choice.title}” needs a sentence.", status=422
@@ -116,7 +118,9 @@ def _settle(
     conflict = decision.conflict
     wait = conflict.dispute.project.config.undo_seconds if undo_seconds is None else undo_seconds
     now = timezone.now()
-    how = {"option": decision.option, "letter": decision.letter}
+    how: dict[str, Any] = {"option": decision.option, "letter": decision.letter}
+    if decision.cites:
+        how["cites"] = decision.cites.conflict.ref
     if decision.policy_set_by_id:
         how["policy_set_by"] = decision.policy_set_by_id
     try:

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from django.db.models import Q
 
+from disputes import precedents
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
 from disputes.opening import is_about_security
 from disputes.protocol.rulings import options
@@ -199,6 +200,7 @@ def ruling_of(decision: Decision) -> Ruling:
         place=_place_of(conflict),
         expects_change=decision.expects_change,
         letter=decision.letter,
+        citation=decision.citation,
     )
 
 
@@ -210,17 +212,29 @@ def preview(
     rationale: str,
     constraints: str,
     expects_change: bool | None,
+    cites: str = "",
 ) -> list[str]:
-    """Exactly the lines that the next engineer prompt would begin with, if it were ruled so now."""
-    return ruling_lines([ruling_of(draft(conflict, option, text, rationale, constraints, expects_change))])
+    """Exactly the lines that the next engineer prompt would begin with, if it were ruled so now.
+
+    Raises Refused: no_precedent.
+    """
+    decision = draft(conflict, option, text, rationale, constraints, expects_change, cites)
+    return ruling_lines([ruling_of(decision)])
 
 
 def draft(
-    conflict: Conflict, option: str, text: str, rationale: str, constraints: str, expects_change: bool | None
+    conflict: Conflict,
+    option: str,
+    text: str,
+    rationale: str,
+    constraints: str,
+    expects_change: bool | None,
+    cites: str = "",
 ) -> Decision:
     """The decision as it would be stored: an empty text is the side's own.
 
-    A and C always change code, B never; for own words the person says it.
+    A and C always change code, B never; for own words the person says it. `cites` names a precedent.
+    Raises Refused: no_precedent.
     """
     choice = conflict.choice(option)
     changes = bool(choice and choice.expects_change)
@@ -233,4 +247,5 @@ def draft(
         rationale=rationale.strip()[:TEXT_MAX],
         constraints_text=constraints.strip()[:TEXT_MAX],
         expects_change=changes,
+        cites=precedents.cited(conflict, cites),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.configuration.schema import (
     Choice,
+    Document,
     Flag,
     Hosts,
     Ladders,
@@ -132,6 +133,10 @@ class ProjectSettings:
         False, Flag(), RULES,
         "Settle a low conflict for the coder where people ruled so on the last three that read alike. It is "
         "a ruling in the name of who set this, and can be undone.",
+    )  # fmt: skip
+    precedent_days: int | None = setting(
+        365, Whole(1, 36_500, none="never"), RULES,
+        "Days after which a ruling is no longer shown or counted as a precedent.",
     )  # fmt: skip
     rounds_to_human: int = setting(
         3, _COUNT, RULES, "A task whose findings repeat over so many rounds goes to a human.",
@@ -390,6 +395,11 @@ class ProjectSettings:
     )  # fmt: skip
     records_path: str = setting(
         "", Text(), RECORDS, "The folder on that branch in which they lie; empty: its top.",
+    )  # fmt: skip
+    specification: str = setting(
+        "", Document(), RECORDS,
+        "The specification in the repository, into which people may have rulings drafted as amendments. "
+        "Empty: none.",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from tasks.configuration.ladder import STEPS_MAX, shown
 from tasks.states import Severity
 
 TEXT_MAX = 10_000
+PATH_MAX = 300
 HOST = re.compile(
     r"(\*|(\*\.)?[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(:[0-9]{1,5})?", re.IGNORECASE
 )
@@ -180,6 +181,22 @@ class Hosts(Text):
         if wrong := next((word for word in text.split() if not HOST.fullmatch(word)), ""):
             raise SettingsError(f"{key} holds {shown(wrong)}; a host is {HOST_SAYS}.", key)
         return " ".join(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Text):
+    """The path of a Markdown file in the repository, or nothing."""
+
+    def check(self, key: str, value: Any) -> str:
+        path = super(Document, self).check(key, value).strip()
+        parts = path.split("/")
+        is_fine = len(path) <= PATH_MAX and path.isprintable() and not {"", ".", "..", ".git"} & set(parts)
+        if path and not (is_fine and path.lower().endswith((".md", ".markdown"))):
+            raise _wrong(key, value, self.says())
+        return path
+
+    def says(self) -> str:
+        return "the path of a Markdown file in the repository, such as docs/SPEC.md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,15 +56,16 @@ class TaskQuerySet(models.QuerySet["Task"]):
     def in_the_loop(self) -> "TaskQuerySet":
         """What agents are started for: in a project of documents its session, and not the gaps themselves.
 
-        A session that has given out no gap has no work for its engineer.
+        A session that has given out no gap has no work for its engineer, and an amendment never for a coder.
         """
         given = Task.objects.gaps().filter(project=models.OuterRef("project"), status=Status.IN_PROGRESS)
         unused = Q(origin=Task.Origin.ROUNDS, status__in=[Status.PENDING, Status.IN_PROGRESS])
+        uncoded = Q(origin=Task.Origin.AMENDMENT, status__in=[Status.PENDING, Status.IN_PROGRESS])
         worked = ~Q(project__kind=Project.Kind.DOCUMENTS) | Q(origin__in=[*Task.BESIDE_GAPS])
-        return self.filter(worked).exclude(unused & ~models.Exists(given))
+        return self.filter(worked).exclude(unused & ~models.Exists(given)).exclude(uncoded)
 
     def gaps(self) -> "TaskQuerySet":
-        """Without sessions and set-up tasks: what people want to be done."""
+        """Without sessions, set-up tasks and amendments: what people want to be done."""
         return self.exclude(origin__in=Task.BESIDE_GAPS)
 
     def named(self, ref: str) -> "TaskQuerySet":
@@ -91,9 +92,10 @@ class Task(models.Model):
         TODO = "todo", "TODO.md"
         IMPORT = "import", "Imported"
         SETUP = "setup", "Set-up"  # its result is the commands with which the others are verified
+        AMENDMENT = "amend", "Amendment"  # the program wrote its commit, and a person approved it
         ROUNDS = "rounds", "Rounds"  # the session of a project of documents, whose other tasks are its gaps
 
-    BESIDE_GAPS = (Origin.ROUNDS, Origin.SETUP)
+    BESIDE_GAPS = (Origin.ROUNDS, Origin.SETUP, Origin.AMENDMENT)
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tasks")
     section = models.ForeignKey(Section, on_delete=models.PROTECT, related_name="tasks")

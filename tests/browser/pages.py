@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from agents.models import Run
-from disputes.models import Bulk, Channel, Dispute
+from disputes.models import Amendment, Bulk, Channel, Dispute
 from tests.browser.scene import Scene
 from tests.filling import fill
 
@@ -32,6 +32,7 @@ def our_pages(scene: Scene) -> list[str]:
         *(f"/queue/{dispute.ref}/" for dispute in mine),
         f"/queue/{scene.dispute.ref}/diff/", f"/queue/{scene.dispute.ref}/holders/",
         *(f"/queue/bulk/{bulk.pk}/" for bulk in Bulk.objects.all()),
+        *(f"/queue/amendments/{amendment.pk}/" for amendment in Amendment.objects.all()),
         f"/tasks/{task}/", f"/tasks/{task}/events/", f"/tasks/{task}/diff/", f"/tasks/{task}/rollback/",
         *([f"/tasks/{filled.ref}/"] if filled else []),
         "/runs/", *(f"/runs/{run.pk}/" for run in Run.objects.all()),

@@ -11,6 +11,7 @@ from django.db import DatabaseError, IntegrityError, models, transaction
 from django.utils import timezone
 
 from disputes.models import (
+    Amendment,
     Channel,
     Conflict,
     Decision,
@@ -75,6 +76,13 @@ def create_decision(conflict: Conflict | None = None, **kwargs: Any) -> Decision
     return Decision.objects.create(conflict=conflict or create_conflict(), **values)
 
 
+def create_amendment(**kwargs: Any) -> Amendment:
+    decision = kwargs.pop("decision", None) or create_decision()
+    return Amendment.objects.create(
+        decision=decision, path="docs/SPEC.md", words="> Wait.", asked_by=decision.user, **kwargs
+    )
+
+
 def finding_of(dispute: Dispute) -> Any:
     return create_finding(create_review(create_submission(dispute.task)))  # type: ignore[arg-type]
 
@@ -95,6 +103,11 @@ def of(instance: Any, **changes: Any) -> Make:
 def second_live_dispute() -> Make:
     dispute = create_dispute(status="ruled")
     return lambda: create_dispute(task=dispute.task)
+
+
+def second_amendment() -> Make:
+    first = create_amendment()
+    return lambda: create_amendment(decision=first.decision)
 
 
 def second_alert() -> Make:
@@ -193,6 +206,10 @@ REFUSED: dict[str, Callable[[], Make]] = {
         create_conflict(), authority="policy", policy_set_by=None
     ),
     "decision_not_used_and_revoked": used_and_revoked,
+    "amendment_one_live_per_ruling": second_amendment,
+    "amendment_drafted_has_a_commit": lambda: of(create_amendment(), state="drafted"),
+    "amendment_approved_by_somebody": lambda: of(create_amendment(), state="approved", sha="a" * 40),
+    "decision_retired_by_somebody": lambda: of(create_decision(), retired_at=timezone.now()),
     "opinion_asked_once": lambda: second(Opinion, conflict=create_conflict(), kind="judge"),
     "opinion_given_says_something": lambda: of(
         Opinion.objects.create(conflict=create_conflict(), kind="judge"), state="given"

@@ -1,17 +1,26 @@
-"""Precedents: rulings on conflicts that read alike, in the same project, in few queries."""
+"""Precedents: rulings on conflicts that read alike, suggested, cited, expired and retired."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.test import Client
+from django.utils import timezone
 
 from disputes import opening, precedents, rulings
-from disputes.models import Conflict, Decision, Dispute
+from disputes.models import Conflict, Decision, Dispute, Precedent
 from disputes.precedents import agreement, for_conflict, for_conflicts
+from disputes.protocol.rulings.decision_files import read_decisions
 from disputes.protocol.text.keywords import keywords
 from disputes.protocol.text.similarity import Collection
-from tasks.models import Project
-from tests.factories import create_project, create_task
+from disputes.records import decisions_text, disputes_text
+from tasks.errors import Refused
+from tasks.models import Event, Project
+from tests.disputes.prompt_lines import told
+from tests.disputes.test_api import resolve
+from tests.factories import create_project, create_run, create_task
 
 pytestmark = pytest.mark.django_db
 
@@ -121,3 +130,135 @@ def test_rare_words_weigh_more_than_common_ones() -> None:
     assert scores[1] == scores[2]
     assert collection.scores(frozenset()) == [0.0] * 4
     assert Collection([frozenset()]).scores(keywords("delay")) == [0.0]
+
+
+# --- Citing -----------------------------------------------------------------------------------------------
+
+
+def test_a_ruling_cites_a_precedent_wherever_it_is_told(
+    client: Client, ledger: Project, tom: User, vera: User
+) -> None:
+    earlier = ruled(ledger, BACK_OFF, tom, "uphold_reviewer", closed=True)
+    before, words = earlier.conflict, f"As ruled on {earlier.conflict.dispute.ref}."
+    conflict = opened(ledger, MAILS)
+    address = f"/queue/{conflict.dispute.ref}/"
+    client.force_login(tom)
+    page = client.get(address).content.decode()
+    assert f'<option value="{before.ref}">' in page
+    typed = {"conflict": conflict.ref, "option": "uphold_reviewer", "cites": before.ref}
+    preview = client.post(f"{address}preview/", typed).json()["lines"]
+    assert f"   Precedent: {words}" in preview
+    client.post(f"{address}decide/", typed)
+    decision = conflict.decisions.get()
+    assert decision.cites == earlier
+    assert Event.objects.filter(kind="ruled").latest("pk").data["cites"] == before.ref
+
+    # On both pages, also for those who only look; in the records and over REST.
+    client.force_login(vera)
+    assert f'As ruled on <a href="/queue/{before.dispute.ref}/' in client.get(address).content.decode()
+    assert (
+        f'?conflict={conflict.ref}">{conflict.dispute.ref}</a>.'
+        in client.get(f"/queue/{before.dispute.ref}/").content.decode().partition("Followed on")[2]
+    )
+    read = read_decisions(decisions_text(ledger)).decisions
+    assert [each.citation for each in read if each.title == MAILS["question"]] == [words]
+    assert f"**Precedent:** {words}" in disputes_text(ledger, conflict.dispute)
+    told_over_rest = client.get(f"/api/v1/disputes/{conflict.dispute.ref}/").json()
+    assert told_over_rest["conflicts"][0]["decision"]["cites"] == {
+        "ref": before.ref, "dispute": before.dispute.ref, "question": BACK_OFF["question"],
+    }  # fmt: skip
+
+    Decision.objects.filter(pk=decision.pk).update(effective_at=timezone.now())
+    assert f"   Precedent: {words}" in told(conflict.task)
+    rulings.mark_used([decision], create_run(conflict.task).pk)
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        Decision.objects.filter(pk=decision.pk).update(cites=None)
+
+
+def test_a_script_cites_by_dispute_and_only_what_is_a_precedent_there(ledger: Project, tom: User) -> None:
+    earlier = ruled(ledger, BACK_OFF, tom, "uphold_reviewer")
+    foreign = ruled(create_project("atlas", members={tom: "triager"}), BACK_OFF, tom, "uphold_coder")
+    conflict = opened(ledger, MAILS)
+    for name in (foreign.conflict.ref, conflict.ref, "C-99999", "nonsense", "D-²"):
+        reply = resolve(tom, conflict.ref, cites=name)
+        assert (reply.status_code, reply.json()["code"]) == (422, "no_precedent"), name
+    assert resolve(tom, conflict.ref, cites=earlier.conflict.dispute.ref).status_code == 200
+    assert conflict.decisions.get().cites == earlier
+
+
+# --- Expiring and retiring ---------------------------------------------------------------------------------
+
+
+def test_a_precedent_expires_where_the_project_says_so(
+    ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, later = ruled(ledger, BACK_OFF, tom, "uphold_coder"), timezone.now() + timedelta(days=30)
+    monkeypatch.setattr(timezone, "now", lambda: later)
+    new = ruled(ledger, BACK_OFF, tom, "uphold_coder")
+    ruled(create_project("atlas", members={tom: "triager"}), BACK_OFF, tom, "uphold_coder")
+    asked = opened(ledger, BACK_OFF)
+    for days, found in ((None, {old, new}), (31, {old, new}), (29, {new}), (365, {old, new})):
+        Project.objects.filter(pk=ledger.pk).update(settings={"precedent_days": days})
+        conflict = Conflict.objects.get(pk=asked.pk)
+        assert {each.decision for each in for_conflict(conflict)} == found, days
+        assert set(Precedent.objects.filter(precedents.expired())) == {old, new} - found, days
+    Project.objects.filter(pk=ledger.pk).update(settings={"precedent_days": 29})
+    with pytest.raises(Refused, match="no precedent"):
+        precedents.cited(Conflict.objects.get(pk=asked.pk), old.conflict.ref)
+
+
+def test_what_a_later_ruling_replaced_is_no_precedent(ledger: Project, tom: User) -> None:
+    first = ruled(ledger, BACK_OFF, tom, "uphold_coder")
+    first.conflict.mark("not_honoured")
+    again = opened(ledger, BACK_OFF, previous=first.conflict, origin="not_honoured")
+    asked = opened(ledger, BACK_OFF)
+    assert [each.decision for each in for_conflict(asked)] == [first]
+    second = rulings.decide(again, "uphold_reviewer", user=tom, rationale="It was measured.")
+    assert [each.decision for each in for_conflict(asked)] == [second]
+    rulings.undo(second, user=tom)
+    assert [each.decision for each in for_conflict(asked)] == [first]
+
+
+def test_people_look_precedents_up_and_retire_them(
+    client: Client, ledger: Project, tom: User, vera: User, otto: User
+) -> None:
+    back_off = ruled(ledger, BACK_OFF, tom, "uphold_reviewer")
+    names = ruled(ledger, NAMES, tom, "uphold_coder")
+    following = opened(ledger, MAILS)
+    rulings.decide(following, "uphold_reviewer", user=tom, cites=back_off.conflict.ref)
+    path = "/admin/disputes/precedent/"
+
+    def listed(query: str = "") -> str:
+        return client.get(path + query).content.decode()
+
+    client.force_login(otto)
+    assert BACK_OFF["question"] not in listed()
+    client.force_login(vera)
+    page = listed()
+    for words in (BACK_OFF["question"], NAMES["question"], "1 time", "never", "High, Disagreement"):
+        assert words in page, words
+    ends = precedents.expires_at(back_off)
+    assert ends
+    assert f"{ends:%-d %b %Y}" in page
+    assert "guideline/add" not in page
+    assert NAMES["question"] not in listed("?q=back-off")
+    assert BACK_OFF["question"] in listed("?q=back-off")
+    assert NAMES["question"] in listed(f"?of={ledger.slug}&option__exact=uphold_coder&state=suggested")
+    assert BACK_OFF["question"] not in listed("?option__exact=uphold_coder")
+
+    retire = {"action": "retire", "_selected_action": [str(back_off.pk)]}
+    client.post(path, retire)
+    assert not Event.objects.filter(kind="precedent_retired").exists()
+    client.force_login(tom)
+    assert listed().count("guideline/add") == 3
+    for _ in range(2):
+        client.post(path, retire)
+    [event] = Event.objects.filter(kind="precedent_retired")
+    assert (event.user_id, event.data) == (tom.pk, {"conflict": back_off.conflict.ref})
+    asked = opened(ledger, BACK_OFF)
+    assert back_off not in [each.decision for each in for_conflict(asked)]
+    assert BACK_OFF["question"] in listed("?state=retired")
+    assert NAMES["question"] not in listed("?state=retired")
+    client.post(path, {"action": "restore", "_selected_action": [str(back_off.pk), str(names.pk)]})
+    assert Event.objects.filter(kind="precedent_restored").count() == 1
+    assert back_off in [each.decision for each in for_conflict(asked)]

@@ -21,7 +21,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from agents.models import Agent, Host, Prompt, ProviderPause, Run, Token, new_token, token_hash
-from disputes.models import Bulk, Channel, Decision, Delivery, Dispute, Opinion, SavedView
+from disputes.models import Amendment, Bulk, Channel, Decision, Delivery, Dispute, Opinion, SavedView
 from steroidsweb.accounts import invitations
 from steroidsweb.models import Invitation, SignedIn
 from tasks.models import Comment, Project, Section, Task
@@ -137,7 +137,8 @@ class Scene:
 
 
 ROWS: dict[str, Any] = {
-    "queue/D": Dispute, "queue/decisions": Decision, "queue/views": SavedView, "queue/bulk": Bulk,
+    "queue/D": Dispute, "queue/decisions": Decision, "queue/amendments": Amendment,
+    "queue/views": SavedView, "queue/bulk": Bulk,
     "tasks/<str:ref>/rulings": Decision, "runs": Run, "comments": Comment, "accounts": ProviderPause,
     "notifications": Channel, "notifications/deliveries": Delivery, "sessions": SignedIn,
 }  # fmt: skip

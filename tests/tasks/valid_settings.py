@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tasks.configuration.policy import SETTINGS
 from tasks.configuration.schema import (
     Choice,
+    Document,
     Flag,
     Hosts,
     Kind,
@@ -62,6 +63,8 @@ def value(kind: Kind) -> st.SearchStrategy[Any]:
             return st.floats(low, high) | st.none() if none else st.floats(low, high)
         case Hosts():
             return st.sampled_from(["", "packages.example.org", "*.example.org:8443 [::1]", "*"])
+        case Document():
+            return st.sampled_from(["", "SPEC.md", "docs/Specification of all.markdown"])
         case Text():
             return st.text()
         case Choice(words=words):

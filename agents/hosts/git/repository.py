@@ -5,6 +5,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from agents.hosts.git.commands import SHA, GitError, run, text
@@ -204,10 +205,18 @@ class Repository:
             )  # fmt: skip
             return self._commit(environment, parent, message)
 
-    def commit_files(self, parent: str, below: str, files: Mapping[str, str], message: str) -> str | None:
+    def is_plain_file(self, sha: str, path: str) -> bool:
+        """Whether the path is a file of a commit, and neither a link nor a program. Raises GitError."""
+        done = run(self.path, "ls-tree", "-z", sha, "--", f":(top,literal){path}", ok=(0, 128))
+        return done.returncode == 0 and done.stdout.startswith(b"100644 blob ")
+
+    def commit_files(
+        self, parent: str, below: str, files: Mapping[str, str], message: str, at: datetime | None = None
+    ) -> str | None:
         """A commit on `parent` with these files, by their whole paths; `below` holds no others.
 
-        None where nothing differs from `parent`. Raises GitError.
+        It says that it was made `at` that time, so that it is the same on every host; None: now. None where
+        nothing differs from `parent`. Raises GitError.
         """
         with self._index_of(parent) as environment:
             old = run(self.path, "ls-files", "-z", "--", f":(top,literal){below}/", environment=environment)
@@ -220,7 +229,9 @@ class Repository:
                 self.path, "update-index", "-z", "--index-info", environment=environment,
                 stdin="".join(f"{entry}\0" for entry in entries).encode("utf-8", "surrogateescape"),
             )  # fmt: skip
-            return self._commit(environment, parent, message)
+            date = f"{int(at.timestamp())} +0000" if at else ""
+            dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if at else {}
+            return self._commit(environment | dates, parent, message)
 
     @contextlib.contextmanager
     def _index_of(self, parent: str, **more: str) -> Iterator[dict[str, str]]:
@@ -237,7 +248,8 @@ class Repository:
         tree = run(self.path, "write-tree", environment=environment).stdout.decode().strip()
         if tree == text(self.path, "rev-parse", f"{parent}^{{tree}}"):
             return None
-        return text(self.path, "commit-tree", tree, "-p", parent, "-m", message)
+        made = run(self.path, "commit-tree", tree, "-p", parent, "-m", message, environment=environment)
+        return made.stdout.decode().strip()
 
     def _links(self, environment: dict[str, str]) -> Iterator[str]:
         """The places of submodules in that index. Files that lie there are not the repository's own."""

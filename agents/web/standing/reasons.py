@@ -43,6 +43,7 @@ def standing_of(task: Task, facts: Facts) -> Standing:
         _branch,
         _stopped,
         _gap,
+        _amendment,
         _resting,
         _behind,
         _spent,
@@ -202,6 +203,17 @@ def _gap(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     line = IN_ITS_SESSION.get(Status(task.status), "")
     turn = WAIT if task.status == Status.PENDING else WORK
     return Standing(turn, line.format(round=task.round)) if line else None
+
+
+def _amendment(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """A person has approved it; no coder and no reviewer works on it."""
+    if task.origin != Task.Origin.AMENDMENT:
+        return None
+    if task.status == Status.IN_PROGRESS:
+        return Standing(WORK, "It did not fit or was red; its amendment is drafted anew for approval.")
+    if task.status == Status.REVIEW and asked.submission == Submission.State.VERIFIED:
+        return Standing(WORK, "Green and approved; it goes on to its landing.")
+    return None
 
 
 def _resting(task: Task, asked: Asked, facts: Facts) -> Standing | None:

@@ -31,6 +31,7 @@ LABELS: dict[str, str] = {
     "rationale": "rationale",
     "reason": "rationale",
     "constraints": "constraints",
+    "precedent": "citation",
     "for engineer": "for_coder",
     "for gap": "for_gap",
     "impact": "impact",
@@ -75,6 +76,7 @@ class Decided:
     text: str
     rationale: str = ""
     constraints: str = ""
+    citation: str = ""
     conflict_type: str = ""
     gap: str = ""
     severity: str = ""
@@ -206,8 +208,8 @@ def _decided(section: _Section) -> Decided | None:
         **{
             name: _value(section, name)
             for name in (
-                "rationale", "constraints", "conflict_type", "gap", "severity", "reviewer", "coder",
-                "for_coder", "for_gap", "impact", "by", "at", "state",
+                "rationale", "constraints", "citation", "conflict_type", "gap", "severity", "reviewer",
+                "coder", "for_coder", "for_gap", "impact", "by", "at", "state",
             )
         },
     )  # fmt: skip

@@ -22,6 +22,7 @@ class Ruling:
     place: str = ""
     expects_change: bool = True
     letter: str = ""  # on its card; empty: as on most cards
+    citation: str = ""  # the precedent that it follows: "As ruled on D-12."
 
 
 def action_for_coder(ruling: Ruling) -> str:
@@ -50,5 +51,7 @@ def ruling_lines(rulings: Iterable[Ruling]) -> list[str]:
             lines += _indented("Why: ", ruling.rationale)
         if ruling.constraints.strip():
             lines += _indented("Constraints: ", ruling.constraints)
+        if ruling.citation:
+            lines += _indented("Precedent: ", ruling.citation)
         lines += _indented("Do: ", action_for_coder(ruling))
     return [HEADING, "", *lines] if lines else []

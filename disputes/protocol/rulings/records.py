@@ -64,6 +64,7 @@ class DisputeEntry:
     resolved_on: str = ""
     ruling: str = ""
     notes: str = ""
+    citation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class DecisionEntry:
     by: str
     at: str
     state: str = ""
+    citation: str = ""
 
 
 # --- dispute.md -------------------------------------------------------------------------------------------
@@ -163,7 +165,8 @@ def _resolved(entry: DisputeEntry) -> list[str]:
         ruled = (ROWS[Option(entry.option)].word or entry.option) if entry.option else entry.outcome
         lines += [_line("Resolution", f"{ruled.replace('_', ' ').upper()} ({entry.resolved_on})")]
     lines += _item("Ruling", entry.ruling, bullet="")
-    return [*lines, *_item("Notes", entry.notes, bullet="")]
+    lines += _item("Notes", entry.notes, bullet="")
+    return [*lines, *([_line("Precedent", entry.citation)] if entry.citation else [])]
 
 
 # --- decisions.md -----------------------------------------------------------------------------------------
@@ -196,6 +199,7 @@ def _decision(entry: DecisionEntry) -> list[str]:
         *_item("Decision", entry.text),
         *_item("Rationale", entry.rationale),
         *_item("Constraints", entry.constraints or "None"),
+        *_item("Precedent", entry.citation),
         "",
         "**Action Required:**",
         f"- For Engineer: {_summary(entry.for_coder)}",

@@ -4,13 +4,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from django.urls import reverse
 from django.utils.functional import cached_property
-from django.utils.http import urlencode
 
-from disputes import precedents, rulings
-from disputes.models import NOT_STATED, Conflict, Decision, Dispute
-from disputes.models.guideline import TEXT_MAX as GUIDELINE_MAX
+from disputes import amendments, precedents, rulings
+from disputes.models import NOT_STATED, Amendment, Conflict, Decision, Dispute
 from disputes.protocol.rulings.options import Option
 from disputes.web.dispute import rounds
 from disputes.web.dispute.asking import Asking
@@ -19,6 +16,7 @@ from disputes.web.dispute.evidence import EvidenceCard
 from disputes.web.dispute.prefetch import Rows
 from disputes.web.dispute.quote import Passage, named, passage_of
 from disputes.web.dispute.result import Result
+from disputes.web.guidelines import url_to_add
 from disputes.web.queue import listing
 from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task
 from tasks.states import Severity
@@ -349,16 +347,35 @@ class Case:
     @property
     def guideline_url(self) -> str:
         """The form of a standing guideline, filled with the words of the ruling."""
-        ruling = self.ruling
-        if ruling is None:
-            return ""
-        words = ruling.text or self.conflict.question
-        said = f"{words.strip()} {ruling.rationale.strip()}".strip()[:GUIDELINE_MAX]
-        about = {"project": self.dispute.project_id, "decision": ruling.pk, "text": said}
-        return f"{reverse('admin:disputes_guideline_add')}?{urlencode(about)}"
+        return url_to_add(self.ruling) if self.ruling else ""
 
     @cached_property
-    def precedents(self) -> list[precedents.Precedent]:
+    def amendment(self) -> Amendment | None:
+        """What the ruling adds to the specification, as it was asked for last."""
+        return self.ruling.amendments.select_related("task").first() if self.ruling else None
+
+    @property
+    def may_amend(self) -> bool:
+        """Whether the person may have an amendment drafted now."""
+        is_free = self.amendment is None or self.amendment.state not in Amendment.LIVE
+        return self.may_rule and is_free and amendments.may_be_asked(self.conflict, self.ruling)
+
+    @property
+    def specification(self) -> str:
+        """Into which a ruling on it may be drafted at once; empty where into none."""
+        is_ruling = self.conflict.kind == Conflict.Kind.DISAGREEMENT and self.task is not None
+        return self.dispute.project.config.specification if is_ruling else ""
+
+    @cached_property
+    def cited_by(self) -> list[Decision]:
+        """The newest rulings that stand and followed the one shown."""
+        if self.ruling is None:
+            return []
+        following = self.ruling.cited_by.standing().select_related("conflict__dispute")
+        return list(following.order_by("-pk")[:DECISIONS])
+
+    @cached_property
+    def precedents(self) -> list[precedents.Suggestion]:
         """What was ruled on similar conflicts of the project."""
         return precedents.for_conflict(self.conflict)
 

@@ -54,6 +54,8 @@ class RulingForm(forms.Form):
     text = _Words(label="Ruling", rows=3, placeholder="Left empty, the words of the chosen option stand.")
     rationale = _Words(label="Why", rows=1)
     constraints = _Words(label="Constraints", rows=2)
+    cites = forms.CharField(label="As ruled on", max_length=30, required=False)  # a precedent, C-9
+    amend = forms.BooleanField(label="Draft the amendment of the specification", required=False)
     expects_change = forms.BooleanField(label="The code must change", required=False, initial=True)
     discard = forms.BooleanField(required=False)  # a button of its own: the finding is dropped
     shown = forms.CharField(max_length=64, required=False)
@@ -77,7 +79,7 @@ class RulingForm(forms.Form):
             reason = f"{rulings.DISCARDED}: {why}" if why else rulings.DISCARDED
             return {
                 "option": Option.UPHOLD_CODER.value, "text": "", "rationale": reason, "constraints": "",
-                "expects_change": False,
+                "expects_change": False, "cites": data["cites"],
             }  # fmt: skip
         choice = conflict.choice(data["option"])
         changes = choice.expects_change if choice else True
@@ -86,5 +88,6 @@ class RulingForm(forms.Form):
             "text": data["text"],
             "rationale": data["rationale"],
             "constraints": data["constraints"],
+            "cites": data["cites"],
             "expects_change": data["expects_change"] if data["option"] == Option.OTHER else changes,
         }

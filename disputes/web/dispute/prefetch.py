@@ -31,7 +31,8 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
 
     Each has its finding, the rulings on it that stand as `rulings`, and its opinions.
     """
-    standing = Decision.objects.standing().select_related("user", "policy_set_by").order_by("pk")
+    people = ("user", "policy_set_by")
+    standing = Decision.objects.standing().select_related(*people, "cites__conflict__dispute").order_by("pk")
     about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
     conflicts = (
         Conflict.objects.filter(about).select_related("finding", "raised_as", "proposal").order_by("pk")

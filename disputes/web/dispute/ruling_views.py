@@ -1,12 +1,13 @@
 """Ruling on a conflict, taking a ruling back, and opening it again."""
 
 from django.contrib import messages
+from django.db import transaction
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from disputes import rulings
+from disputes import amendments, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from disputes.web.dispute.conflict_page import Case
@@ -36,10 +37,13 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         if not is_read:
             raise Refused("incomplete", first_error(form), "What you typed is kept.", status=422)
         _needs_care(request, case, form)
-        decision = rulings.decide(
-            conflict, user=request.user, shown=form.cleaned_data["shown"],
-            seconds=seconds_since(form.cleaned_data["since"], conflict), **form.chosen(conflict),
-        )  # fmt: skip
+        with transaction.atomic():
+            decision = rulings.decide(
+                conflict, user=request.user, shown=form.cleaned_data["shown"],
+                seconds=seconds_since(form.cleaned_data["since"], conflict), **form.chosen(conflict),
+            )  # fmt: skip
+            if form.cleaned_data["amend"]:
+                amendments.ask(decision, user=request.user)
     except (Refused, IllegalMove, StaleTask) as error:
         return refusal(request, conflict, form, error)
     request.session.pop(opened_key(conflict), None)
@@ -80,7 +84,7 @@ def first_error(form: Form) -> str:
     return next(str(error) for errors in form.errors.values() for error in errors)
 
 
-def _to_change(request: HttpRequest, pk: int) -> Decision:
+def to_change(request: HttpRequest, pk: int) -> Decision:
     """A ruling in a project in which the person may rule. Raises Http404, Refused: no_right."""
     visible = Decision.objects.filter(conflict__dispute__project__in=projects_for(request.user))
     found = get_object_or_404(visible.select_related("conflict__dispute__task__project"), pk=pk)
@@ -93,7 +97,7 @@ def _to_change(request: HttpRequest, pk: int) -> Decision:
 @refuses
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a ruling back, as long as no prompt has used it."""
-    decision = _to_change(request, pk)
+    decision = to_change(request, pk)
     try:
         if again := _reopened(decision.conflict):
             raise Refused("reopened", f"It was reopened as {again.ref}.", "Rule on that one.")
@@ -114,7 +118,7 @@ def _reopened(conflict: Conflict) -> Conflict | None:
 @refuses
 def reopen(request: HttpRequest, pk: int) -> HttpResponse:
     """Open a new conflict that names the ruled one. What was typed for the old one comes along."""
-    decision = _to_change(request, pk)
+    decision = to_change(request, pk)
     form, reason = RulingForm(request.POST), request.POST.get("reason", "")
     old = decision.conflict
     if again := _reopened(old):

@@ -1,7 +1,7 @@
 from django.urls import path
 
 from disputes.records import FILES
-from disputes.web.dispute import finding_views, opinion_views, ruling_views, views
+from disputes.web.dispute import amendment_views, finding_views, opinion_views, ruling_views, views
 from disputes.web.queue import urls
 from disputes.web.work import downloads
 
@@ -17,6 +17,12 @@ urlpatterns = [
     path("D-<int:pk>/synthesis/", finding_views.propose, name="dispute-synthesis"),
     path("decisions/<int:pk>/undo/", ruling_views.undo, name="decision-undo"),
     path("decisions/<int:pk>/reopen/", ruling_views.reopen, name="decision-reopen"),
+    path("decisions/<int:pk>/amend/", amendment_views.ask, name="decision-amend"),
+    path("amendments/<int:pk>/", amendment_views.amendment_page, name="amendment"),
+    *(
+        path(f"amendments/<int:pk>/{verb}/", amendment_views.settle, {"verb": verb}, name=f"amendment-{verb}")
+        for verb in ("approve", "reword", "drop")
+    ),
     *(path(f"D-<int:pk>/{f}", downloads.of_dispute, {"file": f}, name=f"dispute-{f}") for f in FILES),
     *(
         path(f"records/<slug:slug>/{f}", downloads.of_project, {"file": f}, name=f"project-{f}")

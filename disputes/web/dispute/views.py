@@ -204,4 +204,8 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
     if chosen["option"] in NOT_FOR_THE_CODER:
         return JsonResponse({"lines": []})
     chosen["text"] = chosen["text"] or rulings.text_of(conflict, chosen["option"])
-    return JsonResponse({"lines": [plain(line) for line in rulings.preview(conflict, **chosen)]})
+    try:
+        lines = rulings.preview(conflict, **chosen)
+    except Refused as error:
+        return JsonResponse({"error": error.message, "lines": [error.message]}, status=error.status)
+    return JsonResponse({"lines": [plain(line) for line in lines]})

@@ -110,7 +110,7 @@ if (form) {
         let own = false;
         const rows = lines.map((line) => {
             const row = document.createElement("p");
-            if (/^ {3}(About|Ruling|Why|Constraints|Do): /.test(line)) {
+            if (/^ {3}(About|Ruling|Why|Constraints|Precedent|Do): /.test(line)) {
                 own = line.startsWith("   Ruling: ");
             }
             row.textContent = line;
@@ -133,6 +133,7 @@ if (form) {
             texts: [...drafts].filter(([option, words]) => words !== textOf(option)),
             rationale: form.elements.rationale.value,
             constraints: form.elements.constraints.value,
+            cites: form.elements.cites?.value ?? "",
             expectsChange: form.elements.expects_change.checked,
         });
     }
@@ -141,12 +142,20 @@ if (form) {
         return options.find((each) => each.value === option)?.dataset.text ?? "";
     }
 
+    /** Choose that precedent, where it is still one. */
+    function cite(ref) {
+        const known = form.elements.cites;
+        if (known) {
+            known.value = [...known.options].some((each) => each.value === ref) ? ref : "";
+        }
+    }
+
     /** Put back what an earlier visit left; true where there was something. */
     function restore() {
         const isBack = cameFrom(SIGN_IN); // the session had ended, and what was sent did not arrive
         const draft = kept(draftKey);
         const option = draft && options.find((each) => each.value === draft.option);
-        const isTyped = draft && (draft.texts.length || draft.rationale || draft.constraints);
+        const isTyped = draft && (draft.texts.length || draft.rationale || draft.constraints || draft.cites);
         if (!option || !(isTyped || isBack) || "typed" in form.dataset) {
             return false;
         }
@@ -157,6 +166,7 @@ if (form) {
         form.elements.constraints.value = draft.constraints;
         form.elements.constraints.closest("details").open = Boolean(draft.constraints);
         form.elements.expects_change.checked = draft.expectsChange;
+        cite(draft.cites);
         restored.hidden = false;
         if (isBack) {
             restored.querySelector("[data-why]").textContent = "Signed in again; your text is here.";
@@ -171,6 +181,7 @@ if (form) {
         forget(draftKey);
         drafts.clear();
         form.elements.rationale.value = form.elements.constraints.value = "";
+        cite("");
         text.value = chosen ? chosen.dataset.text : "";
         restored.hidden = true;
         ask();

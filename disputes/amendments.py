@@ -1,0 +1,245 @@
+"""Putting a ruling into the specification: asked for, drafted by a host, approved or dropped by a person.
+
+Rows only. A host reads the repository and writes the commits (agents/hosts/amending.py). What was approved is
+a task of its own from then on, which is built, tested and landed as any other work.
+"""
+
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Max
+from django.utils import timezone
+
+from disputes import rulings
+from disputes.models import Amendment, Conflict, Decision
+from disputes.protocol.rulings.amendments import WORDS_MAX, About, Ruled, words_of
+from tasks.access import RULE, require
+from tasks.configuration import stages
+from tasks.errors import Refused
+from tasks.events import SYSTEM, Actor
+from tasks.locking import locked
+from tasks.models import Project, Submission, Task
+from tasks.models.event import record
+from tasks.models.task import RANK_STEP
+from tasks.states import Severity, Status
+
+State = Amendment.State
+WRITTEN_BY = "Steroids"
+
+
+def may_be_asked(conflict: Conflict, ruling: Decision | None) -> bool:
+    """Whether the ruling on this conflict could go into the project's specification."""
+    if ruling is None or not ruling.stands or conflict.followed == Conflict.Followed.REOPENED:
+        return False
+    is_of_a_task = conflict.kind == Conflict.Kind.DISAGREEMENT and conflict.dispute.task_id
+    return bool(is_of_a_task and conflict.dispute.project.config.specification)
+
+
+def holds(decision: Decision) -> bool:
+    """Whether the ruling was neither taken back nor reopened, as it is now."""
+    reopened = Conflict.Followed.REOPENED
+    return Decision.objects.standing().filter(pk=decision.pk).exclude(conflict__followed=reopened).exists()
+
+
+def ask(decision: Decision, *, user: Any) -> Amendment:
+    """Have the amendment drafted. Raises Refused: no_right, no_specification, not_a_ruling, already_asked."""
+    conflict = decision.conflict
+    project = conflict.dispute.project
+    require(user, project, RULE, "amend the specification")
+    path = project.config.specification
+    if not path:
+        raise Refused(
+            "no_specification", f"{project.name} names no specification.",
+            "A maintainer sets `specification` to its path in the repository.", status=422,
+        )  # fmt: skip
+    if not may_be_asked(conflict, decision):
+        raise Refused(
+            "not_a_ruling", f"No ruling between two sides stands on {conflict.ref}.", "Rule on it first.",
+            status=422,
+        )  # fmt: skip
+    try:
+        with transaction.atomic():
+            amendment = Amendment.objects.create(
+                decision=decision, path=path, words=words_of(_ruled(decision)), asked_by=user
+            )
+            _tell(amendment, "asked", Actor.person(user), note=path)
+    except IntegrityError:
+        raise Refused(
+            "already_asked", f"The ruling on {conflict.ref} has an amendment already.", "Look at that one."
+        ) from None
+    return amendment
+
+
+def _ruled(decision: Decision) -> Ruled:
+    conflict = decision.conflict
+    return Ruled(
+        ref=f"{conflict.dispute.ref}, {conflict.ref}", question=conflict.question, text=decision.text,
+        rationale=decision.rationale, constraints=decision.constraints_text, by=decision.by,
+        on=f"{decision.at:%Y-%m-%d}",
+    )  # fmt: skip
+
+
+def about(amendment: Amendment) -> About:
+    """What the ruling's conflict says of the part of the specification that was in dispute."""
+    conflict = amendment.decision.conflict
+    finding, task = conflict.finding, conflict.dispute.task
+    texts = [conflict.question, conflict.reviewer_position, conflict.coder_position]
+    if finding:
+        texts = [finding.title, finding.text, finding.impact, finding.suggestion, *texts]
+    return About(
+        path=finding.path if finding else "", line=finding.line if finding else None,
+        texts=tuple(texts), source=task.source if task else "",
+    )  # fmt: skip
+
+
+# --- What a host says of it -------------------------------------------------------------------------------
+
+
+def drafted(amendment: Amendment, *, base_sha: str, sha: str, diff: str, section: str) -> bool:
+    """The commit is there to be looked at. False where somebody changed or dropped it meanwhile."""
+    with transaction.atomic():
+        values = {"base_sha": base_sha, "sha": sha, "diff": diff, "section": section[:300]}
+        if not _move(amendment, State.ASKED, State.DRAFTED, **values):
+            return False
+        _tell(amendment, "drafted", SYSTEM, note=f"{amendment.path}, {section}"[:500])
+    return True
+
+
+def failed(amendment: Amendment, problem: str) -> bool:
+    """It cannot be drafted; a person reads why, and may ask again."""
+    with transaction.atomic():
+        if not _move(amendment, State.ASKED, State.FAILED, problem=problem[:500]):
+            return False
+        _tell(amendment, "failed", SYSTEM, note=problem[:500])
+    return True
+
+
+def go_on(amendment: Amendment) -> bool:
+    """What was approved did not pass or does not fit any more: it is drafted anew, and approved anew.
+
+    An amendment whose task a person cancelled is dropped. False where there is nothing to do.
+    """
+    with transaction.atomic():
+        task = locked(Task.objects).select_related("project", "section").get(pk=amendment.task_id)
+        if task.status == Status.CANCELLED:
+            return _move(amendment, State.APPROVED, State.DROPPED)
+        if task.status != Status.IN_PROGRESS:
+            return False
+        last, landing = task.last_submission(), task.landings.order_by("-pk").first()
+        why = (last and last.problem) or (landing and landing.problem) or "It did not pass."
+        task.cancel(actor=SYSTEM, note="Its amendment is drafted anew.")
+        again = {"task": None, "problem": why[:500], "settled_by": None, "settled_at": None}
+        if not _move(amendment, State.APPROVED, State.ASKED, **again):
+            raise RuntimeError(f"Amendment {amendment.pk} left its task.")
+        _tell(amendment, "sent_back", SYSTEM, note=why[:500])
+    return True
+
+
+# --- What people say of it --------------------------------------------------------------------------------
+
+
+def reword(amendment: Amendment, words: str, *, seen: int, user: Any) -> None:
+    """Other words, which are drafted anew. Raises Refused: no_right, text_missing, too_long, moved_on."""
+    _require(amendment, user)
+    if not words.strip():
+        raise Refused(
+            "text_missing", "An amendment has words.", "Drop it if it is to say nothing.", status=422
+        )
+    if len(words) > WORDS_MAX:
+        raise Refused("too_long", f"It is longer than {WORDS_MAX} characters.", "Say it shorter.", status=422)
+    changed = {"words": words.replace("\r\n", "\n").strip(), "problem": ""}
+    with transaction.atomic():
+        if not _seen(amendment, seen, State.ASKED, **changed):
+            raise _moved_on(amendment)
+        _tell(amendment, "reworded", Actor.person(user))
+
+
+def drop(amendment: Amendment, *, seen: int, user: Any) -> None:
+    """Nothing comes of it. Raises Refused: no_right, moved_on."""
+    _require(amendment, user)
+    settled = {"settled_by": user, "settled_at": timezone.now()}
+    with transaction.atomic():
+        if not _seen(amendment, seen, State.DROPPED, **settled):
+            raise _moved_on(amendment)
+        _tell(amendment, "dropped", Actor.person(user))
+
+
+def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
+    """Exactly the commit that was looked at is verified and landed, as a task of its own.
+
+    Raises Refused: no_right, moved_on, not_a_ruling (it was taken back since).
+    """
+    _require(amendment, user)
+    decision, actor = amendment.decision, Actor.person(user)
+    conflict = decision.conflict
+    with transaction.atomic():
+        project = locked(Project.objects).get(pk=conflict.dispute.project_id)
+        locked(Task.objects).get(pk=conflict.task.pk)  # nobody takes the ruling back meanwhile
+        if not holds(decision):
+            raise Refused(
+                "not_a_ruling", f"The ruling on {conflict.ref} was taken back since.", "Drop the amendment."
+            )
+        if amendment.state != State.DRAFTED:
+            raise _moved_on(amendment)
+        task = _task(amendment, project, user)
+        settled = {"settled_by": user, "settled_at": timezone.now(), "task": task, "problem": ""}
+        if not _seen(amendment, seen, State.APPROVED, **settled):
+            raise _moved_on(amendment)
+        rulings.mark_used([decision], None)  # from here on it can only be reopened
+        _tell(amendment, "approved", actor, note=task.ref, sha=amendment.sha)
+    return task
+
+
+def _task(amendment: Amendment, project: Project, user: Any) -> Task:
+    """The task that carries it, at the project's last stage: its commit is handed in already."""
+    conflict, actor = amendment.decision.conflict, Actor.person(user)
+    last = project.tasks.aggregate(Max("number"), Max("rank"))
+    task = Task.objects.create(
+        project=project, section=conflict.task.section, number=(last["number__max"] or 0) + 1,
+        rank=(last["rank__max"] or 0) + RANK_STEP, severity=Severity.LOW, origin=Task.Origin.AMENDMENT,
+        stage=stages.stages_of(project.config)[-1].name, round=1, source=amendment.path,
+        title=f"Amend {amendment.path}: {conflict.question}"[:300],
+        body=f"What was ruled on {conflict.dispute.ref} ({conflict.ref}) goes into {amendment.path}.",
+    )  # fmt: skip
+    record(project, "created", actor=actor, task=task, new=task.status, data={"amendment": amendment.pk})
+    task.start(actor=actor)
+    Submission.objects.create(
+        task=task, round=1, attempt=1, sha=amendment.sha, base_sha=amendment.base_sha, by_agent=WRITTEN_BY,
+        by_user=user, stage="",
+    )  # fmt: skip
+    task.submit(actor=actor, note="Written by the program, approved by a person.")
+    return task
+
+
+def _require(amendment: Amendment, user: Any) -> None:
+    require(user, amendment.decision.conflict.dispute.project, RULE, "amend the specification")
+
+
+def _seen(amendment: Amendment, seen: int, new: str, **values: Any) -> bool:
+    """Move what the person looked at, while it waits for one."""
+    if amendment.version != seen or amendment.state not in {State.ASKED, State.DRAFTED}:
+        return False
+    return _move(amendment, amendment.state, new, **values)
+
+
+def _move(amendment: Amendment, old: str, new: str, **values: Any) -> bool:
+    """By compare-and-set. False where somebody was faster."""
+    rows = Amendment.objects.filter(pk=amendment.pk, state=old, version=amendment.version)
+    if not rows.update(state=new, version=F("version") + 1, **values):
+        return False
+    amendment.refresh_from_db()
+    return True
+
+
+def _moved_on(amendment: Amendment) -> Refused:
+    return Refused(
+        "moved_on", "The amendment has changed since you looked at it.", "Look at it again, then decide."
+    )
+
+
+def _tell(amendment: Amendment, what: str, actor: Actor, *, note: str = "", **data: Any) -> None:
+    conflict = amendment.decision.conflict
+    record(
+        conflict.dispute.project, f"amendment_{what}", actor=actor, task=conflict.dispute.task, note=note,
+        data={"amendment": amendment.pk, "conflict": conflict.ref, **data},
+    )  # fmt: skip
