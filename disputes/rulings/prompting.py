@@ -28,7 +28,9 @@ def rulings_for_prompt(task: Task) -> list[Decision]:
         .filter(effective_at__lte=timezone.now())
         .filter(told_at(task))
         .select_related(
-            "conflict__finding", "conflict__raised_as", "conflict__dispute__task__project",
+            "conflict__finding",
+            "conflict__raised_as",
+            "conflict__dispute__task__project",
             "cites__conflict__dispute",
         )  # fmt: skip
         .order_by("pk")
