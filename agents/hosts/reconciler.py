@@ -27,7 +27,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from agents import amending, judging, retention
+from agents import judging, retention
 from agents.hosts import (
     api_server,
     landing,
@@ -41,7 +41,7 @@ from agents.hosts import (
     submissions,
     tidying,
 )
-from agents.hosts.branches import disputed_work, records
+from agents.hosts.branches import amending, disputed_work, records
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
 from agents.hosts.naming import host_name

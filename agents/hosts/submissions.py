@@ -11,8 +11,8 @@ from typing import Any
 
 from django.db import transaction
 
-from agents import amending
 from agents.hosts import paths, processes, sandbox
+from agents.hosts.branches import amending
 from agents.hosts.git.commands import SHA, GitError
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable

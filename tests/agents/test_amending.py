@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from agents import amending
 from agents.hosts import landing as landings
 from agents.hosts import submissions
+from agents.hosts.branches import amending
 from agents.loop import orchestrator
 from agents.models import Run
 from disputes import amendments, opening, rulings
