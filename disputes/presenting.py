@@ -32,7 +32,7 @@ def presentation(conflict: Conflict, options: Sequence[OptionView]) -> str:
                 for view in options
             ),
             reviewer=heard(conflict.reviewer_position),
-            raised_in=finding.round if finding else None,
+            raised_in=finding.round if finding and finding.pk != conflict.finding_id else None,
             impact=finding.impact if finding else "",
             coder=heard(conflict.coder_position),
             rationale=conflict.coder_rationale,

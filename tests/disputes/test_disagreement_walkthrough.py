@@ -81,9 +81,9 @@ def keep(task: Task, changed: str) -> list[Flag]:
     assert submission is not None
     submission.since_last_round = (
         f"diff --git a/{changed} b/{changed}\n--- a/{changed}\n+++ b/{changed}\n"
-        "@@ -10,0 +11,9 @@\n" + "+line\n" * 9
+        "@@ -12 +12,9 @@\n-line\n" + "+new line\n" * 9
     )
-    submission.diff_stat = {"files": [[changed, 9, 0]], "since_base": [changed]}
+    submission.diff_stat = {"files": [[changed, 9, 1]], "since_base": [changed]}
     submission.save()
     found = look_for_silence(submission)
     task.refresh_from_db()

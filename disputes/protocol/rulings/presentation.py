@@ -47,7 +47,7 @@ class Presented:
     severity: str
     gap: str
     offers: tuple[Offer, ...]
-    raised_in: int | None = None  # the round of the finding, whose words these are as a whole
+    raised_in: int | None = None  # the round whose words these are, where it was raised again
     reviewer: str = ""
     impact: str = ""
     coder: str = ""
