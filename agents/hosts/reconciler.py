@@ -6,23 +6,19 @@ over after a crash adopts what is still alive.
 """
 
 import contextlib
-import errno
 import fcntl
 import logging
 import os
 import re
 import signal
 import socket
-import subprocess
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections, connections
+from django.db import close_old_connections, connections
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
@@ -31,11 +27,11 @@ from agents import judging, retention
 from agents.hosts import (
     api_server,
     landing,
+    launching,
     naming,
     outcomes,
     paths,
     processes,
-    provider_trouble,
     sandbox,
     starting,
     submissions,
@@ -43,30 +39,20 @@ from agents.hosts import (
 )
 from agents.hosts.branches import amending, disputed_work, records
 from agents.hosts.git.commands import GitError
-from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable, allow_calls, end_calls
+from agents.hosts.git.remotes import Unreachable
 from agents.hosts.naming import host_name
+from agents.hosts.slow_work import Guard, SlowWork, logged
 from agents.loop import outlook, run_ends
 from agents.models import Run
 from agents.money import metering
-from agents.providers.base import NotSignedIn, ProviderError
-from agents.pull import preparing
 from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
-from tasks.log_lines import about
-from tasks.models import Finding, Landing, Project, Review, StaleTask, Submission
+from tasks.models import Finding, Landing, Project, Review, Submission
 
 log = logging.getLogger(__name__)
 
-SLOW_THREADS = 4
 LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
-STOP_PATIENCE = 2.0  # seconds that git's calls to remotes have when the host stops
-FAILED_TURNS_MAX = 6  # then a run that cannot be read or ended is lost
-# The host's own trouble, and no run's: it is tried again for as long as it lasts.
-NOT_THE_RUNS = (Unreachable, OperationalError, InterfaceError)
-NOT_THE_RUNS_EITHER = {
-    errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EROFS,
-}  # fmt: skip
 RUN_FOLDER = re.compile(r"[1-9][0-9]{0,17}")
 MISSED_REVIEWS = 50  # of which a new loop looks up the places
 PULLED_AT_ONCE = 4  # runs of agents elsewhere that are made ready in one turn of the loop
@@ -83,15 +69,14 @@ class Reconciler:
     """
 
     def __init__(self, *, threads: bool = False) -> None:
-        self._pool = ThreadPoolExecutor(SLOW_THREADS, thread_name_prefix="slow") if threads else None
-        self._slow: dict[str, Future[None]] = {}
+        self._slow = SlowWork(threads=threads)
+        self._guard = Guard()
         self._stack = contextlib.ExitStack()
         self._taken = False
         self._beaten = self._polled = 0.0
         self._excerpted = 0  # the newest review whose places were looked up
         self._copied: dict[int, float] = {}
         self._closing: dict[int, float] = {}
-        self._failed: dict[str, tuple[int, float]] = {}
         self._claimed: set[int] = set()  # runs that this process itself starts
         self._over = threading.Event()
         self._is_ours = True
@@ -125,18 +110,14 @@ class Reconciler:
         self._stack.callback(lambda: path.unlink(missing_ok=True))
         landing.release_claims(host_name())
         self._taken = True
-        if self._pool:
+        if self._slow.has_threads:
             self._beat()
             self._beating = threading.Thread(target=self._keep_beating, name="beat", daemon=True)
             self._beating.start()
 
     def __exit__(self, *error: object) -> None:
-        if self._pool:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            wait([future for future in self._slow.values() if not future.cancelled()], STOP_PATIENCE)
-            end_calls()
-            self._pool.shutdown(wait=True)
-            allow_calls()
+        if self._slow.has_threads:
+            self._slow.end()
             self._over.set()
             self._beating.join()
         self._stack.close()
@@ -169,7 +150,7 @@ class Reconciler:
 
     def is_slow(self) -> bool:
         """Whether git, or something else that takes its time, is under way."""
-        return bool(self._slow)
+        return self._slow.is_any()
 
     def _landings(self) -> list[Landing]:
         """Those that this host may go on with; without slots only what nobody else has."""
@@ -181,7 +162,7 @@ class Reconciler:
         self._look_around()
         if not self._is_ours:
             raise naming.taken(self.row)
-        self._forget_done()
+        self._slow.forget_done()
         there = outlook.at_host(self.row.pk)
         if there.received:
             self._keep_submissions()
@@ -189,27 +170,27 @@ class Reconciler:
         self._claimed &= {run.pk for run in held}
         metering.forget({run.pk for run in held})
         for run in held:
-            self._guarded(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
+            self._guard.work_on(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
         self._fill_excerpts(there.newest_review)
         self._look_after_branches(there)
         if there.queued:
             self._claim(len([run for run in held if run.status in Run.HELD]))
         for one in self._landings() if there.lands else ():
-            self._do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
-        self._forget_done()
+            self._slow.do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
+        self._slow.forget_done()
         return bool(held) or self.is_slow() or (there.is_anything and self.has_live_runs())
 
     def _look_after_branches(self, there: outlook.AtHost) -> None:
         """Try commands on the target branches, keep the records on theirs, and draft amendments."""
         polls = self._is_time_to_poll()
         if there.tries or polls:
-            trying.advance(self.row, self._do)
+            trying.advance(self.row, self._slow.do)
         for project in records.due() if polls and self.row.slots else ():
-            self._do(f"records-{project.pk}", lambda project=project: records.write(project))
+            self._slow.do(f"records-{project.pk}", lambda project=project: records.write(project))
         for one in disputed_work.due() if polls and self.row.slots else ():
-            self._do(f"aside-{one.pk}", lambda one=one: disputed_work.push(one))
+            self._slow.do(f"aside-{one.pk}", lambda one=one: disputed_work.push(one))
         for one in amending.due() if polls and self.row.slots else ():
-            self._do(f"amendment-{one.pk}", lambda one=one: amending.advance(one))
+            self._slow.do(f"amendment-{one.pk}", lambda one=one: amending.advance(one))
 
     def _is_time_to_poll(self) -> bool:
         """Branches that nobody works on are looked at now and then."""
@@ -227,19 +208,19 @@ class Reconciler:
         if now - self._beaten < settings.DURATIONS["beat"]:
             return
         self._beaten = now
-        if self._pool is None:
+        if not self._slow.has_threads:
             self._beat()
         self.row.refresh_from_db()
         if not self._is_ours:
             return
         self._end_strangers(set(Run.objects.on_host().filter(host=self.row).values_list("pk", flat=True)))
         if tidying.is_due():
-            self._do("tidy", lambda: _tell(retention.prune_host()))
+            self._slow.do("tidy", lambda: _tell(retention.prune_host()))
 
     def _keep_beating(self) -> None:
         """Leases are prolonged however long a turn of the loop takes."""
         while not self._over.wait(settings.DURATIONS["beat"]):
-            _logged("A beat", self._beat)
+            logged("A beat", self._beat)
             close_old_connections()
         connections.close_all()
 
@@ -269,10 +250,10 @@ class Reconciler:
         ]  # fmt: skip
         needed = set(self._needed().values_list("pk", flat=True)) if folders else set()
         for folder in folders:
-            _logged(f"Looking into {folder}", lambda folder=folder: self._end_stranger(folder, needed))
+            logged(f"Looking into {folder}", lambda folder=folder: self._end_stranger(folder, needed))
 
     def _end_stranger(self, folder: Path, needed: set[int]) -> None:
-        if f"run-{folder.name}" in self._slow:
+        if self._slow.is_under_way(f"run-{folder.name}"):
             return
         shim = processes.read_identity(folder / "pid")
         if shim and processes.is_alive(shim):
@@ -289,8 +270,7 @@ class Reconciler:
     # --- Runs that are held -----------------------------------------------------------------------------
 
     def _reconcile(self, run: Run) -> None:
-        key = f"run-{run.pk}"
-        if key in self._slow:
+        if self._slow.is_under_way(f"run-{run.pk}"):
             return
         folder = paths.run_folder(run.pk)
         shim = processes.read_identity(folder / "pid")
@@ -323,7 +303,7 @@ class Reconciler:
     def _end(self, run: Run, work: Callable[[], None]) -> None:
         """Read what is left and end the run. That may take a while; its token is over at once."""
         run_ends.end_token(run)
-        self._do(f"run-{run.pk}", lambda: self._guarded(f"end-{run.pk}", run, work, self._lose))
+        self._slow.do(f"run-{run.pk}", lambda: self._guard.work_on(f"end-{run.pk}", run, work, self._lose))
 
     def _nobody_starts(self, run: Run, folder: Path) -> bool:
         """Whether a run without a shim will never have one: who was to start it was killed, or failed."""
@@ -420,62 +400,25 @@ class Reconciler:
             if won:
                 run.refresh_from_db()
                 self._claimed.add(run.pk)
-                self._do(f"run-{run.pk}", lambda run=run: self._start(run))
+                self._slow.do(f"run-{run.pk}", lambda run=run: self._start(run))
 
     def _start(self, run: Run) -> None:
         try:
-            self._begin(run)
+            launching.launch(run)
         except Exception:
             self._claimed.discard(run.pk)  # nobody begins it any more, and the next pass ends it
             raise
-
-    def _begin(self, run: Run) -> None:
-        """Start it, or end it with a sentence that says what to change."""
-        try:
-            if run.is_pulled:
-                preparing.prepare(run)
-            else:
-                starting.start(run)
-        except Interrupted:
-            _give_back(run, "This host stopped before it began.")
-        except HostTrouble as error:
-            _give_back(run, f"The repository {error.blame}. {error}", is_of_host=True)
-        except Unreachable as error:
-            _give_back(run, f"The repository cannot be reached. {error}")
-            trouble(run.project, f"{run.project.address} cannot be reached: {error}")
-        except NotSignedIn as error:
-            provider_trouble.not_signed_in(run, error)
-            outcomes.remove_folder(run)
-        except (GitError, ProviderError, starting.CannotStart, api_server.NoDoor) as error:
-            if isinstance(error, GitError) and paths.mirror(run.project).mend(error):
-                _give_back(run, "The mirror was damaged, and is whole again.")
-            elif isinstance(error, GitError) and error.is_of_host():
-                _give_back(run, str(error), is_of_host=True)
-            else:
-                _give_back(run, str(error), outcome=Run.Outcome.REFUSED)
-        except starting.BaseNotFit as error:
-            _give_back(run, str(error))
-        except StaleTask:
-            _give_back(run, "The task moved on before it started.")
-        except (OSError, subprocess.SubprocessError) as error:
-            why = getattr(error, "strerror", "") or f"Its shim did not start ({type(error).__name__})"
-            _give_back(run, f"Host {run.host} could not begin it: {why}.", is_of_host=True)
-        else:
-            if run.project.trouble:
-                Project.objects.filter(pk=run.project_id).update(
-                    trouble="", trouble_until=None, trouble_count=0
-                )
 
     def _keep_submissions(self) -> None:
         """Fetch what coders on this host handed in, before their clones go."""
         received = Submission.objects.filter(self._whose(), state=Submission.State.RECEIVED)
         for submission in received.select_related("task__project", "task__section", "run__task__project"):
-            self._do(f"run-{submission.run.pk}", lambda s=submission: self._keep(s))
+            self._slow.do(f"run-{submission.run.pk}", lambda s=submission: self._keep(s))
         pushed = Submission.objects.filter(run__isnull=True, by_user__isnull=False, kind="commits")
         pushed = pushed.filter(state=Submission.State.RECEIVED, task__project__status=Project.Status.ACTIVE)
         rested = Q(task__project__trouble_until__isnull=True) | Q(task__project__trouble_until__lte=Now())
         for submission in pushed.filter(rested).select_related("task__project", "task__section"):
-            self._do(f"pushed-{submission.pk}", lambda s=submission: self._keep_pushed(s))
+            self._slow.do(f"pushed-{submission.pk}", lambda s=submission: self._keep_pushed(s))
 
     def _keep_pushed(self, submission: Submission) -> None:
         """Fetch what a person handed in, from the remote."""
@@ -494,7 +437,7 @@ class Reconciler:
             submissions.send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {why}")
 
         run = submission.run
-        self._guarded(f"keep-{run.pk}", run, lambda: submissions.keep(submission, run), give_up)
+        self._guard.work_on(f"keep-{run.pk}", run, lambda: submissions.keep(submission, run), give_up)
 
     def _fill_excerpts(self, newest: int) -> None:
         """The code at each new finding's place, for pages. What came while no loop ran is looked at once."""
@@ -503,7 +446,7 @@ class Reconciler:
         since, self._excerpted = (self._excerpted or newest - MISSED_REVIEWS), newest
         bare = Finding.objects.filter(review=OuterRef("pk"), excerpt_start__isnull=True).exclude(path="")
         for review in Review.objects.filter(self._whose(), Exists(bare), pk__gt=since, pk__lte=newest):
-            self._do(f"excerpts-{review.pk}", lambda review=review: self._fill_excerpts_of(review))
+            self._slow.do(f"excerpts-{review.pk}", lambda review=review: self._fill_excerpts_of(review))
 
     def _fill_excerpts_of(self, review: Review) -> None:
         findings = list(review.findings.filter(excerpt_start__isnull=True))
@@ -512,82 +455,12 @@ class Reconciler:
             submissions.add_excerpts(findings, mirror, review.submission.sha)
             stuck.look_again(review)
 
-    # --- Slow things ------------------------------------------------------------------------------------
-
-    def _do(self, key: str, work: Callable[[], None]) -> None:
-        """Git over a network takes its time: in a thread where we have some, else at once."""
-        if key in self._slow:
-            return
-        if self._pool is None:
-            _logged(key, work)
-            return
-        self._slow[key] = future = self._pool.submit(self._in_thread, key, work)
-        future.add_done_callback(lambda _: ring_self())
-
-    def _in_thread(self, key: str, work: Callable[[], None]) -> None:
-        try:
-            _logged(key, work)
-        finally:
-            close_old_connections()
-
-    def _forget_done(self) -> None:
-        self._slow = {key: future for key, future in self._slow.items() if not future.done()}
-
-    def _guarded(
-        self, key: str, run: Run, work: Callable[[], Any], give_up: Callable[[Run, str], None]
-    ) -> None:
-        """One poisoned run must not stop the loop: it rests, and the log says why.
-
-        It is tried again, later each time, and in the end given up, so that its seat is free.
-        """
-        failed, not_before = self._failed.get(key, (0, 0.0))
-        if processes.boottime() < not_before:
-            return
-        try:
-            with about(run=run.pk, task=run.task.ref):
-                work()
-        except Exception as error:
-            with about(run=run.pk, task=run.task.ref):
-                log.exception("Run %s could not be read; it is tried again.", run.pk)
-            if not _is_of_host(error):
-                failed += 1
-            if failed >= FAILED_TURNS_MAX or (failed and self._is_overdue(run)):
-                why = outcomes.clean(f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
-                _logged(f"Giving up run {run.pk}", lambda: give_up(run, why))
-                self._failed.pop(key, None)
-                return
-            later = settings.DURATIONS["loop"] * 2**failed
-            self._failed[key] = failed, processes.boottime() + later
-            run_ends.rest(run.task, settings.DURATIONS["backoff_first"])
-        else:
-            self._failed.pop(key, None)
-
     def _lose(self, run: Run, why: str) -> None:
         """What the run left cannot be read, however often it is tried."""
         log.error("Run %s is given up: %s", run.pk, why)
         run_ends.end(run, Run.Outcome.LOST, reason=f"What it left could not be read. {why}")
         if not self._needed().filter(pk=run.pk).exists():
             outcomes.remove_folder(run)
-
-    def _is_overdue(self, run: Run) -> bool:
-        """Longer under way than any run may be: the process that counts its failures may have restarted."""
-        since = run.started_at or run.queued_at
-        longest = 2 * (settings.DURATIONS["wall"] + settings.DURATIONS["orphan"])
-        return (timezone.now() - since).total_seconds() > longest
-
-
-def _give_back(
-    run: Run, reason: str, *, outcome: str = Run.Outcome.STOPPED, is_of_host: bool = False
-) -> None:
-    """End a run that never began. Where its host is to blame the task rests: another host may well do it."""
-    run_ends.end(run, outcome, reason=reason)
-    if is_of_host:
-        run_ends.rest_after(run)
-    outcomes.remove_folder(run)
-
-
-def _is_of_host(error: Exception) -> bool:
-    return isinstance(error, NOT_THE_RUNS) or getattr(error, "errno", None) in NOT_THE_RUNS_EITHER
 
 
 def _stop(folder: Path) -> None:
@@ -596,24 +469,9 @@ def _stop(folder: Path) -> None:
         processes.write_whole(folder / "stop", b"")
 
 
-def _logged(key: str, work: Callable[[], None]) -> None:
-    try:
-        with about(work=key):
-            work()
-    except Exception:
-        log.exception("%s failed; the next pass tries again.", key)
-
-
 def _tell(lines: list[str]) -> None:
     for line in lines:
         log.info(line)
-
-
-def ring_self() -> None:
-    """Wake the loop of this host."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
-        bell.setblocking(False)
-        bell.sendto(b"x", str(paths.bell_socket()))
 
 
 def idle(within: float) -> bool:

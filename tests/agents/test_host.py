@@ -16,7 +16,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from agents.hosts import agent_command, outcomes, paths, processes, starting, submissions
+from agents.hosts import agent_command, outcomes, paths, processes, slow_work, starting, submissions
 from agents.hosts import reconciler as hosts
 from agents.hosts.reconciler import Reconciler
 from agents.loop import run_ends
@@ -228,7 +228,7 @@ def test_a_run_that_can_never_be_ended_is_lost_in_the_end(
     run.refresh_from_db()
     assert (run.status, run.outcome, run.is_counted) == ("ended", "lost", False)
     assert run.reason == "What it left could not be read. ValueError: a poisoned folder"
-    assert turns >= hosts.FAILED_TURNS_MAX - 1
+    assert turns >= slow_work.FAILED_TURNS_MAX - 1
     assert Run.objects.get(pk=long_ago.pk).outcome == "lost"
 
 
@@ -273,6 +273,7 @@ def test_a_run_that_a_killed_process_was_starting_is_begun_anew_at_once(world: W
 
 def test_a_run_that_a_host_cannot_begin_is_given_back_at_once(world: World, monkeypatch: Any) -> None:
     """On a full disk a start fails, and so may the row that says so: the run kept its seat for a minute."""
+    world.duration(backoff_first=60)
     first, second = (create_run(world.task(), "verifier", status="queued") for _ in range(2))
     for run in (first, second):
         paths.run_folder(run.pk).parent.mkdir(parents=True, exist_ok=True)
