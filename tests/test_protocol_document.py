@@ -17,7 +17,7 @@ NO_RULES = {"CASE", "COND", "GAP", "HIGH", "ISO", "LOW", "MED", "NIT", "RFC", "S
 # These read and write places in documents of others, which are named with a paragraph sign.
 READ_PARAGRAPHS = {
     "disputes/web/dispute/quote.py", "disputes/protocol/text/locations.py",
-    "disputes/protocol/silence/substance.py",
+    "disputes/protocol/silence/substance.py", "disputes/protocol/rulings/amendments.py",
 }  # fmt: skip
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

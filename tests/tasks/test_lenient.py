@@ -1,5 +1,6 @@
 """A TODO.md as people write it: what is read, what is said of each line, what page and command show."""
 
+import re
 from contextlib import suppress
 from io import StringIO
 from typing import Any
@@ -109,7 +110,9 @@ def test_a_persons_file_becomes_tasks_and_every_liberty_is_told_with_its_line(
     assert "11 new" in look
     assert "Line 24: [?] is no marker of ours" in look
     assert not Task.objects.exists()
-    assert client.post(path, {"text": HUMAN, "import": ""}).status_code == 302
+    assert client.post(path, {"text": HUMAN, "import": ""}).status_code == 409, "nobody has looked at it"
+    shown = re.search(r'name="shown" value="(\w{64})"', look)[1]
+    assert client.post(path, {"text": HUMAN, "import": "", "shown": shown}).status_code == 302
 
     assert tree(ledger) == {
         "Server": [
