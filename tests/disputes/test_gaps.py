@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 from disputes.protocol.reviews.review import Verdict, read_review
 from disputes.protocol.reviews.severity import is_grave
 from disputes.protocol.rounds.gaps import (
-    BLOCKED_STATES,
-    GAP_OF_TASK,
     MOVES,
     SETTLED,
     STATES,
-    TASK_OF_GAP,
     TERMINAL,
     WORKING,
     Actor,
@@ -378,11 +375,3 @@ def test_a_finished_task_is_settled_and_no_other_one_but_what_was_shipped(
 
     assert not finished or state in SETTLED
     assert finished or state not in SETTLED or facts & {"shipped", "landed"}
-
-
-@pytest.mark.parametrize("state", GapState)
-def test_a_gap_becomes_a_task_that_can_be_that_gap_again(state: GapState) -> None:
-    rows = {(status, result) for status, _, result in GAP_OF_TASK}
-
-    assert (TASK_OF_GAP[state], state) in rows
-    assert state in BLOCKED_STATES or TASK_OF_GAP[state] is not Status.DISPUTED

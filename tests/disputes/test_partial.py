@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from disputes.protocol.rounds.examples import CANONICAL
 from disputes.protocol.rounds.gaps import BLOCKED_STATES, SETTLED, GapState
 from disputes.protocol.rounds.partial import (
-    ESCALATIONS,
     HANDLING,
     OUTCOMES,
     Automatic,
     Cause,
     Declared,
     Delivery,
-    Escalation,
     Manual,
     Mark,
     Part,
@@ -215,12 +213,6 @@ def test_a_blocked_gap_asks_with_four_choices() -> None:
     assert HANDLING[Cause.EXPLICIT_BLOCK].choices == (
         "give the input", "defer the gap", "assign another gap", "end the round"
     )  # fmt: skip
-
-
-def test_there_are_five_choices_once_the_bound_is_reached() -> None:
-    assert list(ESCALATIONS) == list(Escalation)
-    assert [ESCALATIONS[each].runs for each in Escalation] == [0, 0, 1, 1, 0]
-    assert [each for each in Escalation if ESCALATIONS[each].needs_text] == [Escalation.CONTEXT]
 
 
 # --- A review that found nothing --------------------------------------------------------------------------

@@ -5,20 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.rounds.examples import CANONICAL, Earlier, Example, ExampleSource, fenced
-from disputes.protocol.rounds.partial import ESCALATIONS
 from disputes.protocol.rounds.retries import (
     ADVICE,
     Attempt,
     Due,
     RetryAction,
     RetrySettings,
-    demand,
     example_for,
+    example_lines,
     first_example,
     log_of,
     next_step,
     notice,
-    retry_prompt,
 )
 from disputes.protocol.rounds.validation import (
     FAILURES,
@@ -64,7 +62,6 @@ def test_vector_38_three_runs_of_the_wrong_form_use_the_retries_up() -> None:
     assert step.action is RetryAction.ASK
     assert step.result is not None
     assert (step.result.failure_type, step.result.last) == (T.MAX_RETRIES_EXHAUSTED, WRONG)
-    assert len(ESCALATIONS) == 5
 
 
 def test_vector_39_a_provider_that_says_429_counts_as_no_retry() -> None:
@@ -272,45 +269,16 @@ def test_the_first_prompt_shows_an_earlier_document_or_ours() -> None:
     assert (ours.source, theirs.source) == (ExampleSource.CANONICAL, ExampleSource.SESSION)
 
 
-# --- The whole prompt -------------------------------------------------------------------------------------
+# --- The prompt's example ---------------------------------------------------------------------------------
 
 EXAMPLE = Example(ExampleSource.CANONICAL, "the program's own example", CANONICAL[Form.PROPOSAL])
 
 
-def test_the_notice_stands_first_then_the_prompt_the_example_and_the_demand() -> None:
-    # EX-7 D
-    prompt = retry_prompt("# Round 4\n\nSettle your gaps.\n", WRONG, DUE, EXAMPLE)
-    order = [
-        "## Your last run was not accepted",
-        "# Round 4",
-        "## An example: the program's own",
-        "Again: mend",
-    ]
-    places = [prompt.index(part) for part in order]
-
-    assert places == sorted(places)
-    assert prompt.startswith(order[0])
-    assert prompt.rstrip("\n").endswith(demand(WRONG, DUE))
-
-
 def test_the_example_stands_in_a_fence_of_its_own() -> None:
-    prompt = retry_prompt("x", WRONG, DUE, Example(ExampleSource.SESSION, "round 2", "```\n## Ruled\n```"))
+    shown = example_lines(Example(ExampleSource.SESSION, "round 2", "```\n## Ruled\n```"))
 
-    assert fenced("```\n## Ruled\n```") in prompt
-    assert "````markdown" in prompt
-
-
-def test_without_an_example_nothing_is_said_of_one() -> None:
-    prompt = retry_prompt("# Round 4", failed(T.FILE_MISSING), DUE, None)
-
-    assert "An example" not in prompt
-    assert prompt.endswith("`round_004/engineer.md`\n")
-
-
-def test_the_original_prompt_stands_in_it_unchanged() -> None:
-    original = "# Round 4\n\n    indented\n\n\n```\ncode\n```"
-
-    assert original in retry_prompt(original, WRONG, DUE, EXAMPLE)
+    assert fenced("```\n## Ruled\n```") in shown
+    assert "````markdown" in shown
 
 
 # --- The log ----------------------------------------------------------------------------------------------

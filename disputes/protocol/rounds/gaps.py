@@ -373,19 +373,3 @@ def gap_of(task: TaskFacts) -> GapState:
         if task.status is status and (not fact or getattr(task, fact)):
             return state
     raise AssertionError(task.status)
-
-
-# Where a gap that is imported becomes a task.
-TASK_OF_GAP: dict[GapState, Status] = {
-    GapState.OPEN: Status.PENDING,
-    GapState.IN_PROGRESS: Status.IN_PROGRESS,
-    GapState.PROPOSED: Status.REVIEW,
-    GapState.NEEDS_REVISION: Status.IN_PROGRESS,
-    GapState.ACCEPTED: Status.COMPLETED,
-    GapState.USER_DEFERRED: Status.DEFERRED,
-    GapState.RESOLVED: Status.COMPLETED,
-    GapState.WONT_FIX: Status.CANCELLED,
-    GapState.BLOCKED_EXTERNAL: Status.DISPUTED,
-    GapState.SUPERSEDED: Status.CANCELLED,
-    GapState.BLOCKED: Status.DISPUTED,
-}

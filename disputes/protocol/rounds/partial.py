@@ -137,32 +137,6 @@ def may_run_again(cause: Cause, runs: int, settings: RetrySettings | None = None
     return runs < runs_before_asking(cause, settings)
 
 
-class Escalation(StrEnum):
-    SKIP = "skip"
-    REASSIGN = "reassign"
-    CONTEXT = "context"
-    NARROW = "narrow"
-    PAUSE = "pause"
-
-
-@dataclass(frozen=True, slots=True)
-class EscalationOption:
-    """One of the choices of a person: its words, and how many more runs it gives."""
-
-    title: str
-    runs: int = 0
-    needs_text: bool = False
-
-
-# What a person may choose once the bound is reached, in this order.
-ESCALATIONS: dict[Escalation, EscalationOption] = {
-    Escalation.SKIP: EscalationOption("Go on without this role in this round"),
-    Escalation.REASSIGN: EscalationOption("Assign other gaps"),
-    Escalation.CONTEXT: EscalationOption("Give context and run once more", runs=1, needs_text=True),
-    Escalation.NARROW: EscalationOption("Narrow it to the single simplest gap and run once more", runs=1),
-    Escalation.PAUSE: EscalationOption("Pause"),
-}
-
 # --- The reviewer finds nothing ---------------------------------------------------------------------------
 
 

@@ -233,15 +233,6 @@ def example_lines(example: Example) -> str:
     return f"{told}\n\n{fenced(example.text)}"
 
 
-def retry_prompt(original: str, result: Validation, due: Due, example: Example | None) -> str:
-    """The notice, the original prompt, the example, and one closing line that repeats the demand (EX-7)."""
-    parts = ["\n".join(notice(result, due)), original.strip("\n")]
-    if example:
-        parts.append(example_lines(example))
-    parts.append(demand(result, due))
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
-
-
 def demand(result: Validation, due: Due) -> str:
     """The closing line."""
     kinds = ", ".join(dict.fromkeys(failure.type for failure in result.failures))
