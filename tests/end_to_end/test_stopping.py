@@ -27,3 +27,4 @@ def test_ctrl_c_ends_within_ten_seconds_and_the_second_one_at_once(installation:
         assert begun.wait(60) == code, installation.log()
         assert time.monotonic() - asked < longest, installation.log()
         processes.signal_all(cluster(), signal.SIGCONT)
+        wait_for(lambda: not cluster(), "the end of the cluster, which is not to be taken for the next one")
