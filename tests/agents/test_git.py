@@ -20,7 +20,7 @@ from agents.hosts.git import commands as plain
 from agents.hosts.git import remotes
 from agents.hosts.git.commands import BRANCH, GitError, check_branch
 from agents.hosts.git.mirror import Mirror
-from agents.hosts.git.remotes import Interrupted, Network, Unreachable
+from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, Unreachable
 from tasks.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
 from tests.cases import for_each
@@ -631,6 +631,24 @@ def test_a_damaged_bundle_is_a_problem(mirror: Mirror) -> None:
     with pytest.raises(GitError):
         mirror.unbundle(b"# v2 git bundle\nnonsense", "refs/steroids/submissions/1")
     assert not (mirror.path / "incoming.bundle").exists()
+
+
+def test_a_fetch_during_which_our_own_push_moves_the_branch_is_made_again(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coder of the demo was sent back: cannot lock ref, it is at … but expected …."""
+    head, calls = remote.push({"more.py": "more\n"}), []
+
+    def late(*words: Any, **more: Any) -> Any:
+        calls.append(words)
+        if len(calls) == 1:
+            raise HostTrouble("git fetch", f"error: cannot lock ref '{mirror.target_ref}': is at {head}")
+        return remotes.over_network(*words, **more)
+
+    mirror.ensure()
+    monkeypatch.setattr("agents.hosts.git.mirror.over_network", late)
+    assert mirror.fetch_target() == head
+    assert len(calls) == 2
 
 
 def test_two_bundles_may_come_in_at_once(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agents.hosts.git.commands import SHA, GitError, check_branch, options_of, run, text
-from agents.hosts.git.remotes import Network, over_network
+from agents.hosts.git.remotes import HostTrouble, Network, over_network
 from agents.hosts.git.repository import Repository
 from agents.hosts.git.tags import Tags
 
@@ -22,6 +22,7 @@ CLONE_CONFIG = """[core]
 [maintenance]
 \tauto = false
 """
+MOVED_MEANWHILE = "cannot lock ref"
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
 
 # Where each branch was when this process last heard of it; only as good as it is young.
@@ -48,15 +49,21 @@ class Mirror(Repository):
         """The present head of the target branch on the remote. Raises Unreachable."""
         self.ensure()
         with self.one_at_a_time():
-            over_network(
-                self.path, self.network, *FETCH, "--end-of-options", self.url,
-                f"+refs/heads/{self.branch}:{self.target_ref}",
-            )  # fmt: skip
+            self._fetch()
             head = self.resolve(self.target_ref)
             with contextlib.suppress(GitError, OSError):  # they only name versions; nothing waits for them
                 self.tags.fetch(head)
             self._note_head(head)
             return head
+
+    def _fetch(self) -> None:
+        words = (*FETCH, "--end-of-options", self.url, f"+refs/heads/{self.branch}:{self.target_ref}")
+        try:
+            over_network(self.path, self.network, *words)
+        except HostTrouble as error:
+            if MOVED_MEANWHILE not in error.text:
+                raise
+            over_network(self.path, self.network, *words)  # a push of our own was faster
 
     def target(self, seconds: float) -> str:
         """The head of the target branch as it was at most so long ago. Raises Unreachable.
