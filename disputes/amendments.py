@@ -1,7 +1,7 @@
 """Putting a ruling into the specification: asked for, drafted by a host, approved or dropped by a person.
 
-Rows only. A host reads the repository and writes the commits (agents/hosts/amending.py). What was approved is
-a task of its own from then on, which is built, tested and landed as any other work.
+Rows only. A host reads the repository and writes the commits (agents/hosts/branches/amending.py). What was
+approved is a task of its own from then on, which is built, tested and landed as any other work.
 """
 
 from typing import Any

@@ -33,7 +33,7 @@ def launch(run: Run) -> None:
     except (GitError, ProviderError, starting.CannotStart, api_server.NoDoor) as error:
         if isinstance(error, GitError) and paths.mirror(run.project).mend(error):
             _give_back(run, "The mirror was damaged, and is whole again.")
-        elif isinstance(error, GitError) and error.is_of_host():
+        elif isinstance(error, GitError) and error.is_of_disk():
             _give_back(run, str(error), is_of_host=True)
         else:
             _give_back(run, str(error), outcome=Run.Outcome.REFUSED)

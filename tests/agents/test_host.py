@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from agents.hosts import agent_command, outcomes, paths, processes, slow_work, starting, submissions
 from agents.hosts import reconciler as hosts
+from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.loop import run_ends
 from agents.models import Output, Run, token_hash
@@ -297,6 +298,21 @@ def test_a_run_that_a_host_cannot_begin_is_given_back_at_once(world: World, monk
     assert (first.outcome, first.reason) == ("stopped", "Host test-host could not begin it: Not a directory.")
     assert first.task.not_before > timezone.now()
     assert (second.status, second.outcome) == ("ended", "stopped")
+
+
+def test_a_full_disk_asks_nobody_and_a_commit_that_is_gone_does(world: World, monkeypatch: Any) -> None:
+    """However often it is tried, the one comes right with the disk, and the other by no host's patience."""
+    words = ["fatal: bad object 1234567", "error: unable to write file a.py: No space left on device"]
+    runs = [create_run(world.task(), "coder", status="queued") for _ in words]
+    said = {run.pk: GitError("git checkout", text) for run, text in zip(runs, words, strict=True)}
+
+    def fail(run: Run) -> None:
+        raise said[run.pk]
+
+    monkeypatch.setattr(starting, "start", fail)
+    with Reconciler() as host:
+        host.step()
+    assert [Run.objects.get(pk=run.pk).outcome for run in runs] == ["refused", "stopped"]
 
 
 def test_slow_work_on_one_run_holds_no_other_run_up(

@@ -5,11 +5,12 @@ host, and perhaps neither built nor reviewed.
 """
 
 import logging
+from collections import defaultdict
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 
 from agents.hosts import paths, submissions
@@ -17,7 +18,7 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
 from disputes.models import Conflict
 from tasks.configuration.policy import KEEP
-from tasks.models import Project, Submission, Task
+from tasks.models import Project, Submission
 from tasks.models.event import record
 from tasks.states import Status
 
@@ -30,33 +31,30 @@ def branch_of(submission: Submission) -> str:
 
 
 def due(by: datetime | None = None) -> list[Submission]:
-    """The newest work of tasks that are held by disagreements whose work the project wants pushed aside."""
+    """The newest work of tasks that are held by disagreements whose work the project wants pushed aside.
+
+    Two queries. What was pushed already, or tried just now, is left out.
+    """
     rested = (by or timezone.now()) - timedelta(seconds=settings.DURATIONS["backoff_max"])
-    tasks = Task.objects.filter(
-        status=Status.DISPUTED, accepted__isnull=True, project__status=Project.Status.ACTIVE,
-        project__settings__has_key="disputed_work",
-    )  # fmt: skip
-    found = []
-    for task in tasks.select_related("project", "section"):
-        rows = task.submissions.standing().defer("diff", "specification", "response", "since_last_round")
-        newest = rows.newest_first().first()
-        if newest and _may_go(newest, rested) and _is_wanted(task):
-            newest.task = task
-            found.append(newest)
-    return found
+    newest = Submission.objects.standing().filter(task=OuterRef("task")).newest_first().values("pk")[:1]
+    rows = Submission.objects.filter(
+        Q(aside_at__isnull=True) | Q(aside_at__lte=rested),
+        task__status=Status.DISPUTED, task__accepted__isnull=True,
+        task__project__status=Project.Status.ACTIVE, task__project__settings__has_key="disputed_work",
+        state__in=[Submission.State.KEPT, Submission.State.VERIFIED], aside_branch="", pk=Subquery(newest),
+    ).exclude(sha="")  # fmt: skip
+    rows = rows.defer("diff", "specification", "response", "since_last_round")
+    waiting = list(rows.select_related("task__project", "task__section").order_by("pk"))
+    held: dict[int | None, list[Conflict]] = defaultdict(list)
+    conflicts = Conflict.objects.open().holding().select_related("dispute")
+    for conflict in conflicts.filter(dispute__task__in=[row.task_id for row in waiting]) if waiting else ():
+        held[conflict.dispute.task_id].append(conflict)
+    return [row for row in waiting if _is_wanted(row.task.project, held[row.task_id])]
 
 
-def _may_go(submission: Submission, rested: datetime) -> bool:
-    """Whether it is a commit that a host keeps, and was not pushed yet nor tried just now."""
-    known = submission.state in {Submission.State.KEPT, Submission.State.VERIFIED}
-    tried = submission.aside_at and submission.aside_at > rested
-    return bool(known and submission.sha and not submission.aside_branch and not tried)
-
-
-def _is_wanted(task: Task) -> bool:
+def _is_wanted(project: Project, held: list[Conflict]) -> bool:
     """Whether nothing holds the task but disagreements of severities whose work is pushed."""
-    held = list(Conflict.objects.of(task).open().holding())
-    goes = task.project.config.disputed_work
+    goes = project.config.disputed_work
     return bool(held) and all(
         each.kind == Conflict.Kind.DISAGREEMENT and goes[each.severity] != KEEP for each in held
     )

@@ -55,8 +55,9 @@ BRANCH = re.compile(
 )
 CHUNK = 64 * 1024
 # What git says of this machine's own disk, permissions and repository; a remote's words begin with its name.
+DISK = r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error"
 OWN_TROUBLE = re.compile(
-    r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error|unable to write"
+    DISK + r"|unable to write"
     r"|insufficient permission|\.lock': |cannot lock ref|not a git repository: |corrupt|bad object"
     r"|object file|packfile \S+ |to be a packfile|invalid sha1 pointer|unable to read (tree|sha1)"
     r"|missing (blob|tree|commit)|valid object|broken ref"
@@ -76,6 +77,10 @@ class GitError(Exception):
         """Whether this host's own disk or repository stood in the way."""
         lines = (line for line in self.text.splitlines() if not OF_REMOTE.match(line))
         return any(OWN_TROUBLE.search(line) for line in lines)
+
+    def is_of_disk(self) -> bool:
+        """Whether this host's disk took or gave nothing, which says nothing about the work."""
+        return re.search(DISK, self.text) is not None
 
 
 def base_environment() -> dict[str, str]:
