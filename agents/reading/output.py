@@ -90,6 +90,7 @@ RUNNERS: dict[str, Runner] = {
     ),
     "node": Runner(
         signs=("\nℹ tests ",),
+        # node --test itself writes that mark behind a test that is allowed to fail
         failed=_line(rf"^test at (.+?):\d+:\d+\n✖ ((?!.*# TODO$).+?)(?: {MS})?$"),
         told=_line(r"^ℹ tests \d+\n(?:ℹ [a-z_]+ [\d.]+\n){1,12}"),
         red=_words("fail cancelled"),
