@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # What runs the suite for us, if anything.
 TRY :=
 
-.PHONY: run start test test-slow test-postgres test-agents test-repositories chaos chaos-planted setup setup-dev lock axe lint check clean
+.PHONY: run start test test-slow test-postgres test-agents test-repositories chaos chaos-planted bench setup setup-dev lock axe lint check clean
 
 run: setup
 	@exec $(BIN)/python manage.py run_orchestrator --demo
@@ -50,6 +50,10 @@ chaos: setup-dev
 # The same with bugs planted into a copy of the tree, one at a time: is each of them caught?
 chaos-planted: setup-dev
 	@$(BIN)/python -m bench.chaos --planted
+
+# What the program costs, within ten minutes, on a machine that does nothing else. docs/performance.md explains it.
+bench: setup-dev
+	@$(BIN)/python -m bench $(if $(AGAINST),--against $(AGAINST))
 
 setup: $(VENV)/.installed var/secret-key
 	@$(BIN)/python manage.py migrate --verbosity 0

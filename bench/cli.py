@@ -1,22 +1,29 @@
-"""How long one call of the `steroids` command takes, the server left out: best and median of some calls.
+"""How long one call of the `steroids` command takes and how much memory, the server left out.
 
     python bench/cli.py [CALLS]
 
-The server is a stub in this process that answers at once. A call is fast enough below 80 ms.
+The server is a stub in this process that answers at once; the command is started as agents find it. The floor
+is a bare `python` that does nothing. Wanted: a median of 60 ms, and 20 MB.
 """
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
-CLI = Path(__file__).resolve().parents[1] / "agents" / "cli.py"
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from agents.hosts.processes import words_of  # noqa: E402
+
+CLI = ROOT / "agents" / "cli.py"
+WANTED_MS, WANTED_MB = 60.0, 20.0
 REPLY = b'{"kind": "person", "name": "Ann"}'
 
 
@@ -31,21 +38,30 @@ class Stub(BaseHTTPRequestHandler):
         pass
 
 
-def main(calls: int) -> None:
+def main(calls: int) -> int:
     server = HTTPServer(("127.0.0.1", 0), Stub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with TemporaryDirectory() as folder:
         context = Path(folder, "context.json")
         context.write_text(json.dumps({"url": f"http://127.0.0.1:{server.server_port}", "token": "stx_x"}))
         environment = {"PATH": os.environ["PATH"], "HOME": folder, "STEROIDS_CONTEXT": str(context)}
-        took = []
-        for _ in range(calls):
+        words = {"steroids": [*words_of(sys.executable, CLI), "whoami"]}
+        words["floor"] = [sys.executable, "-I", "-S", "-c", "pass"]
+        took: dict[str, list[float]] = {name: [] for name in words}
+        most = 0
+        for name in [*words] * calls:
             begun = time.perf_counter()
-            subprocess.run([sys.executable, "-I", "-S", str(CLI), "whoami"], env=environment, check=True,
-                           stdout=subprocess.DEVNULL)  # fmt: skip
-            took.append((time.perf_counter() - begun) * 1000)
-    print(f"{calls} calls: best {min(took):.0f} ms, median {statistics.median(took):.0f} ms")
+            call = subprocess.Popen(words[name], env=environment, stdout=subprocess.DEVNULL)
+            _, status, used = os.wait4(call.pid, 0)
+            took[name].append((time.perf_counter() - begun) * 1000)
+            call.returncode = os.waitstatus_to_exitcode(status)
+            assert call.returncode == 0, name
+            most = max(most, used.ru_maxrss if name == "steroids" else 0)
+    for name, each in took.items():
+        print(f"{name:9} median {median(each):.0f} ms ({min(each):.0f} to {max(each):.0f})")
+    print(f"{median(took['steroids']) / median(took['floor']):.1f} floors, {most / 1024:.0f} MB at most")
+    return int(median(took["steroids"]) > WANTED_MS or most / 1024 > WANTED_MB)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 20))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from structure import measure, show
+from structure import measure, show, tree_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("steroidsweb", "agents", "disputes", "tasks")
@@ -266,7 +266,7 @@ def read(root: Path) -> dict[str, Module]:
             parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             modules[name] = Module(name, path)
-            trees[name] = ast.parse(path.read_text(encoding="utf-8"))
+            trees[name] = tree_of(path)
     known = set(modules)
     for name, module in modules.items():
         body = list(_statements(trees[name].body))
@@ -413,9 +413,10 @@ class _House:
 
     def is_entrance(self, module: Module) -> bool:
         path = module.path.relative_to(self.root)
+        name = path.parent.name if path.stem == "__init__" else path.stem
         return (
             module.is_program
-            or path.stem in ("settings", "urls", "wsgi", "apps", "models", "admin")
+            or name in ("settings", "urls", "wsgi", "apps", "models", "admin")
             or "management" in path.parts
             or "templatetags" in path.parts
         )

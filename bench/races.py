@@ -147,7 +147,9 @@ def create_cards(count: int) -> tuple[list[str], list[str]]:
             project=project, section=section, number=number, rank=number, title=f"Task {number}",
             status="in_progress", round=1,
         )  # fmt: skip
-        refs.append(opening.park(task, Conflict.Origin.BLOCKED, "The coder is blocked: no access").ref)
+        refs.append(
+            opening.stop_for_help(task, Conflict.Origin.BLOCKED, "The coder is blocked: no access").ref
+        )
     tokens = []
     for number in range(RACERS):
         user = User.objects.create_user(f"racer-{number}", is_staff=True)

@@ -31,20 +31,23 @@ class Structure:
     """What was measured. Migrations are left out everywhere."""
 
     files: int
-    code_lines: int
     folders: list[tuple[int, str]]
     circles: list[list[str]]
     upward: list[str]
     branches: list[tuple[int, str]]
 
+    @property
+    def code_lines(self) -> int:
+        return sum(code_lines(path) for path in modules().values())
 
+
+@cache
 def measure() -> Structure:
     """The whole product, as its files stand."""
     graph = {name: imports(path) for name, path in modules().items()}
     folders = Counter(str(path.parent.relative_to(ROOT)) for path in modules().values())
     return Structure(
         files=len(modules()),
-        code_lines=sum(code_lines(path) for path in modules().values()),
         folders=sorted(((n, name) for name, n in folders.items()), reverse=True),
         circles=circles(graph),
         upward=[
@@ -70,14 +73,15 @@ def modules() -> dict[str, Path]:
 
 
 @cache
-def _tree(path: Path) -> ast.Module:
+def tree_of(path: Path) -> ast.Module:
+    """The file, parsed once."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def code_lines(path: Path) -> int:
     """Lines that hold code: neither empty nor only a comment or a docstring."""
     docstrings: set[int] = set()
-    for node in ast.walk(_tree(path)):
+    for node in ast.walk(tree_of(path)):
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
@@ -95,12 +99,12 @@ def imports(path: Path) -> set[str]:
     """The product's modules that a module imports, at its top or late; what only types need is left out."""
     for_types = {
         id(below)
-        for node in ast.walk(_tree(path))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
         for below in ast.walk(node)
     }
     found: set[str] = set()
-    for node in ast.walk(_tree(path)):
+    for node in ast.walk(tree_of(path)):
         if id(node) in for_types:
             continue
         names = []
@@ -147,7 +151,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 def _branches() -> Iterator[tuple[int, str]]:
     """Of each function: where its way divides, functions within it left to themselves."""
     for path in modules().values():
-        for node in ast.walk(_tree(path)):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield (
                     sum(_divides(each) for each in _own(node)),

@@ -1,0 +1,115 @@
+"""How soon a coder's process is there once a reviewer has sent its work back.
+
+    python bench/latency.py [--tasks 20] [--json]
+
+From the moment at which the server has the review to the first thing the coder's process does, one task at a
+time, with the web server and the background jobs beside, on SQLite. The floor is the bare work in between:
+the checkout of a clone, a bare `python` for the shim, and the shell of the agent. Wanted: a median of at
+most 60 ms, a 95th percentile of at most 150 ms.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median, quantiles
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.installation import installation  # noqa: E402
+from bench.loop import ROWS  # noqa: E402
+
+WANTED_MS = (60.0, 150.0)
+TASK = """task=$(sed -n 's/.*"task": "\\([^"]*\\)".*/\\1/p' "$STEROIDS_CONTEXT")
+"""
+CODER = (
+    """date +%s.%N > "$0.$STEROIDS_RUN"
+echo "$STEROIDS_RUN" > "work-$STEROIDS_RUN.txt"
+git add -A && git commit -q -m "work of $STEROIDS_RUN"
+"""
+    + TASK
+    + """
+test -e "$0.$task" || { touch "$0.$task"; exec steroids tasks update --status review; }
+cat > ../response.md <<END
+Said twice.
+
+| ISSUE-R1-001 | addressed | done |
+END
+exec steroids tasks update --status review --response ../response.md
+"""
+)
+REVIEWER = (
+    TASK
+    + """
+test -e "$0.$task" && exec steroids tasks approve --notes Fine.
+touch "$0.$task"
+cat > ../review.md <<END
+### High Priority
+
+- **ISSUE-R1-001**: Say it twice
+  - **Impact:** Once is not enough.
+
+## Verdict: NEEDS_REVISION
+END
+exec steroids tasks reject --file ../review.md
+"""
+)
+FLOOR = """
+set -e
+git init -q "$2"
+echo "$1/objects" > "$2/.git/objects/info/alternates"
+git -C "$2" checkout -q --detach "$(git -C "$1" rev-parse HEAD)"
+"$3" -I -S -c pass
+sh -c :
+"""
+STARTS = """
+SELECT v.at, (SELECT min(r.id) FROM agents_run r WHERE r.task_id = s.task_id AND r.role = 'coder'
+AND r.queued_at > v.at) FROM tasks_review v JOIN tasks_submission s ON s.id = v.submission_id
+WHERE v.verdict = 'NEEDS_REVISION' ORDER BY v.id
+"""
+
+
+def floor(remote: Path, times: int) -> float:
+    """Milliseconds of the bare work between the two, the median."""
+    taken = []
+    for number in range(times):
+        begun = time.perf_counter()
+        subprocess.run(["sh", "-c", FLOOR, "sh", str(remote), f"{remote}-{number}", sys.executable],
+                       check=True)  # fmt: skip
+        taken.append((time.perf_counter() - begun) * 1000)
+    return median(taken)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--tasks", type=int, default=20)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    with installation() as site:
+        coder, remote = site.script("coder", CODER), site.home / "remote.git"
+        site.script("reviewer", REVIEWER)
+        site.fill(ROWS.format(remote=str(remote), agents=str(coder.parent), tasks=given.tasks, parallel=1))
+        with site.running():
+            site.wait_for(
+                "SELECT count(*) FROM tasks_task WHERE landed_sha != ''", given.tasks, 20 + 6 * given.tasks
+            )
+        taken = []
+        for at, run in site.ask(STARTS):
+            said = datetime.fromisoformat(str(at)).replace(tzinfo=UTC).timestamp()
+            taken.append((float(Path(f"{coder}.{run}").read_text()) - said) * 1000)
+        bare = floor(remote, len(taken))
+    half, most = median(taken), quantiles(taken, n=20, method="inclusive")[-1]
+    found = {"median": half, "p95": most, "least": min(taken), "floor": bare, "floors": half / bare}
+    if given.json:
+        print(json.dumps(found))
+    else:
+        print(f"{len(taken)} starts: median {half:.0f} ms, 95th percentile {most:.0f} ms, least "
+              f"{min(taken):.0f} ms; floor {bare:.0f} ms, {half / bare:.1f} floors")  # fmt: skip
+    return int(half > WANTED_MS[0] or most > WANTED_MS[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
