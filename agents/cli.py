@@ -47,6 +47,8 @@ RESTARTING = (502, 503, 504)
 VERDICTS = ("ENFORCE", "DISMISS", "ESCALATE")
 ESCALATIONS = ("concurrency", "security", "performance", "architecture", "unknown")
 SEVERITIES = ("critical", "high", "medium", "low")
+ANSWERS = "answers to the last review: Markdown, perhaps with YAML front matter, or .json"
+AMENDMENT_STATES = ("asked", "drafted", "approved", "dropped", "failed")
 SHORT_REASONS = {  # as the list of disputes names them
     "architecture_disagreement": "architecture",
     "specification_ambiguity": "specification",
@@ -762,6 +764,44 @@ def dispute_ask_judge(args: argparse.Namespace, api: Api) -> Reply:
     return api.post(path_of("disputes", args.ref, "ask-judge"), conflict=args.conflict)
 
 
+def dispute_amend(args: argparse.Namespace, api: Api) -> Reply:
+    """A ruling is drafted into the specification."""
+    return api.post(path_of("disputes", args.ref, "amend"), conflict=args.conflict)
+
+
+def dispute_branches(args: argparse.Namespace, api: Api) -> Reply:
+    """The branches of disputed work."""
+    return get_rows(api, f"{API}disputed-work/", project=args.project)
+
+
+# --- Commands on amendments, which bring rulings into a specification ---
+
+
+def amendment_list(args: argparse.Namespace, api: Api) -> Reply:
+    """The amendments that fit."""
+    return get_rows(api, f"{API}amendments/", project=args.project, state=args.state)
+
+
+def amendment_show(args: argparse.Namespace, api: Api) -> Reply:
+    """One amendment with its words and its diff."""
+    return api.get(path_of("amendments", args.ref))
+
+
+def amendment_approve(args: argparse.Namespace, api: Api) -> Reply:
+    """Exactly the version that was looked at."""
+    return api.post(path_of("amendments", args.ref, "approve"), version=args.seen)
+
+
+def amendment_drop(args: argparse.Namespace, api: Api) -> Reply:
+    """Nothing comes of it."""
+    return api.post(path_of("amendments", args.ref, "drop"), version=args.seen)
+
+
+def amendment_reword(args: argparse.Namespace, api: Api) -> Reply:
+    """It is drafted anew."""
+    return api.post(path_of("amendments", args.ref, "reword"), version=args.seen, words=words_of(args.words))
+
+
 # --- Commands on hosts, which run the agents ---
 
 
@@ -1227,7 +1267,11 @@ def show_stale(rows: list[Reply], count: object, days: object) -> str:
     number = count if isinstance(count, int) else len(rows)
     have = "dispute has" if number == 1 else "disputes have"
     cells = ((row.get("ref"), task_title(row), row.get("days_open")) for row in rows)
-    bound = f"> {line(days)} days" if isinstance(days, int) else "longer than their projects bear"
+    bound = (
+        f"> {line(days)} day{'s' * (days != 1)}"
+        if isinstance(days, int)
+        else "longer than their projects bear"
+    )
     return (
         f"WARNING: {number} {have} been open for {bound}\n\n"
         f"{table(('ID', 'TASK', 'DAYS OPEN'), cells)}\n\n"
@@ -1303,9 +1347,46 @@ def show_decision(decision: Reply) -> list[str]:
         lines += quote(decision["text"])
     if decision.get("rationale"):
         lines += ["Rationale:", *quote(decision["rationale"])]
-    if isinstance(decision.get("cites"), dict):
-        lines += [f"As ruled on {label(decision['cites'].get('dispute'))}."]
+    if cited := objects(decision.get("cites")):
+        lines += [f"As ruled on {', '.join(label(each.get('dispute')) for each in cited)}."]
     return lines
+
+
+def show_branches(args: argparse.Namespace, reply: Reply) -> str:
+    """The table of disputed work that was pushed, and below it what the remote did not take."""
+    rows = reply["results"]
+    if not rows:
+        return "No disputed work was pushed."
+    cells = [
+        (row.get("task"), row.get("task_status"), str(row.get("sha") or "")[:12], row.get("branch") or "-")
+        for row in rows
+    ]
+    told = [table(("TASK", "STATUS", "COMMIT", "BRANCH"), cells)]
+    told += [f"{label(row.get('task'))}: {line(row['problem'])}" for row in rows if row.get("problem")]
+    return "\n".join(told)
+
+
+def show_amendments(args: argparse.Namespace, reply: Reply) -> str:
+    """The table of amendments."""
+    rows = reply["results"]
+    if not rows:
+        return "No amendments."
+    keys = ("id", "conflict", "path", "stands", "task")
+    cells = [tuple(row.get(key) or "-" for key in keys) for row in rows]
+    return table(("ID", "CONFLICT", "SPECIFICATION", "STATE", "TASK"), cells)
+
+
+def show_amendment(args: argparse.Namespace, reply: Reply) -> str:
+    """Fields, the words, the diff, and how to settle what waits."""
+    lines = fields(reply, without=("words", "diff", "message"))
+    if reply.get("words"):
+        lines += ["", "Words:", *quote(reply["words"])]
+    if reply.get("diff"):
+        lines += ["", "Diff:", *quote(reply["diff"])]
+    if reply.get("state") == "drafted":
+        named = f"{label(reply.get('id'))} --seen {label(reply.get('version'))}"
+        lines += ["", f"`steroids amendment approve {named}` lands exactly this; `drop {named}` refuses it."]
+    return "\n".join(lines)
 
 
 # --- The command line ---
@@ -1325,6 +1406,11 @@ def count(text: str) -> int:
 
 def round_number(text: str) -> int:
     """A round; 0 is before the first."""
+    return 0 if text == "0" else count(text)
+
+
+def version(text: str) -> int:
+    """A version; 0 is the first."""
     return 0 if text == "0" else count(text)
 
 
@@ -1399,6 +1485,7 @@ def build_parser() -> argparse.ArgumentParser:
     leaf.add_argument("--status", metavar="S", type=status)
     leaf.add_argument("--search", metavar="X")
     add_disputes(Group(top.parser("dispute", "who is right")))
+    add_amendments(Group(top.parser("amendment", "what rulings add to a specification")))
     add_runners(Group(top.parser("runners", "the hosts that run agents")))
     leaf = top.add("rollback", "take rounds of a task back", rollback, ref="task")
     leaf.add_argument(
@@ -1474,7 +1561,7 @@ def add_runners(runners: Group) -> None:
 
 def add_submission(leaf: argparse.ArgumentParser) -> None:
     """What comes with a commit."""
-    leaf.add_argument("--response", metavar="FILE", help="answers to the last review, Markdown or .json")
+    leaf.add_argument("--response", metavar="FILE", help=ANSWERS)
     leaf.add_argument("--sha", metavar="SHA", help="the commit, if not HEAD")
     leaf.add_argument("--notes", metavar="N")
     leaf.add_argument("--model", metavar="M", help="a label")
@@ -1531,6 +1618,33 @@ def add_disputes(disputes: Group) -> None:
     )
     leaf.add_argument("--conflict", metavar="CODE", help="only this one of several")
 
+    leaf = disputes.add(
+        "amend", "have a ruling drafted into the specification", dispute_amend, ref="a dispute or conflict"
+    )
+    leaf.add_argument("--conflict", metavar="CODE", help="only this one of several")
+    leaf = disputes.add("branches", "list disputed work that was pushed", dispute_branches, show_branches)
+    leaf.add_argument("--project", metavar="P")
+
+
+def add_amendments(amendments: Group) -> None:
+    """`steroids amendment ...`."""
+    leaf = amendments.add("list", "list amendments", amendment_list, show_amendments)
+    leaf.add_argument("--project", metavar="P")
+    leaf.add_argument("--state", choices=AMENDMENT_STATES)
+    shown = "show what an amendment adds, and where"
+    amendments.add("show", shown, amendment_show, show_amendment, ref="its number")
+    for name, summary, verb in (
+        ("approve", "land exactly what you looked at", amendment_approve),
+        ("drop", "refuse it: nothing comes of it", amendment_drop),
+        ("reword", "have it drafted anew with other words", amendment_reword),
+    ):
+        leaf = amendments.add(name, summary, verb, ref="its number")
+        leaf.add_argument(
+            "--seen", required=True, metavar="V", type=version, help="its version, as `show` told it"
+        )
+        if verb is amendment_reword:
+            leaf.add_argument("--words", required=True, metavar="FILE|TEXT", help="what is to be added")
+
 
 def add_resolve(disputes: Group) -> None:
     """`steroids dispute resolve`."""
@@ -1539,7 +1653,7 @@ def add_resolve(disputes: Group) -> None:
     leaf.add_argument("--decision", required=True, metavar="WORD", help=words)
     leaf.add_argument("--notes", metavar="N", help="why; for custom also the ruling itself")
     leaf.add_argument("--text", metavar="T", help="the ruling itself, in your own words")
-    leaf.add_argument("--cites", metavar="REF", help="the precedent that it follows, such as C-9 or D-7")
+    leaf.add_argument("--cites", metavar="REF", help="the precedents that it follows, such as C-9 or C-9,D-7")
     which = leaf.add_mutually_exclusive_group()
     which.add_argument("--conflict", metavar="CODE", help="only this one of several")
     which.add_argument("--all", action="store_true", help="all that are open")

@@ -219,11 +219,6 @@ def has_work() -> bool:
 # --- What it said -------------------------------------------------------------------------------------------
 
 
-def actor_of(run: Run, model: str = "") -> Actor:
-    """The run as the record names it."""
-    return Actor("run", run.agent_label, run_number=run.pk, model=model or run.model)
-
-
 def said_by(run: Run, verdict: str, *, model: str = "", **words: str) -> Said:
     """What the run hands in, with who it is."""
     vendor = run.agent.made_by if run.agent else ""
@@ -239,8 +234,9 @@ def read_final_text(run: Run, text: str) -> bool:
         return False
     words = text.strip()[: opinions.REASONS_MAX]
     said = said_by(run, read_verdict(text).value, reasons=words, text=words)
+    judge = Actor("run", run.agent_label, run_number=run.pk, model=run.model)
     try:
-        opinions.give(run.opinion, said, actor=actor_of(run))
+        opinions.give(run.opinion, said, actor=judge)
     except Refused:
         return False
     return True

@@ -9,27 +9,22 @@ login. Over HTTP every request brings its own token, and this server has none. I
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from agents import cli
+from agents.mcp_claims import PATIENCE, Claim, Here, Sessions
 
-PATIENCE = 20.0  # seconds in which a call goes on while the server restarts
-IDLE = 15 * 60.0  # seconds without a tool call after which nobody beats for a claimed run any more
-CLAIMS_MAX = 200  # claims that one HTTP server remembers
 STRING_MAX, ITEMS_MAX, REPLY_MAX = 8_000, 100, 60_000
 PAGE = 20_000  # characters of a prompt
 TEXT_MAX = 20_000
@@ -47,71 +42,6 @@ Task = Annotated[
 Text = Annotated[str, Field(max_length=TEXT_MAX)]
 Document = Annotated[str, Field(max_length=200_000)]
 Model = Annotated[str, Field(max_length=120, description="The model that says so; a label on the record.")]
-Here = Context[Any, Any]
-
-
-class Claim:
-    """A run that was claimed through this server. It is kept alive while its agent calls tools."""
-
-    def __init__(self, target: cli.Target, told: cli.Reply) -> None:
-        self.run = told["run"]
-        self.target = cli.Target(target.url, told["token"], told["task"])
-        self.addresses = {name: cli.own_path(address) for name, address in told["addresses"].items()}
-        self.beat_seconds = max(float(told["beat_seconds"]), 0.05)
-        self.used = time.monotonic()
-        self.over = threading.Event()
-        self.stop = ""
-        threading.Thread(target=self._beat, name=f"beat-{self.run}", daemon=True).start()
-
-    def api(self) -> cli.Api:
-        """Calls with the run's own token."""
-        self.used = time.monotonic()
-        return cli.Api(lambda: self.target, PATIENCE)
-
-    def _beat(self) -> None:
-        quick = cli.Api(lambda: self.target, 0)
-        while not self.over.wait(self.beat_seconds) and time.monotonic() - self.used < IDLE:
-            try:
-                answer = quick.post(self.addresses["beat"])
-            except cli.Stop as stop:
-                if stop.code != cli.UNREACHABLE:
-                    self.over.set()
-                continue
-            self.stop = cli.line(answer.get("reason")) if answer.get("stop") else ""
-
-
-class Sessions:
-    """Whose token a call is made with, and which run that token has claimed here."""
-
-    def __init__(self, find: Callable[[Here], cli.Target]) -> None:
-        self._find = find
-        self._claims: dict[str, Claim] = {}
-        self._lock = threading.Lock()
-
-    def target(self, ctx: Here) -> cli.Target:
-        """The caller's own address and token. Raises cli.Stop."""
-        return self._find(ctx)
-
-    def claim_of(self, target: cli.Target) -> Claim | None:
-        """The run that this token claimed here, while it lasts."""
-        with self._lock:
-            claim = self._claims.get(_key(target))
-            if claim and claim.over.is_set():
-                del self._claims[_key(target)]
-                return None
-            return claim
-
-    def remember(self, target: cli.Target, claim: Claim) -> None:
-        """The run that this token claimed. Raises ToolError where too many are remembered."""
-        with self._lock:
-            self._claims = {key: each for key, each in self._claims.items() if not each.over.is_set()}
-            if len(self._claims) >= CLAIMS_MAX:
-                raise ToolError("Too many runs are claimed through this server; use another one.")
-            self._claims[_key(target)] = claim
-
-
-def _key(target: cli.Target) -> str:
-    return hashlib.sha256(target.token.encode()).hexdigest()
 
 
 # --- What is told -------------------------------------------------------------------------------------------

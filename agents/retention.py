@@ -14,6 +14,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from agents import archives
 from agents.doctor import machine
 from agents.hosts import tidying
 from agents.models import Output, Prompt, Run
@@ -38,11 +39,16 @@ def _of_ended_runs(model: type[Any]) -> Callable[[datetime], QuerySet[Any]]:
 
 
 def _bundles(before: datetime) -> QuerySet[Bundle]:
-    """The commits are on the target branch, or nobody wants them (RB-10)."""
+    """The commits are on the target branch, or nobody wants them (RB-10).
+
+    Those of rounds that were taken back go as the project chose, once it has ended.
+    """
+    kept = Q(submission__in=archives.kept())
+    at_once = Q(submission__in=archives.let_go_at_once())
     of_ended = Q(submission__task__project__exit_at__lt=before, submission__rolled_back__isnull=False)
     landed = Q(submission__task__landed_at__lt=before)
     cancelled = Q(submission__task__status=Status.CANCELLED, submission__task__status_at__lt=before)
-    return Bundle.objects.filter(landed | cancelled | of_ended)
+    return Bundle.objects.filter(landed | cancelled | of_ended | at_once).exclude(kept)
 
 
 RULES = [

@@ -48,16 +48,14 @@ def open_alert(
     origin: str,
     question: str,
     evidence: Iterable[str] = (),
-    severity: str = Severity.HIGH,
-    actor: Actor = SYSTEM,
 ) -> Conflict:
     """Ask people about the project's course. While such a card waits, its words are renewed instead."""
-    return _ask(open_alerts(project), project, origin, question, evidence, severity, actor=actor)
+    return _ask(open_alerts(project), project, origin, question, evidence, Severity.HIGH)
 
 
 def _ask(
     waiting: QuerySet[Conflict], project: Project, origin: str, question: str, evidence: Iterable[str],
-    severity: str, *, actor: Actor, detail: str = "",
+    severity: str, *, detail: str = "",
 ) -> Conflict:  # fmt: skip
     """One card: a waiting one gets these words, else it is opened."""
     locked(Project.objects).get(pk=project.pk)
@@ -78,7 +76,7 @@ def _ask(
     )
     opening.refresh(dispute)
     record(
-        project, "alert_opened", actor=actor, note=question,
+        project, "alert_opened", actor=SYSTEM, note=question,
         data={"conflict": conflict.ref, "origin": origin, "severity": severity},
     )  # fmt: skip
     return conflict
@@ -101,7 +99,7 @@ def ask_about_base(
     """
     return _ask(
         about_base(project), project, Conflict.Origin.BASE, question, evidence, Severity.HIGH,
-        actor=SYSTEM, detail=detail,
+        detail=detail,
     )  # fmt: skip
 
 
@@ -127,7 +125,7 @@ def ask_about_rewritten(project: Project, question: str, *, evidence: Iterable[s
     told = [line for card in about_rewritten(project) for line in card.evidence]
     return _ask(
         about_rewritten(project), project, Conflict.Origin.REWRITTEN, question,
-        list(dict.fromkeys([*told, *evidence])), Severity.CRITICAL, actor=SYSTEM,
+        list(dict.fromkeys([*told, *evidence])), Severity.CRITICAL,
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def ask(decision: Decision, *, user: Any) -> Amendment:
             amendment = Amendment.objects.create(
                 decision=decision, path=path, words=words_of(_ruled(decision)), asked_by=user
             )
-            _tell(amendment, "asked", Actor.person(user), note=path)
+            _tell(amendment, "amendment_asked", Actor.person(user), note=path)
     except IntegrityError:
         raise Refused(
             "already_asked", f"The ruling on {conflict.ref} has an amendment already.", "Look at that one."
@@ -101,7 +101,7 @@ def drafted(amendment: Amendment, *, base_sha: str, sha: str, diff: str, section
         values = {"base_sha": base_sha, "sha": sha, "diff": diff, "section": section[:300]}
         if not _move(amendment, State.ASKED, State.DRAFTED, **values):
             return False
-        _tell(amendment, "drafted", SYSTEM, note=f"{amendment.path}, {section}"[:500])
+        _tell(amendment, "amendment_drafted", SYSTEM, note=f"{amendment.path}, {section}"[:500])
     return True
 
 
@@ -110,7 +110,7 @@ def failed(amendment: Amendment, problem: str) -> bool:
     with transaction.atomic():
         if not _move(amendment, State.ASKED, State.FAILED, problem=problem[:500]):
             return False
-        _tell(amendment, "failed", SYSTEM, note=problem[:500])
+        _tell(amendment, "amendment_failed", SYSTEM, note=problem[:500])
     return True
 
 
@@ -131,7 +131,7 @@ def go_on(amendment: Amendment) -> bool:
         again = {"task": None, "problem": why[:500], "settled_by": None, "settled_at": None}
         if not _move(amendment, State.APPROVED, State.ASKED, **again):
             raise RuntimeError(f"Amendment {amendment.pk} left its task.")
-        _tell(amendment, "sent_back", SYSTEM, note=why[:500])
+        _tell(amendment, "amendment_sent_back", SYSTEM, note=why[:500])
     return True
 
 
@@ -151,7 +151,7 @@ def reword(amendment: Amendment, words: str, *, seen: int, user: Any) -> None:
     with transaction.atomic():
         if not _seen(amendment, seen, State.ASKED, **changed):
             raise _moved_on(amendment)
-        _tell(amendment, "reworded", Actor.person(user))
+        _tell(amendment, "amendment_reworded", Actor.person(user))
 
 
 def drop(amendment: Amendment, *, seen: int, user: Any) -> None:
@@ -161,7 +161,7 @@ def drop(amendment: Amendment, *, seen: int, user: Any) -> None:
     with transaction.atomic():
         if not _seen(amendment, seen, State.DROPPED, **settled):
             raise _moved_on(amendment)
-        _tell(amendment, "dropped", Actor.person(user))
+        _tell(amendment, "amendment_dropped", Actor.person(user))
 
 
 def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
@@ -186,7 +186,7 @@ def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
         if not _seen(amendment, seen, State.APPROVED, **settled):
             raise _moved_on(amendment)
         rulings.mark_used([decision], None)  # from here on it can only be reopened
-        _tell(amendment, "approved", actor, note=task.ref, sha=amendment.sha)
+        _tell(amendment, "amendment_approved", actor, note=task.ref, sha=amendment.sha)
     return task
 
 
@@ -240,6 +240,6 @@ def _moved_on(amendment: Amendment) -> Refused:
 def _tell(amendment: Amendment, what: str, actor: Actor, *, note: str = "", **data: Any) -> None:
     conflict = amendment.decision.conflict
     record(
-        conflict.dispute.project, f"amendment_{what}", actor=actor, task=conflict.dispute.task, note=note,
+        conflict.dispute.project, what, actor=actor, task=conflict.dispute.task, note=note,
         data={"amendment": amendment.pk, "conflict": conflict.ref, **data},
     )  # fmt: skip

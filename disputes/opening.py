@@ -283,12 +283,12 @@ def close(dispute: Dispute, reason: str) -> None:
     record(dispute.project, "dispute_closed", task=dispute.task, note=reason, data={"dispute": dispute.ref})
 
 
-def park(
+def stop_for_help(
     task: Task, origin: str, question: str, *, actor: Actor = SYSTEM, detail: str = "", **more: Any
 ) -> Conflict:
     """Take the task out of the loop: only a person can help. Opens a card that says why."""
     with transaction.atomic():
-        task.park(note=question, actor=actor)
+        task.stop_for_help(note=question, actor=actor)
         return ask_for_help(task, origin, question, actor=actor, detail=detail, **more)
 
 

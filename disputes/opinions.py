@@ -27,6 +27,7 @@ from disputes.protocol.rulings.synthesis import Source
 from disputes.protocol.text.quotes import plain
 from disputes.rulings.offers import is_of_security
 from tasks.access import RULE, require
+from tasks.configuration.policy import in_words
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
@@ -313,6 +314,24 @@ def _last_change(project: Project, keys: frozenset[str]) -> tuple[int | None, da
     return None, None
 
 
+def sign(project: Project, keys: Iterable[str], *, actor: Actor) -> list[str]:
+    """Rule in this person's name from now on where nobody is known who set these settings; which they are."""
+    config = project.config
+    rules = {
+        POLICY_KEYS: policy_of(project).is_unsigned,
+        TRUST_KEYS: config.judge_trust > 0 and _set_by(project, TRUST_KEYS)[0] is None,
+        LOW_KEYS: config.low_auto_resolve and _set_by(project, LOW_KEYS)[0] is None,
+    }
+    taken = sorted({key for group, is_unsigned in rules.items() if is_unsigned for key in group} & {*keys})
+    if not taken or actor.user_id is None:
+        return []
+    values = config.to_json()
+    told = {key: [in_words(key, values[key])] * 2 for key in taken}
+    note = f"Taken on as set: {', '.join(taken)}."
+    record(project, "project_configured", actor=actor, note=note, data={"settings": told})
+    return [f"{key}: {told[key][0]}, in the name of {actor.label} from now on" for key in taken]
+
+
 def apply_policy(project: Project) -> int:
     """Do with each new disagreement what the project's settings say. Returns how many were taken up.
 
@@ -414,7 +433,8 @@ def _settle_low(project: Project) -> int:
         if step is FirstStep.DISCARD and settles_itself(conflict.severity, options):
             names = ", ".join(decision.conflict.ref for decision in by_people[-PRECEDENTS:])
             why = f"Low, and people ruled for the coder on {names}, which read alike."
-            done += _rule(conflict, Option.UPHOLD_CODER, person, why=why, by="Steroids")
+            cites = by_people[-1].conflict.ref
+            done += _rule(conflict, Option.UPHOLD_CODER, person, why=why, by="Steroids", cites=cites)
     return done
 
 
@@ -423,7 +443,7 @@ def _is_of_people(precedent: precedents.Suggestion) -> bool:
     return is_low and precedent.decision.authority == Decision.Authority.PERSON
 
 
-def _rule(conflict: Conflict, option: str, set_by: Any, *, why: str, by: str) -> int:
+def _rule(conflict: Conflict, option: str, set_by: Any, *, why: str, by: str, cites: str = "") -> int:
     """Rule in the name of who set the policy. 0 where that cannot be; then the conflict waits for people."""
     if set_by is None:
         note = f"{conflict.ref} waits for people: nobody is known who set the policy."
@@ -431,7 +451,7 @@ def _rule(conflict: Conflict, option: str, set_by: Any, *, why: str, by: str) ->
         return 0
     try:
         with transaction.atomic():
-            rulings.decide_by_policy(conflict, option, set_by=set_by, rationale=why, by=by)
+            rulings.decide_by_policy(conflict, option, set_by=set_by, rationale=why, by=by, cites=cites)
     except (Refused, IllegalMove, StaleTask):
         log.exception("The policy could not rule on %s; it waits for people.", conflict.ref)
         return 0

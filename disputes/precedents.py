@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from django.db import transaction
@@ -31,6 +32,7 @@ NEWEST = 500  # disputes of a project that are looked through
 POSITION_MAX = 600  # characters of each position that are compared
 MINIMUM = 0.3  # how like it a conflict must read to be shown
 CLOSE = 0.5  # and to speak for a ruling
+CITED_MAX = 5  # precedents that one ruling names
 _LONG = ("reviewer_position", "coder_position", "coder_rationale", "alternative", "evidence")
 _TEXTS = ("question", "reviewer_position", "coder_position")
 
@@ -73,9 +75,9 @@ def holding(projects: Iterable[Project]) -> QuerySet[Precedent]:
     return ours.exclude(expired(projects))
 
 
-def for_conflict(conflict: Conflict, limit: int = 5) -> list[Suggestion]:
+def for_conflict(conflict: Conflict) -> list[Suggestion]:
     """The rulings on the most similar conflicts, the most similar first. Two queries."""
-    return for_conflicts([conflict], limit)[conflict.pk]
+    return for_conflicts([conflict])[conflict.pk]
 
 
 def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, list[Suggestion]]:
@@ -155,14 +157,22 @@ def _words(*texts: str) -> frozenset[str]:
 # --- Citing, retiring -------------------------------------------------------------------------------------
 
 
-def cited(conflict: Conflict, name: str) -> Decision | None:
-    """The precedent that a ruling on this conflict names by its conflict (C-9) or dispute (D-7).
+def cited(conflict: Conflict, names: str) -> list[Decision]:
+    """The precedents that a ruling on this conflict names, by conflict (C-9) or dispute (D-7), with commas.
 
-    None where it names none. Raises Refused: no_precedent.
+    Raises Refused: no_precedent, too_many.
     """
-    if not name:
-        return None
-    kind, _, number = name.strip().upper().partition("-")
+    wanted = list(dict.fromkeys(name.strip().upper() for name in names.split(",") if name.strip()))
+    if len(wanted) > CITED_MAX:
+        raise Refused(
+            "too_many", f"A ruling names {CITED_MAX} precedents at most.", "Name the closest.", status=422
+        )
+    found = {each.pk: each for each in (_cited(conflict, name) for name in wanted)}
+    return sorted(found.values(), key=attrgetter("pk"))
+
+
+def _cited(conflict: Conflict, name: str) -> Decision:
+    kind, _, number = name.partition("-")
     path = {"C": "conflict", "D": "conflict__dispute"}.get(kind)
     found: list[Precedent] = []
     if path and number.isdecimal() and len(number) < 18:

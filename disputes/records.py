@@ -66,7 +66,8 @@ FILES: dict[str, Callable[..., str]] = {DISPUTE_FILE: disputes_text, DECISIONS_F
 
 def _conflicts(project: Project, dispute: Dispute | None) -> QuerySet[Conflict]:
     people = ("user", "policy_set_by")
-    rulings = Decision.objects.standing().select_related(*people, "cites__conflict__dispute").order_by("pk")
+    rulings = Decision.objects.standing().select_related(*people).order_by("pk")
+    rulings = rulings.with_cited()
     rows = Conflict.objects.filter(dispute__project=project)
     if dispute is not None:
         rows = rows.filter(dispute=dispute)

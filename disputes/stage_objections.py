@@ -183,7 +183,7 @@ def _break_off(task: Task, objection: Objection, *, too_often: bool = False) -> 
     before = stages.previous_stage(task.project.config, objection.stage)
     root = objection.root
     objecting, standing = objection.side(BACK), objection.side(FORWARD)
-    task.park(note=f"{objection.flag}: {root.target}"[:500])
+    task.stop_for_help(note=f"{objection.flag}: {root.target}"[:500])
     return opening.open_conflict(
         task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.PING_PONG, opened_as="system",
         question=f"{objection.flag}: {root.target}", submission=task.last_submission(),

@@ -156,15 +156,15 @@ def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, conditio
     )  # fmt: skip
 
 
-def asleep(now: datetime | None = None) -> Q:
+def asleep() -> Q:
     """Disputes that sleep. One whose time has come is awake, even where no job has said so yet."""
-    later = Q(snoozed_until__isnull=True) | Q(snoozed_until__gt=now or timezone.now())
+    later = Q(snoozed_until__isnull=True) | Q(snoozed_until__gt=timezone.now())
     return Q(snoozed_at__isnull=False) & later
 
 
-def awake(now: datetime | None = None) -> Q:
+def awake() -> Q:
     """All others."""
-    return Q(snoozed_at__isnull=True) | Q(snoozed_until__lte=now or timezone.now())
+    return Q(snoozed_at__isnull=True) | Q(snoozed_until__lte=timezone.now())
 
 
 def is_asleep(dispute: Dispute) -> bool:
@@ -204,9 +204,9 @@ def wake_by(dispute: Dispute, user: Any) -> bool:
     return wake(dispute, "person", actor=Actor.person(user))
 
 
-def wake_due(now: datetime | None = None) -> int:
+def wake_due() -> int:
     """Say of each dispute whose time has come that it is awake. Returns how many; idempotent."""
-    due = Dispute.objects.open().filter(snoozed_at__isnull=False, snoozed_until__lte=now or timezone.now())
+    due = Dispute.objects.open().filter(snoozed_at__isnull=False, snoozed_until__lte=timezone.now())
     return sum(wake(dispute, "time") for dispute in due.select_related("project", "task__project"))
 
 

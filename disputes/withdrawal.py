@@ -36,7 +36,7 @@ def open_about(task: Task) -> list[Conflict]:
 
 
 @transaction.atomic
-def look_for_gone_places(submission: Submission, *, actor: Actor = SYSTEM) -> list[Conflict]:
+def look_for_gone_places(submission: Submission) -> list[Conflict]:
     """Close the conflicts whose lines or file this submission takes away. Returns them; idempotent."""
     changes = changes_since_last_round(submission)
     if changes is None or not changes.files:
@@ -55,7 +55,7 @@ def look_for_gone_places(submission: Submission, *, actor: Actor = SYSTEM) -> li
             and not _is_moved(finding, submission)
         ):
             gone.append(conflict)
-    drop(gone, PLACE_GONE, actor=actor)
+    drop(gone, PLACE_GONE, actor=SYSTEM)
     return gone
 
 

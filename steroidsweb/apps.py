@@ -1,8 +1,32 @@
+from collections.abc import Sequence
+from typing import Any
+
 from django.apps import AppConfig
 from django.conf import settings
+from django.contrib.admin.apps import SimpleAdminConfig
+from django.contrib.admin.checks import check_admin_app, check_dependencies
+from django.core.checks import CheckMessage, Tags, register
+from django.urls import get_resolver
+
+
+def check_pages(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Django's check of the admins, which are there once the addresses are loaded."""
+    _ = get_resolver().url_patterns
+    return list(check_admin_app(app_configs, **kwargs))
+
+
+class PagesConfig(SimpleAdminConfig):
+    """The admin in unfold's look. Its pages are loaded with the addresses; loop and commands need none."""
+
+    default_site = "unfold.sites.UnfoldAdminSite"
+
+    def ready(self) -> None:
+        register(check_dependencies, Tags.admin)
+        register(check_pages, Tags.admin)
 
 
 class SiteConfig(AppConfig):
+    default = True
     name = "steroidsweb"
     verbose_name = "Steroids Web"
 

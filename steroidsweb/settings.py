@@ -45,10 +45,10 @@ ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [])
 
 INSTALLED_APPS = [
-    "unfold",
+    "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "unfold.contrib.forms",
-    "django.contrib.admin",
+    "steroidsweb.apps.PagesConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -188,6 +188,9 @@ SPECTACULAR_SETTINGS = {
         "SeverityEnum": "tasks.models.SEVERITY_CHOICES",
         "RunRoleEnum": "agents.models.Run.Role",
         "AgentRoleEnum": "agents.models.Agent.Role",
+        "AmendmentStateEnum": "disputes.models.Amendment.State",
+        "OpinionStateEnum": "disputes.models.Opinion.State",
+        "ProjectKindEnum": "tasks.models.Project.Kind",
     },
 }
 
@@ -266,7 +269,7 @@ DURATIONS = {
         "idle": 60.0,  # --until-idle waits for what is due within
         "stuck": 600.0,  # what was to be done longer ago is a finding of `manage.py doctor`
         "watchdog": 150.0,  # no tick from the cluster for so long: restart it
-        "records": 30.0,  # the records on their branch are written at most so often
+        "records": 30.0,  # records are written, and a followed TODO.md is looked at, at most so often
         "meter": 1.0,  # how often a live run's output is read for what it costs
         "output_copy": 2.0,  # how often the log of a live run is copied into its rows
     }.items()

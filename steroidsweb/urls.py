@@ -7,6 +7,7 @@ from rest_framework.routers import DefaultRouter
 
 from agents.api.hosts import HostViewSet
 from agents.api.reading import AgentViewSet, RunViewSet
+from disputes.api.amendments import AmendmentViewSet, DisputedWorkViewSet
 from disputes.api.disputes import DisputeViewSet
 from disputes.web.work.urls import api_urlpatterns
 from steroidsweb.accounts import sessions
@@ -25,6 +26,10 @@ router.register("runs", RunViewSet, basename="run")
 router.register("hosts", HostViewSet, basename="host")
 router.register("agents", AgentViewSet, basename="agent")
 router.register("disputes", DisputeViewSet, basename="dispute")
+router.register("amendments", AmendmentViewSet, basename="amendment")
+router.register("disputed-work", DisputedWorkViewSet, basename="disputed-work")
+
+admin.autodiscover()
 
 handler500 = "steroidsweb.errors.server_error"
 

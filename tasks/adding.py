@@ -73,12 +73,19 @@ def _task(project: Project, ref: str) -> Task:
 
 
 def add_project(
-    slug: str, repository: str, *, by: Any, name: str = "", branch: str = "", max_parallel: int | None = None
+    slug: str,
+    repository: str,
+    *,
+    by: Any,
+    name: str = "",
+    branch: str = "",
+    kind: str = Project.Kind.CODE,
+    brief: str = "",
 ) -> Project:
     """Add a project; the person maintains it. A host looks at its repository next. Raises ValidationError."""
-    project = Project(slug=slug, name=name or slug, repo_url=repository, target_branch=branch)
-    if max_parallel is not None:
-        project.max_parallel = max_parallel
+    project = Project(
+        slug=slug, name=name or slug, repo_url=repository, target_branch=branch, kind=kind, brief=brief
+    )
     with transaction.atomic():
         if Project.objects.filter(slug=slug).exists():
             raise ValidationError({"slug": f"There is a project {slug} already."})

@@ -92,6 +92,11 @@ class NewProjectSerializer(serializers.Serializer[Any]):
         max_length=200, required=False, allow_blank=True, default="",
         help_text="Empty: the one that the repository calls its default.",
     )  # fmt: skip
+    kind = serializers.ChoiceField(Project.Kind.choices, required=False, default=Project.Kind.CODE)
+    brief = serializers.CharField(
+        required=False, allow_blank=True, max_length=BODY_MAX, default="",
+        help_text="What documents are for, and for whom: every prompt of a round holds it.",
+    )  # fmt: skip
 
 
 class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
@@ -121,8 +126,9 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
         said = body.validated_data
         with as_refused():
             project = add_project(
-                said["slug"], said["repository"], by=request.user, name=said["name"], branch=said["branch"]
-            )
+                said["slug"], said["repository"], by=request.user, name=said["name"], branch=said["branch"],
+                kind=said["kind"], brief=said["brief"],
+            )  # fmt: skip
         return dict(ProjectSerializer(project, context={"counts": counts_of([project])}).data)
 
 

@@ -8,15 +8,19 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from django.conf import settings
 from django.core.cache import caches
 from django.db import DatabaseError
 from django_q.brokers import get_broker
 from django_q.tasks import async_task
-from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
 
-AWAY = (RedisError, DatabaseError, OSError)  # Redis; or the database and files in its place
+AWAY: tuple[type[Exception], ...] = (DatabaseError, OSError)
+if settings.REDIS_URL:  # its package takes its time to load
+    from redis.exceptions import RedisError
+
+    AWAY = (RedisError, *AWAY)
 
 _known = {"is_away": False}  # of this process
 

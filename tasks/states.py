@@ -98,7 +98,7 @@ P, I, R, C, D, F, V, X = (  # noqa: E741  (one letter a column keeps the table r
 MOVES: dict[str, Move] = {
     "start": _move({P}, I),
     "submit": _move({I}, R),
-    "bounce": _move({R}, I),
+    "send_back": _move({R}, I),
     "reject": _move({R}, I),
     "approve": _move({R}, C),
     "pass_round": _move({R, D}, I),
@@ -109,7 +109,7 @@ MOVES: dict[str, Move] = {
     "forward": _move({I}, I),
     "hold": _move({I, R}, D),
     "ship": _move({R}, D),
-    "park": _move({P, I, R, C}, D),
+    "stop_for_help": _move({P, I, R, C}, D),
     "escalate": _move({I}, I),
     "exhaust": _move({R}, F),
     "rule_revise": _move({D, R, C, I}, I),

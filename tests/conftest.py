@@ -1,13 +1,19 @@
 """The cast: Lea leads, Tom triages, Vera views, Otto is an outsider."""
 
+import fcntl
+import gc
 import os
+import shutil
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
 
 import hypothesis
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.db import connection, connections, transaction
 from django.test import TransactionTestCase
 
@@ -22,8 +28,14 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("steady")
 
+# The collected tests and the program are half a million objects that are never garbage. To look through them
+# again and again took a third of the collection and a tenth of the run.
+gc.set_threshold(100_000, 50, 100)
+
 # Transactional tests empty every table; their rows would not go. Tests of the record put these back.
-TAKEN_AWAY = (no_deletion("tasks_event"), no_deletion("steroidsweb_auditentry"))
+TAKEN_AWAY = tuple(
+    no_deletion(table) for table in ("tasks_event", "steroidsweb_auditentry", "disputes_decision_cites")
+)
 EMPTY = settings.HOME / "empty.sqlite3"  # every migration, and no row
 SKIPPED = 9  # the exit status where tests were skipped that may not be; none of pytest's own
 
@@ -45,14 +57,27 @@ SLOW = {
     "tests/end_to_end/test_stopping.py": 25,
     "tests/end_to_end/test_published_package.py": 30,
     "tests/steroidsweb/test_hostile_pages.py": 25,
-    "tests/steroidsweb/test_access_matrix.py": 25,
-    "tests/agents/test_handins.py": 24,
+    "tests/steroidsweb/test_access_matrix.py": 20,
+    "tests/agents/test_handins.py": 30,
     "tests/disputes/test_parser_growth.py": 22,
     "tests/disputes/test_silences.py": 22,
     "tests/disputes/test_rollbacks.py": 20,
     "tests/end_to_end/test_command_agents.py": 15,
     "tests/disputes/test_rulings.py": 15,
     "tests/test_conventions.py": 15,
+    "tests/agents/test_pulling.py": 25,
+    "tests/agents/test_landing.py": 25,
+    "tests/disputes/test_rate_alerts.py": 20,
+    "tests/disputes/test_intake.py": 20,
+    "tests/disputes/test_disagreement_walkthrough.py": 18,
+    "tests/disputes/test_going_in_circles.py": 18,
+    "tests/test_house.py": 15,
+    "tests/agents/test_golden_commands.py": 14,
+    "tests/agents/test_host.py": 13,
+    "tests/steroidsweb/test_security.py": 12,
+    "tests/test_steady.py": 12,
+    "tests/agents/test_way_of_a_hand_in.py": 10,
+    "tests/agents/test_cli_walk.py": 10,
 }
 BROWSER = 12  # of each file of them
 
@@ -72,6 +97,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return SLOW.get(path, BROWSER if path.startswith("tests/browser/") else 0)
 
     items.sort(key=weight, reverse=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 def uses_database(item: pytest.Item) -> bool:
@@ -125,8 +156,41 @@ def empty_tables(case: TransactionTestCase) -> None:
 TransactionTestCase._fixture_teardown = empty_tables  # type: ignore[method-assign]
 
 
+@dataclass
+class Migrated:
+    """Where the first of several workers leaves its migrated database; the others wait for it and copy it."""
+
+    file: Path
+    lock: IO[str]
+
+    def leave(self, empty: Path) -> None:
+        shutil.copyfile(empty, self.file)
+        fcntl.flock(self.lock, fcntl.LOCK_UN)
+
+
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+def migrated(django_db_modify_db_settings: None) -> Iterator[Migrated | None]:
+    """To migrate takes seconds, so one worker of a run does it. It has the lock until it is done."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    if not run or connection.vendor != "sqlite":
+        yield None
+        return
+    made = settings.HOME.parent / f"migrated-{run}.sqlite3"
+    with made.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if made.exists():
+            shutil.copyfile(made, connection.settings_dict["TEST"]["NAME"])
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        yield Migrated(made, lock)
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(migrated: Migrated | None) -> bool:
+    return migrated is not None and migrated.file.exists()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any, migrated: Migrated | None) -> None:
     """Keep a copy of the empty database, which installations begin with instead of migrating."""
     if connection.vendor == "sqlite":
         with django_db_blocker.unblock():
@@ -135,6 +199,14 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
                 cursor.execute("VACUUM INTO %s", [str(EMPTY)])
             for trigger in TAKEN_AWAY:
                 trigger.remove(connection)
+        if migrated and not migrated.file.exists():
+            migrated.leave(EMPTY)
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> None:
+    """What one test left in this process's cache is nothing to the next one."""
+    cache.clear()
 
 
 @pytest.fixture

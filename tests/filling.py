@@ -59,7 +59,9 @@ def fill(project: Project, seed: int, user: User) -> None:
     section = create_section(project)
     task, before = create_task(project, section=section), create_task(project, section=section)
     Dependency.objects.create(task=task, on=before)
-    submission = create_submission(task, response="Done.", diff="+x = 1\n")
+    submission = create_submission(
+        task, response="Done.", diff="+x = 1\n", aside_branch=f"disputed/{task.ref}-0c5ae1f2"
+    )
     Bundle.objects.create(submission=submission, data=b"PACK" * 300)
     Verification.objects.create(project=project, sha=submission.sha, commands_hash="c" * 64, green=True)
     Landing.objects.create(

@@ -14,14 +14,16 @@ import yaml
 from django.apps import apps
 from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations import CreateModel
 from django.db.migrations.questioner import NonInteractiveMigrationQuestioner
 from django.db.migrations.state import ProjectState
+from django.db.models import Model
 
 from disputes.protocol.rulings.conflict_states import MARKS
 from disputes.protocol.rulings.conflict_states import MOVES as OF_CONFLICTS
 from tasks.states import MOVES, Status
+from tests.sources import ROOT, tree
 
-ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 APPS = ("tasks", "disputes", "agents", "steroidsweb")
 
@@ -79,11 +81,6 @@ def sources(folder: str) -> list[Path]:
     """The modules below a folder, migrations left out."""
     found = sorted((ROOT / folder).rglob("*.py"))
     return [path for path in found if "migrations" not in path.parts]
-
-
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path.relative_to(ROOT)))
 
 
 def module_path(module: str) -> Path:
@@ -248,6 +245,18 @@ def test_no_migration_is_missing() -> None:
 
 def test_no_two_migrations_stand_side_by_side() -> None:
     assert MigrationLoader(None).detect_conflicts() == {}
+
+
+def test_no_table_in_a_migration_stands_on_a_class_of_the_program() -> None:
+    made = [
+        operation
+        for (app, _), migration in MigrationLoader(None).disk_migrations.items()
+        for operation in migration.operations
+        if app in APPS and isinstance(operation, CreateModel)
+    ]
+
+    assert made
+    assert [each.name for each in made if not all(isinstance(b, str) or b is Model for b in each.bases)] == []
 
 
 def test_the_database_knows_every_status() -> None:

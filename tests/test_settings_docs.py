@@ -2,13 +2,12 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from tasks.configuration.policy import SETTINGS
 from tasks.configuration.reading import AGENT_KEYS
 from tasks.configuration.writing import write_reference
+from tests.sources import ROOT, tree
 
-ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "settings.md"
 
 
@@ -38,7 +37,7 @@ def test_every_key_of_an_agent_is_named() -> None:
 def nodes(place: str) -> Iterator[ast.AST]:
     """Whatever stands in a module, or in the modules of a folder."""
     for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
-        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        yield from ast.walk(tree(path))
 
 
 def fields_of(name: str) -> set[str]:

@@ -5,10 +5,11 @@ project, the step of the ladder (LAD-1), the domain, the priority, a free slot, 
 (LAD-4). A reviewer never judges its own work, nor by policy that of its vendor (ARB-9).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
@@ -91,17 +92,27 @@ class Crew:
         """The accounts with trouble."""
         return pauses.paused(self.now)
 
+    def look_again(self) -> None:
+        """Others may have begun something since: who is busy is asked anew, who there is is not."""
+        self.__dict__.pop("busy", None)
+
     def take(self, choice: Choice) -> None:
         """A seat more of that agent is held."""
         self.busy[choice.agent.pk] += 1
 
     def of(self, project: int, role: str) -> list[Agent]:
         """Who may work in the project in that role, those too that claim their work."""
-        return [
-            agent
-            for agent in self.agents
-            if agent.role == role and (not agent.only_in or project in agent.only_in)  # type: ignore[attr-defined]
-        ]
+        rows = [*self._by_place.get((role, None), ()), *self._by_place.get((role, project), ())]
+        return [agent for _, agent in sorted(rows, key=itemgetter(0))]
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, int | None], list[tuple[int, Agent]]]:
+        """Those of a role and a project, or of a role and all projects, each with its rank."""
+        found: dict[tuple[str, int | None], list[tuple[int, Agent]]] = defaultdict(list)
+        for rank, agent in enumerate(self.agents):
+            for project in agent.only_in or {None}:  # type: ignore[attr-defined]
+                found[agent.role, project].append((rank, agent))
+        return found
 
     def at(self, project: int, role: str, stage: Stage) -> list[Agent]:
         """Those of them who take work of that stage or column."""

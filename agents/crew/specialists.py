@@ -58,4 +58,6 @@ def _ask_people(task: Task, why: str, actor: Actor, notes: str) -> Conflict:
     """Needs a human: the card lists what every model tried, at every stage since people last stepped in."""
     tried = attempts.listed(attempts.attempts_of(task, everywhere=True))
     question = f"{why}: {task.title}"[:QUESTION_MAX]
-    return opening.park(task, Conflict.Origin.LADDER, question, actor=actor, detail=notes, evidence=tried)
+    return opening.stop_for_help(
+        task, Conflict.Origin.LADDER, question, actor=actor, detail=notes, evidence=tried
+    )

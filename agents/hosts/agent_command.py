@@ -1,6 +1,7 @@
 """The one process of an agent: its words, its variables and the files in its home, from settings alone."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ def agent_step(
     binaries = folder / "bin"
     binaries.mkdir(mode=0o700)
     launcher = binaries / "steroids"
-    launcher.write_text(f'#!/bin/sh\nexec "{commands.base_python()}" -I -S "{CLI}" "$@"\n')
+    call = shlex.join(processes.words_of(commands.base_python(), CLI))
+    launcher.write_text(f'#!/bin/sh\nexec {call} "$@"\n')
     launcher.chmod(0o700)
     tools = binaries / "steroids-mcp"  # -P: nothing of the clone is imported
     tools.write_text(

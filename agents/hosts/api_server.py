@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 from django.conf import settings
@@ -25,6 +24,7 @@ STOP_SECONDS = 2.0
 INSTANCE = "STEROIDS_INSTANCE"  # in the environment of each server: whose it is
 DOOR = "door"
 CONFIG = Path(__file__).with_name("api_server_config.py")
+_answered: dict[tuple[str, processes.Identity], float] = {}  # until when each door is not asked again
 
 
 class NoDoor(Exception):
@@ -89,7 +89,10 @@ def address() -> str:
     with open(paths.folder("host") / "door.lock", "w") as lock:  # two would open two doors
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = _known()
+        if known and _answered.get(known, 0.0) > time.monotonic():
+            return known[0]
         if known and answers(known[0]):
+            _answered[known] = time.monotonic() + settings.DURATIONS["loop"]
             return known[0]
         processes.end_all(processes.marked(INSTANCE, _mark()), 1.0)
         return _open()
@@ -130,7 +133,7 @@ def _open() -> str:
         if child.poll() is not None:
             raise NoDoor(f"The API could not be started on this host; {log} says why.")
         if answers(url):
-            processes.write_json(_file(), {"url": url, "process": asdict(who)})
+            processes.write_json(_file(), {"url": url, "process": who._asdict()})
             return url
         time.sleep(0.05)
         touch()  # it must not close for want of a run while we wait for it

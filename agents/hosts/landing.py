@@ -340,7 +340,7 @@ def _clash(landing: Landing, note: str) -> None:
                 Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
                 record(task.project, "clash", task=task, note=note)
             elif clashes > 2:
-                opening.park(
+                opening.stop_for_help(
                     task,
                     Conflict.Origin.LANDING,
                     f"Landing failed {clashes} times: {task.title}",
@@ -366,7 +366,7 @@ def _stick(landing: Landing, problem: str) -> None:
             )
             return
         try:
-            opening.park(
+            opening.stop_for_help(
                 task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem
             )
         except (StaleTask, IllegalMove):

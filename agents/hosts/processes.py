@@ -2,8 +2,11 @@
 
 A pid alone may belong to a stranger tomorrow. A run's folder may hold anything: its agent writes there too.
 
-Standard library only: the shim, which holds an agent, imports this with `python -I -S`.
+Standard library only: the shim, which holds an agent, imports this with `python -I -S`. There is one for each
+run, hence no `dataclasses` and no `typing`, which cost more than all the rest.
 """
+
+from __future__ import annotations
 
 import contextlib
 import errno
@@ -14,22 +17,32 @@ import re
 import signal
 import stat
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections import namedtuple
 from pathlib import Path
-from typing import Any, BinaryIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, BinaryIO
 
 PID_MAX = 2**31
 SMALL_MAX = 256 * 1024  # bytes of a file that is read whole
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """One process of one boot of one machine."""
+class Identity(namedtuple("Identity", ["boot_id", "pid", "start"])):
+    """One process of one boot of one machine; it started so many clock ticks after that boot."""
 
+    __slots__ = ()
     boot_id: str
     pid: int
-    start: int  # clock ticks since boot
+    start: int
+
+
+def words_of(python: str, file: Path) -> list[str]:
+    """How a bare Python runs a file of ours: as a module, for a script would be compiled anew each time."""
+    name = file.stem
+    start = f"import sys; sys.path.append({str(file.parent)!r}); import {name}; sys.exit({name}.main())"
+    return [python, "-I", "-S", "-c", start]
 
 
 def boot_id() -> str:
@@ -133,7 +146,7 @@ def write_json(path: Path, data: object, mode: int = 0o600) -> None:
 
 
 def write_identity(path: Path, who: Identity) -> None:
-    write_json(path, asdict(who))
+    write_json(path, who._asdict())
 
 
 def read_identity(path: Path) -> Identity | None:

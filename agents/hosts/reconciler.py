@@ -37,7 +37,7 @@ from agents.hosts import (
     submissions,
     tidying,
 )
-from agents.hosts.branches import amending, disputed_work, records
+from agents.hosts.branches import amending, disputed_work, records, todo
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.remotes import Unreachable
 from agents.hosts.naming import host_name
@@ -181,7 +181,7 @@ class Reconciler:
         return bool(held) or self.is_slow() or (there.is_anything and self.has_live_runs())
 
     def _look_after_branches(self, there: outlook.AtHost) -> None:
-        """Try commands on the target branches, keep the records on theirs, and draft amendments."""
+        """Try commands on the target branches, keep what is written on others, follow lists of tasks."""
         polls = self._is_time_to_poll()
         if there.tries or polls:
             trying.advance(self.row, self._slow.do)
@@ -189,6 +189,8 @@ class Reconciler:
             self._slow.do(f"records-{project.pk}", lambda project=project: records.write(project))
         for one in disputed_work.due() if polls and self.row.slots else ():
             self._slow.do(f"aside-{one.pk}", lambda one=one: disputed_work.push(one))
+        for project in todo.due() if polls and self.row.slots else ():
+            self._slow.do(f"todo-{project.pk}", lambda project=project: todo.follow(project))
         for one in amending.due() if polls and self.row.slots else ():
             self._slow.do(f"amendment-{one.pk}", lambda one=one: amending.advance(one))
 
@@ -384,13 +386,12 @@ class Reconciler:
         handed_in = Submission.objects.standing().fetched().filter(task=OuterRef("task")).newest_first()
         queued = queued.annotate(only_on=Coalesce(Subquery(handed_in.values("only_on")[:1]), Value("")))
         queued = queued.filter(only_on__in=[self.row.name] if self.row.is_draining else ["", self.row.name])
-        projects = Project.objects.filter(runs__status=Run.Status.QUEUED).distinct()
-        mine = [project for project in projects if self.row.may_run(project)]
         for_any = Q(agent__isnull=True) | Q(agent__host_label__in=["", *self.row.labels])
-        queued = queued.filter(for_any, project__in=mine)
-        queued = queued.order_by("pk").select_related("task__project", "task__section", "project", "agent")
-        own = queued.filter(is_pulled=False)[: max(self.row.slots - busy, 0)]
-        pulled = queued.filter(is_pulled=True)[: PULLED_AT_ONCE if self.row.slots else 0]
+        queued = queued.filter(for_any).order_by("pk")
+        rows = queued.select_related("task__project", "task__section", "project", "agent")
+        mine = [run for run in rows if self.row.may_run(run.project)]
+        own = [run for run in mine if not run.is_pulled][: max(self.row.slots - busy, 0)]
+        pulled = [run for run in mine if run.is_pulled][: PULLED_AT_ONCE if self.row.slots else 0]
         for run in [*pulled, *own]:
             lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
             won = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence).update(
@@ -398,7 +399,8 @@ class Reconciler:
                 started_at=timezone.now(), tier=self.row.tier,
             )  # fmt: skip
             if won:
-                run.refresh_from_db()
+                run.refresh_from_db(fields=["status", "fence", "started_at", "lease_until"])
+                run.host, run.tier = self.row, self.row.tier
                 self._claimed.add(run.pk)
                 self._slow.do(f"run-{run.pk}", lambda run=run: self._start(run))
 
@@ -488,6 +490,7 @@ def idle(within: float) -> bool:
         records.due(soon)
         or disputed_work.due(soon)
         or amending.due()
+        or todo.has_work()
         or orchestrator.waiting_tasks(soon)
         or judging.has_work()
         or trying.is_under_way(soon)

@@ -1,8 +1,8 @@
 """The shim: one small process that holds one run, so that nothing else has to live as long as the agent.
 
-Started as `python -I -S shim.py FOLDER`. It leaves its starter at once, takes the folder's lock (which every
-process of the run inherits), runs the steps of `job.json` one after the other until one fails, and writes
-`exit.json` as its last act but one; the last is to ring the host's loop.
+A bare Python runs it with the folder as its only word. It leaves its starter at once, takes the folder's lock
+(which every process of the run inherits), runs the steps of `job.json` one after the other until one fails,
+and writes `exit.json` as its last act but one; the last is to ring the host's loop.
 
 A step of a sandbox is started by bubblewrap; its gate (agents/inside/gate.py) runs beside it.
 
@@ -12,6 +12,8 @@ moment, KILL; daemons that left the process group come back to the shim as their
 well. If the shim itself is killed, the kernel kills the step with it. Output goes to a file: the death of a
 pipe's reader would be the death of the agent.
 """
+
+from __future__ import annotations
 
 import contextlib
 import ctypes
@@ -26,7 +28,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 import processes  # noqa: E402  (a sibling file; the shim runs without the project on its path)
@@ -321,7 +326,7 @@ class Shim:
         """Start the sandbox's way out and wait until it listens; without it the sandbox does not stand."""
         if "gate" not in self.job:
             return
-        argv = [sys.executable, "-I", "-S", str(GATE), str(self.folder)]
+        argv = [*processes.words_of(sys.executable, GATE), str(self.folder)]
         self.gate = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env={},
             start_new_session=True,

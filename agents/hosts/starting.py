@@ -263,7 +263,7 @@ def start(run: Run) -> None:
 def start_shim(folder: Path, mark: str) -> None:
     """The shim of a folder with a job in it; it leaves us at once."""
     subprocess.run(
-        [commands.base_python(), "-I", "-S", str(SHIM), str(folder)],
+        [*processes.words_of(commands.base_python(), SHIM), str(folder)],
         env={"PATH": os.environ.get("PATH", os.defpath), "STEROIDS_RUN": mark},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

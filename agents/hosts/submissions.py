@@ -204,7 +204,7 @@ def send_back(submission: Submission, problem: str) -> None:
         if not received.update(state=Submission.State.LOST, problem=problem[:500]):
             return  # another host could keep it
         if Submission.objects.standing().filter(pk=submission.pk).exists():
-            run_ends.bounce(task, problem)
+            run_ends.send_back(task, problem)
 
 
 def salvage(run: Run) -> str:

@@ -221,13 +221,14 @@ class Resident:
     def _loop(self, host: Reconciler) -> None:
         started = time.monotonic()
         watched = reaped = 0.0
+        quiet = orchestrator.Quiet()
         while not self.stopping:
             try:
                 if time.monotonic() - reaped < settings.DURATIONS["reap"]:
-                    orchestrator.go_on()
+                    orchestrator.go_on(quiet=quiet)
                 else:
                     reaped = time.monotonic()
-                    orchestrator.tick()
+                    orchestrator.tick(quiet=quiet)
                 busy = host.step()
                 self.each_turn()
                 if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
+from agents import archives
 from agents.hosts import outcomes, paths
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
@@ -119,7 +120,7 @@ def _refs_to_drop(project: Project, mirror: Mirror) -> list[str]:
         Q(landed_at__lt=since) | Q(status=Status.CANCELLED, status_at__lt=since)
     )
     keys = {
-        "submissions": Submission.objects.filter(task__in=tasks, only_on=""),
+        "submissions": Submission.objects.filter(task__in=tasks, only_on="").exclude(pk__in=archives.kept()),
         "landings": Landing.objects.filter(task__in=tasks).exclude(status__in=Landing.LIVE),
         "salvage": tasks,
     }

@@ -69,6 +69,6 @@ def _lose(submission: Submission, why: str) -> None:
             if task.accepted_id == submission.pk:
                 task.clash(note=why)
             elif task.last_submission() == submission:
-                run_ends.bounce(task, why)
+                run_ends.send_back(task, why)
         except (StaleTask, IllegalMove):
             pass  # people have it; whoever begins again begins without it

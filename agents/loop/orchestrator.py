@@ -5,6 +5,7 @@ It reads rows and trusts no queue, so it may run twice at once, late, or again a
 """
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -50,36 +51,68 @@ class Ticked:
     claimed: Run | None = None  # by an agent that asked for work
 
 
-def tick(project_pk: int | None = None) -> Ticked:
+class Quiet:
+    """Projects in which no checkpoint was due: they are not asked again while nothing happens there.
+
+    That is told by their newest event, and believed for a beat: on PostgreSQL an older one may come later.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, float]] = {}
+
+    def is_known(self, ahead: outlook.Ahead) -> bool:
+        newest, until = self._known.get(ahead.pk, (0, 0.0))
+        return newest == ahead.newest_event and time.monotonic() < until
+
+    def note(self, ahead: outlook.Ahead) -> None:
+        self._known[ahead.pk] = ahead.newest_event, time.monotonic() + settings.DURATIONS["beat"]
+
+
+def tick(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
     """End what is lost, then start what may start: in all projects, or in one."""
     reaped = reap()
     followup.sweep()
-    done = go_on(project_pk)
+    done = go_on(project_pk, quiet)
     done.reaped = reaped
     return done
 
 
-def go_on(project_pk: int | None = None) -> Ticked:
+def go_on(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
     """Start what may start, and look only into projects in which something may be due."""
-    done = Ticked()
+    done, quiet = Ticked(), quiet or Quiet()
+    crew = choosing.Crew()
     for ahead in outlook.projects_ahead():
         if project_pk not in {None, ahead.pk}:
             continue
-        project = Project.objects.get(pk=ahead.pk)
-        if ahead.is_disputed:
-            opinions.apply_policy(project)
-        of_project = _ticked(project.pk) if ahead.is_to_go_on or ahead.is_disputed else Ticked()
-        done.started += of_project.started
-        done.landings += of_project.landings
-        if ahead.is_in_a_turn or of_project.started:
-            checkpoints.take_checkpoint(project)
+        started = 0
+        is_ruled = ahead.has_policy and opinions.apply_policy(Project.objects.get(pk=ahead.pk)) > 0
+        if is_ruled or _may_be_due(ahead, crew):
+            of_project = _ticked(outlook.everything(ahead.pk) if is_ruled else ahead, crew)
+            started = of_project.started
+            done.started += started
+            done.landings += of_project.landings
+        is_in_a_turn = ahead.is_in_a_turn and not quiet.is_known(ahead)
+        if (started or is_in_a_turn) and not checkpoints.take_checkpoint(Project.objects.get(pk=ahead.pk)):
+            quiet.note(ahead)
     return done
 
 
+def _may_be_due(ahead: outlook.Ahead, crew: choosing.Crew) -> bool:
+    """Whether the project is to be looked into: for new work only while somebody could take it."""
+    if ahead.to_land or ahead.to_check or ahead.to_ask or ahead.has_session:
+        return True
+    return ahead.has_seat and (
+        ahead.to_verify
+        or ahead.is_special
+        or (ahead.to_code and crew.is_idle(ahead.pk, Run.Role.CODER))
+        or (ahead.to_review and crew.is_idle(ahead.pk, Run.Role.REVIEWER))
+    )
+
+
 @repeated
-def _ticked(project_pk: int) -> Ticked:
+def _ticked(ahead: outlook.Ahead, crew: choosing.Crew) -> Ticked:
     done = Ticked()
-    tick_project(project_pk, done)
+    tick_project(ahead.pk, done, crew, ahead)
     return done
 
 
@@ -109,27 +142,37 @@ def reap() -> int:
 
 
 @transaction.atomic
-def tick_project(pk: int, done: Ticked, puller: Agent | None = None) -> None:
+def tick_project(
+    pk: int, done: Ticked, crew: choosing.Crew | None = None, ahead: outlook.Ahead | None = None
+) -> None:
     """Create this project's runs, one tick at a time: its row is locked first.
 
-    With a puller, an agent that asks for work itself, the one run that is created is for it (COL-3).
+    Where the crew has a puller, an agent that asks for work itself, the one run that is created is for it
+    (COL-3). `ahead` is what may be due; without it that is everything.
     """
+    crew, ahead = crew or choosing.Crew(), ahead or outlook.everything(pk)
     project = locked(Project.objects).get(pk=pk)
     if project.trouble_until and project.trouble_until > timezone.now():
         return
-    _pass_by(project)
+    if ahead.to_verify or ahead.is_special:
+        _pass_by(project)
     turns.advance(project)
-    done.landings += _queue_landings(project)
+    if ahead.to_land:
+        done.landings += _queue_landings(project)
     free = project.max_parallel - project.runs.filter(status__in=Run.SEATED).count() - _being_kept(project)
-    if project.base_state in Project.FIT:
+    if ahead.to_check and project.base_state in Project.FIT:
         free -= _verify_landings(project, free, done)
     is_closed = caps.keeps_closed(project)
-    if puller is None and not is_closed:
+    if ahead.to_ask and crew.puller is None and not is_closed:
         asked = judging.start(project, free)
         free, done.started = free - asked, done.started + asked
-    if free <= 0:
-        return
-    crew = choosing.Crew(puller)
+    if free > 0 and ahead.has_work:
+        crew.look_again()
+        _start_tasks(project, done, free, crew, is_closed=is_closed)
+
+
+def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew, *, is_closed: bool) -> None:
+    """Queue what the project's tasks need, the first in order first, until all seats are taken."""
     candidates = _candidates(project, crew)
     if is_closed:  # build and tests cost nothing, and go on
         candidates = candidates.filter(status=Status.REVIEW, last_state=Submission.State.KEPT)

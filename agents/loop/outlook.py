@@ -3,8 +3,9 @@ the large ones only where these say so: a turn in which nothing is to be done co
 projects there are.
 """
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, fields
+from functools import cache, reduce
+from operator import or_
 
 from django.db.models import (
     BooleanField,
@@ -26,25 +27,56 @@ from agents.loop.prepared import Prepared
 from agents.models import Host, Run, RunQuerySet, Trial
 from disputes.completion.checkpoints import UNDER_WAY
 from disputes.models import Dispute, Opinion
-from tasks.models import Checkpoint, Landing, Project, Review, Submission, Task
+from tasks.configuration.stages import DEV
+from tasks.models import Checkpoint, Event, Landing, Project, Review, Submission, Task
 from tasks.states import STARTABLE, Status
 
 NOBODY = "{}"  # as a checkpoint keeps who is under way
+POLICIES = ("on_dispute", "prompt_user", "mediator", "judge_trust", "low_auto_resolve")
+OWN_WAYS = ("model_ladder", "stages", "reviewers")
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A project in which something may be due."""
+    """A project in which something may be due, and what."""
 
     pk: int
-    is_to_go_on: bool  # work may be begun, verified or landed
-    is_disputed: bool  # a conflict waits, perhaps for a policy
+    has_seat: bool
+    to_code: bool  # a coder may begin, or go on
+    to_verify: bool  # what was handed in may be built and tested
+    to_review: bool
+    is_special: bool  # other rules say who may take what can be started
+    to_land: bool
+    to_check: bool  # what was rebased is to be built and tested
+    to_ask: bool  # somebody is asked for an opinion
+    has_session: bool  # its gaps follow its documents
+    has_policy: bool  # a new disagreement waits, perhaps for it
     is_in_a_turn: bool  # a checkpoint may be due
+    newest_event: int
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a task waits for a run of its own."""
+        return self.to_code or self.to_verify or self.to_review or self.is_special
+
+    @property
+    def is_anything(self) -> bool:
+        return (self.has_seat and self.has_work) or any(getattr(self, name) for name in WITHOUT_SEAT)
+
+
+WITHOUT_SEAT = ("to_land", "to_check", "to_ask", "has_session", "has_policy", "is_in_a_turn")
+FLAGS = [field.name for field in fields(Ahead) if field.type is bool]
+
+
+def everything(pk: int) -> Ahead:
+    """For whoever wants the project to be looked at as a whole."""
+    return Ahead(pk=pk, newest_event=0, **dict.fromkeys(FLAGS, True))
 
 
 def projects_ahead() -> list[Ahead]:
     """The active projects in which something may be due; those with the most free seats first."""
-    return [Ahead(pk, *map(bool, flags)) for pk, *flags in _ahead.rows() if any(flags)]
+    rows = (Ahead(pk, *map(bool, flags), newest or 0) for pk, *flags, newest in _ahead.rows())
+    return [ahead for ahead in rows if ahead.is_anything]
 
 
 def _live() -> RunQuerySet:
@@ -52,22 +84,41 @@ def _live() -> RunQuerySet:
     return Run.objects.filter(~Q(status=Run.Status.ENDED))
 
 
+def _has_any(names: tuple[str, ...]) -> Q:
+    """Whether the project's settings name one of these."""
+    return reduce(or_, [Q(settings__has_key=name) for name in names])
+
+
 def _projects() -> QuerySet[Project]:
     tasks = Task.objects.filter(project=OuterRef("pk"))
     rested = Q(not_before__isnull=True) | Q(not_before__lte=Now())
     startable = tasks.filter(rested, status__in=STARTABLE, section__is_stopped=False)
     startable = startable.exclude(status=Status.PENDING, waits_for__gt=0)
+    at_it = _live().filter(project=OuterRef("project"), task=OuterRef("pk"), status__in=Run.SEATED)
+    alone = startable.exclude(Exists(at_it.exclude(role__in=Run.OPINION_ROLES)))
+    handed_in = Submission.objects.filter(task=OuterRef("pk"))
+    kept = Exists(handed_in.filter(state=Submission.State.KEPT))
+    verified = Exists(handed_in.filter(state=Submission.State.VERIFIED))
     seated = _live().filter(project=OuterRef("pk"), status__in=Run.SEATED).order_by().values("project")
+    elsewhere = ~Q(stage=DEV.name) | Q(origin=Task.Origin.AMENDMENT)
     under_way = Landing.objects.filter(status__in=Landing.LIVE)
     checking = under_way.filter(status=Landing.Status.CHECKING).values("project")
     asked = Opinion.objects.wanted().values("conflict__dispute__project")
     newest = Checkpoint.objects.filter(project=OuterRef("pk")).order_by("-number")
-    to_go_on = (
-        (Q(Exists(startable)) & Q(busy__lt=F("max_parallel")))
-        | Q(Exists(tasks.to_land())) | Q(pk__in=checking) | Q(pk__in=asked)
-        | Q(kind=Project.Kind.DOCUMENTS)  # its gaps follow its documents
-    )  # fmt: skip
-    in_a_turn = Q(Exists(tasks.filter(status__in=UNDER_WAY))) | ~Q(begun=NOBODY)
+    disputed = Exists(Dispute.objects.open().filter(project=OuterRef("pk")))
+    flags = {
+        "has_seat": Q(busy__lt=F("max_parallel")),
+        "to_code": Q(Exists(alone.exclude(status=Status.REVIEW))),
+        "to_verify": Q(Exists(alone.filter(kept, status=Status.REVIEW))),
+        "to_review": Q(Exists(alone.filter(verified, status=Status.REVIEW))),
+        "is_special": Q(Exists(startable.filter(elsewhere))) | (_has_any(OWN_WAYS) & Q(Exists(startable))),
+        "to_land": Q(Exists(tasks.to_land())),
+        "to_check": Q(pk__in=checking),
+        "to_ask": Q(pk__in=asked),
+        "has_session": Q(kind=Project.Kind.DOCUMENTS),
+        "has_policy": _has_any(POLICIES) & Q(disputed),
+        "is_in_a_turn": Q(Exists(tasks.filter(status__in=UNDER_WAY))) | ~Q(begun=NOBODY),
+    }
     return (
         Project.objects.filter(status=Project.Status.ACTIVE)
         .annotate(
@@ -75,14 +126,13 @@ def _projects() -> QuerySet[Project]:
             begun=Coalesce(
                 Cast(Subquery(newest.values("under_way")[:1]), TextField()), Value(NOBODY, TextField())
             ),
+            newest_event=Subquery(
+                Event.objects.filter(project=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+            ),
         )
-        .annotate(
-            is_to_go_on=ExpressionWrapper(to_go_on, BooleanField()),
-            is_disputed=Exists(Dispute.objects.open().filter(project=OuterRef("pk"))),
-            is_in_a_turn=ExpressionWrapper(in_a_turn, BooleanField()),
-        )
+        .annotate(**{name: ExpressionWrapper(flag, BooleanField()) for name, flag in flags.items()})
         .order_by("busy", F("last_started_at").asc(nulls_first=True))
-        .values_list("pk", "is_to_go_on", "is_disputed", "is_in_a_turn")
+        .values_list("pk", *FLAGS, "newest_event")
     )
 
 

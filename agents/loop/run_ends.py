@@ -102,13 +102,13 @@ def _after_losses(run: Run, task: Task) -> None:
     if losses >= settings.EMPTY_RUNS_MAX:
         question = f"{losses} runs of {run.agent_label or run.role} were lost in a row: {task.title}"
         with suppress(StaleTask, IllegalMove):
-            opening.park(task, Conflict.Origin.EMPTY_RUNS, question[:500], detail=run.reason)
+            opening.stop_for_help(task, Conflict.Origin.EMPTY_RUNS, question[:500], detail=run.reason)
     elif losses > 1:
         rest(task, backoff(losses - 1).total_seconds())
 
 
 def _ask_about_cap(run: Run, task: Task) -> None:
-    """Park the task where a cap of its own is still reached; one of the project closes that instead."""
+    """Stop the task where a cap of its own is still reached; one of the project closes that instead."""
     reached = caps.by_run(run)
     if reached and not reached.cap.is_of_project:
         caps.ask(task, reached)
@@ -134,7 +134,7 @@ def _count(run: Run, task: Task, reason: str) -> None:
         question = f"Hand-ins of {who} were refused until no retry was left: {task.title}"
         reason = f"{used_up.failure_type}: {used_up.message}"
     try:
-        opening.park(
+        opening.stop_for_help(
             task,
             Conflict.Origin.EMPTY_RUNS,
             question[:500],
@@ -163,9 +163,9 @@ def rest_after(run: Run) -> None:
     rest(run.task, backoff(given_back).total_seconds())
 
 
-def bounce(task: Task, note: str) -> None:
+def send_back(task: Task, note: str) -> None:
     """Send a submission back to the coder in the same round; after too many, ask a human."""
-    if task.status not in MOVES["bounce"].sources:
+    if task.status not in MOVES["send_back"].sources:
         return
     since = task.submissions.standing().filter(round=task.round, state__in=["red", "lost"])
     if task.counts_since:
@@ -179,15 +179,15 @@ def bounce(task: Task, note: str) -> None:
                 ask_about_verification(task, question, note)
             else:
                 question = f"Nothing could be taken in {failures} attempts: {task.title}"
-                opening.park(task, Conflict.Origin.EMPTY_RUNS, question, detail=note)
+                opening.stop_for_help(task, Conflict.Origin.EMPTY_RUNS, question, detail=note)
         else:
-            task.bounce(note=note, not_before=timezone.now() + backoff(failures) if failures > 1 else None)
+            task.send_back(note=note, not_before=timezone.now() + backoff(failures) if failures > 1 else None)
     except StaleTask:
         return
 
 
 def ask_about_verification(task: Task, question: str, note: str) -> None:
-    """Park the task with a card that says what is red, and with the end of the output. Raises StaleTask."""
+    """Stop the task with a card that says what is red, and with the end of the output. Raises StaleTask."""
     last = task.last_submission()
     result = last and Verification.objects.filter(project=task.project, sha=last.sha).order_by("-at").first()
     names = result.newly_red or result.failed if result else []
@@ -195,7 +195,7 @@ def ask_about_verification(task: Task, question: str, note: str) -> None:
     if len(names) > NAMED_MAX:
         facts.append(f"and {len(names) - NAMED_MAX} more")
     detail = result.tail[-DETAIL_MAX:] if result else note
-    opening.park(task, Conflict.Origin.VERIFYING, question[:500], detail=detail, evidence=facts)
+    opening.stop_for_help(task, Conflict.Origin.VERIFYING, question[:500], detail=detail, evidence=facts)
 
 
 @transaction.atomic

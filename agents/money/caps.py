@@ -168,11 +168,11 @@ def park_if_spent(task: Task) -> bool:
 
 
 def ask(task: Task, reached: Reached) -> None:
-    """Park the task with a card that says which cap it is and who spent how much."""
+    """Stop the task with a card that says which cap it is and who spent how much."""
     question = f"{reached.line} {task.title}"
     detail = "Go on once, raise the cap by an amount that you begin your text with, defer or cancel it."
     try:
-        opening.park(
+        opening.stop_for_help(
             task, Conflict.Origin.BUDGET, question[:500], detail=detail, evidence=_evidence(task, reached)
         )
     except (StaleTask, IllegalMove):

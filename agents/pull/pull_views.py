@@ -20,6 +20,7 @@ from rest_framework.views import APIView
 
 from agents.api.authentication import bearer_of
 from agents.api.principals import PullPrincipal, RunPrincipal
+from agents.crew import choosing
 from agents.loop import orchestrator
 from agents.models import Agent, Prompt, PullBundle, Run, token_hash
 from agents.pull import leases
@@ -91,9 +92,9 @@ def _claim(request: Request, agent: Agent) -> dict[str, Any]:
     projects = Project.objects.filter(status=Project.Status.ACTIVE)
     if agent.projects.exists():
         projects = projects.filter(agents=agent)
-    done = orchestrator.Ticked()
+    done, crew = orchestrator.Ticked(), choosing.Crew(agent)
     for pk in projects.order_by("last_started_at", "pk").values_list("pk", flat=True):
-        orchestrator.tick_project(pk, done, puller=agent)
+        orchestrator.tick_project(pk, done, crew)
         if done.claimed:
             break
     run = done.claimed

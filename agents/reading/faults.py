@@ -162,6 +162,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             rf"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT) {HOST}",
             rf"Failed to connect to {HOST}",
             rf"UnknownHostException: {HOST}",
+            rf'^go: .{{1,300}}: Get "https?://{HOST}[^"\n]{{0,400}}": (?:Bad Gateway|Service Unavailable)$',
             r"Temporary failure in name resolution",
             r"Could not resolve host",
             r"Name or service not known",

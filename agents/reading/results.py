@@ -43,6 +43,16 @@ class Tests:
         return self.failed_count is not None and self.failed_count <= len(self.failed)
 
 
+@dataclass(slots=True)
+class CountedNames:
+    """The names up to one count of a runner; `bad` and `ran` are None where it does not say."""
+
+    names: list[str]
+    bad: int | None = None
+    ran: int | None = None
+    broke_off: bool = False
+
+
 def tidy(name: str, root: str = "") -> str:
     """A test's name without what differs between two runs: durations, addresses, temporary paths, `root`.
 

@@ -10,10 +10,18 @@ from django.db.models import Q
 
 from agents.models import Agent
 from agents.setup.adding import ELSEWHERE, missing_program
-from disputes.opinions import POLICY_KEYS, policy_of
+from disputes.opinions import POLICY_KEYS, policy_of, sign
 from tasks.configuration.changing import configure
 from tasks.configuration.policy import ProjectSettings, SettingsError
-from tasks.configuration.reading import STARTS, AgentEntry, Fault, FaultyFile, SettingsFile, read_settings
+from tasks.configuration.reading import (
+    KIND,
+    STARTS,
+    AgentEntry,
+    Fault,
+    FaultyFile,
+    SettingsFile,
+    read_settings,
+)
 from tasks.configuration.writing import write_settings
 from tasks.events import Actor
 from tasks.locking import locked
@@ -43,7 +51,7 @@ OWN = ("pass", "program", "base_url", "key", "sign_in_file", "account", "hosts",
 
 UNSIGNED = (
     "on_dispute with prompt_user: false rules in the name of who set it, and nobody is known to have: "
-    "disputes wait for people. Import it with --user NAME, or save the setting on the project's page."
+    "disputes wait for people. Import it with --user NAME, or set it anew on the project's page."
 )
 
 
@@ -63,8 +71,9 @@ def import_config(
     said: list[str] = []
     try:
         with transaction.atomic():
-            said += _settings(project, file, actor)
+            said += _kind(project, file, actor) + _settings(project, file, actor)
             said += _agents(project, file.agents, actor, elsewhere)
+            said += sign(project, file.values, actor=actor)
             if POLICY_KEYS & set(file.values) and policy_of(project).is_unsigned:
                 said.append(UNSIGNED)
             if dry_run:
@@ -78,7 +87,7 @@ def export_config(project: Project) -> str:
     """The project's settings and its agents as a file that import_config takes."""
     agents = Agent.objects.filter(Q(projects=None) | Q(projects=project)).order_by("role", "name")
     title = f"Settings of {project.slug}. import_config reads this file."
-    return write_settings(project.config, [_entry(agent) for agent in agents], title)
+    return write_settings(project.config, [_entry(agent) for agent in agents], title, project.kind)
 
 
 # --- Settings -----------------------------------------------------------------------------------------------
@@ -92,6 +101,20 @@ def _settings(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
     except SettingsError as error:
         raise FaultyFile([Fault(file.lines.get(error.key, 1), str(error))]) from error
     return [str(change) for change in made]
+
+
+def _kind(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
+    """Raises FaultyFile where the project's work has begun as another kind."""
+    row = locked(Project.objects).get(pk=project.pk)
+    if file.kind in {"", row.kind}:
+        return []
+    if row.checkpoints.exists():
+        why = f"kind is {row.kind}: the work has begun as that, and stays it."
+        raise FaultyFile([Fault(file.lines[KIND], why)])
+    Project.objects.filter(pk=row.pk).update(kind=file.kind)
+    project.kind = file.kind
+    record(project, "edited", actor=actor, note=f"kind: {row.kind} → {file.kind}")
+    return [f"kind: {row.kind} → {file.kind}"]
 
 
 # --- Agents -------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from agents.hosts.git.mirror import Mirror
 from agents.hosts.reconciler import HostBusy, Reconciler
 from agents.hosts.sandbox import HostUnfit
 from agents.models import Trial
-from agents.verification import trying
+from agents.verification import conclusions, trying
 from tasks import base
 from tasks.events import SYSTEM, Actor
 from tasks.models import Membership, Project, Section
@@ -104,4 +104,4 @@ def _tell(project: Project, begun: set[int], told: set[int], say: Callable[[str]
             )
         if trial.status == Trial.Status.ENDED and trial.pk not in told:
             told.add(trial.pk)
-            say(f"    {trying.says(trial)}")
+            say(f"    {conclusions.says(trial)}")

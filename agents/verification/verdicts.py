@@ -150,16 +150,20 @@ def _as_tests(red: dict[str, Any]) -> Tests:
 
 
 def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:
-    """By the reports where there are any that say why it is red, else by what was printed."""
-    printed = failures.read_output(masking.clean(_slice(folder, step, OUTPUT_MAX)))
+    """By the reports where there are any that say why it is red, else by what was printed.
+
+    Names do not say in which run's clone their files lie, so that they are the same in the next run.
+    """
+    root, output = f"{folder / 'clone'}/", _slice(folder, step, OUTPUT_MAX + 1)
+    text = masking.clean(output[-OUTPUT_MAX:])
     places = [commands.reports_folder(folder, which)]
     if which == commands.FIRST or not any(place.exists() for place in places):
         places += [folder / "clone" / name for name in LEFT_BEHIND]
     for place in places:
-        told = failures.read_reports(place)
+        told = failures.read_reports(place, root)
         if told is not None and told.failed:
-            return failures.together(told, printed)
-    return printed
+            return failures.together(told, failures.read_output(text, root))
+    return failures.read_output(text, root, is_whole=len(output) <= OUTPUT_MAX)
 
 
 def _slice(folder: Path, step: dict[str, Any], most: int) -> bytes:

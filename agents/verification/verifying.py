@@ -139,4 +139,4 @@ def _judge_submission(run: Run, may_go_on: bool, problem: str) -> None:
     judged = Submission.objects.standing().filter(task=run.task, sha=run.sha, state=Submission.State.KEPT)
     changed = judged.update(state=state, problem=problem[:500])
     if changed and not may_go_on:
-        run_ends.bounce(Task.objects.select_related("project").get(pk=run.task_id), problem)
+        run_ends.send_back(Task.objects.select_related("project").get(pk=run.task_id), problem)

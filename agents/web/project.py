@@ -11,7 +11,7 @@ from agents.web import checklist, costs
 from agents.web.checklist import Checklist
 from agents.web.setup import SetupPage
 from disputes.models import Dispute
-from tasks.models import Membership, Project, Task
+from tasks.models import FollowedTodo, Membership, Project, Task
 from tasks.states import Status
 
 CARDS, RUNS, LANDED, MEMBERS, AGENTS = 6, 8, 8, 30, 30
@@ -38,6 +38,12 @@ class Overview:
         """Status and number of tasks; statuses without one are left out."""
         counts = dict(self.project.tasks.order_by().values_list("status").annotate(n=Count("pk")))
         return [(status, counts[status]) for status in Status if counts.get(status)]
+
+    @cached_property
+    def todo(self) -> FollowedTodo | None:
+        """The file in the repository that the project follows."""
+        chosen = self.project.config.todo_path
+        return FollowedTodo.objects.filter(project=self.project).first() if chosen else None
 
     @property
     def wanted(self) -> int:

@@ -5,17 +5,18 @@ import re
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_safe
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.web.project import Overview
 from disputes.importing.folder import Session, session_of_text
 from disputes.importing.rows import import_session, read_session
-from disputes.web.view_helpers import page, refuses, staff_only
-from tasks.access import MAINTAIN, projects_for, require_role
+from disputes.web.view_helpers import page, project_of, refuses, staff_only
+from tasks.access import MAINTAIN, require_role
 from tasks.admin.base import role_in
 from tasks.events import Actor
 from tasks.models import Project
+from tasks.todo import following
 from tasks.todo.format import TodoError
 from tasks.todo.importing import ImportReport, import_todo
 
@@ -28,16 +29,11 @@ OTHERWISE = (
 )
 
 
-def _project(request: HttpRequest, slug: str) -> Project:
-    """A project that the person may see. Raises Http404."""
-    return get_object_or_404(projects_for(request.user), slug=slug)
-
-
 @staff_only
 @require_safe
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     """How far the project is, what is under way, and what to do next."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     context = {
         "title": project.name, "project": project,
         "page": Overview(project, request.user, role_in(request, project.pk)),
@@ -50,7 +46,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 @refuses
 def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
     """Paste a TODO.md: a look at what would come of it, with its faults by line, then the import."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     require_role(role_in(request, project.pk), project, MAINTAIN, "import tasks")
     text = request.POST.get("text", "").replace("\r\n", "\n")
     context = {
@@ -97,11 +93,23 @@ def _imported(project: Project, text: str, request: HttpRequest, shown: str) -> 
 
 
 @staff_only
+@require_POST
+@refuses
+def let_pass(request: HttpRequest, slug: str) -> HttpResponse:
+    """Let a version of the followed TODO.md pass that landed work changed."""
+    project = project_of(request, slug)
+    require_role(role_in(request, project.pk), project, MAINTAIN, "let the list of tasks pass")
+    following.grant(project, request.POST.get("sha", ""), user=request.user)
+    messages.success(request, "A host takes the file up at its next look.")
+    return redirect("project", slug)
+
+
+@staff_only
 @require_http_methods(["GET", "HEAD", "POST"])
 @refuses
 def import_rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """Paste documents of rounds: how they are understood, then the import of exactly that."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     require_role(role_in(request, project.pk), project, MAINTAIN, "import rounds")
     text = request.POST.get("text", "").replace("\r\n", "\n")
     name = request.POST.get("name", "").strip()

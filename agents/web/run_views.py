@@ -94,27 +94,29 @@ def run_log(request: HttpRequest, pk: int) -> JsonResponse:
 @require_POST
 @refuses
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask its host to end the run; with `hold`, defer its task as well, so that the loop leaves it alone."""
+    """Ask its host to end the run; with `defer`, defer its task as well, so that the loop leaves it alone."""
     run = _run(request, pk)
     here = reverse("run", args=[run.pk])
     require_role(role_in(request, run.project_id), run.project, RULE, "stop runs")
-    hold = "hold" in request.POST
+    is_deferred = "defer" in request.POST
     try:
-        if hold:
-            _hold(request, run)
+        if is_deferred:
+            _defer(request, run)
         verbs.ask_to_stop(run, actor=Actor.person(request.user))
     except Refused as refused:
-        held = f"{run.task.ref} is deferred. " if hold and run.task.status == Status.DEFERRED else ""
-        messages.warning(request, f"{held}{refused.message} {refused.hint}")
+        deferred = (
+            f"{run.task.ref} is deferred. " if is_deferred and run.task.status == Status.DEFERRED else ""
+        )
+        messages.warning(request, f"{deferred}{refused.message} {refused.hint}")
     else:
         messages.success(request, _told(run))
     return redirect(next_url(request, here))
 
 
-def _hold(request: HttpRequest, run: Run) -> None:
+def _defer(request: HttpRequest, run: Run) -> None:
     """Defer the run's task, unless somebody did already. Raises Refused where it is finished."""
     if run.task.status != Status.DEFERRED:
-        role, note = role_in(request, run.project_id), f"Held with run {run.pk}."
+        role, note = role_in(request, run.project_id), f"With run {run.pk}, which was stopped."
         moves.carry_out(run.task, "defer", user=request.user, role=role, note=note)
 
 
@@ -123,4 +125,4 @@ def _told(run: Any) -> str:
     done = f"Run {run.pk} is {'stopped' if is_over else 'asked to stop'}."
     if run.task.status == Status.DEFERRED:
         return f"{done} {ref} is deferred: nothing begins it until somebody resumes it on its page."
-    return f"{done} The loop begins {ref} again; defer it, or stop and hold, to keep it still."
+    return f"{done} The loop begins {ref} again; defer it to keep it still."

@@ -43,7 +43,7 @@ class RunRow:
     now: datetime
 
     @property
-    def may_hold(self) -> bool:
+    def may_defer(self) -> bool:
         """Whether its task may be put aside with it."""
         return self.may_stop and moves.BY_HAND["defer"].is_open_to(self.run.task)
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from agents.web import setup
 from agents.web.setup_forms import CommandsForm, RepositoryForm
-from disputes.web.view_helpers import page, staff_only
+from disputes.web.view_helpers import page, project_of, staff_only
 from tasks import base
-from tasks.access import MAINTAIN, may_set_commands, projects_for, require_role
+from tasks.access import MAINTAIN, may_set_commands, require_role
 from tasks.admin.base import is_superuser, role_in
 from tasks.configuration.changing import configure
 from tasks.configuration.policy import SHELL_COMMANDS
@@ -24,11 +24,6 @@ from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project
 from tasks.models.event import record
-
-
-def _project(request: HttpRequest, slug: str) -> Project:
-    """A project that the person may see. Raises Http404."""
-    return get_object_or_404(projects_for(request.user), slug=slug)
 
 
 def _commands_form(request: HttpRequest, project: Project, data: Any = None) -> CommandsForm:
@@ -61,7 +56,7 @@ def _show(
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup_page(request: HttpRequest, slug: str) -> HttpResponse:
     """What is known of the target branch and what was tried; sent, the commands are saved and tried."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     if request.method != "POST":
         return _show(request, project)
     form = _commands_form(request, project, request.POST)
@@ -101,10 +96,8 @@ def _save_commands(request: HttpRequest, project: Project, form: CommandsForm) -
 @require_POST
 def move(request: HttpRequest, slug: str) -> HttpResponse:
     """Save where the repository is, and look at it again."""
-    project = _project(request, slug)
-    form = RepositoryForm(
-        get_object_or_404(projects_for(request.user), slug=slug), request.POST, may_move=is_superuser(request)
-    )
+    project = project_of(request, slug)
+    form = RepositoryForm(project_of(request, slug), request.POST, may_move=is_superuser(request))
     try:
         require_role(role_in(request, project.pk), project, MAINTAIN, "change the set-up")
     except Refused as refused:
@@ -129,7 +122,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
     if not (user.is_authenticated and user.is_active and user.is_staff):
         back = urlencode({"next": reverse("project-setup", args=[slug])})
         return HttpResponse(status=403, headers={"HX-Redirect": f"{reverse('admin:login')}?{back}"})
-    project = _project(request, slug)
+    project = project_of(request, slug)
     context = {
         "project": project, "page": setup.SetupPage(project, role_in(request, project.pk)),
         "form": _commands_form(request, project), "is_renewed": True,
@@ -141,7 +134,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def act(request: HttpRequest, slug: str, verb: str) -> HttpResponse:
     """Press one of the page's buttons."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     try:
         said = setup.carry_out(
             project, verb, user=request.user, role=role_in(request, project.pk),

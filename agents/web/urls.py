@@ -22,6 +22,7 @@ urlpatterns = [
     path("projects/<slug:slug>/rounds/<int:number>/", rounds.one_round, name="project-round"),
     path("projects/<slug:slug>/rounds/import/", project_views.import_rounds, name="project-import-rounds"),
     path("projects/<slug:slug>/tasks/import/", project_views.import_tasks, name="project-import"),
+    path("projects/<slug:slug>/tasks/followed/", project_views.let_pass, name="project-todo"),
     path("projects/<slug:slug>/setup/", setup_views.setup_page, name="project-setup"),
     path("projects/<slug:slug>/setup/now/", setup_views.progress, name="project-setup-now"),
     path("projects/<slug:slug>/setup/repository/", setup_views.move, name="project-move"),

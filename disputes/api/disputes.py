@@ -12,7 +12,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from disputes import opinions, rulings, staleness
+from disputes import amendments, opinions, rulings, staleness
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.presenting import presentation
 from disputes.protocol.rulings.options import read_choice
@@ -77,7 +77,7 @@ class CitedSerializer(serializers.Serializer[Any]):
 class DecisionSerializer(serializers.ModelSerializer[Decision]):
     by = serializers.SerializerMethodField()
     constraints = serializers.CharField(source="constraints_text")
-    cites = CitedSerializer(allow_null=True, read_only=True)
+    cites = CitedSerializer(source="cited", many=True, read_only=True)
 
     class Meta:
         model = Decision
@@ -209,8 +209,8 @@ class ResolveSerializer(serializers.Serializer[Any]):
     conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
     all = serializers.BooleanField(required=False, default=False)
     cites = serializers.CharField(
-        required=False, allow_blank=True, max_length=30, default="",
-        help_text="The precedent that the ruling follows, by its conflict (C-9) or its dispute (D-7).",
+        required=False, allow_blank=True, max_length=200, default="",
+        help_text="The precedents that the ruling follows, by conflict (C-9) or dispute (D-7), with commas.",
     )  # fmt: skip
 
 
@@ -225,6 +225,16 @@ class SynthesisSerializer(serializers.Serializer[Any]):
         required=False, default=False, help_text="Whether it meets both concerns"
     )
     conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+
+
+class AmendedSerializer(DisputeDetailSerializer):
+    """The dispute, the number of its new amendment, and what was done, in a sentence."""
+
+    amendment = serializers.IntegerField()
+    message = serializers.CharField()
+
+    class Meta(DisputeDetailSerializer.Meta):
+        fields = [*DisputeDetailSerializer.Meta.fields, "amendment", "message"]
 
 
 class AskSerializer(serializers.Serializer[Any]):
@@ -259,7 +269,9 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             "conflicts__finding", "conflicts__raised_as", "conflicts__proposal",
             Prefetch("conflicts__opinions", told),
             "conflicts__decisions__user", "conflicts__decisions__policy_set_by",
-            "conflicts__decisions__cites__conflict__dispute",
+            Prefetch(
+                "conflicts__decisions__cites", Decision.objects.select_related("conflict__dispute")
+            ),
             "conflicts__submission__task__project",
             "conflicts__dispute__task__project", "conflicts__dispute__project",
         )  # fmt: skip
@@ -316,8 +328,34 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         """Ask a mediator for a proposal, which becomes option C. Only people may."""
         return idempotency.answer(request, lambda: (self._ask(request, ref, Opinion.Kind.MEDIATOR), 200))
 
+    @extend_schema(request=AskSerializer, responses=AmendedSerializer)
+    @action(detail=True, methods=["post"])
+    def amend(self, request: Request, ref: str) -> Response:
+        """Have the ruling drafted into the project's specification. A person approves the draft."""
+        return idempotency.answer(request, lambda: (self._amend(request, ref), 200))
+
+    def _amend(self, request: Request, ref: str) -> dict[str, Any]:
+        refuse_runs(request, "ask for an amendment", "does")
+        dispute = self._to_rule(request)
+        body = AskSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        conflict = _ruled_on(dispute, ref, body.validated_data["conflict"])
+        ruling = conflict.decisions.standing().order_by("-pk").first()
+        if ruling is None:
+            raise Refused(
+                "not_a_ruling", f"No ruling between two sides stands on {conflict.ref}.", "Rule on it first.",
+                status=422,
+            )  # fmt: skip
+        made = amendments.ask(ruling, user=request.user)
+        told = DisputeDetailSerializer(self.get_object()).data
+        return {
+            **told,
+            "amendment": made.pk,
+            "message": f"Amendment {made.pk} of {made.path} is drafted next.",
+        }
+
     def _ask(self, request: Request, ref: str, kind: Opinion.Kind) -> dict[str, Any]:
-        _refuse_runs(request, "ask for an opinion", "asks")
+        refuse_runs(request, "ask for an opinion", "asks")
         dispute = self._to_rule(request)
         body = AskSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -333,7 +371,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         return dispute
 
     def _propose(self, request: Request, ref: str) -> dict[str, Any]:
-        _refuse_runs(request, "propose a synthesis", "does")
+        refuse_runs(request, "propose a synthesis", "does")
         dispute = self._to_rule(request)
         body = SynthesisSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -347,7 +385,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         return {**told, "message": f"Option C of {conflict.ref} is proposed by {made.by}."}
 
     def _resolve(self, request: Request, ref: str) -> dict[str, Any]:
-        _refuse_runs(request, "rule on a dispute", "rules")
+        refuse_runs(request, "rule on a dispute", "rules")
         dispute = self._to_rule(request)
         body = ResolveSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -367,7 +405,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         return {**DisputeDetailSerializer(dispute).data, "message": f"Ruled {named}{task}."}
 
 
-def _refuse_runs(request: Request, what: str, verb: str) -> None:
+def refuse_runs(request: Request, what: str, verb: str) -> None:
     """Raises Refused: wrong_role."""
     if getattr(request.user, "task_pk", None) is not None:
         raise Refused("wrong_role", f"No agent may {what}.", f"A human of the project {verb}.", status=403)
@@ -386,6 +424,20 @@ def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
         )
     means = dict(known)
     return [(conflict, means.get(conflict, word)) for conflict in chosen]
+
+
+def _ruled_on(dispute: Dispute, ref: str, named: str) -> Conflict:
+    """The conflict whose ruling is meant. Raises Refused: several_ruled, not_found."""
+    if named or ref.upper().startswith("C-"):
+        return _chosen(dispute, ref, named, take_all=False)[0]
+    ruled = list(dispute.conflicts.filter(decisions__in=Decision.objects.standing()).distinct())
+    if len(ruled) != 1:
+        raise Refused(
+            "several_ruled" if ruled else "not_a_ruling",
+            f"{dispute.ref} has {len(ruled) or 'no'} ruling{'s' if len(ruled) > 1 else ''}.",
+            "Name the conflict with --conflict CODE." if ruled else "Rule on it first.", status=422,
+        )  # fmt: skip
+    return ruled[0]
 
 
 def _own_words(conflict: Conflict, option: str, notes: str) -> str:

@@ -19,14 +19,13 @@ from disputes.bulk.items import (
     Verb,
     items_of,
 )
-from disputes.bulk.opinions import OPINIONS, Opinion, agreed
+from disputes.bulk.opinions import Opinion, agreed
 
 __all__ = [
     "ADOPT",
     "ASSIGN",
     "BULK_MAX",
     "DISCARD",
-    "OPINIONS",
     "RULE_A",
     "RULE_B",
     "SNOOZE",

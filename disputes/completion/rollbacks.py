@@ -280,12 +280,12 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
         proposal=old.proposal,
     )  # fmt: skip
     conflict.dispute.refresh_from_db()
-    cites = decision.cites if decision.cites and precedents.may_be_cited(decision.cites) else None
+    cites = [each.conflict.ref for each in decision.cited if precedents.may_be_cited(each)]
     return rulings.decide(
         conflict, decision.option, user=user, text=decision.text if text is None else text,
         rationale=f"{decision.rationale.partition(NOTE)[0].strip()} {note}".strip(),
         constraints=decision.constraints_text, expects_change=decision.expects_change, undo_seconds=0,
-        cites=cites.conflict.ref if cites else "",
+        cites=",".join(cites),
     )  # fmt: skip
 
 

@@ -241,13 +241,15 @@ def _repeats_too_often(review: Review) -> bool:
 
 
 def _open(review: Review, finding: Finding, origin: str, why: str, actor: Actor) -> Conflict:
-    answer = Answer.objects.standing().filter(finding=finding.origin).exclude(text="").order_by("pk").last()
+    answers = Answer.objects.standing().filter(finding=finding.origin).exclude(kind=Answer.Kind.SILENT)
+    answer = answers.exclude(text="").order_by("pk").last() or answers.order_by("pk").last()
+    said = (answer.text or f"{answer.get_kind_display()}, it says, and no more.") if answer else NOT_STATED
     return opening.open_conflict(
         review.submission.task, kind=Conflict.Kind.DISAGREEMENT, origin=origin,
         opened_as="reviewer" if origin == Conflict.Origin.REPEATED else "system",
         question=finding.title, finding=finding.origin, submission=review.submission,
         severity=finding.severity, reviewer_position=finding.suggestion or finding.text or finding.title,
-        reviewer_label=review.by_agent, coder_position=answer.text if answer else NOT_STATED,
+        reviewer_label=review.by_agent, coder_position=said,
         coder_label=answer.submission.by_agent if answer else review.submission.by_agent,
         evidence=[why], actor=actor,
     )  # fmt: skip

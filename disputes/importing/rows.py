@@ -281,7 +281,7 @@ class _Import:
                 f"{step.document.path} has changed: it is version {review.version} for {submission.task.ref}."
             )
         for ordinal, (number, each) in enumerate(found, start=1):
-            same = _again(each, known)
+            same = _again(each, known, self.project.config.same_finding_minimum)
             if same:
                 known.remove(same)
             self._remember(number, self._finding(review, ordinal, each, same))
@@ -388,11 +388,11 @@ def _as_raised(finding: Finding) -> Raised:
     )
 
 
-def _again(found: Found, known: list[Finding]) -> Finding | None:
+def _again(found: Found, known: list[Finding], minimum: float) -> Finding | None:
     """The finding of the version before that this is: by the code that was printed, else by its words."""
     if found.code:
         for finding in known:
             if finding.raw_code.upper() == found.code.upper():
                 return finding
-    match = same_finding(_raised(found), [_as_raised(finding) for finding in known])
+    match = same_finding(_raised(found), [_as_raised(finding) for finding in known], minimum=minimum)
     return known[match.index] if match else None

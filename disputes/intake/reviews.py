@@ -105,7 +105,7 @@ def take_review(
 
 
 @transaction.atomic
-def conclude_reviews(task: Task, *, without: Collection[str] = (), actor: Actor = SYSTEM) -> None:
+def conclude_reviews(task: Task, *, without: Collection[str] = ()) -> None:
     """The reviews of this turn that are in decide; nobody waits for another. Raises StaleTask."""
     found = locked(Task.objects).select_related("project").get(pk=task.pk)
     if found.version != task.version or found.status != Status.REVIEW:
@@ -113,7 +113,7 @@ def conclude_reviews(task: Task, *, without: Collection[str] = (), actor: Actor 
     reviews = reviews_of_turn(found)
     if reviews:
         taken = Taken(reviews[-1], Outcome.PASS, list(reviews[-1].findings.select_related("first")))
-        _conclude(found, reviews[-1].submission, taken, without, actor=actor)
+        _conclude(found, reviews[-1].submission, taken, without, actor=SYSTEM)
 
 
 def reviews_of_turn(task: Task) -> list[Review]:
@@ -308,7 +308,7 @@ def _send_back_to_reviewer(task: Task, submission: Submission, actor: Actor) -> 
     record(task.project, "review_void", task=task, actor=actor, note="It raises nothing that may block.")
     rejections = submission.reviews.filter(verdict=Review.Verdict.NEEDS_REVISION)
     if rejections.exclude(findings__is_follow_up=False).count() > 1:
-        opening.park(
+        opening.stop_for_help(
             task,
             Conflict.Origin.REVIEW,
             f"The review raises nothing that may block: {task.title}",

@@ -77,7 +77,7 @@ def take_submission(submission: Submission, response: ReadResponse, *, actor: Ac
     task.submit(actor=actor, note=note or f"commit {submission.sha[:12]}")
     take_answers(submission, response, known, actor=actor)
     held = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN, effect=HOLD)
-    if held and task.status == Status.REVIEW:  # it may be parked already
+    if held and task.status == Status.REVIEW:  # it may be disputed already
         task.hold(actor=actor, note=", ".join(f"{each.ref} {each.question}" for each in held)[:500])
 
 
@@ -107,7 +107,9 @@ def take_answers(
     flags.answered(submission, given, actor=actor)
     rates.check(submission, actor=actor)
     for missing in [*stuck.lacks_what_it_takes(submission).values()][:1]:
-        opening.park(task, Conflict.Origin.BLOCKED, f"{missing.why.capitalize()}: {task.title}", actor=actor)
+        opening.stop_for_help(
+            task, Conflict.Origin.BLOCKED, f"{missing.why.capitalize()}: {task.title}", actor=actor
+        )
 
 
 def _in_open_conflict(finding: Finding) -> bool:

@@ -2,8 +2,8 @@
 
 from disputes.models.amendment import Amendment
 from disputes.models.conflict import NOT_STATED, Conflict, ConflictQuerySet, StaleConflict
-from disputes.models.decision import Decision, DecisionQuerySet, Precedent
-from disputes.models.dispute import Dispute, DisputeQuerySet
+from disputes.models.decision import Decision, Precedent
+from disputes.models.dispute import Dispute
 from disputes.models.flag import Flag, HeuristicScore
 from disputes.models.guideline import Guideline
 from disputes.models.insights import CountedUntil, Tally
@@ -21,10 +21,8 @@ __all__ = [
     "ConflictQuerySet",
     "CountedUntil",
     "Decision",
-    "DecisionQuerySet",
     "Delivery",
     "Dispute",
-    "DisputeQuerySet",
     "Flag",
     "Follow",
     "Guideline",

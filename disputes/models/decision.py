@@ -1,5 +1,6 @@
 """The rulings on conflicts."""
 
+from operator import attrgetter
 from typing import Any
 
 from django.conf import settings
@@ -10,7 +11,7 @@ from django.utils import timezone
 from disputes.models.conflict import Conflict
 from disputes.protocol.rulings import options
 from tasks.models import Rollback
-from tasks.triggers import Trigger, no_change_of
+from tasks.triggers import Trigger, no_change, no_change_of, no_deletion
 
 # ARB-7
 NO_POLICY_ON_CRITICAL = Trigger(
@@ -31,6 +32,11 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
     def of(self, task: Any) -> "DecisionQuerySet":
         """On the conflicts of one task: the row, or its key."""
         return self.filter(conflict__dispute__task=task)
+
+    def with_cited(self) -> "DecisionQuerySet":
+        """Each with the precedents that it follows, in one query more."""
+        named = Decision.objects.select_related("conflict__dispute")
+        return self.prefetch_related(models.Prefetch("cites", queryset=named))
 
     def awaited(self) -> "DecisionQuerySet":
         """Rulings that are still to be carried out."""
@@ -102,9 +108,9 @@ class Decision(models.Model):
         "disputes.Bulk", null=True, blank=True, editable=False, on_delete=models.PROTECT,
         related_name="decisions",
     )  # fmt: skip
-    cites = models.ForeignKey(
-        "self", null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="cited_by",
-        help_text="The earlier ruling that it follows.",
+    cites = models.ManyToManyField(
+        "self", symmetrical=False, blank=True, editable=False, related_name="cited_by",
+        help_text="The earlier rulings that it follows.",
     )  # fmt: skip
     retired_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Since when nobody is shown it as a precedent."
@@ -124,11 +130,13 @@ class Decision(models.Model):
             "disputes_decision",
             fixed=(
                 "conflict_id", "option", "text", "rationale", "constraints_text", "expects_change",
-                "user_id", "at", "authority", "policy_set_by_id", "cites_id",
+                "user_id", "at", "authority", "policy_set_by_id",
             ),
             one_way=("used_at", "revoked_at", "archived_by_id"),
         ),
         NO_POLICY_ON_CRITICAL,
+        no_change("disputes_decision_cites"),
+        no_deletion("disputes_decision_cites"),
     )  # fmt: skip
 
     class Meta:
@@ -158,6 +166,10 @@ class Decision(models.Model):
         ]
         indexes = [models.Index(fields=["at"], name="decision_by_day")]
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.drafted_cites: list[Decision] = []  # written once the ruling itself is
+
     def __str__(self) -> str:
         return f"{self.option} on {self.conflict_id}"
 
@@ -175,9 +187,15 @@ class Decision(models.Model):
         return name if self.user else f"{name}\u2019s policy" if name else "the policy"
 
     @property
+    def cited(self) -> "list[Decision]":
+        """The precedents that it follows, the oldest first; of a draft those that it would name."""
+        return self.drafted_cites if self.pk is None else sorted(self.cites.all(), key=attrgetter("pk"))
+
+    @property
     def citation(self) -> str:
-        """What the ruling says of the precedent that it follows; empty where it names none."""
-        return f"As ruled on {self.cites.conflict.dispute.ref}." if self.cites else ""
+        """What the ruling says of the precedents that it follows; empty where it names none."""
+        refs = list(dict.fromkeys(each.conflict.dispute.ref for each in self.cited))
+        return f"As ruled on {' and '.join(filter(None, [', '.join(refs[:-1]), refs[-1]]))}." if refs else ""
 
     @property
     def stands(self) -> bool:

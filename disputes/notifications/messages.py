@@ -82,6 +82,8 @@ def _facts(subject: Subject) -> str:
 def _path(subject: Subject) -> str:
     """The page on which the card stands."""
     event, dispute, conflict = subject.event, subject.dispute, subject.conflict
+    if subject.notice is not None and (row := event.data.get(subject.notice.row)):
+        return reverse(subject.notice.page, args=[row])
     if dispute is not None:
         path = reverse("dispute", args=[dispute.pk])
         return f"{path}?conflict={conflict.ref}" if conflict else path

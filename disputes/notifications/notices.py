@@ -67,6 +67,7 @@ class NoticeKind:
     is_news: bool = False  # nobody has to act on it: even what is critical keeps to quiet hours
     has_dispute: bool = True  # whether the task's dispute is meant where the event names none
     page: str = ""  # of the project, where the link leads if there is no dispute
+    row: str = ""  # what the event's data calls the row whose own page the link leads to instead
 
 
 NOTICES = (
@@ -101,12 +102,24 @@ NOTICES = (
         "trouble", Topic.PROJECT, "Its repository cannot be reached", (Group.LEADS,), quotes_note=True
     ),
     NoticeKind(
+        "todo_waits", Topic.PROJECT, "Landed work changed its list of tasks", (Group.LEADS,),
+        quotes_note=True, page="project",
+    ),
+    NoticeKind(
         "round_limit", Topic.PROJECT, "The limit of checkpoints is reached", (Group.LEADS,),
         quotes_note=True, page="project-end",
     ),
     NoticeKind(
         "project_ended", Topic.PROJECT, "The project has ended", (Group.LEADS,), quotes_note=True,
         page="project-end",
+    ),
+    NoticeKind(
+        "amendment_drafted", Topic.OPENED, "An amendment of the specification waits for approval",
+        (Group.DUTY, Group.AROUND), quotes_note=True, page="amendment", row="amendment",
+    ),
+    NoticeKind(
+        "amendment_failed", Topic.OPENED, "An amendment of the specification cannot be drafted",
+        (Group.AROUND,), quotes_note=True, is_news=True, page="amendment", row="amendment",
     ),
     NoticeKind("landed", Topic.LANDED, "Landed", has_dispute=False),
 )  # fmt: skip

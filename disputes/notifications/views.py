@@ -15,7 +15,7 @@ from disputes.notifications.forms import ChannelForm
 from disputes.notifications.messages import link
 from disputes.web.plain_text import plain
 from disputes.web.queue import listing
-from disputes.web.view_helpers import not_allowed, page, staff_only
+from disputes.web.view_helpers import not_allowed, page, project_of, staff_only
 from tasks.access import MAINTAIN, projects_for, require
 from tasks.errors import Refused
 from tasks.models import Project
@@ -62,7 +62,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 @require_safe
 def of_project(request: HttpRequest, slug: str) -> HttpResponse:
     """The channels of a project, for its maintainers."""
-    project = get_object_or_404(projects_for(request.user), slug=slug)
+    project = project_of(request, slug)
     try:
         require(request.user, project, MAINTAIN, channels.SET_UP)
     except Refused as refused:

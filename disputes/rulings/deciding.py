@@ -59,7 +59,7 @@ def decide(
 
     `shown` is the hash of what the person saw; empty skips that check (REST). `undo_seconds` None takes the
     project's; `bulk` is the act on many that it is a part of; `seconds` is how long the person had the card;
-    `cites` names a precedent by its conflict or dispute.
+    `cites` names precedents by their conflicts or disputes.
     Raises Refused: no_right, already_decided, not_open, stale_view, unknown_option, text_missing,
     no_precedent, rationale_missing (CRITICAL takes one).
     """
@@ -75,7 +75,10 @@ def decide(
     if not conflict.is_open:
         raise refuse_second(conflict)
     refuse_stale(conflict, shown)
-    decision = draft(conflict, option, text, rationale, constraints, expects_change, cites)
+    decision = draft(
+        conflict, option, text=text, rationale=rationale, constraints=constraints,
+        expects_change=expects_change, cites=cites,
+    )  # fmt: skip
     if choice.needs_text and not decision.text:
         raise Refused(
             "text_missing", "Your own words are missing.", f"“{choice.title}” needs a sentence.", status=422
@@ -92,11 +95,13 @@ def decide(
     )
 
 
-def decide_by_policy(conflict: Conflict, option: str, *, set_by: Any, rationale: str, by: str) -> Decision:
+def decide_by_policy(
+    conflict: Conflict, option: str, *, set_by: Any, rationale: str, by: str, cites: str = ""
+) -> Decision:
     """Rule as the project's policy says, in the name of the person who set it; it can be undone for as long.
 
-    `by` is whom the policy trusts: a judge. Raises Refused: no_policy (a critical conflict, or no two sides),
-    already_decided, not_open.
+    `by` is whom the policy trusts: a judge; `cites` the precedents that it follows. Raises Refused: no_policy
+    (a critical conflict, or no two sides), already_decided, not_open, no_precedent.
     """
     if conflict.kind != Conflict.Kind.DISAGREEMENT or conflict.severity == Severity.CRITICAL:
         raise Refused(
@@ -105,7 +110,7 @@ def decide_by_policy(conflict: Conflict, option: str, *, set_by: Any, rationale:
         )  # fmt: skip
     if not conflict.is_open:
         raise refuse_second(conflict)
-    decision = draft(conflict, option, "", rationale, "", None)
+    decision = draft(conflict, option, rationale=rationale, cites=cites)
     decision.authority, decision.policy_set_by = Decision.Authority.POLICY, set_by
     name = set_by.get_full_name() or set_by.get_username()
     return _settle(decision, Actor("policy", f"{by}, by {name}’s policy"), note=rationale)
@@ -119,8 +124,8 @@ def _settle(
     wait = conflict.dispute.project.config.undo_seconds if undo_seconds is None else undo_seconds
     now = timezone.now()
     how: dict[str, Any] = {"option": decision.option, "letter": decision.letter}
-    if decision.cites:
-        how["cites"] = decision.cites.conflict.ref
+    if cited := decision.cited:
+        how["cites"] = [each.conflict.ref for each in cited]
     if decision.policy_set_by_id:
         how["policy_set_by"] = decision.policy_set_by_id
     try:
@@ -131,6 +136,7 @@ def _settle(
             decision.action = "wait"
             decision.at, decision.effective_at = now, now + timedelta(seconds=wait)
             decision.save()
+            decision.cites.add(*cited)
             conflict.refresh_from_db()
             act(decision, actor)
             opening.refresh(conflict.dispute)

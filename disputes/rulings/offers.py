@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from django.db.models import Q
 
@@ -204,48 +205,40 @@ def ruling_of(decision: Decision) -> Ruling:
     )
 
 
-def preview(
-    conflict: Conflict,
-    option: str,
-    *,
-    text: str,
-    rationale: str,
-    constraints: str,
-    expects_change: bool | None,
-    cites: str = "",
-) -> list[str]:
+def preview(conflict: Conflict, option: str, **words: Any) -> list[str]:
     """Exactly the lines that the next engineer prompt would begin with, if it were ruled so now.
 
-    Raises Refused: no_precedent.
+    `words` are those of `draft`. Raises Refused: no_precedent.
     """
-    decision = draft(conflict, option, text, rationale, constraints, expects_change, cites)
-    return ruling_lines([ruling_of(decision)])
+    return ruling_lines([ruling_of(draft(conflict, option, **words))])
 
 
 def draft(
     conflict: Conflict,
     option: str,
-    text: str,
-    rationale: str,
-    constraints: str,
-    expects_change: bool | None,
+    *,
+    text: str = "",
+    rationale: str = "",
+    constraints: str = "",
+    expects_change: bool | None = None,
     cites: str = "",
 ) -> Decision:
     """The decision as it would be stored: an empty text is the side's own.
 
-    A and C always change code, B never; for own words the person says it. `cites` names a precedent.
+    A and C always change code, B never; for own words the person says it. `cites` names precedents.
     Raises Refused: no_precedent.
     """
     choice = conflict.choice(option)
     changes = bool(choice and choice.expects_change)
     if option == Option.OTHER and expects_change is not None:
         changes = expects_change
-    return Decision(
+    decision = Decision(
         conflict=conflict,
         option=option,
         text=text.strip()[:TEXT_MAX] or text_of(conflict, option),
         rationale=rationale.strip()[:TEXT_MAX],
         constraints_text=constraints.strip()[:TEXT_MAX],
         expects_change=changes,
-        cites=precedents.cited(conflict, cites),
     )
+    decision.drafted_cites = precedents.cited(conflict, cites)
+    return decision

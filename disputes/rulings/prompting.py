@@ -31,8 +31,8 @@ def rulings_for_prompt(task: Task) -> list[Decision]:
             "conflict__finding",
             "conflict__raised_as",
             "conflict__dispute__task__project",
-            "cites__conflict__dispute",
-        )  # fmt: skip
+        )
+        .with_cited()
         .order_by("pk")
     )
 

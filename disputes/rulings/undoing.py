@@ -145,7 +145,7 @@ def _hold(task: Task, actor: Actor, note: str) -> None:
     if task.status in MOVES["hold"].sources:
         task.hold(actor=actor, note=note)
     elif task.status == Status.PENDING:
-        task.park(actor=actor, note=note)
+        task.stop_for_help(actor=actor, note=note)
 
 
 def _newer(conflict: Conflict) -> QuerySet[Conflict]:

@@ -187,7 +187,7 @@ class _Turn:
     def _block(self, gap: Task, text: str, actor: Actor) -> None:
         """The engineer lacks something: people give it, put the gap off, or close it (L10)."""
         if gap.status in {Status.PENDING, Status.IN_PROGRESS}:
-            opening.park(
+            opening.stop_for_help(
                 gap, Conflict.Origin.BLOCKED, f"{gap.gap} waits for input: {text}"[:500], actor=actor,
                 detail=text,
             )  # fmt: skip

@@ -14,9 +14,9 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from disputes.web.rights import Rights
-from tasks.access import tasks_for
+from tasks.access import projects_for, tasks_for
 from tasks.errors import Refused
-from tasks.models import Task
+from tasks.models import Project, Task
 
 FRAME, NO_FRAME = "unfold/layouts/base.html", "unfold/layouts/unauthenticated.html"
 
@@ -103,6 +103,11 @@ def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             return refusal_page(request, "Not allowed" if error.status == 403 else "Not done", error)
 
     return answer
+
+
+def project_of(request: HttpRequest, slug: str) -> Project:
+    """The project of that name, one that the person may see. Raises Http404."""
+    return get_object_or_404(projects_for(request.user), slug=slug)
 
 
 def task_of(request: HttpRequest, ref: str) -> Task:

@@ -38,7 +38,6 @@ def invite(
     *,
     whom: str = "",
     days: int = DAYS,
-    request: HttpRequest | None = None,
 ) -> Invitation:
     """An invitation for one person; `roles` by project may be empty."""
     with transaction.atomic():
@@ -46,7 +45,7 @@ def invite(
         InvitedRole.objects.bulk_create(
             InvitedRole(invitation=made, project=project, role=role) for project, role in roles.items()
         )
-        note_made(made, request)
+        note_made(made)
     return made
 
 

@@ -52,12 +52,12 @@ def short_sha(row: Any) -> str:
     return row.sha[:10]
 
 
-def shortened(field: str, length: int = 80) -> Callable[[Any], str]:
+def shortened(field: str) -> Callable[[Any], str]:
     """A column that shows the beginning of a long text."""
 
     @display(description=field.replace("_", " "), ordering=field)
     def column(row: Any) -> str:
-        return Truncator(getattr(row, field)).chars(length)
+        return Truncator(getattr(row, field)).chars(80)
 
     column.__name__ = field
     return column

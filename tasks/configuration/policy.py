@@ -35,6 +35,7 @@ ON_FAILED = ("section", "project", "continue")
 ON_DISPUTE = ("human", "judge", "discard")
 REVIEWERS = ("first", "all", "turn")
 ROLLBACK_MODES = ("interactive", "auto_retry", "strict")
+ARCHIVES = ("cold", "keep", "recent", "delete")
 STALE_ALERTS = ("log", "webhook", "none")
 
 RULES = "Conflicts"
@@ -313,6 +314,13 @@ class ProjectSettings:
     )
     backup_rounds: int = setting(3, Whole(1, 5), ROLLBACK, "How many rounds back the choice reaches.")
 
+    rollback_archives: str = setting(
+        "cold", Choice(ARCHIVES), ROLLBACK,
+        "What becomes of the commits of rounds that were taken back once the project has ended: kept for the "
+        "days of the retention settings (cold), for good (keep), those of each task's last rollback for good "
+        "(recent), or let go that night (delete). Documents, reviews and rulings stay in any case.",
+    )  # fmt: skip
+
     # --- Notifications
     nudge_hours: int = setting(
         4, Whole(0, 720), TELLING,
@@ -395,6 +403,16 @@ class ProjectSettings:
     )  # fmt: skip
     records_path: str = setting(
         "", Text(), RECORDS, "The folder on that branch in which they lie; empty: its top.",
+    )  # fmt: skip
+    todo_path: str = setting(
+        "", Document(), RECORDS,
+        "The TODO.md in the repository that the project follows, on its target branch: new lines become "
+        "tasks, and ticked boxes close theirs. Empty: none.",
+    )  # fmt: skip
+    todo_branch: str = setting(
+        "", Text(), RECORDS,
+        "The branch on which the program ticks the boxes of tasks that landed; the target branch, or one of "
+        "its own that somebody merges. Empty: it ticks none.",
     )  # fmt: skip
     specification: str = setting(
         "", Document(), RECORDS,

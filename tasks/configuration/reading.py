@@ -38,6 +38,7 @@ OPTIONAL = {
     if path.endswith(".mandatory")
 }
 AGENTS = "agents"
+KIND, KINDS = "kind", Choice(("code", "documents"))  # of the project; a column of its row, and no setting
 AGENT_KEYS: dict[str, Kind] = {
     "name": Text(),
     "type": Text(),
@@ -88,6 +89,7 @@ class SettingsFile:
     values: dict[str, Any]
     agents: tuple[AgentEntry, ...]
     lines: dict[str, int]
+    kind: str = ""  # of the project; empty where the file does not say it
 
     def over(self, base: ProjectSettings) -> ProjectSettings:
         """The settings `base` with what the file says. Raises FaultyFile where they do not go together."""
@@ -121,7 +123,7 @@ def read_settings(text: str) -> SettingsFile:
     reader.reconcile()
     if reader.faults:
         raise FaultyFile(reader.faults)
-    return SettingsFile(reader.values, tuple(reader.agents), reader.lines)
+    return SettingsFile(reader.values, tuple(reader.agents), reader.lines, reader.kind)
 
 
 def read_value(kind: Kind, text: str, key: str) -> Any:
@@ -155,6 +157,7 @@ class _Reader:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.agents: list[AgentEntry] = []
+        self.kind = ""
         self.lines: dict[str, int] = {}  # by our keys: policy.low
         self.faults: list[Fault] = []
         self.optional: dict[str, tuple[list[str], int]] = {}
@@ -201,8 +204,19 @@ class _Reader:
                 self.section(value, path)
             elif path == AGENTS:
                 self.read_agents(value)
+            elif path == KIND:
+                self.read_kind(name, value)
             else:
                 self.fault(name, f"{path} is unknown.{_meant(path)}")
+
+    def read_kind(self, name: yaml.Node, node: yaml.Node) -> None:
+        self.lines[KIND] = node_line(name)
+        value, ok = self.value(KINDS, KIND, KIND, node)
+        if ok:
+            try:
+                self.kind = KINDS.check(KIND, value)
+            except SettingsError as error:
+                self.faults.append(Fault(node_line(name), str(error)))
 
     def setting(self, key: str, path: str, name: yaml.Node, node: yaml.Node) -> None:
         kind = SETTINGS[key].kind

@@ -7,15 +7,20 @@ from typing import Any
 import yaml
 
 from tasks.configuration.policy import GROUPS, SETTINGS, ProjectSettings, default_of
-from tasks.configuration.reading import OPTIONAL, PLACES
+from tasks.configuration.reading import KIND, OPTIONAL, PLACES
 from tasks.configuration.schema import Words
 
 
 def write_settings(
-    settings: ProjectSettings, agents: Sequence[Mapping[str, Any]] = (), title: str = ""
+    settings: ProjectSettings,
+    agents: Sequence[Mapping[str, Any]] = (),
+    title: str = "",
+    kind: str = "",
 ) -> str:
     """Every key with its help, as YAML that `read_settings` takes back to the same value."""
     lines = [f"# {title}"] if title else []
+    if kind:
+        lines += ["", "# What the project's tasks are: code or documents.", f"{KIND}: {kind}"]
     done: list[str] = []  # the sections that are open
     for path in _in_order():
         *sections, word = path.split(".")

@@ -8,7 +8,9 @@ from tasks.models.project import Membership, Project, Section
 from tasks.models.review import Answer, Comment, Finding, Review
 from tasks.models.seal import Seal
 from tasks.models.submission import Bundle, Landing, Rollback, Submission, Verification
-from tasks.models.task import Dependency, StaleTask, Task
+from tasks.models.task import Dependency, Task
+from tasks.models.task_moves import StaleTask
+from tasks.models.todo import FollowedTodo
 
 __all__ = [
     "SEVERITY_CHOICES",
@@ -20,6 +22,7 @@ __all__ = [
     "Dependency",
     "Event",
     "Finding",
+    "FollowedTodo",
     "Idempotency",
     "Landing",
     "Membership",

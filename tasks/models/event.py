@@ -12,8 +12,13 @@ from tasks.events import SYSTEM, Actor
 from tasks.triggers import no_change, no_deletion
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tasks.models.project import Project
     from tasks.models.task import Task
+
+
+AT_ONCE = 500  # rows of one insert
 
 
 class Event(models.Model):
@@ -83,25 +88,39 @@ def record(
 
     Rings once that has committed. The rows stand then: a bell that breaks is logged, and harms nobody.
     """
-    is_told = hooks.is_told(kind)
+    told = {"from_status": old, "to_status": new, "note": note[:2000], "data": data or {}}
+    event = Event(project=project, task=task, kind=kind, **told, **_by(actor))
     with transaction.atomic(savepoint=False):
-        event = Event.objects.create(
-            project=project,
-            task=task,
-            kind=kind,
-            from_status=old,
-            to_status=new,
-            actor_kind=actor.kind,
-            user_id=actor.user_id,
-            run_number=actor.run_number,
-            label=actor.label[:120],
-            note=note[:2000],
-            data=data or {},
-        )
-        if is_told:
-            Notice.objects.create(event=event)
+        event.save(force_insert=True)
+        _tell_of(project, kind, [event])
         hooks.wake_for(event)
-    transaction.on_commit(partial(hooks.ring_loop, project.pk), robust=True)
-    if is_told:
-        transaction.on_commit(partial(hooks.ring_notices, project.pk), robust=True)
     return event
+
+
+def record_created(project: "Project", tasks: "Sequence[Task]", *, actor: Actor) -> None:
+    """The same for many new tasks at once; nobody sleeps until one of them comes."""
+    with transaction.atomic(savepoint=False):
+        events = Event.objects.bulk_create(
+            [
+                Event(project=project, task=task, kind="created", to_status=task.status, **_by(actor))
+                for task in tasks
+            ],
+            batch_size=AT_ONCE,
+        )
+        if events:
+            _tell_of(project, "created", events)
+
+
+def _by(actor: Actor) -> dict[str, Any]:
+    return {
+        "actor_kind": actor.kind, "user_id": actor.user_id, "run_number": actor.run_number,
+        "label": actor.label[:120],
+    }  # fmt: skip
+
+
+def _tell_of(project: "Project", kind: str, events: list[Event]) -> None:
+    """Leave notices where people are told of this kind, and ring once it has committed."""
+    transaction.on_commit(partial(hooks.ring_loop, project.pk), robust=True)
+    if hooks.is_told(kind):
+        Notice.objects.bulk_create([Notice(event=event) for event in events], batch_size=AT_ONCE)
+        transaction.on_commit(partial(hooks.ring_notices, project.pk), robust=True)

@@ -1,4 +1,6 @@
+import json
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -185,7 +187,13 @@ class Project(models.Model):
     @property
     def config(self) -> ProjectSettings:
         """The validated settings. Raises SettingsError where a row was edited past the form."""
-        return ProjectSettings.from_json(self.settings)
+        return _settings_of(json.dumps(self.settings, sort_keys=True))
+
+
+@lru_cache(maxsize=1024)
+def _settings_of(text: str) -> ProjectSettings:
+    """Read once, however many rows hold them: each query of a project makes a new row."""
+    return ProjectSettings.from_json(json.loads(text))
 
 
 class Membership(models.Model):

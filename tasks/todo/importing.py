@@ -6,11 +6,13 @@ which the export would write them. So importing an export changes nothing.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from itertools import groupby
+from operator import itemgetter
 
 from django.db import transaction
 from django.db.models import Max
@@ -19,7 +21,7 @@ from tasks.dependencies import recount
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Dependency, Project, Section, Task
-from tasks.models.event import record
+from tasks.models.event import AT_ONCE, record, record_created
 from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, UNFINISHED, Severity, Status
 from tasks.todo import format
@@ -38,6 +40,8 @@ STATUS_OF_NEW = {
     Status.CANCELLED: Status.CANCELLED,
 }
 FIELDS = ("title", "body", "source", "severity", "tags")
+ALIKE = 0.6  # how like its old title a line reads that was only reworded
+FOLLOWED_MAX = 2000  # tasks that a reworded line is compared with
 PATH = " / "  # "Server / Tests" names a section whose title alone is not unique
 
 
@@ -50,6 +54,7 @@ class ImportReport:
     unchanged: tuple[Task, ...]
     missing: tuple[Task, ...]
     notes: tuple[str, ...]
+    said: tuple[tuple[Task, TodoTask], ...] = ()  # what the file says of each task that it holds
 
     def lines(self) -> list[str]:
         """Each task that is new or changed, as it was understood."""
@@ -63,22 +68,52 @@ class ImportReport:
         return sha256(json.dumps(told).encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What a file said of a task when it was last read, and the path of the section that it stood in."""
+
+    item: TodoTask
+    section: str
+
+
+def items_of(text: str) -> dict[int, Earlier]:
+    """The tasks of a file that people wrote, by their lines. Raises TodoError."""
+    read = read_leniently(text)
+    todo = format.parse(read.text)
+    paths: list[str] = []
+    for section, parent in zip(todo.sections, todo.parents(), strict=True):
+        paths.append(section.title if parent is None else f"{paths[parent]}{PATH}{section.title}")
+    return {
+        read.origin(item.line): Earlier(item, path)
+        for section, path in zip(todo.sections, paths, strict=True)
+        for item in section.tasks
+    }
+
+
 def _told(task: Task) -> str:
     status = "" if task.status == Status.PENDING else f", {task.get_status_display().lower()}"
     return f"{task.title} ({task.section.title}, {task.severity}{status})"
 
 
-def import_todo(project: Project, text: str, *, actor: Actor, strict: bool = False) -> ImportReport:
+def import_todo(
+    project: Project,
+    text: str,
+    *,
+    actor: Actor,
+    strict: bool = False,
+    earlier: Mapping[int, Earlier] | None = None,
+) -> ImportReport:
     """Bring the project's sections and tasks into the shape of the file, in one transaction.
 
     Unless `strict`, a file is read as people write one, and the notes say line by line what was read
     otherwise than it stands there. A known task keeps its status, whatever the file says. What the file does
-    not hold stays, ranked behind what it holds. Raises TodoError with every problem (of cycles the first), or
-    because there is no task in it; then nothing has changed.
+    not hold stays, ranked behind what it holds. With `earlier`, what the file said before of tasks by their
+    numbers, a task takes only what is said otherwise since then. Raises TodoError with every problem (of
+    cycles the first), or because there is no task in it; then nothing has changed.
     """
     read = None if strict else read_leniently(text)
     try:
-        return _import(project, read.text if read else text, read, actor)
+        return _import(project, read.text if read else text, read, actor, earlier)
     except TodoError as error:
         if read is None:
             raise
@@ -87,15 +122,20 @@ def import_todo(project: Project, text: str, *, actor: Actor, strict: bool = Fal
         raise TodoError(problems) from error
 
 
-def _import(project: Project, text: str, read: Reading | None, actor: Actor) -> ImportReport:
+def _import(
+    project: Project, text: str, read: Reading | None, actor: Actor, earlier: Mapping[int, Earlier] | None
+) -> ImportReport:
     wanted = format.parse(text)
     with transaction.atomic():
         locked(Project.objects).get(pk=project.pk)  # two imports would give out the same numbers
-        report = _Import(project, wanted, format.split_lines(text), actor).run()
+        report = _Import(project, wanted, format.split_lines(text), actor, earlier).run()
         if not wanted.has_tasks:
             raise TodoError([format.no_task(text)])
-        told = tuple(f"Line {note.line}: {note.reason}" for note in read.notes) if read else ()
-        return replace(report, notes=told + report.notes)
+        if read is None:
+            return report
+        told = tuple(f"Line {note.line}: {note.reason}" for note in read.notes)
+        said = tuple((row, replace(item, line=read.origin(item.line))) for row, item in report.said)
+        return replace(report, notes=told + report.notes, said=said)
 
 
 def export_todo(project: Project) -> str:
@@ -284,8 +324,16 @@ def _preorder(parent: _Place | None, children: dict[_Place | None, list[_Place]]
 class _Import:
     """Compares file and rows, collecting problems; writes only where there are none."""
 
-    def __init__(self, project: Project, wanted: TodoFile, lines: list[str], actor: Actor) -> None:
+    def __init__(
+        self,
+        project: Project,
+        wanted: TodoFile,
+        lines: list[str],
+        actor: Actor,
+        earlier: Mapping[int, Earlier] | None,
+    ) -> None:
         self.project, self.wanted, self.lines, self.actor = project, wanted, lines, actor
+        self.follows, self.earlier = earlier is not None, earlier or {}
         self.outline = _Outline(project)
         self.known_places = list(self.outline.places)
         self.known_entries = list(self.outline.entries)
@@ -319,6 +367,7 @@ class _Import:
             unchanged=tuple(entry.row for entry, _ in self.entries if not entry.changed and not entry.is_new),
             missing=tuple(entry.row for entry in self.known_entries if not entry.line),
             notes=notes,
+            said=tuple((entry.row, item) for entry, item in self.entries),
         )
 
     # Comparing.
@@ -342,11 +391,11 @@ class _Import:
             self.places.append((place, item))
 
     def match_entries(self) -> None:
-        """Find the row of each task, by its ref or else by section and title, or plan one."""
+        """Find the row of each task, or plan one: by its ref, else by section and title, else by title alone.
+
+        A line that moved to another section is still the same task.
+        """
         by_ref = {entry.row.ref: entry for entry in self.known_entries}
-        by_title: dict[tuple[_Place, str], list[_Entry]] = defaultdict(list)
-        for entry in self.known_entries:
-            by_title[entry.place, entry.title].append(entry)
         items = [(place, item) for place, section in self.places for item in section.tasks]
         for _, item in items:
             if item.ref in by_ref:
@@ -356,16 +405,50 @@ class _Import:
                     item.line,
                     f"{item.ref} is not a task of {self.project.slug}. Without the comment it is a new task.",
                 )
-        for place, item in items:
-            if item.ref:
-                same = [by_ref[item.ref]] if item.ref in by_ref else []
-            else:
-                same = [entry for entry in by_title[place, item.title] if not entry.line]
-            if len(same) > 1:
-                refs = ", ".join(entry.row.ref for entry in same)
-                self.report(item.line, f"{refs} have this title; an identity comment has to say which it is.")
-            entry = self.edited(same[0], place, item) if same else self.planned(place, item)
-            self.entries.append((entry, item))
+        here, anywhere = self.entries_by_name()
+        chosen = [self.choose(here[place.path, item.title], item, by_ref) for place, item in items]
+        for at, (place, item) in enumerate(items):
+            entry = chosen[at]
+            if entry is None and not item.ref:
+                moved = [each for each in anywhere[item.title] if not each.line]
+                entry = moved[0] if len(moved) == 1 else self.reworded(place, item)
+            self.entries.append(
+                (self.edited(entry, place, item) if entry else self.planned(place, item), item)
+            )
+
+    def entries_by_name(self) -> tuple[dict[tuple[str, str], list[_Entry]], dict[str, list[_Entry]]]:
+        """Known tasks by section and title, and by title, as the file called them when it was last read."""
+        here: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
+        anywhere: dict[str, list[_Entry]] = defaultdict(list)
+        for entry in self.known_entries:
+            was = self.earlier.get(entry.row.number)
+            section, title = (was.section, was.item.title) if was else (entry.place.path, entry.title)
+            here[section, title].append(entry)
+            anywhere[title].append(entry)
+        return here, anywhere
+
+    def reworded(self, place: _Place, item: TodoTask) -> _Entry | None:
+        """The task of a file that is followed whose line here is gone, and reads much like this new one."""
+        gone = [
+            (SequenceMatcher(None, was.item.title, item.title).ratio(), entry)
+            for entry in self.known_entries[:FOLLOWED_MAX]
+            if not entry.line and (was := self.earlier.get(entry.row.number)) and was.section == place.path
+        ]
+        likeness, entry = max(gone, key=itemgetter(0), default=(0.0, None))
+        return entry if likeness >= ALIKE else None
+
+    def choose(self, same: list[_Entry], item: TodoTask, by_ref: dict[str, _Entry]) -> _Entry | None:
+        """The task of a line among those of its section and title; nothing else is taken for it then."""
+        if item.ref:
+            return by_ref.get(item.ref)
+        free = [entry for entry in same if not entry.line]
+        if len(free) > 1:
+            refs = ", ".join(entry.row.ref for entry in free)
+            self.report(item.line, f"{refs} have this title; an identity comment has to say which it is.")
+        if not free:
+            return None
+        free[0].line = item.line
+        return free[0]
 
     def planned(self, place: _Place, item: TodoTask) -> _Entry:
         """A new task."""
@@ -388,15 +471,25 @@ class _Import:
     def edited(self, entry: _Entry, place: _Place, item: TodoTask) -> _Entry:
         """A known task with the values of the file."""
         old, new = _as_item(entry), replace(item, severity=item.severity or Severity.MEDIUM)
+        was = self.earlier.get(entry.row.number)
         for name in FIELDS:
             value = getattr(new, name)
-            if value != getattr(old, name):
+            if value != getattr(old, name) and self.is_said(name, item, was):
                 setattr(entry.row, name, list(value) if name == "tags" else value)
                 entry.changed.append(name)
-        if entry.place is not place:
+        if entry.place is not place and not (was and was.section == place.path):
             entry.changed.append("section")
-        entry.title, entry.place, entry.line = item.title, place, item.line
+            entry.place = place
+        entry.title, entry.line = item.title, item.line
         return entry
+
+    def is_said(self, name: str, item: TodoTask, was: Earlier | None) -> bool:
+        """Whether the file decides on it: a file that is followed does where it says something new."""
+        value = getattr(item, name)
+        if was is not None:
+            waits_no_more = name == "depends" and item.status == Status.COMPLETED
+            return bool(value != getattr(was.item, name)) and not waits_no_more
+        return bool(value) or not self.follows
 
     def resolve_after(self) -> None:
         names = self.outline.places_by_name()
@@ -411,7 +504,7 @@ class _Import:
                     self.report(item.line, f"Several sections are called “{name}”: {paths}.")
                 else:
                     self.report(item.line, f"There is no section “{name}” to come after.")
-            if item.level and set(needed) != set(place.after):
+            if item.level and set(needed) != set(place.after) and (needed or not self.follows):
                 place.after = needed
                 place.changed.append("after")
 
@@ -423,6 +516,8 @@ class _Import:
             by_title[entry.title].append(entry)
             beside[entry.place, entry.title].append(entry)
         for entry, item in self.entries:
+            if not entry.is_new and not self.is_said("depends", item, self.earlier.get(entry.row.number)):
+                continue
             needed = []
             for name in item.depends:
                 same = [by_ref[name]] if name in by_ref else beside[entry.place, name] or by_title[name]
@@ -503,18 +598,21 @@ class _Import:
 
     def save_entries(self) -> None:
         number = Task.objects.filter(project=self.project).aggregate(last=Max("number"))["last"] or 0
+        new: list[Task] = []
         for entry, _ in self.entries:
             row = entry.row
             row.section = entry.place.row
             if entry.is_new:
                 number += 1
                 row.number = number
-                row.save()
-                record(self.project, "created", actor=self.actor, task=row, new=row.status)
+                row.put_before_first_stage()
+                new.append(row)
             elif entry.changed:
                 row.save(update_fields=[name for name in entry.changed if name != "depends"])
                 note = f"Changed in TODO.md: {', '.join(entry.changed)}."
                 record(self.project, "edited", actor=self.actor, task=row, note=note)
+        Task.objects.bulk_create(new, batch_size=AT_ONCE)
+        record_created(self.project, new, actor=self.actor)
 
     def save_dependencies(self) -> None:
         for entry, _ in self.entries:

@@ -1,23 +1,35 @@
 """A ruling on its way into the specification: drafted in real git, looked at, approved, landed as a task."""
 
+from secrets import token_hex
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from rest_framework.test import APIClient
 
 from agents.hosts import landing as landings
 from agents.hosts import submissions
 from agents.hosts.branches import amending
 from agents.loop import orchestrator
-from agents.models import Run
+from agents.models import Run, new_token, token_hash
 from disputes import amendments, opening, rulings
 from disputes.models import Amendment, Conflict, Decision
+from disputes.notifications.messages import message_of as compose
+from disputes.notifications.subjects import subject_of
 from tasks.errors import Refused
-from tasks.models import Event, Landing, Project, Submission, Task
+from tasks.models import Event, Landing, Notice, Project, Submission, Task
 from tests.agents.world import World, git, make_world  # noqa: F401
-from tests.factories import create_finding, create_review, create_submission, create_task, create_user
+from tests.factories import (
+    create_finding,
+    create_review,
+    create_run,
+    create_submission,
+    create_task,
+    create_token,
+    create_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -206,3 +218,88 @@ def test_what_cannot_be_amended_says_why(world: World, lea: User) -> None:
     Project.objects.filter(pk=world.project.pk).update(settings={})
     with pytest.raises(Refused, match="names no specification"):
         asked(disputed(Project.objects.get(pk=world.project.pk)), lea)
+
+
+# --- Over REST --------------------------------------------------------------------------------------------
+
+
+def test_an_amendment_is_asked_for_looked_at_and_settled_over_rest(
+    world: World, lea: User, vera: User, otto: User
+) -> None:
+    world.settings.URL = "https://steroids.example.org"
+    world.project.memberships.create(user=vera, role="viewer")
+    conflict = disputed(world.project)
+    dispute = conflict.dispute.ref
+    rest, viewer, outsider = (RestClient(user) for user in (lea, vera, otto))
+    assert rest.post(f"disputes/{dispute}/amend/", code=422)["code"] == "not_a_ruling"
+    rulings.decide(conflict, "other", user=lea, text=WORDS, rationale="Their limits.")
+    assert viewer.post(f"disputes/{dispute}/amend/", code=403)["code"] == "no_right"
+    outsider.post(f"disputes/{dispute}/amend/", code=404)
+    asked_for = rest.post(f"disputes/{dispute}/amend/", key="one")
+    assert rest.post(f"disputes/{dispute}/amend/", key="one") == asked_for
+    assert rest.post(f"disputes/{dispute}/amend/", key="two", code=409)["code"] == "already_asked"
+    [row] = rest.get("amendments/?state=asked")["results"]
+    assert (row["id"], row["conflict"], row["path"]) == (asked_for["amendment"], conflict.ref, SPEC)
+    address = f"amendments/{row['id']}/"
+
+    amendment = drafted(Amendment.objects.get())
+    told = Event.objects.get(kind="amendment_drafted")
+    assert Notice.objects.filter(event=told).exists()
+    message = compose(subject_of(told))
+    assert "waits for approval" in message.lines[0]
+    assert message.url.endswith(f"/queue/amendments/{amendment.pk}/")
+    shown = viewer.get(address)
+    assert (shown["sha"], shown["section"], shown["stands"]) == (
+        amendment.sha, "4.3 Retries", "Waits for approval"
+    )  # fmt: skip
+    assert WORDS in shown["diff"]
+    outsider.get(address, code=404)
+    assert outsider.get("amendments/")["results"] == []
+    for verb in ("approve", "drop", "reword"):
+        body = {"version": shown["version"], "words": "Other words."}
+        assert viewer.post(f"{address}{verb}/", body, code=403)["code"] == "no_right"
+        outsider.post(f"{address}{verb}/", body, code=404)
+        run = RestClient(lea, secret=secret_of_run(world))
+        assert run.post(f"{address}{verb}/", body, code=403)["code"] == "wrong_role"
+    assert rest.post(f"{address}approve/", {"version": 0}, code=409)["code"] == "moved_on"
+    assert "version" in str(rest.post(f"{address}approve/", code=422))
+
+    rest.post(f"{address}reword/", {"version": shown["version"], "words": "Wait an hour."}, key="three")
+    amendment = drafted(amendment)
+    assert "Wait an hour." in amendment.diff
+    stale = {"version": shown["version"]}
+    assert rest.post(f"{address}approve/", stale, code=409)["code"] == "moved_on"
+    now = {"version": rest.get(address)["version"]}
+    approved = rest.post(f"{address}approve/", now, key="four")
+    assert rest.post(f"{address}approve/", now, key="four") == approved
+    assert Task.objects.filter(origin=Task.Origin.AMENDMENT).count() == 1
+    amendment.refresh_from_db()
+    assert landed(amendment).landed_sha == amendment.sha
+    assert rest.get(address)["stands"] == "Landed"
+
+
+class RestClient:
+    """A script with a token; each call says which status it expects."""
+
+    def __init__(self, user: User, secret: str = "") -> None:
+        self.client = APIClient()
+        self.client.credentials(
+            HTTP_AUTHORIZATION=f"Bearer {secret or create_token(user, f'script-{user.pk}-{token_hex(4)}')[1]}"
+        )
+
+    def get(self, path: str, code: int = 200) -> Any:
+        reply = self.client.get(f"/api/v1/{path}")
+        assert reply.status_code == code, reply.content
+        return reply.json()
+
+    def post(self, path: str, body: Any = None, *, key: str = "", code: int = 200) -> Any:
+        headers = {"Idempotency-Key": key} if key else {}
+        reply = self.client.post(f"/api/v1/{path}", body or {}, format="json", headers=headers)
+        assert reply.status_code == code, reply.content
+        return reply.json()
+
+
+def secret_of_run(world: World) -> str:
+    secret = new_token()
+    create_run(world.task(status="in_progress", round=1), "coder", token_hash=token_hash(secret))
+    return str(secret)

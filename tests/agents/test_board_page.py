@@ -11,6 +11,7 @@ from agents.web.board import CARDS, Board, Column
 from disputes import opening
 from tasks.dependencies import recount
 from tasks.models import Comment, Dependency, Project, Task
+from tests.asking import as_user
 from tests.cases import for_each
 from tests.factories import (
     create_agent,
@@ -24,16 +25,6 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 PATH = "/projects/ledger/board/"
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    cache.clear()
-
-
-def as_user(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
 
 
 def board(client: Client, **query: Any) -> Board:

@@ -102,6 +102,19 @@ def test_an_import_in_a_persons_name_lets_the_policy_rule(till: Project, lea: Us
     assert policy_of(till).set_by == lea
 
 
+def test_a_policy_that_nobody_signed_is_taken_on_by_a_second_import(till: Project, lea: User) -> None:
+    """The values are the same: only whose they are is new."""
+    Membership.objects.create(project=till, user=lea, role="maintainer")
+    words = ["import_config", str(SAMPLES / "arbitration.yml"), "--project", "till"]
+    assert UNSIGNED in command(*words)
+    said = command(*words, "--user", "lea")
+    assert UNSIGNED not in said
+    assert "on_dispute: judge, in the name of Lea Lindt from now on" in said
+    till.refresh_from_db()
+    assert policy_of(till).set_by == lea
+    assert command(*words, "--user", "lea") == "Nothing changes.\n"
+
+
 def test_a_second_import_changes_nothing(till: Project) -> None:
     command("import_config", str(SAMPLES / "arbitration.yml"), "--project", "till")
     events = Event.objects.count()
@@ -339,3 +352,24 @@ def test_a_wrong_agent_of_a_known_cli_is_refused_by_name(lines: str, said: str) 
     with pytest.raises(FaultyFile, match=said):
         import_config(project, f"agents:\n  - name: a\n    role: coder\n    {lines}\n", actor=SYSTEM)
     assert not Agent.objects.exists()
+
+
+def test_the_kind_of_a_project_goes_out_and_comes_in_until_its_work_has_begun(till: Project) -> None:
+    text = export_config(till)
+    assert "\nkind: code\n" in text
+    assert bring(till, text) == []
+    changed = text.replace("kind: code", "kind: Documents")
+    assert bring(till, changed, dry_run=True) == ["kind: code → documents"]
+    till.refresh_from_db()
+    assert till.kind == "code"
+    assert bring(till, changed) == ["kind: code → documents"]
+    till.refresh_from_db()
+    assert till.kind == "documents"
+    assert Event.objects.filter(kind="edited", note="kind: code → documents").exists()
+    assert "it is one of code, documents" in faults(till, "kind: pictures\n")[0]
+    till.checkpoints.create(number=1)
+    assert faults(till, "\nkind: code\n") == [
+        "f.yaml:2: kind is documents: the work has begun as that, and stays it."
+    ]
+    till.refresh_from_db()
+    assert till.kind == "documents"

@@ -101,6 +101,10 @@ def test_a_superuser_adds_projects_and_agents_and_nobody_else_does(ledger: Proje
     made = post(root, "/api/v1/projects/", project)
     assert (made.status_code, made.json()["slug"], made.json()["tasks"]) == (201, "shop", {})
     assert Membership.objects.get(project__slug="shop").user == root
+    handbook = project | {"slug": "handbook", "kind": "documents", "brief": "For new people."}
+    assert post(root, "/api/v1/projects/", handbook).json()["kind"] == "documents"
+    assert Project.objects.get(slug="handbook").brief == "For new people."
+    assert post(root, "/api/v1/projects/", handbook | {"slug": "x", "kind": "pictures"}).status_code == 422
     for changed in (
         {},
         {"slug": "d"},
@@ -109,7 +113,7 @@ def test_a_superuser_adds_projects_and_agents_and_nobody_else_does(ledger: Proje
         refused = post(root, "/api/v1/projects/", project | changed)
         assert refused.status_code == 422, refused.json()
         assert "secret" not in refused.content.decode()
-    assert Project.objects.count() == 2
+    assert Project.objects.count() == 3
 
     added = post(root, "/api/v1/agents/", agent)
     assert (added.status_code, added.json()["projects"], added.json()["missing"]) == (201, ["shop"], "")

@@ -318,7 +318,7 @@ def present(desk: Desk, web: Project) -> None:
         coder_position="",
         evidence=["No reference to ISSUE-R1-001 in round 2.", "The section is unchanged."],
     )
-    opening.park(
+    opening.stop_for_help(
         create_task(web, number=3, title="Deploy", status="in_progress", round=1),
         "blocked", "Deploy: who has the key?", detail="The vault is closed.\n### Conflict: none",
     )  # fmt: skip

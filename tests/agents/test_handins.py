@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -36,6 +35,7 @@ from tasks.models import (
     Task,
 )
 from tasks.states import Severity
+from tests.asking import client_with, every_row, kinds
 from tests.cases import for_each
 from tests.factories import (
     BASE,
@@ -119,13 +119,6 @@ def person(user: User) -> str:
     return create_token(user, "laptop")[1]
 
 
-def client_with(secret: str) -> APIClient:
-    client = APIClient()
-    if secret:
-        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
-
-
 def hand_in(secret: str, task: Task | str, verb: str, *, key: str = "", **body: Any) -> Response:
     """One call of a verb, as the command sends it."""
     headers = {"Idempotency-Key": key} if key else {}
@@ -152,25 +145,9 @@ def accepted(response: Response) -> dict[str, Any]:
 
 def rows() -> dict[str, list[Any]]:
     """Every row of ours but the tokens, which remember when they were used, and what runs were refused."""
-    models = [
-        model
-        for label in ("tasks", "disputes", "agents")
-        for model in apps.get_app_config(label).get_models()
-    ]
-    return {
-        model.__name__: list(
-            model._default_manager.order_by("pk").values_list(
-                *(field.attname for field in model._meta.concrete_fields if "refusal" not in field.name)
-            )
-        )
-        for model in models
-        if model is not Token
-    }
-
-
-def kinds(task: Task) -> list[str]:
-    """What happened to the task, in order."""
-    return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
+    found = every_row("tasks", "disputes", "agents", without="refusal")
+    del found["Token"]
+    return found
 
 
 def event(task: Task, kind: str) -> Event:
@@ -720,7 +697,7 @@ def test_a_rejection_with_only_settled_points_goes_back_once_and_then_to_a_human
     card = Conflict.objects.get(status="open")
     assert (card.kind, card.origin) == ("help", "review")
     assert second["status"] == "disputed"
-    assert kinds(overruled)[-2:] == ["park", "conflict_opened"]
+    assert kinds(overruled)[-2:] == ["stop_for_help", "conflict_opened"]
 
 
 # --- Reviews ----------------------------------------------------------------------------------------------
@@ -1268,6 +1245,19 @@ def test_a_disagreement_in_it_is_asked_about_too(rejected: Task) -> None:
     assert sorted(Conflict.objects.values_list("kind", flat=True)) == ["disagreement", "help"]
 
 
+def test_a_response_may_be_given_as_front_matter(rejected: Task) -> None:
+    run, secret = live_run(rejected)
+    top = "---\nanswers:\n- {finding: ISSUE-R1-001, kind: declined, concern: It grows."
+    wrong = refused(submit(secret, rejected, response=f"{top}}}\n---\n"), 422, "malformed_response")
+    as_json = {"answers": [{"finding": "ISSUE-R1-001", "kind": "declined", "concern": "It grows."}]}
+    assert wrong == refused(submit(secret, rejected, response=as_json), 422, "malformed_response")
+    assert_live(run)
+    good = f"{top} rationale: It is bounded.}}\n---\nThe rest is done.\n"
+    accepted(submit(secret, rejected, response=good.replace("grows. ", "grows., ")))
+    conflict = Conflict.objects.get()
+    assert (conflict.coder_rationale, conflict.opened_as) == ("It is bounded.", "coder")
+
+
 def test_too_many_disagreements_do_not_end_the_run(rejected: Task) -> None:
     """RL-1: the coder justifies them, or withdraws"""
     Project.objects.update(settings={"disagree_absolute": 0})
@@ -1375,8 +1365,8 @@ def test_a_blocked_coder_asks_for_help(working: Task) -> None:
     assert card.coder_position == "No access to the server. Its token is missing."
     working.refresh_from_db()
     assert working.status == "disputed"
-    assert kinds(working) == ["park", "conflict_opened"]
-    assert event(working, "park").run_number == run.pk
+    assert kinds(working) == ["stop_for_help", "conflict_opened"]
+    assert event(working, "stop_for_help").run_number == run.pk
     assert accepted(reply)["conflicts"] == [card.ref]
     assert_ended(run)
 
@@ -1554,7 +1544,7 @@ def test_two_tries_at_once_of_a_final_hand_in_have_one_reply(
 def test_a_coder_whose_turn_is_over_is_told_so(working: Task, verb: str) -> None:
     run, secret = live_run(working)
     working.submit(actor=SYSTEM)
-    working.bounce(note="red")
+    working.send_back(note="red")
     before = rows()
     body = refused(hand_in(secret, working, verb, **BODIES[verb]), 409, "stale_turn")
     assert rows() == before
@@ -1565,7 +1555,7 @@ def test_a_coder_whose_turn_is_over_is_told_so(working: Task, verb: str) -> None
 @pytest.mark.parametrize("verb", ["approve", "reject"])
 def test_a_reviewer_of_an_older_submission_is_told_so(reviewed: Task, verb: str) -> None:
     secret = live_run(reviewed, "reviewer")[1]
-    reviewed.bounce(note="red")
+    reviewed.send_back(note="red")
     reviewed.submit(actor=SYSTEM)
     create_submission(reviewed)
     before = rows()

@@ -77,7 +77,7 @@ def tried(ledger: Project, home: Path) -> Project:
         task, kind="disagreement", origin="cli", opened_as="reviewer", question="Which way?", finding=finding,
         submission=submission, reviewer_position="This.", coder_position="That.",
     )  # fmt: skip
-    opening.park(create_task(ledger, number=8, status="in_progress"), "blocked", "Who has the key?")
+    opening.stop_for_help(create_task(ledger, number=8, status="in_progress"), "blocked", "Who has the key?")
     record(ledger, "project_added")
     (home / "mirrors" / f"{ledger.pk}.git").mkdir(parents=True)
     paths.run_folder(run.pk).mkdir(parents=True)

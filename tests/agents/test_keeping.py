@@ -117,7 +117,7 @@ def test_of_a_large_change_since_the_last_round_it_is_known_that_it_goes_on(
     monkeypatch.setattr(submissions, "CHANGES_MAX", 300)
     first = world.kept({"one.py": "one\n"})
     Submission.objects.filter(pk=first.pk).update(state=Submission.State.RED)
-    first.task.bounce(note="red")
+    first.task.send_back(note="red")
     first.task.refresh_from_db()
     type(first.task).objects.filter(pk=first.task_id).update(round=2)
     first.task.refresh_from_db()
@@ -157,7 +157,7 @@ def test_a_commit_without_a_change_is_kept_too(world: World) -> None:
 
 def test_the_change_is_shown_against_the_target_and_not_only_against_the_last_round(world: World) -> None:
     first = world.kept({"one.py": "one\n"})
-    first.task.bounce(note="red")
+    first.task.send_back(note="red")
     run = world.coder(first.task, base=first.sha)
     second = world.hand_in(run, world.commit(run, {"two.py": "two\n"}))
     submissions.keep(second, run)
@@ -176,7 +176,7 @@ def assert_sent_back(submission: Submission, words: str) -> None:
     assert submission.state == Submission.State.LOST
     assert words in submission.problem
     assert (task.status, task.round) == ("in_progress", 1)
-    bounced = Event.objects.filter(task=task, kind="bounce").get()
+    bounced = Event.objects.filter(task=task, kind="send_back").get()
     assert words in bounced.note
     assert not Bundle.objects.exists()
 
@@ -262,7 +262,7 @@ def test_what_a_person_hands_in_is_fetched_from_the_remote(
     assert Bundle.objects.filter(submission=pushed).exists()
     task.refresh_from_db()
     assert task.status == "review"
-    task.bounce(note="red")
+    task.send_back(note="red")
     git(clone, "push", "--quiet", "origin", "HEAD:refs/heads/leas-work")
     world.remote.path.rename(tmp_path / "away")
     away = handed_in_by_lea(unpushed)

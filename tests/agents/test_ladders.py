@@ -19,6 +19,7 @@ from disputes.protocol.rulings.options import Option
 from disputes.rulings import decide
 from tasks.events import SYSTEM
 from tasks.models import Comment, Event, Project, Submission, Task
+from tests.asking import fresh
 from tests.cases import for_each
 from tests.factories import (
     create_agent,
@@ -44,10 +45,6 @@ def project(ledger: Project) -> Project:
     for tier in ("small", "mid", "top"):
         create_agent("coder", name=tier, kind="dev-agent", tier=tier, model=f"{tier}-1")
     return ledger
-
-
-def fresh(task: Task) -> Task:
-    return Task.objects.select_related("project").get(pk=task.pk)
 
 
 def count(task: Task) -> int:
@@ -191,7 +188,7 @@ def test_red_work_climbs_the_ladder_too(task: Task) -> None:
     for _ in range(settings.EMPTY_RUNS_MAX + 1):
         handed_in(fresh(task), "red")
         fresh(task).submit(actor=SYSTEM)
-        run_ends.bounce(fresh(task), "test ended with 1")
+        run_ends.send_back(fresh(task), "test ended with 1")
     assert (fresh(task).status, count(task)) == ("in_progress", settings.EMPTY_RUNS_MAX + 1)
 
 

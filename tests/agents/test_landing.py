@@ -101,7 +101,7 @@ def test_a_ruling_is_used_once_its_commit_is_pushed(world: World) -> None:
     """From here on it cannot be undone: the code is out."""
     landing = world.accepted({"new.py": "one\n"})
     Landing.objects.filter(pk=landing.pk).update(status=Landing.Status.STUCK)
-    conflict = opening.park(landing.task, Conflict.Origin.LANDING, "Will you look?")
+    conflict = opening.stop_for_help(landing.task, Conflict.Origin.LANDING, "Will you look?")
     user = create_user("ruler", is_superuser=True)
     decision = rulings.decide(conflict, "retry", user=user, undo_seconds=0)
     orchestrator.tick()

@@ -17,6 +17,7 @@ from tasks.events import SYSTEM
 from tasks.models import Comment, Event, StaleTask, Submission, Task
 from tasks.remarks.objections import objections_of
 from tests.agents.world import at_once
+from tests.asking import fresh
 from tests.factories import (
     BASE,
     create_agent,
@@ -52,10 +53,6 @@ def make_task(tom: User) -> Task:
     task.refresh_from_db()
     create_submission(task, stage="tests", round=3)
     return task
-
-
-def fresh(task: Task) -> Task:
-    return Task.objects.select_related("project").get(pk=task.pk)
 
 
 def agent_on(task: Task, name: str, role: str = "coder") -> tuple[Run, APIClient]:

@@ -738,42 +738,42 @@ def test_an_ended_run_has_no_token(task: Task) -> None:
 # --- Red submissions --------------------------------------------------------------------------------------
 
 
-def bounce(task: Task, times: int) -> None:
+def send_back(task: Task, times: int) -> None:
     for _ in range(times):
         Task.objects.filter(pk=task.pk).update(status="review")
         task.refresh_from_db()
         create_submission(task, state=Submission.State.RED)
-        run_ends.bounce(task, "tests ended with 1")
+        run_ends.send_back(task, "tests ended with 1")
     task.refresh_from_db()
 
 
 def test_red_work_comes_back_at_once_and_later_after_a_rest(settings: Any, task: Task) -> None:
     settings.DURATIONS = settings.DURATIONS | {"backoff_first": 100.0, "backoff_max": 500.0}
-    bounce(task, 1)
+    send_back(task, 1)
     assert (task.status, task.round, task.not_before) == ("in_progress", 1, None)
     now = timezone.now()
-    bounce(task, 1)
+    send_back(task, 1)
     assert rests(task, now) == pytest.approx(200, abs=5)
 
 
 def test_work_that_stays_red_asks_a_human(task: Task) -> None:
-    bounce(task, 5)
+    send_back(task, 5)
     assert task.status == "in_progress"
-    bounce(task, 1)
+    send_back(task, 1)
     assert task.status == "disputed"
     assert "stayed red in 6 attempts" in Conflict.objects.get().question
 
 
 def test_red_work_of_an_earlier_round_is_forgotten(task: Task) -> None:
-    bounce(task, 5)
+    send_back(task, 5)
     Task.objects.update(round=2)
     task.refresh_from_db()
-    bounce(task, 1)
+    send_back(task, 1)
     assert task.status == "in_progress"
 
 
 def test_a_task_that_moved_on_is_not_sent_back(task: Task) -> None:
-    run_ends.bounce(task, "too late")
+    run_ends.send_back(task, "too late")
     task.refresh_from_db()
     assert task.version == 0
 

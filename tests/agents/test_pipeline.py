@@ -17,6 +17,7 @@ from tasks.configuration.changing import configure
 from tasks.configuration.policy import SettingsError
 from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Submission, Task
+from tests.asking import fresh
 from tests.factories import (
     create_agent,
     create_project,
@@ -67,10 +68,6 @@ def make_task(tom: User) -> Task:
         "ledger", settings={"stages": ["tests", "dev", "qa"], "undo_seconds": 0}, members={tom: "triager"}
     )
     return create_task(section=create_section(ledger), number=7, title="Sums")
-
-
-def fresh(task: Task) -> Task:
-    return Task.objects.select_related("project").get(pk=task.pk)
 
 
 def hand_in(task: Task, response: str = "", **kwargs: Any) -> Submission:

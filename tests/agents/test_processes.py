@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,11 +82,11 @@ def test_a_zombie_does_not_live(start: Start) -> None:
 
 def test_the_same_number_with_another_start_is_a_stranger() -> None:
     me = processes.identity()
-    assert not processes.is_alive(replace(me, start=me.start + 1))
+    assert not processes.is_alive(me._replace(start=me.start + 1))
 
 
 def test_the_same_number_of_another_boot_is_a_stranger() -> None:
-    assert not processes.is_alive(replace(processes.identity(), boot_id="another boot"))
+    assert not processes.is_alive(processes.identity()._replace(boot_id="another boot"))
 
 
 def test_a_process_that_never_was_has_no_start() -> None:
@@ -168,7 +167,7 @@ def test_it_waits_no_longer_than_it_must(start: Start) -> None:
 def test_it_leaves_a_stranger_with_the_same_number_alone(start: Start) -> None:
     """F25: the number was given to somebody else since we wrote it down."""
     child = start("sleep", "60")
-    gone = replace(processes.identity(child.pid), start=1)
+    gone = processes.identity(child.pid)._replace(start=1)
     assert processes.end_all([gone], grace=0.0)
     processes.signal_all([gone], signal.SIGKILL)
     assert processes.is_alive(processes.identity(child.pid))

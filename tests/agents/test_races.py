@@ -25,8 +25,8 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Event, Project, StaleTask, Submission, Task
 from tasks.states import IllegalMove
-from tests.agents.test_handins import client_with
 from tests.agents.world import at_once
+from tests.asking import client_with
 from tests.factories import (
     create_agent,
     create_project,
@@ -92,7 +92,7 @@ class Crowd:
             after.depends_on.add(before)
         for task in self.tasks[3:6]:
             task.start()
-            opening.park(task, Conflict.Origin.BLOCKED, "The coder is blocked: no access")
+            opening.stop_for_help(task, Conflict.Origin.BLOCKED, "The coder is blocked: no access")
         self.commits = count(1)
         self.answers: Counter[int] = Counter()
         self.is_over = False

@@ -8,7 +8,7 @@ from django.test import Client
 
 from agents.hosts import landing
 from agents.prompts import compose
-from agents.verification import commands, heads, trying, verifying
+from agents.verification import commands, conclusions, heads, verifying
 from disputes.models import Conflict
 from tasks import base
 from tasks.configuration.changing import configure
@@ -86,7 +86,7 @@ def test_a_branch_whose_tests_are_red_is_fit_for_work(world: World) -> None:
     for step, state in (("tests", "accepted"), ("build", "red")):
         project = trying_project(settings={"test_required": False})
         ended(project, "red", why="configured", step=step, failed=["a::b"])
-        trying._decide(project.pk)
+        conclusions.decide(project.pk)
         project.refresh_from_db()
         assert project.base_state == state, step
         assert Conflict.objects.filter(dispute__project=project).exists() == (state == "red")

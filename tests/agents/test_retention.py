@@ -17,7 +17,7 @@ from agents.doctor import machine
 from agents.hosts import paths, tidying
 from agents.hosts.reconciler import Reconciler
 from agents.models import Output, Prompt, Run
-from tasks.models import Bundle, Event, Idempotency, Submission, Task
+from tasks.models import Bundle, Event, Idempotency, Project, Rollback, Submission, Task
 from tests.agents.world import World, git, make_world  # noqa: F401
 
 pytestmark = pytest.mark.django_db
@@ -129,3 +129,50 @@ def test_a_log_that_is_too_large_keeps_its_end_while_somebody_writes_to_it(
     assert lines[-2:] == ["line 199", "the next"]
     assert lines[0].startswith("line 1")
     assert log.stat().st_size < 200
+
+
+def test_a_project_chooses_what_becomes_of_the_commits_of_rounds_that_were_taken_back(
+    world: World,
+) -> None:
+    """RB-10: the words stay, whatever it chooses."""
+    first = world.kept({"one.py": "one\n"})
+    second = Submission.objects.create(
+        task=first.task, round=2, attempt=1, sha="2" * 40, base_sha=first.base_sha, by_agent="coder-1"
+    )
+    Bundle.objects.create(submission=second, data=b"PACK")
+    for submission in (first, second):
+        back = Rollback.objects.create(
+            task=first.task, from_round=submission.round, to_round=0, by_label="Lea", reason="No."
+        )
+        Submission.objects.filter(pk=submission.pk).update(rolled_back=back)
+
+    def left(choice: str, ended_days: int, **task: Any) -> set[int]:
+        """The rounds whose commits a night would leave."""
+        at = timezone.now() - timedelta(days=ended_days)
+        chosen = {} if choice == "cold" else {"rollback_archives": choice}
+        Project.objects.filter(pk=world.project.pk).update(
+            settings=chosen, status="finished", exit_type="abandoned", exit_at=at
+        )
+        Task.objects.filter(pk=first.task_id).update(**task)
+        before = timezone.now() - timedelta(days=30)
+        gone = retention.RULES[2].rows(before).values("submission")
+        return {each.round for each in Submission.objects.exclude(pk__in=gone)}
+
+    assert left("cold", 1) == {1, 2}
+    assert left("cold", 40) == set()
+    assert left("keep", 400) == {1, 2}
+    assert left("recent", 1) == {2}
+    assert left("recent", 400) == {2}
+    assert left("delete", 1) == set()
+    cancelled = {"status": "cancelled", "status_at": LONG_AGO}
+    assert left("keep", 400, **cancelled) == {1, 2}
+    assert left("cold", 1, **cancelled) == set()
+    world.project.refresh_from_db()
+    Project.objects.update(settings={"rollback_archives": "keep"})
+    assert f"refs/steroids/submissions/{first.pk}" in world.mirror.refs("refs/steroids/submissions/")
+    retention.prune_host()
+    assert f"refs/steroids/submissions/{first.pk}" in world.mirror.refs("refs/steroids/submissions/")
+    Project.objects.update(settings={})
+    retention.prune_host()
+    assert world.mirror.refs("refs/steroids/submissions/") == []
+    assert Submission.objects.count() == 2

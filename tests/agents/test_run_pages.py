@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 from hypothesis import given
@@ -18,22 +17,13 @@ from agents.web import log
 from agents.web.log import plain
 from agents.web.runs import PER_PAGE
 from tasks.models import Project, Task
+from tests.asking import as_user
 from tests.cases import for_each
 from tests.factories import create_host, create_project, create_run, create_task
 
 NOW = timezone.now()
 NBSP = "\N{NO-BREAK SPACE}"
 RED = "\x1b[31mred\x1b[0m"
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    cache.clear()
-
-
-def as_user(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture
@@ -252,10 +242,10 @@ def test_a_triager_stops_a_run(client: Client, run: Run, tom: User) -> None:
 def test_a_run_is_stopped_and_its_task_put_aside(
     client: Client, ledger: Project, run: Run, tom: User, vera: User
 ) -> None:
-    assert as_user(client, vera).post(f"/runs/{run.pk}/stop/", {"hold": "1"}).status_code == 403
+    assert as_user(client, vera).post(f"/runs/{run.pk}/stop/", {"defer": "1"}).status_code == 403
     client = as_user(client, tom)
     for said in ("asked to stop", "is being stopped already"):
-        reply = client.post(f"/runs/{run.pk}/stop/", {"hold": "1"}, follow=True).content.decode()
+        reply = client.post(f"/runs/{run.pk}/stop/", {"defer": "1"}, follow=True).content.decode()
         assert said in reply
         assert f"{run.task.ref} is deferred" in reply
     run.refresh_from_db()
@@ -263,7 +253,9 @@ def test_a_run_is_stopped_and_its_task_put_aside(
     assert (run.stop_requested, run.task.status) == (True, "deferred")
     assert [event.kind for event in run.task.events.order_by("pk")] == ["defer", "stop_requested"]
     Task.objects.update(status="cancelled")
-    assert "cannot defer" in client.post(f"/runs/{run.pk}/stop/", {"hold": "1"}, follow=True).content.decode()
+    assert (
+        "cannot defer" in client.post(f"/runs/{run.pk}/stop/", {"defer": "1"}, follow=True).content.decode()
+    )
 
 
 @pytest.mark.django_db

@@ -19,6 +19,7 @@ from disputes.protocol.responses.response import Disagreement
 from tasks.events import SYSTEM
 from tasks.models import Event, Finding, Project, Review, Task
 from tests.agents.world import at_once
+from tests.asking import fresh, kinds
 from tests.factories import create_agent, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -70,10 +71,6 @@ def task(project: Project) -> Task:
     return made
 
 
-def fresh(task: Task) -> Task:
-    return Task.objects.select_related("project", "section").get(pk=task.pk)
-
-
 def seats() -> list[str]:
     return sorted(Run.objects.filter(status__in=Run.SEATED).values_list("seat", flat=True))
 
@@ -100,10 +97,6 @@ def says(secret: str, task: Task, review: str = "") -> dict[str, Any]:
     assert reply.status_code == 201, reply.json()
     body: dict[str, Any] = reply.json()
     return body
-
-
-def kinds(task: Task) -> list[str]:
-    return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
 
 
 # --- At the same time ---------------------------------------------------------------------------------------

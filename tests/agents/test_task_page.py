@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -14,6 +13,7 @@ from agents.web.task import TaskPage
 from disputes import opening, rulings
 from tasks.models import Answer, Comment, Dependency, Project, Review, Task, Verification
 from tasks.models.event import record
+from tests.asking import as_user
 from tests.browser.scene import DIFF, STAT
 from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_run, create_submission, create_task, sha
@@ -21,16 +21,6 @@ from tests.factories import create_finding, create_review, create_run, create_su
 pytestmark = pytest.mark.django_db
 
 NOW = timezone.now()
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    cache.clear()
-
-
-def as_user(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
 
 
 def html(client: Client, path: str, expect: int = 200) -> str:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from agents.reading.failures import Tests, compare, flaky, read_output, read_reports, together
 from agents.reading.faults import environment_fault
-from agents.reading.output import RUNNERS
 from agents.reading.results import NAME_MAX, NAMES_MAX, tidy
+from agents.reading.runners import RUNNERS
+from agents.verification import verdicts
 from tests.cases import for_each
 
 DATA = Path(__file__).resolve().parents[1] / "data/test_output"
@@ -202,6 +203,33 @@ def test_every_runner_s_report_names_what_failed(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         shutil.copy(DATA / "reports" / f"{name}.xml", folder)
         assert read_reports(folder.parent) == Tests(tuple(sorted(names)), total, count), name
+
+
+def verdict_on(folder: Path, output: str) -> verdicts.Verdict:
+    """Of a run in this folder whose tests printed that and were red."""
+    folder.mkdir(exist_ok=True)
+    (folder / "output.log").write_text(output)
+    return verdicts.read(folder, {"steps": [{"name": "tests", "code": 1, "log": [0, len(output.encode())]}]})
+
+
+def test_a_name_does_not_say_in_which_run_it_failed(tmp_path: Path) -> None:
+    first, second = (
+        verdict_on(folder, f"1..1\nnot ok 1 - {folder}/clone/a.mjs sells\n")
+        for folder in (tmp_path / "run-1", tmp_path / "run-2")
+    )
+
+    assert first.tests.failed == second.tests.failed == ("a.mjs sells",)
+    assert compare(first.tests, 1, second.tests, 1).is_no_worse
+
+
+def test_what_failed_in_the_lost_part_of_a_long_output_may_be_worse(tmp_path: Path) -> None:
+    known = verdict_on(tmp_path, text("bats")).tests
+    longer = verdict_on(tmp_path, text("pytest") + "noise\n" * 200_000 + text("bats")).tests
+
+    assert compare(known, 1, known, 1).is_no_worse
+    assert longer.failed == known.failed
+    assert longer.broke_off
+    assert not compare(longer, 1, known, 1).is_no_worse
 
 
 def test_what_the_output_counts_holds_beside_a_report(tmp_path: Path) -> None:
@@ -534,6 +562,7 @@ FAULTS = {
     "gcc_own": (1, ""),  # a header in quotes is the repository's own
     "gcc_system": (1, LIBRARY.format("zzlib.h")),
     "gem": (2, UNREACHED),
+    "go_gateway": (1, UNREACHED_AT.format("proxy.example.org")),
     "go_off": (1, UNREACHED),
     "go_refused": (1, UNREACHED),
     "go_version": (2, "This host's Go is older than is required (1.99)."),

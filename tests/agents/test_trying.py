@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from agents.models import Trial
 from agents.reading.faults import environment_fault, is_passing
-from agents.verification import heads, trying
+from agents.verification import conclusions, heads
 from disputes.models import Conflict
 from tasks import base
 from tasks.configuration.changing import configure
@@ -39,7 +39,7 @@ def test_the_first_green_recipe_is_kept_with_limits_by_its_time() -> None:
     steps = [{"name": "tests", "code": 0, "seconds": 900 * 0.05}]
     ended(project, "green", test="make check", prepare="make deps", steps=steps, total=7)
     Trial.objects.create(project=project, why="search", sha=project.base_sha, test="never")
-    trying._decide(project.pk)
+    conclusions.decide(project.pk)
     project.refresh_from_db()
     assert project.base_state == "green"
     config = project.config
@@ -52,7 +52,7 @@ def test_a_green_recipe_that_runs_far_fewer_tests_hides_nothing() -> None:
     project = trying_project()
     ended(project, "red", problem="1 failed", total=1400, failed=["a::b"], failed_count=1, exit_code=1)
     ended(project, "green", test="true")
-    trying._decide(project.pk)
+    conclusions.decide(project.pk)
     project.refresh_from_db()
     assert project.base_state == "red"
     card = Conflict.objects.get(origin="base")

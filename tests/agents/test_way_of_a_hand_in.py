@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -96,6 +97,13 @@ STOPS = drawn_stops()
 PLACES = {place: number for number, stop in enumerate(STOPS) for place in stop.functions}
 
 
+@cache
+def file_of(name: str) -> str:
+    """The product's file of that path, from the root on; empty for any other."""
+    file = name.removeprefix(f"{ROOT}/")
+    return file if file != name and file.partition("/")[0] in {"agents", "disputes", "tasks"} else ""
+
+
 @dataclass
 class Walk:
     """What was entered of the product until the next prompt was worded."""
@@ -107,14 +115,10 @@ class Walk:
     is_over: bool = False
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        name = frame.f_code.co_filename
-        if self.is_over or event not in {"call", "return"} or not name.startswith(f"{ROOT}/"):
+        if self.is_over or event not in {"call", "return"}:
             return
-        file = name[len(str(ROOT)) + 1 :]
-        if (
-            file.partition("/")[0] not in {"agents", "disputes", "tasks"}
-            or frame.f_code.co_name == "<module>"
-        ):
+        file = file_of(frame.f_code.co_filename)
+        if not file or frame.f_code.co_name == "<module>":
             return
         if event == "return":
             if self.within and self.within[-1][0] is frame:

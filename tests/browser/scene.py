@@ -213,7 +213,7 @@ def _help_card(ledger: Project) -> Conflict:
     create_submission(
         task, round=2, state=Submission.State.RED, problem="tests: 3 failed, 41 passed (exit 1)"
     )
-    conflict = opening.park(
+    conflict = opening.stop_for_help(
         task,
         "blocked",
         "Who can give access to the sandbox bank API?",

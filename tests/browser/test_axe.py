@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tasks.models import FollowedTodo, Project
 from tests.browser.pages import every_page, fill_scene, our_pages
 from tests.browser.scene import Scene
+from tests.browser.test_document_pages import PHONE, project  # noqa: F401  (a fixture)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -66,3 +68,42 @@ def test_no_page_of_ours_has_a_grave_fault_in_the_dark(open_page: Open, scene: S
     pages = ["/admin/", "/admin/tasks/task/", *our_pages(scene)]
     found = faults(open_page("/healthz", color_scheme="dark"), pages, axe)
     assert not found, "\n" + "\n".join(found)
+
+
+def test_no_page_of_ours_has_a_grave_fault_on_a_phone(
+    open_page: Open,
+    scene: Scene,
+    axe: str,
+    project: Project,  # noqa: F811
+) -> None:
+    """Also the pages of rounds about documents, the list of precedents, and what an import shows first."""
+    fill_scene(scene)
+    settings = scene.ledger.settings | {"todo_path": "docs/TODO.md", "todo_branch": "main"}
+    Project.objects.filter(pk=scene.ledger.pk).update(settings=settings)
+    FollowedTodo.objects.create(
+        project=scene.ledger, waiting="0c5ae1f2" * 5, waiting_for=["New: Pay Mallory (Soon, medium)"],
+        problem="Somebody changed docs/TODO.md on ticks; it stays so until that is merged or deleted.",
+    )  # fmt: skip
+    of_documents = [f"/projects/{project.slug}/{page}" for page in ("", "rounds/", "rounds/1/", "end/")]
+    pages = [*our_pages(scene), "/admin/disputes/precedent/", *of_documents]
+    page = open_page("/healthz", **PHONE)
+    found = faults(page, pages, axe)
+    for path, typed in PREVIEWS.items():
+        page.goto(page.url.partition("/projects/")[0] + f"/projects/{scene.ledger.slug}/{path}")
+        for name, text in typed.items():
+            page.locator(f"[name={name}]").fill(text)
+        page.get_by_role("button", name="Preview").click()
+        page.locator("button[name=import]").wait_for()
+        page.evaluate(axe)
+        found += [f"{path} {fault}" for fault in page.evaluate(RUN, {"include": ["main"]})]
+    assert not found, "\n" + "\n".join(found)
+
+
+PREVIEWS = {
+    "tasks/import/": {"text": "# Ledger\n\n1. [ ] Round half up\nThe bank does.\n- [x] Begin\n"},
+    "rounds/import/": {
+        "name": "first",
+        "text": "=== round_001/reviewer.md\n# Review\n\n### ISSUE-R1-001: [HIGH] It grows\n\n"
+        "**Verdict:** NEEDS_REVISION\n",
+    },
+}

@@ -99,10 +99,10 @@ def test_the_log_follows_a_running_agent(open_page: Open, run: Run, shoot: Any) 
     expect(page.get_by_role("button", name="Stop run")).to_be_hidden()
 
 
-def test_a_run_is_stopped_and_its_task_held(open_page: Open, run: Run, shoot: Any) -> None:
+def test_a_run_is_stopped_and_its_task_deferred(open_page: Open, run: Run, shoot: Any) -> None:
     page = open_page(f"/runs/{run.pk}/")
     shoot(page, "run-stoppable")
-    page.get_by_role("button", name="Stop and hold").click()
+    page.get_by_role("button", name="Stop and defer").click()
     expect(page.locator(".toast")).to_contain_text("ledger-210 is deferred: nothing begins it")
     expect(page.locator(".fact-row")).to_contain_text("Running")
     Run.objects.filter(pk=run.pk).update(status="ended", outcome="stopped", ended_at=timezone.now())
@@ -110,7 +110,7 @@ def test_a_run_is_stopped_and_its_task_held(open_page: Open, run: Run, shoot: An
     expect(page.locator(".fact-row")).to_contain_text("Ended: stopped")
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     expect(page.get_by_text("ledger-210 is deferred; nothing begins it.")).to_be_visible()
-    shoot(page, "run-held")
+    shoot(page, "run-deferred")
     run.refresh_from_db()
     assert run.stop_requested
     task = run.task

@@ -1,14 +1,11 @@
 """Disputes over REST: reading them, and ruling on them with a person's token."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIClient
@@ -18,6 +15,7 @@ from disputes import opening
 from disputes.models import Conflict, Decision, Dispute
 from tasks import idempotency
 from tasks.models import Event, Finding, Project, Task
+from tests.asking import client_of, client_with, queries
 from tests.cases import for_each
 from tests.factories import (
     create_finding,
@@ -32,17 +30,6 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
-def client_with(secret: str) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
-
-
-def client_of(user: User) -> APIClient:
-    """A script with the person's token."""
-    return client_with(create_token(user, "script")[1])
-
-
 def resolve(user: User, ref: str, decision: str = "reviewer", key: str = "", **body: Any) -> Response:
     headers = {"Idempotency-Key": key} if key else {}
     path = f"/api/v1/disputes/{ref}/resolve/"
@@ -54,12 +41,6 @@ def listed(user: User, query: str = "") -> list[str]:
     reply = client_of(user).get(f"/api/v1/disputes/{query}")
     assert reply.status_code == 200, reply.json()
     return [row["ref"] for row in reply.json()["results"]]
-
-
-def queries(call: Callable[[], Any]) -> int:
-    with CaptureQueriesContext(connection) as captured:
-        call()
-    return len(captured)
 
 
 def create_disputed(project: Project, **kwargs: Any) -> Task:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -18,14 +17,10 @@ from tasks.errors import Refused
 from tasks.events import SYSTEM
 from tasks.models import Event, Project, Task
 from tasks.remarks.comments import add_comment
+from tests.asking import as_user
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    cache.clear()
 
 
 def dispute(project: Project, question: str = "Back off, or not?", **kwargs: Any) -> Conflict:
@@ -47,7 +42,9 @@ def on(task: Task, question: str = "Back off, or not?", **kwargs: Any) -> Confli
 
 
 def parked(project: Project) -> Conflict:
-    return opening.park(create_task(project, status="in_progress", round=1), "blocked", "Who has the key?")
+    return opening.stop_for_help(
+        create_task(project, status="in_progress", round=1), "blocked", "Who has the key?"
+    )
 
 
 def preview(verb: bulk.Verb, user: User, *conflicts: Conflict) -> dict[str, bulk.Item]:
@@ -286,11 +283,6 @@ def test_turns_and_sleep_are_put_back_unless_somebody_changed_them(
 
 
 # --- Its pages --------------------------------------------------------------------------------------------
-
-
-def as_user(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
 
 
 def test_from_the_preview_to_the_undo(client: Client, ledger: Project, tom: User) -> None:

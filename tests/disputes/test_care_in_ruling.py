@@ -15,8 +15,9 @@ from disputes.models import Conflict, Decision, Dispute
 from disputes.web.dispute.forms import seconds_since, signed_now
 from tasks.errors import Refused
 from tasks.models import Event, Finding, Project, Task
+from tests.asking import as_user
 from tests.cases import for_each
-from tests.disputes.test_dispute_page import DIFF, as_user, open_conflict, page, typed
+from tests.disputes.test_dispute_page import DIFF, open_conflict, page, typed
 from tests.factories import create_finding, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -99,7 +100,9 @@ def test_only_at_low_a_key_rules_at_once(client: Client, ledger: Project, tom: U
     as_user(client, tom)
     assert "data-at-once" in client.get(page(low)).content.decode()
     assert "data-at-once" not in client.get(page(disputed(ledger, "medium"))).content.decode()
-    hands = opening.park(create_task(ledger, status="in_progress", severity="low"), "blocked", "Who?")
+    hands = opening.stop_for_help(
+        create_task(ledger, status="in_progress", severity="low"), "blocked", "Who?"
+    )
     assert "data-at-once" not in client.get(page(hands)).content.decode()
 
 

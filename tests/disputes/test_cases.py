@@ -370,10 +370,12 @@ def test_parking_takes_the_task_out_of_the_loop_and_says_why(project: Project, s
     task = create_task(project, status=status, severity="low", round=2)
     submission = create_submission(task)
     actor = Actor("run", "coder-1")
-    conflict = opening.park(task, "blocked", "Who has the key?", actor=actor, detail="The server wants one.")
+    conflict = opening.stop_for_help(
+        task, "blocked", "Who has the key?", actor=actor, detail="The server wants one."
+    )
     stored = Task.objects.get()
     assert (stored.status, stored.version, stored.accepted) == ("disputed", 1, None)
-    assert events(task) == ["park", "conflict_opened"]
+    assert events(task) == ["stop_for_help", "conflict_opened"]
     assert (conflict.kind, conflict.origin, conflict.opened_as) == ("help", "blocked", "system")
     assert (conflict.severity, conflict.effect, conflict.status) == ("low", "hold", "open")
     assert (conflict.coder_position, conflict.submission) == ("The server wants one.", submission)
@@ -383,7 +385,7 @@ def test_parking_takes_the_task_out_of_the_loop_and_says_why(project: Project, s
 def test_an_approved_task_whose_landing_is_stuck_is_parked_and_not_landed(project: Project) -> None:
     task = create_task(project, status="review", round=1)
     task.approve(create_submission(task), actor=Actor("run", "reviewer-1"))
-    opening.park(task, "landing", "The remote refuses the push")
+    opening.stop_for_help(task, "landing", "The remote refuses the push")
     assert Task.objects.get().status == "disputed"
     assert not Task.objects.to_land().exists()
 
@@ -392,7 +394,7 @@ def test_an_approved_task_whose_landing_is_stuck_is_parked_and_not_landed(projec
 def test_a_task_that_waits_for_a_human_already_is_not_parked(project: Project, status: str) -> None:
     task = create_task(project, status=status)
     with pytest.raises(IllegalMove):
-        opening.park(task, "blocked", "Who has the key?")
+        opening.stop_for_help(task, "blocked", "Who has the key?")
     assert not Dispute.objects.exists()
     assert not events(task)
 
@@ -401,6 +403,6 @@ def test_a_task_that_moved_on_gets_no_card(task: Task) -> None:
     old = Task.objects.get()
     task.submit(actor=Actor("run", "coder-1"))
     with pytest.raises(StaleTask), transaction.atomic():
-        opening.park(old, "blocked", "Who has the key?")
+        opening.stop_for_help(old, "blocked", "Who has the key?")
     assert not Dispute.objects.exists()
     assert events(task) == ["submit"]

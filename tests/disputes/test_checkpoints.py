@@ -83,7 +83,7 @@ def test_a_hand_in_is_no_round_yet(ledger: Project) -> None:
     (task,) = begin(ledger, "medium")
     create_submission(task)
     task.submit(actor=CODER)
-    task.bounce(note="Red.")
+    task.send_back(note="Red.")
     assert checkpoints.take_checkpoint(ledger) is None
 
 
@@ -244,7 +244,7 @@ def test_first_rejections_and_tasks_that_wait_for_people_are_no_stall(ledger: Pr
         if number % 2:
             another_round(task)
         else:
-            task.park(actor=CODER, note="Two opinions.")
+            task.stop_for_help(actor=CODER, note="Two opinions.")
         checkpoints.take_checkpoint(ledger)
     assert [one.flat for one in ledger.checkpoints.order_by("number")] == [0, 0, 0]
     assert not Dispute.objects.filter(task__isnull=True).exists()

@@ -76,7 +76,7 @@ def test_a_thread_is_settled_once_and_may_be_opened_again(task: Task, tom: User)
 
 def test_a_form_says_answers_and_settles(client: Client, task: Task, tom: User, lea: User) -> None:
     client.force_login(tom)
-    opening.park(task, "blocked", "Who has the key?", detail="None is set.")
+    opening.stop_for_help(task, "blocked", "Who has the key?", detail="None is set.")
     dispute = task.disputes.get()
     url = f"/tasks/{task.ref}/comments/"
     response = client.post(url, {"body": "Ask @lea.\r\n\r\n- now", "next": "/queue/?q=x"})

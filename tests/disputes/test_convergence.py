@@ -1,6 +1,5 @@
 """Convergence and stall: every condition at its border."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from disputes.protocol.completion.convergence import (
     said,
 )
 from tasks.states import Severity
+from tests.cases import for_each
 from tests.disputes.round_results import history
 
 CRITICAL, HIGH, MEDIUM, LOW = Severity
@@ -83,7 +83,7 @@ def test_vector_6_both_figures_are_shown_where_they_disagree() -> None:
 # --- The conditions ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("resolved", "new", "flat", "settings", "state", "rule", "after"),
     [
         ([LOW], [], 0, {}, CONVERGING, "CONV-3", 0),
@@ -125,7 +125,7 @@ def test_a_round_leads_here(
     assert (result.state, result.rule, result.flat) == (state, rule, after)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gaps", "stall", "divergence"),
     [(0, 2, 8), (1, 2, 8), (9, 2, 8), (10, 3, 12), (30, 3, 12), (31, 4, 16), (500, 4, 16)],
 )
@@ -195,7 +195,7 @@ def test_rounds_without_progress_stall_in_the_end(
 # --- What is said -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("result", "line"),
     [
         (after_round([LOW], []), "Progress: weighted net +1."),

@@ -1,7 +1,5 @@
 """What a decision means afterwards: who argues it again."""
 
-import pytest
-
 from disputes.protocol.responses.response import read_response
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.rearguing import (
@@ -10,6 +8,7 @@ from disputes.protocol.rulings.rearguing import (
     reargued,
     repeated_positions,
 )
+from tests.cases import for_each
 from tests.own_time import linear_time
 
 A, B, C, D = Option.UPHOLD_REVIEWER, Option.UPHOLD_CODER, Option.COMPROMISE, Option.OTHER
@@ -44,7 +43,7 @@ def test_a_disagreement_on_a_decided_finding_is_re_argued() -> None:
     assert argued(block(), standing()) == [(1, CODE)]
 
 
-@pytest.mark.parametrize("option", [A, B, C, D])
+@for_each("option", [A, B, C, D])
 def test_whatever_was_ruled_it_is_not_argued_again(option: Option) -> None:
     """DEC-2"""
     assert argued(block(), standing(option)) == [(1, CODE)]
@@ -60,7 +59,7 @@ def test_what_is_not_decided_may_be_argued() -> None:
     assert argued(block("ISSUE-R5-004"), standing()) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "document",
     [
         "```\n" + block() + "```\n",
@@ -100,14 +99,14 @@ def test_a_response_that_repeats_the_position_ruled_out_is_warned_of() -> None:
     assert repeated(text) == [5]
 
 
-@pytest.mark.parametrize("option", [A, C, D])
+@for_each("option", [A, C, D])
 def test_that_holds_for_every_option_but_the_coders(option: Option) -> None:
     """DEC-4: if the option was not B"""
     assert repeated(POSITION, option=option) == [1]
     assert repeated(POSITION, option=B) == []
 
 
-@pytest.mark.parametrize("mark", ["> {}", "```\n{}\n```"])
+@for_each("mark", ["> {}", "```\n{}\n```"])
 def test_a_quoted_position_is_no_proposal(mark: str) -> None:
     """DEC-4, ID-3"""
     assert repeated(mark.format(POSITION.splitlines()[0])) == []

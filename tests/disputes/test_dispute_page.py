@@ -16,6 +16,7 @@ from disputes import opening, rulings
 from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.rulings.prompt_lines import ruling_lines
 from tasks.models import Answer, Comment, Event, Project, Submission, Task
+from tests.asking import as_user
 from tests.factories import (
     create_finding,
     create_review,
@@ -36,11 +37,6 @@ diff --git a/src/calls.py b/src/calls.py
 +    retry(after=DELAY)
      return None
 """
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    cache.clear()
 
 
 @pytest.fixture
@@ -71,12 +67,7 @@ def parked(project: Project) -> Conflict:
     """A card that needs help."""
     task = create_task(project, status="in_progress", round=1)
     create_submission(task, state="red", problem="tests: exit code 1")
-    return opening.park(task, "blocked", "Who has the key?", detail="`KEY` is not set.")
-
-
-def as_user(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
+    return opening.stop_for_help(task, "blocked", "Who has the key?", detail="`KEY` is not set.")
 
 
 def page(conflict: Conflict, what: str = "") -> str:

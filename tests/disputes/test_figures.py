@@ -24,11 +24,12 @@ from disputes.protocol.rulings.figures import (
     split,
     wilson,
 )
+from tests.cases import for_each
 
 # --- Shares -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("hits", "n", "low", "high"),
     [
         (21, 34, 0.450, 0.761),
@@ -48,7 +49,7 @@ def test_nothing_at_all_leaves_everything_possible() -> None:
     assert wilson(0, 0) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("n", range(1, 60))
+@for_each("n", range(1, 60))
 def test_an_interval_holds_its_share_and_stays_between_nothing_and_all(n: int) -> None:
     for hits in range(n + 1):
         low, high = wilson(hits, n)
@@ -68,7 +69,7 @@ def test_a_share_of_few_says_so_instead_of_a_number() -> None:
     assert Share(2, FEW).value == 0.4
 
 
-@pytest.mark.parametrize(("hits", "n"), [(3, 2), (-1, 2)])
+@for_each(("hits", "n"), [(3, 2), (-1, 2)])
 def test_more_hits_than_tries_are_no_share(hits: int, n: int) -> None:
     with pytest.raises(ValueError, match="no share"):
         Share(hits, n)
@@ -77,7 +78,7 @@ def test_more_hits_than_tries_are_no_share(hits: int, n: int) -> None:
 # --- Durations --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seconds", [0, 0.4, 0.999, 1, 1.26, 2, 59, 60, 3_600, 86_400.5, 10_000_000])
+@for_each("seconds", [0, 0.4, 0.999, 1, 1.26, 2, 59, 60, 3_600, 86_400.5, 10_000_000])
 def test_a_duration_lies_in_its_bucket(seconds: float) -> None:
     low, high = bounds_of(bucket_of(seconds))
 
@@ -101,7 +102,7 @@ def test_of_nothing_there_is_no_quantile() -> None:
     assert quantile({4: 0}, 0.5) is None
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@for_each("share", [0.1, 0.5, 0.9])
 def test_a_quantile_from_buckets_is_near_that_of_the_durations(share: float) -> None:
     chance = random.Random(7)
     durations = sorted(chance.lognormvariate(7, 1.3) for _ in range(5_000))
@@ -145,7 +146,7 @@ def test_a_ruling_counts_for_its_time_its_person_its_pace_and_each_of_the_two_si
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("option", "side"),
     [("uphold_reviewer", "reviewer"), ("uphold_coder", "coder"), ("compromise", "both"), ("other", "own")],
 )
@@ -155,7 +156,7 @@ def test_each_option_of_a_disagreement_is_for_a_side(option: str, side: str) -> 
     assert counted["side_coder"] == f"{side}|coder-1"
 
 
-@pytest.mark.parametrize("change", [{"kind": "silence", "option": "waive"}, {"option": "no such option"}])
+@for_each("change", [{"kind": "silence", "option": "waive"}, {"option": "no such option"}])
 def test_a_ruling_on_anything_else_takes_no_side(change: dict[str, str]) -> None:
     assert not [key for key, _ in of_ruling(replace(RULING, **change)) if key.startswith("side")]
 
@@ -167,14 +168,12 @@ def test_an_agent_that_nobody_knows_is_no_agent() -> None:
     assert "side_reviewer_model" not in counted
 
 
-@pytest.mark.parametrize(
-    ("seconds", "pace"), [(None, "unknown"), (0.0, "quick"), (4.99, "quick"), (5.0, "slower")]
-)
+@for_each(("seconds", "pace"), [(None, "unknown"), (0.0, "quick"), (4.99, "quick"), (5.0, "slower")])
 def test_a_ruling_in_under_five_seconds_is_quick(seconds: float | None, pace: str) -> None:
     assert pace_of(seconds) == pace
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "verdict"),
     [
         ("converted", "confirmed"), ("asked", "confirmed"), ("waived", "confirmed"), ("open", "open"),

@@ -26,11 +26,6 @@ ASKING = {"warn": "log", "review": "log", "block": "hold", "systematic": "hold"}
 # --- Scenes -----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    cache.clear()
-
-
 @pytest.fixture
 def submission(ledger: Project) -> Submission:
     """Round 2 is under review; round 1 had a finding."""

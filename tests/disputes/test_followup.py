@@ -10,6 +10,7 @@ from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.reviews.review import read_review
 from tasks.events import Actor
 from tasks.models import Event, Landing, Project, Submission, Task
+from tests.asking import fresh
 from tests.cases import for_each
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
@@ -78,10 +79,6 @@ def state(conflict: Conflict) -> tuple[str, str]:
     """Whether it was followed, and what became of the dispute."""
     stored = Conflict.objects.select_related("dispute").get(pk=conflict.pk)
     return stored.followed, stored.dispute.status
-
-
-def fresh(task: Task) -> Task:
-    return Task.objects.get(pk=task.pk)
 
 
 # --- After a review ---------------------------------------------------------------------------------------
@@ -214,7 +211,7 @@ def test_nobody_can_tell_without_a_place(ledger: Project, tom: User) -> None:
 def test_nobody_can_tell_of_a_retry(ledger: Project, tom: User) -> None:
     task = create_task(ledger, status="in_progress", round=1)
     create_submission(task, state="red")
-    conflict = opening.park(task, "blocked", "Who has the key?")
+    conflict = opening.stop_for_help(task, "blocked", "Who has the key?")
     rule(conflict, "retry", tom, text="It lies in the vault.")
     review(carry_out(task, PLACE), approves=True)
     assert state(conflict) == ("cannot_tell", "closed")
@@ -384,7 +381,7 @@ def test_a_landing_that_was_tried_again_and_came_through_closes_its_card(ledger:
     Landing.objects.create(
         project=ledger, task=task, submission=submission, sha=submission.sha, target="main", status="stuck"
     )
-    conflict = opening.park(task, "landing", "The remote refuses the push")
+    conflict = opening.stop_for_help(task, "landing", "The remote refuses the push")
     rule(conflict, "retry", tom)
     land(task)
     assert followup.sweep() == 1

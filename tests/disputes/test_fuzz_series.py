@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import for_each
 from tests.fuzzing import SEED
 from tests.oracles import faults_of_series
 
@@ -10,6 +11,6 @@ pytestmark = pytest.mark.slow
 CHUNK = 2_500
 
 
-@pytest.mark.parametrize("first", range(0, 50_000, CHUNK))
+@for_each("first", range(0, 50_000, CHUNK))
 def test_no_document_of_the_series_is_read_wrongly(first: int) -> None:
     assert faults_of_series(SEED, range(first, first + CHUNK)) == []

@@ -19,7 +19,6 @@ from disputes.protocol.rounds.gaps import (
     Blocker,
     Class,
     Confirmation,
-    CountSettings,
     Facts,
     GapChange,
     GapState,
@@ -34,6 +33,7 @@ from disputes.protocol.rounds.gaps import (
     reviewed,
 )
 from tasks.states import Severity, Status
+from tests.cases import for_each
 
 G = GapState
 ENGINEER, REVIEWER, USER, SYSTEM = Actor
@@ -43,7 +43,7 @@ STATE = st.sampled_from(list(GapState))
 # --- States -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("state", "kind", "weight"),
     [
         (G.OPEN, Class.WORKING, 1),
@@ -115,14 +115,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "source", "target", "actor", "facts"), ALLOWED)
+@for_each(("rule", "source", "target", "actor", "facts"), ALLOWED)
 def test_a_move_of_the_table_is_made(
     rule: str, source: GapState, target: GapState, actor: Actor, facts: Facts
 ) -> None:
     assert move(source, target, actor, facts).rule == rule
 
 
-@pytest.mark.parametrize(("source", "target", "actor"), REFUSED)
+@for_each(("source", "target", "actor"), REFUSED)
 def test_everything_that_is_not_listed_is_refused(source: GapState, target: GapState, actor: Actor) -> None:
     with pytest.raises(IllegalMove, match=f"{actor} cannot take a gap from {source} to {target}"):
         move(source, target, actor, GRAVE if target is G.NEEDS_REVISION else READY)
@@ -144,7 +144,7 @@ def test_source_target_and_actor_name_one_rule() -> None:
     assert len(edges) == len(set(edges))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "target", "actor", "facts", "why"),
     [
         (G.OPEN, G.IN_PROGRESS, ENGINEER, replace(READY, assigned=False), "L1 .*not assigned"),
@@ -176,7 +176,7 @@ def test_a_guard_refuses_with_its_reason(
         move(source, target, actor, facts)
 
 
-@pytest.mark.parametrize("confirmation", [each for each in Confirmation if each])
+@for_each("confirmation", [each for each in Confirmation if each])
 def test_an_accepted_gap_is_resolved_in_three_ways(confirmation: Confirmation) -> None:
     assert move(G.ACCEPTED, G.RESOLVED, SYSTEM, Facts(confirmation=confirmation)).rule == "L9"
 
@@ -185,7 +185,7 @@ def test_only_the_forced_move_leaves_a_mark() -> None:
     assert [edge.rule for edge in MOVES if edge.forced] == ["L16"]
 
 
-@pytest.mark.parametrize("target", GapState)
+@for_each("target", GapState)
 def test_a_gap_about_which_nothing_is_known_goes_nowhere_that_needs_a_fact(target: GapState) -> None:
     free = {G.OPEN: {"L7", "L11"}, G.PROPOSED: {"L5"}}
     made = set()
@@ -199,7 +199,7 @@ def test_a_gap_about_which_nothing_is_known_goes_nowhere_that_needs_a_fact(targe
     assert made == free.get(target, set())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("facts", "rule"),
     [
         (Facts(grave_issues=1, signed_off=True), "L3"),
@@ -236,12 +236,6 @@ def test_vector_7_parked_gaps_count_in_part() -> None:
     assert open_count(states) == 2.75
 
 
-def test_a_project_may_count_parked_gaps_otherwise() -> None:
-    settings = CountSettings(deferred_weight=0.1, blocked_external_weight=1)
-
-    assert open_count([G.USER_DEFERRED] * 3 + [G.BLOCKED_EXTERNAL], settings) == pytest.approx(1.3)
-
-
 @given(st.lists(STATE), STATE)
 def test_one_more_gap_counts_what_its_state_counts(states: list[GapState], more: GapState) -> None:
     assert open_count([*states, more]) - open_count(states) == STATES[more].weight
@@ -260,19 +254,19 @@ def went(gap: str, source: GapState, target: GapState, severity: Severity | None
     return GapChange(gap, source, target, severity)
 
 
-@pytest.mark.parametrize("target", [G.ACCEPTED, G.RESOLVED, G.WONT_FIX])
+@for_each("target", [G.ACCEPTED, G.RESOLVED, G.WONT_FIX])
 def test_a_gap_that_is_closed_is_resolved(target: GapState) -> None:
     count = count_round([went("GAP-QA-001", G.PROPOSED, target, HIGH)])
 
     assert (dict(count.resolved_now), count.net) == ({"GAP-QA-001": HIGH}, 1)
 
 
-@pytest.mark.parametrize("target", sorted(set(GapState) - {G.ACCEPTED, G.RESOLVED, G.WONT_FIX}))
+@for_each("target", sorted(set(GapState) - {G.ACCEPTED, G.RESOLVED, G.WONT_FIX}))
 def test_a_gap_that_is_parked_or_split_is_not_resolved(target: GapState) -> None:
     assert count_round([went("GAP-QA-001", G.OPEN, target)]).net == 0
 
 
-@pytest.mark.parametrize("later", [G.RESOLVED, G.WONT_FIX])
+@for_each("later", [G.RESOLVED, G.WONT_FIX])
 def test_a_gap_counts_once_at_its_acceptance(later: GapState) -> None:
     # CNT-1
     accepted = count_round([went("GAP-QA-001", G.PROPOSED, G.ACCEPTED)])
@@ -312,7 +306,7 @@ STRANGE = count_round([went("GAP-FLOW-007", G.OPEN, G.IN_PROGRESS), created("GAP
 GOOD = RoundCount({"GAP-QA-009": LOW}, {})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rounds", "worries"),
     [
         ([], False),
@@ -335,7 +329,7 @@ def test_a_negative_net_worries_when_it_lasts_or_the_new_gaps_are_strangers(
 FACTS = ["rejected", "landed", "shipped", "needs_help", "has_children"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "facts", "state"),
     [
         (Status.PENDING, {}, G.OPEN),

@@ -14,7 +14,8 @@ from disputes.protocol.responses.response import read_response
 from disputes.protocol.reviews.review import read_review
 from disputes.silence import detection, flags
 from tasks.events import Actor
-from tasks.models import Event, Finding, Project, Review, Submission, Task
+from tasks.models import Finding, Project, Review, Submission, Task
+from tests.asking import fresh, kinds
 from tests.disputes.prompt_lines import told
 from tests.factories import create_finding, create_review, create_submission, create_task
 
@@ -44,10 +45,6 @@ def diff_of(*paths: str, line: int = LINE) -> str:
         f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -{line} +{line} @@\n-old\n+new\n"
         for path in paths
     )
-
-
-def fresh(task: Task) -> Task:
-    return Task.objects.get(pk=task.pk)
 
 
 def addressed(*codes: str) -> str:
@@ -103,10 +100,6 @@ def opened() -> list[tuple[str, str]]:
     """The open conflicts: how they came to be, and about what."""
     found = Conflict.objects.filter(status="open").order_by("pk")
     return list(found.values_list("origin", "finding__code"))
-
-
-def kinds(task: Task) -> list[str]:
-    return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
 
 
 CACHE = diff_of("src/cache.py", line=90)
@@ -436,7 +429,7 @@ def test_new_points_each_time_are_no_repetition(task: Task) -> None:
 
 def test_a_retry_by_a_human_counts_anew(task: Task, tom: User) -> None:
     repeat(task, 2)
-    opening.park(fresh(task), "blocked", "Who has the key?")
+    opening.stop_for_help(fresh(task), "blocked", "Who has the key?")
     rule(Conflict.objects.get(), "retry", tom)
     submission = hand_in(task, answers(task), CHANGED)
     review(submission, again(HIGH, "ISSUE-R2-001"))
@@ -566,7 +559,7 @@ def test_a_coder_that_lacks_what_it_takes_asks_for_help(task: Task) -> None:
     hand_in(task, answers(task, "partly", LACKS), CHANGED)
     card = Conflict.objects.get()
     assert (card.kind, card.origin, fresh(task).status) == ("help", "blocked", "disputed")
-    assert kinds(task)[-2:] == ["park", "conflict_opened"]
+    assert kinds(task)[-2:] == ["stop_for_help", "conflict_opened"]
 
 
 @pytest.mark.parametrize(("kind", "words"), [("addressed", LACKS), ("partly", "Partly: the pause is there.")])
@@ -641,3 +634,14 @@ def test_flags_of_one_submission_are_raised_once(task: Task) -> None:
     found = list(detection.suspicions(submission, fresh(task), list(Finding.objects.all())))
     assert len(found) == 1
     assert flags.raise_flags(submission, found) == []
+
+
+def test_a_coder_who_only_says_that_it_is_done_was_heard_all_the_same(task: Task) -> None:
+    """The card must not say that the coder may have overlooked the point."""
+    rejected(task, HIGH)
+    for round_ in (1, 2):
+        review(hand_in(task, answers(task, words=""), CHANGED), again(HIGH, f"ISSUE-R{round_}-001"))
+    conflict = Conflict.objects.get(status="open")
+    assert conflict.origin == "rounds"
+    assert conflict.coder_position == "Addressed, it says, and no more."
+    assert "may have overlooked" not in presentation(conflict, rulings.options_of(conflict))

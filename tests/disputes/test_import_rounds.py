@@ -414,6 +414,16 @@ def test_a_finding_without_its_code_is_known_by_its_words(calls: Path, run: Any)
     assert (found.code, found.raw_code) == ("ISSUE-R1-001", "ISSUE-R1-009")
 
 
+def test_how_alike_those_words_are_is_the_projects_setting(calls: Path, run: Any, ledger: Project) -> None:
+    Project.objects.update(settings={"same_finding_minimum": 1})
+    run()
+    changed = REVIEW.replace("**ISSUE-R1-001**: A dead server", "**ISSUE-R1-009**: Any server")
+    write(calls, {"round_001/reviewer.md": changed})
+    run()
+    found = Finding.objects.get(task=task("GAP-NET-001"), title__startswith="Any server")
+    assert found.code != "ISSUE-R1-001"
+
+
 def test_rulings_stay_with_their_findings(calls: Path, run: Any, lea: User) -> None:
     run()
     ruling = rulings.decide(Conflict.objects.get(origin="disagree"), "uphold_coder", user=lea)

@@ -15,6 +15,7 @@ from disputes.protocol.reviews.review import read_review
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Review, Submission, Task
+from tests.asking import fresh, kinds
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -76,14 +77,6 @@ def due(task: Task) -> list[str]:
     return [finding.code for finding in intake.findings_to_answer(Task.objects.get(pk=task.pk))]
 
 
-def fresh(task: Task) -> Task:
-    return Task.objects.get(pk=task.pk)
-
-
-def kinds(task: Task) -> list[str]:
-    return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
-
-
 def answers(submission: Submission) -> dict[str, str]:
     return dict(submission.answers.values_list("finding__code", "kind"))
 
@@ -117,7 +110,7 @@ def test_what_could_not_be_taken_has_answered_nothing(task: Task, state: str) ->
     review(hand_in(task), HIGH, LOW)
     first = hand_in(task, addressed("ISSUE-R1-001"))
     Submission.objects.filter(pk=first.pk).update(state=state)
-    fresh(task).bounce(note="Red.")
+    fresh(task).send_back(note="Red.")
     assert due(task) == ["ISSUE-R1-001", "ISSUE-R1-002"]
 
 
@@ -296,7 +289,7 @@ def test_silence_in_a_red_attempt_is_no_silence(task: Task) -> None:
     review(hand_in(task), HIGH, LOW)
     first = hand_in(task, addressed("ISSUE-R1-001"))
     Submission.objects.filter(pk=first.pk).update(state="red")
-    fresh(task).bounce(note="Red.")
+    fresh(task).send_back(note="Red.")
     second = hand_in(task, addressed("ISSUE-R1-001", "ISSUE-R1-002"))
     assert answers(second) == {"ISSUE-R1-001": "addressed", "ISSUE-R1-002": "addressed"}
 

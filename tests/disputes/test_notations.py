@@ -207,6 +207,31 @@ SHAPES: list[tuple[str, str, Expected]] = [
             (11, "COMPRESS-001", "l", "Two sections say the same"),
         ],
     ),
+    (
+        "severity in brackets, in small letters and other languages",
+        "Remarks:\n\n- [minor] a name differs\n- [majeur] rien n'est clos\n- [x] done\n- [low](a.md) link\n",
+        [(3, "", "l", "a name differs"), (4, "", "h", "rien n'est clos")],
+    ),
+    (
+        "a place, then the severity in capitals",
+        "## calls.py\n\n- l. 15: (HIGH) floats are added\n- Confidence: (HIGH) it was measured\n- nothing\n",
+        [(3, "", "h", "l. 15: (HIGH) floats are added")],
+    ),
+    (
+        "a severity said in passing",
+        "I'd not merge before the first is gone:\n\n- First, the worst (high!): rows are lost\n- a name\n",
+        [(3, "", "h", "First, the worst (high!): rows are lost"), (4, "", "-", "a name")],
+    ),
+    (
+        "the same where nothing is asked for",
+        "How sure I am:\n\n- Of the reading (high): I ran it\n- Of the cost (low): a guess\n",
+        [],
+    ),
+    (
+        "headings whose levels are wrong",
+        "# 2 Findings\n\n##### SCH-01 [High] Two take one job\n\n###### SCH-02 [Low] No index\n",
+        [(3, "SCH-01", "h", "Two take one job"), (5, "SCH-02", "l", "No index")],
+    ),
 ]  # fmt: skip
 
 

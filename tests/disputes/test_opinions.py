@@ -21,6 +21,7 @@ from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Event, Project
+from tests.asking import kinds
 from tests.cases import for_each
 from tests.disputes.prompt_lines import worded
 from tests.factories import create_finding, create_review, create_run, create_submission, create_task
@@ -58,10 +59,6 @@ def disagreement(project: Project, **kwargs: Any) -> Conflict:
 
 def judge_rules(project: Project, person: User) -> None:
     configure(project, {"on_dispute": "judge", "prompt_user": False}, actor=Actor.person(person))
-
-
-def kinds(task: Any) -> list[str]:
-    return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
 
 
 # --- Asking -----------------------------------------------------------------------------------------------
@@ -509,6 +506,8 @@ def test_a_low_conflict_goes_the_way_of_the_last_three_that_read_alike(ledger: P
     decision = Decision.objects.get(conflict=waiting)
     assert (decision.option, decision.authority, decision.policy_set_by) == ("uphold_coder", "policy", lea)
     assert "people ruled for the coder on" in decision.rationale
+    [cited] = decision.cited
+    assert cited.conflict.ref in decision.rationale
     assert not Decision.objects.filter(conflict=early).exists()  # it came before the setting
     rulings.undo(decision, user=lea)
     assert opinions.apply_policy(ledger) == 0  # what was taken back is left to people

@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +29,7 @@ from disputes.protocol.rounds.partial import (
 from disputes.protocol.rounds.retries import RetrySettings
 from disputes.protocol.rounds.validation import Form, validate_proposal
 from disputes.protocol.text.documents import MAX_BYTES
+from tests.cases import for_each
 from tests.disputes.test_documents import QUADRATIC, growth
 
 KNOWN = {"GAP-AUTH-001", "GAP-AUTH-002", "GAP-QA-001"}
@@ -54,7 +54,7 @@ def test_a_gap_that_is_declared_blocked_waits_for_input() -> None:
     assert made.missing == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "**BLOCKED_NEEDS_INPUT:** GAP-AUTH-001",
@@ -67,9 +67,7 @@ def test_the_keyword_may_be_marked(line: str) -> None:
     assert [each.gap for each in delivered(line, "GAP-AUTH-001").blocked] == ["GAP-AUTH-001"]
 
 
-@pytest.mark.parametrize(
-    "text", ["```\nBLOCKED_NEEDS_INPUT: GAP-AUTH-001\n```", "> BLOCKED_NEEDS_INPUT: GAP-AUTH-001"]
-)
+@for_each("text", ["```\nBLOCKED_NEEDS_INPUT: GAP-AUTH-001\n```", "> BLOCKED_NEEDS_INPUT: GAP-AUTH-001"])
 def test_a_keyword_in_an_example_declares_nothing(text: str) -> None:
     # ID-3
     made = delivered(text, "GAP-AUTH-001")
@@ -93,7 +91,7 @@ def test_a_gap_that_is_not_known_cannot_be_blocked() -> None:
     assert made.warnings
 
 
-@pytest.mark.parametrize("line", ["UNCERTAINTY: what a tenant is", "**UNCERTAINTY:** what a tenant is"])
+@for_each("line", ["UNCERTAINTY: what a tenant is", "**UNCERTAINTY:** what a tenant is"])
 def test_an_uncertainty_is_a_gap_of_knowledge(line: str) -> None:
     # PART-2
     made = delivered(f"{line}\n", "GAP-AUTH-001")
@@ -101,7 +99,7 @@ def test_an_uncertainty_is_a_gap_of_knowledge(line: str) -> None:
     assert (made.cause, made.uncertain) == (Cause.DOMAIN_GAP, "what a tenant is")
 
 
-@pytest.mark.parametrize("text", [None, "", " \n", "x" * (MAX_BYTES + 1), "I looked at it."])
+@for_each("text", [None, "", " \n", "x" * (MAX_BYTES + 1), "I looked at it."])
 def test_what_is_empty_or_malformed_is_an_output_that_failed(text: str | None) -> None:
     # PART-2
     made = delivered(text, "GAP-AUTH-001")
@@ -109,9 +107,7 @@ def test_what_is_empty_or_malformed_is_an_output_that_failed(text: str | None) -
     assert (made.cause, made.missing) == (Cause.OUTPUT_FAILURE, ("GAP-AUTH-001",))
 
 
-@pytest.mark.parametrize(
-    "text", [PROPOSAL.replace("GAP-AUTH-001", "GAP-QA-001"), PROPOSAL.replace("GAP-", "")]
-)
+@for_each("text", [PROPOSAL.replace("GAP-AUTH-001", "GAP-QA-001"), PROPOSAL.replace("GAP-", "")])
 def test_a_text_on_other_gaps_had_an_unclear_assignment(text: str) -> None:
     # PART-2
     assert delivered(text, "GAP-AUTH-002").cause is Cause.UNCLEAR_ASSIGNMENT
@@ -140,7 +136,7 @@ def test_a_part_of_the_assignment_is_told_from_the_rest() -> None:
     assert engineer_part(made) is PARTLY
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "part"),
     [(PROPOSAL, WHOLE), ("", EMPTY), ("BLOCKED_NEEDS_INPUT: GAP-AUTH-001", EMPTY), ("UNCERTAINTY: x", EMPTY)],
 )
@@ -171,9 +167,7 @@ def test_every_assigned_gap_is_addressed_missing_or_blocked(lines: list[str], as
     assert made.cause or made.addressed or not assigned
 
 
-@pytest.mark.parametrize(
-    "piece", ["BLOCKED_NEEDS_INPUT: GAP-AUTH-001 ", "UNCERTAINTY  ", "BLOCKED_NEEDS_INPUT\n"]
-)
+@for_each("piece", ["BLOCKED_NEEDS_INPUT: GAP-AUTH-001 ", "UNCERTAINTY  ", "BLOCKED_NEEDS_INPUT\n"])
 def test_detection_takes_time_in_proportion_to_the_text(piece: str) -> None:
     validation = validate_proposal("", KNOWN)
 
@@ -186,7 +180,7 @@ def test_detection_takes_time_in_proportion_to_the_text(piece: str) -> None:
 # --- Bounds and choices -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cause", "runs"),
     [
         (Cause.EXPLICIT_BLOCK, 1),
@@ -201,7 +195,7 @@ def test_so_many_runs_before_a_person_is_asked(cause: Cause, runs: int) -> None:
     assert [may_run_again(cause, done) for done in range(1, 5)] == [done < runs for done in range(1, 5)]
 
 
-@pytest.mark.parametrize("most", [0, 1, 4])
+@for_each("most", [0, 1, 4])
 def test_the_retries_are_a_setting_for_what_failed(most: int) -> None:
     settings = RetrySettings(max_retries=most)
 
@@ -250,7 +244,7 @@ def test_it_signs_off_only_a_gap_that_it_lists() -> None:
     assert not read.signs_off("GAP-AUTH-002")
 
 
-@pytest.mark.parametrize("item", Manual)
+@for_each("item", Manual)
 def test_each_item_of_the_checklist_must_be_there(item: Manual) -> None:
     words = {
         Manual.SUCCESS_EXAMPLE: "Success", Manual.ERROR_EXAMPLE: "Edge or error",
@@ -263,7 +257,7 @@ def test_each_item_of_the_checklist_must_be_there(item: Manual) -> None:
     assert not read.signs_off("GAP-AUTH-001")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "- [ ] Success example present",
@@ -281,7 +275,7 @@ def test_an_item_that_is_marked_as_an_issue_is_a_problem(line: str) -> None:
     assert not read.signs_off("GAP-AUTH-001")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "mark"),
     [
         ("| No duplicate definitions | yes |", Mark.YES),
@@ -314,7 +308,7 @@ def test_our_example_passes_every_automatic_check() -> None:
     assert all(automatic_checks(PROPOSAL, KNOWN).values())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("check", "gone", "instead"),
     [
         (Automatic.EXAMPLES, "**Example", "**Case"),
@@ -343,7 +337,7 @@ def test_a_document_without_a_section_passes_no_check_of_its_sections() -> None:
 G = GapState
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("engineer", "reviewer", "states", "expected"),
     [
         (WHOLE, WHOLE, [G.PROPOSED], [Situation.AS_PLANNED]),
@@ -397,7 +391,7 @@ def test_a_round_of_nothing_is_finished_only_without_open_gaps(states: list[GapS
     assert found is not Situation.WAITS_FOR_HUMANS or any(state in BLOCKED_STATES for state in states)
 
 
-@pytest.mark.parametrize(("engineer", "reviewer"), list(product(Part, Part)))
+@for_each(("engineer", "reviewer"), list(product(Part, Part)))
 def test_nothing_is_accepted_where_the_reviewer_failed(engineer: Part, reviewer: Part) -> None:
     # PART-4: nothing is accepted or sent back
     found = situations(engineer, reviewer, [G.PROPOSED])

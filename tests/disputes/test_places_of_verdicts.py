@@ -129,3 +129,12 @@ def test_a_grave_finding_binds_only_the_verdict_on_its_gap() -> None:
     )
 
     assert [(each.scope, each.verdict) for each in read.verdicts] == [("GAP-AAA-001", C), ("GAP-BBB-002", A)]
+
+
+def test_a_heading_below_the_one_that_says_verdict_states_it_only_alone_and_in_capitals() -> None:
+    for heading, verdict in {
+        "NEEDS_REVISION": Verdict.NEEDS_REVISION, "APPROVED": Verdict.APPROVED, "APPROVED PARTS": None,
+        "APPROVED ITEMS AND OTHERS": None, "Approved": None,
+    }.items():  # fmt: skip
+        for title in ("# 3 Verdict", "## 3. Verdict", "# Verdict"):
+            assert read_review(f"# Review\n\n{title}\n\n#### {heading}\n").verdict is verdict, heading

@@ -34,6 +34,7 @@ MAILS = {
     "reviewer_position": "Exponential back-off with jitter; a fixed delay hammers the mail server.",
     "coder_position": "A fixed delay is simple, and the limiter bounds it.",
 }
+LIKE_IT = BACK_OFF | {"question": "Retry failed calls with exponential back-off?"}
 NAMES = {
     "question": "Rename amount_minor to amount_cents?",
     "reviewer_position": "The name hides the currency's unit.",
@@ -136,22 +137,25 @@ def test_rare_words_weigh_more_than_common_ones() -> None:
 
 
 def test_a_ruling_cites_a_precedent_wherever_it_is_told(
-    client: Client, ledger: Project, tom: User, vera: User
+    client: Client, ledger: Project, tom: User, vera: User, as_migrated: None
 ) -> None:
     earlier = ruled(ledger, BACK_OFF, tom, "uphold_reviewer", closed=True)
-    before, words = earlier.conflict, f"As ruled on {earlier.conflict.dispute.ref}."
+    before = earlier.conflict
+    other = ruled(ledger, LIKE_IT, tom, "uphold_coder", closed=True)
+    words = f"As ruled on {before.dispute.ref} and {other.conflict.dispute.ref}."
     conflict = opened(ledger, MAILS)
     address = f"/queue/{conflict.dispute.ref}/"
     client.force_login(tom)
     page = client.get(address).content.decode()
-    assert f'<option value="{before.ref}">' in page
-    typed = {"conflict": conflict.ref, "option": "uphold_reviewer", "cites": before.ref}
+    assert f'name="cites" value="{before.ref}"' in page
+    named = [other.conflict.ref, before.ref]
+    typed = {"conflict": conflict.ref, "option": "uphold_reviewer", "cites": named}
     preview = client.post(f"{address}preview/", typed).json()["lines"]
     assert f"   Precedent: {words}" in preview
     client.post(f"{address}decide/", typed)
     decision = conflict.decisions.get()
-    assert decision.cites == earlier
-    assert Event.objects.filter(kind="ruled").latest("pk").data["cites"] == before.ref
+    assert decision.cited == [earlier, other]
+    assert Event.objects.filter(kind="ruled").latest("pk").data["cites"] == [before.ref, other.conflict.ref]
 
     # On both pages, also for those who only look; in the records and over REST.
     client.force_login(vera)
@@ -164,15 +168,16 @@ def test_a_ruling_cites_a_precedent_wherever_it_is_told(
     assert [each.citation for each in read if each.title == MAILS["question"]] == [words]
     assert f"**Precedent:** {words}" in disputes_text(ledger, conflict.dispute)
     told_over_rest = client.get(f"/api/v1/disputes/{conflict.dispute.ref}/").json()
-    assert told_over_rest["conflicts"][0]["decision"]["cites"] == {
-        "ref": before.ref, "dispute": before.dispute.ref, "question": BACK_OFF["question"],
-    }  # fmt: skip
+    assert told_over_rest["conflicts"][0]["decision"]["cites"] == [
+        {"ref": each.ref, "dispute": each.dispute.ref, "question": each.question}
+        for each in (before, other.conflict)
+    ]
 
     Decision.objects.filter(pk=decision.pk).update(effective_at=timezone.now())
     assert f"   Precedent: {words}" in told(conflict.task)
     rulings.mark_used([decision], create_run(conflict.task).pk)
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
-        Decision.objects.filter(pk=decision.pk).update(cites=None)
+        decision.cites.clear()
 
 
 def test_a_script_cites_by_dispute_and_only_what_is_a_precedent_there(ledger: Project, tom: User) -> None:
@@ -183,7 +188,9 @@ def test_a_script_cites_by_dispute_and_only_what_is_a_precedent_there(ledger: Pr
         reply = resolve(tom, conflict.ref, cites=name)
         assert (reply.status_code, reply.json()["code"]) == (422, "no_precedent"), name
     assert resolve(tom, conflict.ref, cites=earlier.conflict.dispute.ref).status_code == 200
-    assert conflict.decisions.get().cites == earlier
+    assert conflict.decisions.get().cited == [earlier]
+    many = ",".join(f"C-{number}" for number in range(6))
+    assert resolve(tom, opened(ledger, MAILS).ref, cites=many).json()["code"] == "too_many"
 
 
 # --- Expiring and retiring ---------------------------------------------------------------------------------

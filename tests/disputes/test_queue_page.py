@@ -15,19 +15,10 @@ from disputes import opening, rulings
 from disputes.models import Conflict, Dispute
 from disputes.web.queue import listing
 from tasks.models import Project
+from tests.asking import as_user
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    cache.clear()
-
-
-def as_user(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
 
 
 def dispute(project: Project, question: str = "Back off, or not?", **kwargs: Any) -> Conflict:
@@ -148,7 +139,7 @@ def test_filters_stand_in_the_address(client: Client, ledger: Project, tom: User
     dispute(ledger, "of the ledger")
     dispute(atlas, "of the atlas", severity="critical")
     parked = create_task(ledger, status="in_progress", severity="medium", round=1)
-    opening.park(parked, "blocked", "Who has the key?")
+    opening.stop_for_help(parked, "blocked", "Who has the key?")
     as_user(client, tom)
     assert questions(client, "/queue/", project="atlas") == ["of the atlas"]
     assert questions(client, "/queue/", severity="high") == ["of the ledger"]

@@ -12,19 +12,10 @@ from django.utils import timezone
 from disputes import opening, rulings, triage
 from disputes.models import Conflict, Decision, Dispute, OnCall, SavedView
 from tasks.models import Event, Project
+from tests.asking import as_user
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    cache.clear()
-
-
-def as_user(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
 
 
 def dispute(project: Project, question: str = "Back off, or not?", **kwargs: Any) -> Dispute:

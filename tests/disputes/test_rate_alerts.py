@@ -14,6 +14,7 @@ from disputes.protocol.reviews.review import read_review
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Project, Submission, Task
+from tests.asking import fresh
 from tests.disputes.prompt_lines import told
 from tests.factories import create_submission, create_task
 
@@ -29,10 +30,6 @@ JUSTIFIED = "\n## Justification\n\nThe specification says otherwise, see docs/SP
 @pytest.fixture
 def task(ledger: Project) -> Task:
     return create_task(ledger, status="in_progress", round=1)
-
-
-def fresh(task: Task) -> Task:
-    return Task.objects.get(pk=task.pk)
 
 
 def settings(**values: Any) -> None:
@@ -306,7 +303,7 @@ def test_the_project_says_over_how_many_rounds(
 def test_the_last_attempt_of_a_round_counts(task: Task) -> None:
     rejected(task, 4)
     first = hand_in(task, addressed(*codes(task)), state="red")
-    fresh(task).bounce(note="Red.")
+    fresh(task).send_back(note="Red.")
     hand_in(task, some(task, 3))
     [only] = tallies(task)
     assert (only.round, only.disputed, only.answered) == (2, 3, 4)
@@ -319,7 +316,7 @@ def test_what_could_not_be_fetched_does_not(task: Task) -> None:
     lost = hand_in(task, declined(*codes(task)))
     Conflict.objects.all().delete()
     Submission.objects.filter(pk=lost.pk).update(state="lost")
-    fresh(task).bounce(note="Lost.")
+    fresh(task).send_back(note="Lost.")
     hand_in(task, addressed(*codes(task)))
     assert [each.disputed for each in tallies(task)] == [0]
 
@@ -448,7 +445,7 @@ def test_but_it_is_where_the_answers_could_not_be_taken(blocked: Task, tom: User
     rule(alert(), "reduce", tom)
     submission = hand_in(blocked, addressed(*codes(blocked)))
     Submission.objects.filter(pk=submission.pk).update(state=lost)
-    fresh(blocked).bounce(note="Red.")
+    fresh(blocked).send_back(note="Red.")
     assert codes(blocked) == codes_of(6)
 
 

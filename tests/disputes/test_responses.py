@@ -746,3 +746,78 @@ QUOTED = "## DISAGREE: ISSUE-R1-001\n**Rationale:** b\n**Reviewer Concern:** a"
 )
 def test_the_work_on_blanks_grows_with_their_number(make: Callable[[int], str], size: int) -> None:
     assert growth(tried, make, size) < QUADRATIC / 2
+
+
+# --- YAML front matter ------------------------------------------------------------------------------------
+
+FRONT = """\
+---
+answers:
+  - {finding: issue-r1-001, kind: addressed, text: "Waits now: see calls.py"}
+  - finding: ISSUE-R1-002
+    kind: declined
+    rationale: The server asks for it.
+    concern: Retries come at once.
+---
+## What I did
+
+- **ISSUE-R1-003**: fixed
+"""
+
+
+def test_front_matter_is_the_structured_form_and_the_markdown_below_it_answers_the_rest() -> None:
+    as_json = {
+        "answers": [
+            {"finding": "ISSUE-R1-001", "kind": "addressed", "text": "Waits now: see calls.py"},
+            {
+                "finding": "ISSUE-R1-002", "kind": "declined", "rationale": "The server asks for it.",
+                "concern": "Retries come at once.",
+            },
+        ]
+    }  # fmt: skip
+    read, same = read_response(FRONT, strict=True), read_response(as_json)
+    told = [(each.code, each.kind, each.text) for each in read.answers]
+    assert told[:2] == [(each.code, each.kind, each.text) for each in same.answers]
+    assert [(each.code, each.line) for each in read.answers] == [
+        ("ISSUE-R1-001", 3), ("ISSUE-R1-002", 4), ("ISSUE-R1-003", 11)
+    ]  # fmt: skip
+    [declined] = read.disagreements
+    assert (declined.code, declined.concern, declined.problems) == (
+        "ISSUE-R1-002", "Retries come at once.", ()
+    )  # fmt: skip
+    assert read.text == FRONT
+    windows = read_response(FRONT.replace("\n", "\r\n"), strict=True)
+    assert windows.answers == read.answers
+    assert read_response("---\nanswers: []\n---\n").answers == ()
+    assert read_response("---\ntitle: Today\n---\n- **ISSUE-R1-003**: fixed\n").answers[0].line == 4
+
+
+def test_prose_that_declines_what_the_front_matter_answers_is_refused_and_else_counts() -> None:
+    torn = f"{FRONT}\n## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:**\n> Wait.\n\n**Rationale:** No.\n"
+    with pytest.raises(DocumentError) as caught:
+        read_response(torn, strict=True)
+    [problem] = caught.value.problems
+    assert (problem.line, "the front matter says" in problem.reason) == (13, True)
+    read = read_response(torn)
+    assert {each.code: each.kind.value for each in read.answers} == {
+        "ISSUE-R1-001": "declined", "ISSUE-R1-002": "declined", "ISSUE-R1-003": "addressed"
+    }  # fmt: skip
+    assert {each.code for each in read.disagreements} == {"ISSUE-R1-001", "ISSUE-R1-002"}
+
+
+def test_front_matter_of_a_response_is_refused_in_the_words_of_its_other_forms() -> None:
+    faults = {
+        FRONT.replace("kind: addressed", "kind: perhaps"): (1, "answer 1 needs a finding and a kind"),
+        FRONT.replace("    rationale: The server asks for it.\n", ""): (2, "without a rationale"),
+        FRONT.replace("finding: ISSUE-R1-002", "finding: ISSUE-R1-001"): (2, "a second time"),
+        FRONT.replace("kind: addressed", "kin: addressed"): (3, "its keys are finding, kind"),
+        FRONT.replace("answers:", "verdict: x\nanswers:"): (2, "the front matter has no verdict"),
+        FRONT.replace("concern: Retries", "concern: &a Retries"): (7, "anchors and aliases"),
+        f"{FRONT}\n## DISAGREE: ISSUE-R1-004\n\nNo.\n": (13, "has no **Rationale:**"),
+        "---\nanswers: none\n---\n": (0, "must be a list"),
+    }
+    for text, (line, reason) in faults.items():
+        with pytest.raises(DocumentError) as caught:
+            read_response(text, strict=True)
+        assert reason in str(caught.value), text
+        assert caught.value.problems[0].line == line, text

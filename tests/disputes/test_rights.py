@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
@@ -13,6 +12,7 @@ from agents.models import new_token, token_hash
 from disputes import opening, rulings
 from disputes.models import Conflict, Dispute
 from tasks.models import Finding, Project
+from tests.asking import every_row
 from tests.cases import for_each
 from tests.factories import (
     create_finding,
@@ -60,8 +60,7 @@ def scene(ledger: Project, lea: User) -> Scene:
 def rows() -> dict[str, list[Any]]:
     """Every row of ours but the tokens, which remember when they were used, and who holds a claim."""
     Dispute.objects.update(claimed_by=None, claimed_until=None)
-    models = [model for label in ("tasks", "disputes") for model in apps.get_app_config(label).get_models()]
-    return {model.__name__: list(model._default_manager.order_by("pk").values_list()) for model in models}
+    return every_row("tasks", "disputes")
 
 
 CAST = "maintainer triager viewer outsider guest nobody"

@@ -195,7 +195,7 @@ def test_a_card_from_before_the_first_submission_goes_with_the_first_round(
 ) -> None:
     task = create_task(ledger)
     task.start()
-    opening.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
+    opening.stop_for_help(task, Conflict.Origin.BLOCKED, "Who has the key?")
     rulings.decide(conflict_of(task), "retry", user=lea, text="Ask Tom.", undo_seconds=0)
     task.refresh_from_db()
     task.start()
@@ -205,7 +205,7 @@ def test_a_card_from_before_the_first_submission_goes_with_the_first_round(
 
 
 def test_a_card_opened_in_a_round_before_its_submission_goes_with_that_round(task: Task, lea: User) -> None:
-    opening.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
+    opening.stop_for_help(task, Conflict.Origin.BLOCKED, "Who has the key?")
     card = conflict_of(task)
     assert card.submission is not None
     assert card.submission.round == 1
@@ -472,7 +472,7 @@ def test_a_standing_ruling_is_not_made_again(disputed: Task, lea: User) -> None:
 
 def test_what_help_did_is_not_made_again(task: Task, lea: User) -> None:
     hand_in(task, DONE)
-    opening.park(task, Conflict.Origin.BLOCKED, "Who has the key?")
+    opening.stop_for_help(task, Conflict.Origin.BLOCKED, "Who has the key?")
     decision = ruled(task, "retry", lea, text="Ask Tom.")
     back_to(task, 1, lea)
     decision.refresh_from_db()

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import connection
 from django.utils import timezone
@@ -23,6 +22,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Landing, Membership, Project, Section, Submission, Task
 from tasks.states import IllegalMove
+from tests.asking import every_row, fresh, kinds
 from tests.cases import for_each
 from tests.factories import (
     create_finding,
@@ -44,19 +44,9 @@ ALL = {"mandatory": ["critical", "high", "medium", "low"]}
 # --- Scenes -----------------------------------------------------------------------------------------------
 
 
-def fresh(task: Task) -> Task:
-    return Task.objects.get(pk=task.pk)
-
-
-def kinds(task: Task) -> list[str]:
-    """What happened to the task, in order."""
-    return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
-
-
 def rows() -> dict[str, list[Any]]:
     """Every row of work and of disputes."""
-    models = [model for label in ("tasks", "disputes") for model in apps.get_app_config(label).get_models()]
-    return {model.__name__: list(model._default_manager.order_by("pk").values_list()) for model in models}
+    return every_row("tasks", "disputes")
 
 
 def open_on(submission: Submission, finding: Any = None, **kwargs: Any) -> Conflict:
@@ -127,7 +117,9 @@ def parked(project: Project, origin: str = "blocked", **kwargs: Any) -> Conflict
     """A task in its second round that only a person can help."""
     task = create_task(project, status="in_progress", round=2, **kwargs)
     create_submission(task, round=1)
-    return opening.park(task, origin, "Who has the key?", actor=CODER, detail="The server wants a key.")
+    return opening.stop_for_help(
+        task, origin, "Who has the key?", actor=CODER, detail="The server wants a key."
+    )
 
 
 def failed(project: Project) -> Conflict:
@@ -413,7 +405,7 @@ def test_a_ruling_for_the_coder_leaves_a_review_under_way_valid(ledger: Project,
 
 def test_a_ruling_during_work_comes_with_the_next_prompt(ledger: Project, tom: User) -> None:
     conflict = waiting_for_review(ledger)
-    fresh(conflict.task).bounce(note="Red.")
+    fresh(conflict.task).send_back(note="Red.")
     before = fresh(conflict.task)
     decision = rule(conflict, A, tom)
     task = fresh(conflict.task)
@@ -948,7 +940,7 @@ def test_an_older_card_is_not_opened_beside_a_newer_one(ledger: Project, tom: Us
     decision = rule(conflict, "defer", tom)
     task = fresh(conflict.task)
     task.resume(actor=Actor.person(lea))
-    opening.park(task, "blocked", "Who has the other key?")
+    opening.stop_for_help(task, "blocked", "Who has the other key?")
     before = rows()
     with pytest.raises(Refused):
         rulings.undo(decision, user=tom)
@@ -1258,7 +1250,7 @@ def test_the_preview_of_a_card_that_asks_for_help_is_the_prompt_too(ledger: Proj
 def test_a_ruling_is_called_by_the_key_of_its_own_card(ledger: Project, tom: User) -> None:
     """The same choice has another key where more is offered."""
     task = create_task(ledger, number=31, status="in_progress", round=1)
-    conflict = opening.park(task, "verifying", "The tests are red.")
+    conflict = opening.stop_for_help(task, "verifying", "The tests are red.")
     decision = rule(conflict, "retry", tom, text="Start the server first.")
     assert decision.letter == "2"
     [_, _, first, *_] = ruling_lines([rulings.ruling_of(decision)])
@@ -1391,7 +1383,7 @@ def test_the_words_of_a_retry_come_first_in_the_prompt(ledger: Project, tom: Use
 
 def test_a_task_that_handed_nothing_in_starts_from_the_beginning(ledger: Project, tom: User) -> None:
     task = create_task(ledger, status="in_progress", round=1)
-    conflict = opening.park(task, "empty_runs", "Six runs without a result")
+    conflict = opening.stop_for_help(task, "empty_runs", "Six runs without a result")
     rule(conflict, "retry", tom)
     assert (fresh(task).status, fresh(task).round) == ("pending", 1)
 
@@ -1404,7 +1396,7 @@ def landing_failed(project: Project, status: str) -> Conflict:
     Landing.objects.create(
         project=project, task=task, submission=submission, sha=submission.sha, target="main", status=status
     )
-    return opening.park(task, "landing", "It does not land")
+    return opening.stop_for_help(task, "landing", "It does not land")
 
 
 def test_a_refused_push_is_tried_again_with_the_same_commit(ledger: Project, tom: User) -> None:
@@ -1451,7 +1443,7 @@ def test_a_task_that_is_being_pushed_is_not_cancelled_by_a_card(ledger: Project,
     Landing.objects.create(
         project=ledger, task=task, submission=submission, sha=submission.sha, target="main", status="pushing"
     )
-    conflict = opening.park(task, "landing", "The remote refuses the push")
+    conflict = opening.stop_for_help(task, "landing", "The remote refuses the push")
     before = rows()
     with pytest.raises((IllegalMove, Refused)):
         rule(conflict, "cancel", tom)

@@ -18,6 +18,7 @@ from disputes.protocol.reviews.severity import (
 )
 from disputes.protocol.settings import part_of
 from tasks.states import Severity
+from tests.cases import for_each
 from tests.disputes.test_documents import QUADRATIC, growth
 
 CRITICAL, HIGH, MEDIUM, LOW = Severity
@@ -33,17 +34,17 @@ WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "severity"), WORDS)
+@for_each(("words", "severity"), WORDS)
 def test_a_foreign_word_for_a_severity_is_read(words: str, severity: Severity) -> None:
     assert read_severity(words) is severity
 
 
-@pytest.mark.parametrize("words", ["", " ", "-", "risk", "odd", "not high", "high and low", "low-ish", "7"])
+@for_each("words", ["", " ", "-", "risk", "odd", "not high", "high and low", "low-ish", "7"])
 def test_words_that_state_no_severity_are_none(words: str) -> None:
     assert read_severity(words) is None
 
 
-@pytest.mark.parametrize("word", SEVERITY_WORDS)
+@for_each("word", SEVERITY_WORDS)
 def test_capitals_and_marks_around_a_word_do_not_matter(word: str) -> None:
     assert read_severity(f" **{word.upper()}**: ") is SEVERITY_WORDS[word]
 
@@ -64,7 +65,7 @@ def test_the_weights_are_those_of_the_last_rounds() -> None:
     assert [WEIGHTS[severity] for severity in Severity] == [16, 4, 2, 1]
 
 
-@pytest.mark.parametrize("nothing", [None, "", "unknown"])
+@for_each("nothing", [None, "", "unknown"])
 def test_a_severity_that_nobody_stated_weighs_as_medium_and_never_blocks(nothing: str | None) -> None:
     # SEV-9
     assert weight(nothing) == WEIGHTS[MEDIUM]
@@ -72,7 +73,7 @@ def test_a_severity_that_nobody_stated_weighs_as_medium_and_never_blocks(nothing
     assert not is_grave(nothing)
 
 
-@pytest.mark.parametrize("severity", Severity)
+@for_each("severity", Severity)
 def test_critical_and_high_are_grave(severity: Severity) -> None:
     assert is_grave(severity) is (severity in {CRITICAL, HIGH})
     assert is_grave(severity.value) is (severity in GRAVE)
@@ -122,13 +123,11 @@ HEADINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("heading", "severity"), HEADINGS)
+@for_each(("heading", "severity"), HEADINGS)
 def test_a_heading_gives_a_severity_to_what_stands_below_it(heading: str, severity: Severity) -> None:
     assert section_severity(heading) == Stated(severity)
 
 
-@pytest.mark.parametrize(
-    "heading", ["Issues", "Summary", "High Level Design", "Low/Unknown", "Priority", "", "(HIGH)", "/"]
-)
+@for_each("heading", ["Issues", "Summary", "High Level Design", "Low/Unknown", "Priority", "", "(HIGH)", "/"])
 def test_another_heading_gives_none(heading: str) -> None:
     assert section_severity(heading) == Stated(None)

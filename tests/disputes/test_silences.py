@@ -14,6 +14,7 @@ from disputes.silence import detection
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Submission, Task
+from tests.asking import fresh, kinds
 from tests.cases import for_each
 from tests.disputes.prompt_lines import told
 from tests.factories import create_submission, create_task
@@ -84,10 +85,6 @@ def rule(conflict: Conflict, option: str, user: User, **kwargs: Any) -> Decision
     return rulings.decide(Conflict.objects.get(pk=conflict.pk), option, user=user, **values)
 
 
-def fresh(task: Task) -> Task:
-    return Task.objects.get(pk=task.pk)
-
-
 def card() -> Conflict:
     return Conflict.objects.get(kind="silence", status="open")
 
@@ -103,10 +100,6 @@ def due(task: Task) -> list[str]:
 
 def levels() -> dict[str, str]:
     return dict(Flag.objects.order_by("pk").values_list("finding__code", "level"))
-
-
-def kinds(task: Task) -> list[str]:
-    return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
 
 
 def asked(task: Task, tom: User, option: str = "ask") -> Conflict:
@@ -553,7 +546,7 @@ def test_an_answer_in_work_that_was_not_taken_is_asked_for_again(task: Task, tom
     asked(task, tom)
     submission = hand_in(task, addressed("ISSUE-R1-001"))
     Submission.objects.filter(pk=submission.pk).update(state=lost)
-    fresh(task).bounce(note="Red.")
+    fresh(task).send_back(note="Red.")
     assert due(task) == ["ISSUE-R1-001"]
 
 

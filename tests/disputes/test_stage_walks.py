@@ -71,7 +71,7 @@ OWN: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], int
     (walks.verify, {R}, lambda walk: walk.last["state"] == "kept", 30),
     (walks.review, {R}, lambda walk: walk.last["state"] == "verified" and not walk.is_held, 40),
     (walks.dispute, {I, R, D, C}, lambda walk: not walk.is_over, 2),
-    (walks.park, {P, I, R}, lambda walk: True, 1),
+    (walks.stop_for_help, {P, I, R}, lambda walk: True, 1),
     (walks.decide, set(Status), lambda walk: bool(walk.open), 16),
     (walks.decide_and_undo, set(Status), lambda walk: bool(walk.open) and not walk.is_over, 6),
     (walks.undo, set(Status), lambda walk: bool(walk.decisions), 5),
@@ -198,4 +198,4 @@ def test_whatever_happens_in_a_pipeline_in_whatever_order(begun: tuple[Task, Use
                     assert not broken, "\n".join([f"{invariant.__name__}: {broken}, after", *walk.done])
             seen |= {kind for kind, *_ in walk.moves}
             transaction.set_rollback(True)
-    assert {"advance", "backflow", "forward", "escalate", "park", "rule_revise"} <= seen
+    assert {"advance", "backflow", "forward", "escalate", "stop_for_help", "rule_revise"} <= seen

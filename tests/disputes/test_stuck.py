@@ -1,6 +1,5 @@
 """Why a task does not come to an end: the classes, and when a human must look (STK-1 to STK-7)."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from disputes.protocol.completion.stuck import (
     undoes,
 )
 from disputes.protocol.text.diffs import Changes, read_diff
+from tests.cases import for_each
 from tests.own_time import linear_time
 
 DECLINED, ADDRESSED, DEFERRED = "declined", "addressed", "deferred"
@@ -69,7 +69,7 @@ def test_silence_after_the_question_is_a_conflict() -> None:
     assert classes(turn(1, SILENT, touched=False), turn(2), asked=True) == (Stuck.SILENCE, Step.CONFLICT)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "before",
     [
         turn(1, SILENT, touched=True),  # the place changed: it was worked on
@@ -100,7 +100,7 @@ def test_a_place_that_comes_back_to_an_earlier_content_is_a_conflict_that_shows_
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("contents", "rounds"),
     [
         ("", None),
@@ -127,7 +127,7 @@ def test_an_unknown_content_is_no_return() -> None:
     assert diagnose([turn(1), turn(2, content="b"), turn(3)]) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("earlier", "request_"),
     [
         ("Add a cache for the rates.", "Remove the cache for the rates."),
@@ -142,7 +142,7 @@ def test_a_reviewer_may_take_back_its_own_request(earlier: str, request_: str) -
     assert undoes(request_, earlier) is True
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("earlier", "request_"),
     [
         ("Add a cache for the rates.", "Add a test for the cache of the rates."),
@@ -184,7 +184,7 @@ def follow_up(
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("location", "expected"),
     [
         ("src/a.py:40", True),
@@ -205,7 +205,7 @@ def test_a_new_finding_on_lines_unchanged_since_the_last_review_is_a_follow_up(
     assert follow_up(location) is expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {"is_new": False},
@@ -221,7 +221,7 @@ def test_some_findings_block_wherever_they_are(fields: dict[str, object]) -> Non
     assert follow_up("src/b.py:40", **fields) is False  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("severity", ["high", "medium", "low", None])
+@for_each("severity", ["high", "medium", "low", None])
 def test_every_other_severity_may_become_a_follow_up(severity: str | None) -> None:
     assert follow_up(severity=severity) is True
 
@@ -231,7 +231,7 @@ def test_a_file_that_was_only_renamed_is_unchanged() -> None:
     assert follow_up("y.py:3", changes=changes) is True
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["Insecure default", "vulnerability", "Passwords in the log", "path traversal", "CSRF", "CVE-2026-1",
      "API key in the URL", "missing authorization", "unsanitised HTML"],
@@ -240,7 +240,7 @@ def test_security_has_many_words(text: str) -> None:
     assert is_security(text) is True
 
 
-@pytest.mark.parametrize("text", ["The author is missing", "Rename the key", "A source of noise", "slow"])
+@for_each("text", ["The author is missing", "Rename the key", "A source of noise", "slow"])
 def test_other_words_are_no_security(text: str) -> None:
     assert is_security(text) is False
 
@@ -248,7 +248,7 @@ def test_other_words_are_no_security(text: str) -> None:
 # --- Cannot do --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "I cannot reach the registry: no network access.",
@@ -265,7 +265,7 @@ def test_a_coder_may_say_that_it_lacks_what_it_takes(text: str) -> None:
     assert cannot_do(text) is True
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -296,7 +296,7 @@ def test_a_coder_that_disagrees_is_in_a_dispute_whatever_it_lacks() -> None:
 # --- Rounds that repeat -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rounds", "count"),
     [
         ([], 0),

@@ -1,7 +1,5 @@
 """Option C by rule (OPT-2), what is recommended and what it costs."""
 
-import pytest
-
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.recommendations import (
     Judged,
@@ -12,6 +10,7 @@ from disputes.protocol.rulings.recommendations import (
 )
 from disputes.protocol.rulings.synthesis import Source, Synthesis, Views, handed_in, synthesise
 from tasks.states import Severity
+from tests.cases import for_each
 from tests.own_time import linear_time
 
 A, B, C, D = Option.UPHOLD_REVIEWER, Option.UPHOLD_CODER, Option.COMPROMISE, Option.OTHER
@@ -60,15 +59,13 @@ def test_the_first_rule_that_fits_wins() -> None:
     assert rule("The rate limit", rationale="Out of scope.") == "limits"
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"), [("It adds complexity.", "complexity"), ("It is out of scope.", "scope")]
-)
+@for_each(("words", "expected"), [("It adds complexity.", "complexity"), ("It is out of scope.", "scope")])
 def test_the_position_counts_as_the_rationale_does(words: str, expected: str) -> None:
     """Complexity and scope look at position and rationale"""
     assert rule(position=words) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     ["Complexity!", "complexities", "**complexity**", "far too complex", "overly complex", "(complexity)"],
 )
@@ -77,7 +74,7 @@ def test_complexity_has_many_forms(words: str) -> None:
     assert rule(rationale=words) == "complexity"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words", ["complex numbers", "hypercomplexity", "complexity_limit is set", "a complex type", "duplex"]
 )
 def test_complexity_inside_another_word_is_none(words: str) -> None:
@@ -85,15 +82,13 @@ def test_complexity_inside_another_word_is_none(words: str) -> None:
     assert rule(rationale=words) == ""
 
 
-@pytest.mark.parametrize("title", ["Limits of retries", "The LIMIT", "Retries are not limited", "Thresholds"])
+@for_each("title", ["Limits of retries", "The LIMIT", "Retries are not limited", "Thresholds"])
 def test_a_limit_has_many_forms(title: str) -> None:
     """OPT-2"""
     assert rule(title) == "limits"
 
 
-@pytest.mark.parametrize(
-    "title", ["Unlimited retries", "Known limitations", "rate_limit is wrong", "Delimiter"]
-)
+@for_each("title", ["Unlimited retries", "Known limitations", "rate_limit is wrong", "Delimiter"])
 def test_a_limit_inside_another_word_is_none(title: str) -> None:
     """OPT-2"""
     assert rule(title) == ""
@@ -104,15 +99,13 @@ def test_a_limit_counts_only_in_the_title() -> None:
     assert rule(position="The limit bounds it.", rationale="A threshold is there.") == ""
 
 
-@pytest.mark.parametrize("words", ["out-of-scope", "Out of the scope", "out of this scope"])
+@for_each("words", ["out-of-scope", "Out of the scope", "out of this scope"])
 def test_out_of_scope_has_many_forms(words: str) -> None:
     """OPT-2"""
     assert rule(rationale=words) == "scope"
 
 
-@pytest.mark.parametrize(
-    "words", ["without scope", "a scope of its own", "ran out of memory; the scope is fine"]
-)
+@for_each("words", ["without scope", "a scope of its own", "ran out of memory; the scope is fine"])
 def test_a_scope_alone_defers_nothing(words: str) -> None:
     """OPT-2"""
     assert rule(rationale=words) == ""
@@ -153,7 +146,7 @@ def test_long_positions_are_read_in_linear_time() -> None:
 # --- Handed in --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", [Source.JUDGE, Source.MEDIATOR, Source.HUMAN])
+@for_each("source", [Source.JUDGE, Source.MEDIATOR, Source.HUMAN])
 def test_a_synthesis_may_be_handed_in_and_is_marked_by_whom(source: Source) -> None:
     found = handed_in("  Instant for files, slower for the network. ", source=source, covers_both=True)
     assert found is not None
@@ -175,18 +168,18 @@ def option(*args: object) -> Option | None:
     return found.option if found else None
 
 
-@pytest.mark.parametrize("synthesis", [None, BOTH, HALF])
+@for_each("synthesis", [None, BOTH, HALF])
 def test_for_a_critical_finding_the_reviewer_is_recommended(synthesis: Synthesis | None) -> None:
     """No synthesis of a rule takes that away"""
     assert option(CRITICAL, synthesis) is A
 
 
-@pytest.mark.parametrize("severity", [HIGH, MEDIUM, LOW])
+@for_each("severity", [HIGH, MEDIUM, LOW])
 def test_for_other_findings_nothing_is_recommended(severity: Severity) -> None:
     assert recommend(severity) is None
 
 
-@pytest.mark.parametrize("severity", [HIGH, MEDIUM, LOW])
+@for_each("severity", [HIGH, MEDIUM, LOW])
 def test_a_synthesis_is_recommended_only_if_it_covers_both(severity: Severity) -> None:
     assert option(severity, BOTH) is C
     assert option(severity, HALF) is None
@@ -224,7 +217,7 @@ def test_the_judges_reasons_are_told() -> None:
 VIEWS = Views("Retry", "Back off.", "No need.", "Files fail fast.")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("chosen", "said"),
     [
         (A, "The cost that the coder names: Files fail fast."),
@@ -256,7 +249,7 @@ def test_what_takes_no_side_has_no_price() -> None:
 # --- Low conflicts ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("severity", "precedents", "settled"),
     [
         (LOW, [B, B, B], True),

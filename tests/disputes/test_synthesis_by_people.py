@@ -14,13 +14,13 @@ from disputes.protocol.rulings.synthesis import Source
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Event, Project
+from tests.asking import client_of, client_with
 from tests.factories import (
     create_finding,
     create_review,
     create_run,
     create_submission,
     create_task,
-    create_token,
 )
 
 pytestmark = pytest.mark.django_db
@@ -269,19 +269,9 @@ def test_hostile_words_are_words(client: Client, conflict: Conflict, tom: User) 
 # --- Over REST --------------------------------------------------------------------------------------------
 
 
-def client_with(secret: str) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
-
-
 def post(client: APIClient, ref: str, key: str = "", **body: Any) -> Any:
     headers = {"Idempotency-Key": key} if key else {}
     return client.post(f"/api/v1/disputes/{ref}/synthesis/", body, format="json", headers=headers)
-
-
-def client_of(user: User) -> APIClient:
-    return client_with(create_token(user, "script")[1])
 
 
 @pytest.mark.parametrize("name", ["dispute", "conflict", "task"])

@@ -34,6 +34,7 @@ from disputes.protocol.completion.termination import (
 )
 from disputes.protocol.rounds.gaps import SETTLED, WORKING, GapState
 from tasks.states import Severity
+from tests.cases import for_each
 
 CRITICAL, HIGH, MEDIUM, LOW = Severity
 G = GapState
@@ -66,7 +67,7 @@ def everything(gaps: Sequence[Gap], conflicts: Sequence[Unresolved] = ()) -> Ack
 # --- Limits -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gaps", "limit"),
     [(0, 10), (1, 10), (16, 10), (17, 11), (25, 15), (50, 30), (83, 50), (84, 50), (999, 50)],
 )
@@ -86,7 +87,7 @@ def test_a_project_may_set_its_limit_but_not_beyond_the_hard_one() -> None:
     assert max_rounds(1, replace(DEFAULTS, max_rounds=60)) == 50
 
 
-@pytest.mark.parametrize(("limit", "after"), [(10, 15), (45, 50), (48, 50)])
+@for_each(("limit", "after"), [(10, 15), (45, 50), (48, 50)])
 def test_an_extension_adds_five_and_stops_at_the_hard_limit(limit: int, after: int) -> None:
     assert extended(limit) == after
 
@@ -104,7 +105,7 @@ def test_the_phrases_are_these_letter_by_letter() -> None:
     assert DEMANDS[Gate.HIGH].phrase == HIGH_WORDS
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("typed", "passes"),
     [
         ("I acknowledge", True),
@@ -125,7 +126,7 @@ def test_vector_14_a_phrase_is_trimmed_and_compared_with_its_capitals(typed: str
     assert (refusals(left, acknowledgement) == ()) is passes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("severity", "gate"),
     [
         (CRITICAL, Gate.CRITICAL),
@@ -197,7 +198,7 @@ def test_vector_10_a_weight_of_five_is_not_complete_but_good_enough_on_request()
     assert decide(asked).exit is Exit.GOOD_ENOUGH
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gaps", "complete"),
     [
         ([], True),
@@ -265,7 +266,7 @@ def test_vector_14_high_left_and_the_phrase_in_small_letters() -> None:
 WARNING = State.DIVERGENCE_WARNING
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("standing", "step", "following"),
     [
         (Standing(OPEN, asked=Ask.ABANDON), "END-1", Next.END),
@@ -299,7 +300,7 @@ def test_the_procedure_step_by_step(standing: Standing, step: str, following: Ne
     assert (result.step, result.next) == (step, following)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gaps", "conflicts", "asked", "exit_type"),
     [
         ([gap(LOW)], [], Ask.STOP, Exit.GOOD_ENOUGH),

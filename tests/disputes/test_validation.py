@@ -223,13 +223,6 @@ def test_a_thin_section_is_a_warning() -> None:
     assert result.warnings[0].refs == ("GAP-AUTH-001",)
 
 
-def test_a_user_may_ask_that_a_thin_section_is_tried_again() -> None:
-    # only if the user asked for strict mode
-    result = validate_proposal(PROPOSAL.replace(LONG, "Short."), KNOWN, strict=True)
-
-    assert (result.failure_type, result.retriable) == (T.THIN_CONTENT, True)
-
-
 @for_each(("length", "thin"), [(199, True), (200, False)])
 def test_two_hundred_characters_are_enough(length: int, thin: bool) -> None:
     text = f"**Confidence:** HIGH\n### Trade-offs\n## Gap Resolution: GAP-AUTH-001\n{'x' * length}\n"

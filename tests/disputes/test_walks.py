@@ -194,7 +194,7 @@ def verify(walk: Walk) -> None:
     green = walk.choose([True, True, True, False])
     Submission.objects.filter(pk=walk.last["pk"]).update(state="verified" if green else "red")
     if not green:
-        walk.task.bounce(note="Red.")
+        walk.task.send_back(note="Red.")
 
 
 def review(walk: Walk) -> None:
@@ -219,8 +219,8 @@ def dispute(walk: Walk) -> None:
         walk.task.hold(actor=CODER, note=conflict.question)
 
 
-def park(walk: Walk) -> None:
-    opening.park(walk.task, "blocked", "Who has the key?")
+def stop_for_help(walk: Walk) -> None:
+    opening.stop_for_help(walk.task, "blocked", "Who has the key?")
 
 
 def decide(walk: Walk) -> Decision:
@@ -324,7 +324,7 @@ TABLE: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], i
     (verify, {R}, lambda walk: walk.last["state"] == "kept", 30),
     (review, {R}, lambda walk: walk.last["state"] == "verified" and not walk.is_held, 30),
     (dispute, {I, R, D, C}, lambda walk: not walk.is_over, 3),
-    (park, {P, I, R}, lambda walk: True, 2),
+    (stop_for_help, {P, I, R}, lambda walk: True, 2),
     (prompt, {I, R}, lambda walk: not walk.is_held, 1),
     (hint, {I, R, D, C}, lambda walk: bool(walk.last.get("pk")) and not walk.is_over, 8),
     (look_again, {I}, lambda walk: not walk.is_held and bool(walk.last.get("pk")), 4),

@@ -62,7 +62,7 @@ def test_an_event_and_its_notice_are_written_together_or_not_at_all(ledger: Proj
 def test_so_it_is_where_the_caller_has_no_transaction(
     ledger: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Notice.objects, "create", lambda **kwargs: 1 / 0)
+    monkeypatch.setattr(Notice.objects, "bulk_create", lambda *args, **kwargs: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         record(ledger, "trouble")
     assert not Event.objects.exists()

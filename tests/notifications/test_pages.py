@@ -16,6 +16,7 @@ from disputes.models import Channel, Delivery
 from disputes.notifications import fanout, sealing, signing
 from disputes.notifications.notices import OF_A_PERSON, OF_A_PROJECT
 from tasks.models import Event, Project
+from tests.asking import as_user
 from tests.cases import for_each
 from tests.factories import create_project, create_user
 from tests.notifications.conftest import create_channel, open_card
@@ -27,11 +28,6 @@ pytestmark = pytest.mark.django_db
 ADDRESS = "https://example.org/hooks/very-secret-token"
 ALL = [topic.value for topic in OF_A_PERSON]
 TYPED = {"name": "Hook", "kind": "webhook", "address": ADDRESS, "wants": ALL, "timezone": "Europe/Berlin"}
-
-
-def as_user(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
 
 
 def html(client: Client, path: str, status: int = 200) -> str:

@@ -1,6 +1,8 @@
 """The admin: every page answers, memberships decide, machines' rows are read-only, verbs move tasks."""
 
 import re
+import subprocess
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +21,7 @@ from agents.hosts import reconciler as host
 from agents.hosts.git.commands import GitError
 from agents.models import Output, Prompt, Run, Token, token_hash
 from disputes.models import Conflict, Dispute
+from steroidsweb import urls  # noqa: F401  (with the addresses the admins are loaded)
 from tasks.models import (
     Comment,
     Dependency,
@@ -29,6 +32,7 @@ from tasks.models import (
     Submission,
     Task,
 )
+from tests.asking import as_user
 from tests.cases import for_each
 from tests.factories import (
     create_host,
@@ -47,19 +51,9 @@ from tests.steroidsweb.setting_inputs import setting_inputs
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def _empty_cache() -> None:
-    cache.clear()
-
-
 @pytest.fixture
 def root(db: Any) -> User:
     return create_user("root", is_superuser=True)
-
-
-def as_user(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
 
 
 MODELS = {model._meta.label_lower: model for model in admin.site._registry}
@@ -82,6 +76,20 @@ def page(label: str, view: str, *args: Any) -> str:
 # --- Every page ---------------------------------------------------------------------------------------------
 
 
+FRESH = """
+import django; django.setup()
+from django.contrib import admin
+from steroidsweb.apps import check_pages
+before = len(admin.site._registry)
+print(before, check_pages(None), len(admin.site._registry) > 20)
+"""
+
+
+def test_a_fresh_process_loads_no_page_and_its_check_looks_at_all_of_them() -> None:
+    done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True)
+    assert done.stdout == "0 [] True\n"
+
+
 def test_every_model_of_the_program_has_an_admin() -> None:
     from django.apps import apps
 
@@ -92,7 +100,7 @@ def test_every_model_of_the_program_has_an_admin() -> None:
         elsewhere = {
             "agents.Prompt", "tasks.Notice", "disputes.Reminder", "disputes.Follow", "disputes.Tally",
             "disputes.Proposal", "disputes.CountedUntil", "agents.PullBundle", "agents.Trial",
-            "tasks.Seal",
+            "tasks.Seal", "tasks.FollowedTodo",
         }  # fmt: skip
         assert missing <= elsewhere
 

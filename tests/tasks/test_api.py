@@ -1,6 +1,5 @@
 """Tasks over REST: reading them, and the moves that people make by hand."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from disputes import opening
 from disputes.models import Conflict
 from tasks import api, idempotency
 from tasks.models import Dependency, Event, Landing, Project, Section, Task
+from tests.asking import client_of, client_with, queries
 from tests.cases import for_each
 from tests.factories import (
     create_finding,
@@ -25,22 +25,10 @@ from tests.factories import (
     create_section,
     create_submission,
     create_task,
-    create_token,
     sha,
 )
 
 pytestmark = pytest.mark.django_db
-
-
-def client_with(secret: str) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
-
-
-def client_of(user: User) -> APIClient:
-    """A script with the person's token."""
-    return client_with(create_token(user, "script")[1])
 
 
 def client_of_run(task: Task, role: str = "coder") -> APIClient:
@@ -59,12 +47,6 @@ def refs(client: APIClient, query: str = "") -> list[str]:
     reply = client.get(f"/api/v1/tasks/{query}")
     assert reply.status_code == 200, reply.json()
     return [row["ref"] for row in reply.json()["results"]]
-
-
-def queries(call: Callable[[], Any]) -> int:
-    with CaptureQueriesContext(connection) as captured:
-        call()
-    return len(captured)
 
 
 def fill(project: Project, number: int) -> None:

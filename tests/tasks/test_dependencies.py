@@ -4,14 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tasks.dependencies import blocked_by, recount, recount_dependants
 from tasks.events import Actor
 from tasks.models import Dependency, Project, Section, Task
 from tasks.states import Status
+from tests.asking import queries
 from tests.cases import for_each
 from tests.factories import create_project, create_section, create_submission, create_task, sha
 
@@ -49,12 +48,6 @@ def landed(project: Project, **kwargs: Any) -> Task:
     Task.objects.filter(pk=task.pk).update(landed_sha=sha("c"), landed_at=timezone.now())
     task.refresh_from_db()
     return task
-
-
-def queries(call: Callable[[], Any]) -> int:
-    with CaptureQueriesContext(connection) as captured:
-        call()
-    return len(captured)
 
 
 def fresh(tasks: list[Task]) -> list[Task]:

@@ -397,7 +397,7 @@ def at_stage(task: Task, stage: str, home: str = "") -> Task:
 VERBS: dict[str, tuple[str, str, Callable[[Task], None]]] = {
     "start": ("pending", "in_progress", lambda task: task.start()),
     "submit": ("in_progress", "review", lambda task: task.submit(actor=ACTOR)),
-    "bounce": ("review", "in_progress", lambda task: task.bounce(note="Red.")),
+    "send_back": ("review", "in_progress", lambda task: task.send_back(note="Red.")),
     "reject": ("review", "in_progress", lambda task: task.reject(actor=ACTOR)),
     "approve": ("review", "completed", lambda task: task.approve(last(task), actor=ACTOR)),
     "advance": (
@@ -422,7 +422,7 @@ VERBS: dict[str, tuple[str, str, Callable[[Task], None]]] = {
     ),
     "hold": ("review", "disputed", lambda task: task.hold(actor=ACTOR, note="C-1")),
     "ship": ("review", "disputed", lambda task: task.ship(last(task), actor=ACTOR, note="C-1")),
-    "park": ("in_progress", "disputed", lambda task: task.park(note="Who has the key?")),
+    "stop_for_help": ("in_progress", "disputed", lambda task: task.stop_for_help(note="Who has the key?")),
     "exhaust": ("review", "failed", lambda task: task.exhaust(actor=ACTOR, note="15")),
     "rule_revise": (
         "disputed",
@@ -528,11 +528,11 @@ def test_a_status_that_came_back_is_another_turn() -> None:
     task = create_task(status="in_progress", round=1)
     old = Task.objects.get(pk=task.pk)
     task.submit(actor=ACTOR)
-    task.bounce(note="Red.")
+    task.send_back(note="Red.")
     assert row(task)["status"] == old.status
     with pytest.raises(StaleTask):
         old.submit(actor=ACTOR)
-    assert [kind for kind, *_ in events(task)] == ["submit", "bounce"]
+    assert [kind for kind, *_ in events(task)] == ["submit", "send_back"]
 
 
 def test_a_stale_task_says_where_it_is_now() -> None:
@@ -627,7 +627,7 @@ def test_submit_ends_a_rest() -> None:
 
 def test_bounce_is_the_same_round_and_no_rejection() -> None:
     task = create_task(status="review", round=2, rejections=1)
-    task.bounce(note="test: red", not_before=LATER)
+    task.send_back(note="test: red", not_before=LATER)
     moved = row(task)
     assert (moved["round"], moved["rejections"], moved["not_before"]) == (2, 1, LATER)
 
@@ -654,7 +654,10 @@ def test_approve_names_the_commit_in_its_event() -> None:
     assert Event.objects.get(task=task).data == {"round": 1, "sha": sha("c")}
 
 
-@for_each("verb", ["hold", "park", "clash", "rule_revise", "retry", "defer", "cancel", "finish", "rollback"])
+@for_each(
+    "verb",
+    ["hold", "stop_for_help", "clash", "rule_revise", "retry", "defer", "cancel", "finish", "rollback"],
+)
 def test_what_goes_another_way_is_not_landed(verb: str) -> None:
     source, _, call = VERBS[verb]
     task = task_in(source, round=1)
@@ -875,7 +878,7 @@ def test_a_deferred_task_goes_on_where_the_facts_say(handed_in: bool, open_confl
     if handed_in:
         create_submission(task)
     if open_conflict:
-        opening.park(task, "blocked", "Who has the key?")
+        opening.stop_for_help(task, "blocked", "Who has the key?")
         task.refresh_from_db()
     task.defer(actor=ACTOR, note="Not this month.")
     task.resume(actor=ACTOR, note="Now.")

@@ -21,6 +21,7 @@ from tasks.configuration.policy import (
     SettingsError,
 )
 from tasks.states import Severity
+from tests.cases import for_each
 from tests.tasks.valid_settings import valid_settings
 
 DEFAULTS: dict[str, Any] = {
@@ -29,6 +30,9 @@ DEFAULTS: dict[str, Any] = {
     "gaps_per_round": 4,
     "records_branch": "",
     "records_path": "",
+    "todo_path": "",
+    "rollback_archives": "cold",
+    "todo_branch": "",
     "specification": "",
     "policy": {"critical": "hold", "high": "hold", "medium": "ship", "low": "log"},
     "disputed_work": dict.fromkeys(("critical", "high", "medium", "low"), "keep"),
@@ -112,7 +116,7 @@ def policy(**effects: str) -> dict[str, Any]:
 # --- Defaults ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", DEFAULTS)
+@for_each("key", DEFAULTS)
 def test_a_setting_has_its_default(key: str) -> None:
     assert ProjectSettings().to_json()[key] == DEFAULTS[key]
 
@@ -187,14 +191,14 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize(("key", "value"), ALLOWED, ids=str)
+@for_each(("key", "value"), ALLOWED, ids=str)
 def test_a_setting_may_be_changed(key: str, value: Any) -> None:
     changed = ProjectSettings.from_json({key: value}).to_json()
 
     assert changed == DEFAULTS | {key: value}
 
 
-@pytest.mark.parametrize("key", ["undo_seconds", "build_timeout", "test_timeout"])
+@for_each("key", ["undo_seconds", "build_timeout", "test_timeout"])
 def test_a_whole_number_of_seconds_becomes_a_float(key: str) -> None:
     assert isinstance(getattr(ProjectSettings.from_json({key: 5}), key), float)
 
@@ -313,7 +317,7 @@ BAD_LADDERS = [
 ]
 
 
-@pytest.mark.parametrize(("ladder", "fault"), BAD_LADDERS, ids=lambda value: str(value)[:40])
+@for_each(("ladder", "fault"), BAD_LADDERS, ids=lambda value: str(value)[:40])
 def test_a_bad_ladder_is_refused_naming_its_step(ladder: dict[Any, Any], fault: str) -> None:
     with pytest.raises(SettingsError) as refusal:
         ProjectSettings.from_json({"model_ladder": {"dev": ladder}})
@@ -330,7 +334,7 @@ def test_the_steps_of_a_ladder_are_kept_in_their_order() -> None:
     assert list(ladder) == ["0-1", "2-9", "10+"]
 
 
-@pytest.mark.parametrize(("settings", "message"), REFUSED, ids=str)
+@for_each(("settings", "message"), REFUSED, ids=str)
 def test_a_setting_is_refused_by_name(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError) as refusal:
         ProjectSettings.from_json(settings)
@@ -338,7 +342,7 @@ def test_a_setting_is_refused_by_name(settings: dict[str, Any], message: str) ->
     assert str(refusal.value).startswith(message)
 
 
-@pytest.mark.parametrize(("settings", "message"), REFUSED, ids=str)
+@for_each(("settings", "message"), REFUSED, ids=str)
 def test_a_refusal_holds_the_key(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError) as refusal:
         ProjectSettings.from_json(settings)
@@ -347,7 +351,7 @@ def test_a_refusal_holds_the_key(settings: dict[str, Any], message: str) -> None
     assert refusal.value.key in str(refusal.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "settings",
     [
         {"mandatory": 5},  # no list: TypeError, "'int' object is not iterable"
@@ -379,21 +383,21 @@ def test_the_value_itself_refuses_a_policy_with_a_hole() -> None:
 # --- The policy -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("severity", "effect"), list(product(["high", "medium", "low"], EFFECTS)), ids=str)
+@for_each(("severity", "effect"), list(product(["high", "medium", "low"], EFFECTS)), ids=str)
 def test_any_effect_may_be_chosen_below_critical(severity: str, effect: str) -> None:
     settings = ProjectSettings.from_json(policy(**{severity: effect}))
 
     assert settings.effect(severity) == effect
 
 
-@pytest.mark.parametrize(("severity", "effect"), list(product(["high", "medium", "low"], EFFECTS)), ids=str)
+@for_each(("severity", "effect"), list(product(["high", "medium", "low"], EFFECTS)), ids=str)
 def test_the_severities_that_are_not_named_keep_their_effect(severity: str, effect: str) -> None:
     settings = ProjectSettings.from_json(policy(**{severity: effect})).to_json()["policy"]
 
     assert settings == DEFAULTS["policy"] | {severity: effect}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("severity", "effect"),
     [
         ("critical", HOLD),  # waits for a human, always
@@ -410,7 +414,7 @@ def test_a_conflict_has_the_effect_of_its_severity(severity: str, effect: str) -
     assert ProjectSettings().effect(severity) == effect
 
 
-@pytest.mark.parametrize("effect", EFFECTS)
+@for_each("effect", EFFECTS)
 def test_an_unknown_severity_follows_what_medium_is_set_to(effect: str) -> None:
     assert ProjectSettings.from_json(policy(medium=effect)).effect("unheard of") == effect
 
@@ -450,7 +454,7 @@ def test_any_value_is_either_taken_as_it_is_or_refused(key: str, value: Any) -> 
         taken, refusal = value, str(error)
 
     assert not refusal or key in refusal
-    assert key in ("policy", "severity_weights") or taken is value or taken == value
+    assert key in ("policy", "disputed_work", "severity_weights") or taken is value or taken == value
 
 
 def test_the_json_is_plain() -> None:
@@ -479,7 +483,7 @@ def test_what_differs_from_the_defaults_is_enough_to_keep(settings: dict[str, An
 # --- The schema -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", SETTINGS)
+@for_each("key", SETTINGS)
 def test_a_key_says_what_it_does_and_what_it_accepts(key: str) -> None:
     entry = SETTINGS[key]
 

@@ -38,7 +38,7 @@ LETTERS = {
 TABLE = [
     ("start", "P", "I"),  # the loop gives a task its first coder
     ("submit", "I", "R"),  # a coder hands in
-    ("bounce", "R", "I"),  # what was handed in can't be fetched, or is red
+    ("send_back", "R", "I"),  # what was handed in can't be fetched, or is red
     ("reject", "R", "I"),  # the review asks for a revision
     ("approve", "R", "C"),  # the review passes
     ("advance", "RD", "I"),  # it passes, or a ruling accepts it, before the last stage
@@ -52,7 +52,7 @@ TABLE = [
     ("hold", "IR", "D"),  # an open conflict holds the task
     ("ship", "R", "D"),  # an open conflict is left behind, the commit goes on
     ("escalate", "I", "I"),  # to the column of specialists that its reason names
-    ("park", "PIRC", "D"),  # only a person can help; completed ones too, where landing is stuck
+    ("stop_for_help", "PIRC", "D"),  # only a person can help; completed ones too, where landing is stuck
     ("exhaust", "R", "F"),  # one rejection too many
     ("rule_revise", "DRCI", "I"),  # a ruling asks for a change
     ("rule_review", "D", "R"),  # a ruling asks for none, and the commit was not reviewed to its end
@@ -229,17 +229,30 @@ def test_no_status_is_a_dead_end(start: Status, goal: Status) -> None:
 
 
 def test_a_task_is_completed_without_any_human() -> None:
-    assert Status.COMPLETED in reachable(Status.PENDING, ["start", "submit", "bounce", "reject", "approve"])
+    assert Status.COMPLETED in reachable(
+        Status.PENDING, ["start", "submit", "send_back", "reject", "approve"]
+    )
 
 
-@for_each("verb", ["start", "submit", "bounce", "reject", "approve", "hold", "ship", "exhaust"])
+@for_each("verb", ["start", "submit", "send_back", "reject", "approve", "hold", "ship", "exhaust"])
 def test_the_loop_moves_only_tasks_that_it_may_pick(verb: str) -> None:
     assert MOVES[verb].sources <= STARTABLE
 
 
 @for_each("status", [Status.DISPUTED, Status.FAILED, Status.DEFERRED, Status.CANCELLED])
 def test_the_loop_alone_never_takes_a_task_out_of_human_hands(status: Status) -> None:
-    loop = ["start", "submit", "bounce", "reject", "approve", "hold", "ship", "park", "exhaust", "clash"]
+    loop = [
+        "start",
+        "submit",
+        "send_back",
+        "reject",
+        "approve",
+        "hold",
+        "ship",
+        "stop_for_help",
+        "exhaust",
+        "clash",
+    ]
 
     assert reachable(status, loop) == {status}
 

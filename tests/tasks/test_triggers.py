@@ -11,7 +11,8 @@ DELETION = no_deletion("tasks_event")
 LISTED = {
     "tasks_event_no_update", DELETION.name, "disputes_decision_no_change", "disputes_decision_policy",
     "tasks_seal_no_update", "tasks_seal_no_delete", "steroidsweb_auditentry_no_update",
-    "steroidsweb_auditentry_no_delete",
+    "steroidsweb_auditentry_no_delete", "disputes_decision_cites_no_update",
+    "disputes_decision_cites_no_delete",
 }  # fmt: skip
 PRESENT = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",

@@ -4,19 +4,15 @@ A final verb (submit, approve, reject, dispute, blocked, escalate, opinion) ends
 from then on. What is malformed is refused with line and reason, and the run goes on.
 """
 
-from agents.api.handins.caller import PERSON_VERBS, RUN_VERBS, Caller, caller_of
+from agents.api.handins.caller import caller_of
 from agents.api.handins.disputing import dispute, log
 from agents.api.handins.escalating import escalate
 from agents.api.handins.opinion import opinion
-from agents.api.handins.reviewing import MAX_FINDINGS, review
+from agents.api.handins.reviewing import review
 from agents.api.handins.submitting import submit
 from agents.api.handins.talking import blocked, comment
 
 __all__ = [
-    "MAX_FINDINGS",
-    "PERSON_VERBS",
-    "RUN_VERBS",
-    "Caller",
     "blocked",
     "caller_of",
     "comment",

@@ -8,15 +8,13 @@ from agents.api.handins.caller import Caller, end_run, reply, require_status
 from agents.crew import choosing
 from agents.models import Run
 from disputes import intake
-from disputes.protocol.reviews.review import ReadReview, read_review
-from disputes.protocol.text.documents import Problem
+from disputes.protocol.reviews.review import ReadReview, doubts_about_rejection, read_review
 from disputes.sessions import handing_in
 from tasks.errors import Refused
 from tasks.models import Submission, Task
 from tasks.states import Status
 
 MAX_FINDINGS = 200
-WORDS_OF_A_REMARK = 40  # a rejection that is longer has a point that can be named
 ASKED_BACK = "It is not sure that this was meant"
 
 
@@ -95,9 +93,7 @@ def _ask_back(run: Run, read: ReadReview, approves: bool, *, is_data: bool) -> N
     Whoever does not know how is taken at its word the second time. Raises Refused: asked_back.
     """
     reviews = Run.objects.filter(task=run.task_id, role=run.role, round=run.round)
-    doubts = list(read.warnings)
-    if not (approves or is_data) and _says_nothing_readable(read):
-        doubts.append(Problem(0, "no finding can be read in this rejection"))
+    doubts = read.warnings if approves or is_data else doubts_about_rejection(read)
     if not doubts or any(ASKED_BACK in each["reason"] for one in reviews for each in one.refusal):
         return
     understood = [{"line": 0, "reason": line} for line in read_as(read, approves)]
@@ -109,11 +105,6 @@ def _ask_back(run: Run, read: ReadReview, approves: bool, *, is_data: bool) -> N
             *understood,
         ],
     )  # fmt: skip
-
-
-def _says_nothing_readable(read: ReadReview) -> bool:
-    """Whether a text is longer than a remark, and no point of it can be read."""
-    return not read.findings and len(read.text.split()) > WORDS_OF_A_REMARK
 
 
 def _coded_by(submission: Submission, agent_pk: int) -> bool:

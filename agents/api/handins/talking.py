@@ -19,7 +19,7 @@ def blocked(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     caller, task = callers.caller_of(user, "blocked", ref)
     require_status(task, Status.IN_PROGRESS, "report as blocked")
     end_run(caller, task)
-    conflict = opening.park(
+    conflict = opening.stop_for_help(
         task, Conflict.Origin.BLOCKED, f"The coder is blocked: {one_line(data['reason'])}"[:500],
         actor=caller.actor, detail=data["reason"],
     )  # fmt: skip

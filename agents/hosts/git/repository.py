@@ -182,6 +182,12 @@ class Repository:
         )  # fmt: skip
         return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
+    def touching(self, old: str, new: str, path: str) -> list[str]:
+        """The commits of `new` that `old` lacks and that changed this file, the newest first."""
+        return text(
+            self.path, "log", "--format=%H", "--no-renames", f"{old}..{new}", "--", f":(top,literal){path}"
+        ).splitlines()
+
     def names(self, sha: str) -> list[str]:
         """The paths at the top of a commit's tree."""
         return text(self.path, "ls-tree", "--name-only", sha).splitlines()

@@ -3,13 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from agents.models import Agent
 from agents.setup import adding
+from tasks.management.program_command import ProgramCommand
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Add an agent that is any command, for example: "
         "add_agent my-coder --role coder -- my-agent --file {prompt}. "

@@ -6,17 +6,18 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils.text import slugify
 
 from agents.hosts.git.commands import GitError
 from agents.setup import projects
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 
 BRIEF_MAX = 100_000  # characters
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Add a git project: fetch its repository, find the commands that build and test it by trying them on "
         "the untouched target branch, and make every admin a maintainer."

@@ -3,14 +3,14 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.db import transaction
 
 from agents.models import Agent, Token
 from agents.setup import adding
+from tasks.management.program_command import ProgramCommand
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Add an agent that runs elsewhere and claims its own work over REST, for example: "
         "add_pull_agent far-coder --role coder --project ledger. Its token is printed once."

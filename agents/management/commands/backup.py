@@ -4,14 +4,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from agents.backups import making
 from agents.backups.databases import NoCopy
 from agents.hosts.git.commands import GitError
+from tasks.management.program_command import ProgramCommand
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Writes database, mirrors, keys and prices into FILE, which only its owner can read. The program may "
         "run meanwhile. `manage.py restore FILE` brings it back, into an empty installation."

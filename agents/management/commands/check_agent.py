@@ -3,13 +3,14 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from agents.models import Agent
 from agents.setup import checking
+from tasks.management.program_command import ProgramCommand
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Starts the agent's command once in an empty folder with a tiny prompt, under the limits of a run, "
         "and says in a sentence what is wrong and what to do. Exit code 0: it answered; 1: it did not."

@@ -5,12 +5,13 @@ from argparse import ArgumentParser
 from collections.abc import Collection
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from agents.doctor.table import CHECKS, Found, examine, repair
+from tasks.management.program_command import ProgramCommand
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Looks whether everything holds that must hold of the rows, this machine's processes, folders and "
         "mirrors, and says of each finding what to do. Exit code 0: all is well; 1: there are findings."

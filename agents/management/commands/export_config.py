@@ -1,14 +1,15 @@
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents.setup.configuration import export_config
 from tasks.configuration.policy import SettingsError
 from tasks.configuration.writing import write_reference
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Writes a project's settings and agents as YAML, with help; import_config reads it back."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -4,19 +4,20 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from agents.models import Host
 from agents.setup import hosts
 from tasks.errors import Refused
+from tasks.management.program_command import ProgramCommand
 from tasks.spans import since
 
 POLL = 1.0  # seconds
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "List the hosts, or drain, resume or remove one: host list | drain NAME | resume NAME | remove NAME."
     )

@@ -2,16 +2,17 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents.setup.configuration import import_config
 from tasks.access import MAINTAIN, may
 from tasks.configuration.reading import FaultyFile
 from tasks.events import Actor
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Sets a project's settings and agents from a YAML file. What it does not name stays as it is."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from agents.web.log import plain
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 from tasks.projects import address_of, counts_line, counts_of
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "List the projects: short name, status, tasks, branch and repository; below, what keeps one waiting."
     )

@@ -5,12 +5,13 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from agents import cli
+from tasks.management.program_command import ProgramCommand
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Serve the verbs of the REST API as tools of the Model Context Protocol: over stdio with the token "
         "of STEROIDS_CONTEXT, STEROIDS_TOKEN_FILE or the login; with --http PORT for clients that each bring "

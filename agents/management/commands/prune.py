@@ -3,15 +3,14 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from agents import retention
 from agents.hosts import tidying
+from tasks.management.program_command import ProgramCommand
 
 AS_LONG_AS_IT_TAKES = float("inf")
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Removes old logs, prompts, bundles and run folders as the retention settings say, packs the mirrors "
         "of this host and cuts its logs. The program does the same by itself once a day."

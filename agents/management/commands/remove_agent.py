@@ -3,14 +3,15 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 
 from agents.models import Agent, Run
 from tasks.locking import locked
+from tasks.management.program_command import ProgramCommand
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Remove an agent: delete one that never ran, retire one that did, so that its runs keep their name."
     )

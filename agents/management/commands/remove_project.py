@@ -5,19 +5,20 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from agents.loop import run_ends
 from agents.models import Run
 from agents.setup import removing
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 
 ACTOR = Actor("system", "remove_project")
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Remove a project: one without landings and rulings is deleted, any other is ended as abandoned and "
         "stays readable. Its mirror on this host goes; its remote is left alone."

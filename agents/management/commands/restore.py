@@ -5,14 +5,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from agents.backups import restoring
 from agents.backups.databases import NoCopy
 from agents.hosts.git.commands import GitError
+from tasks.management.program_command import ProgramCommand
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Makes an empty installation what FILE of `manage.py backup` holds. What was live then has ended: "
         "runs begin anew, people sign in anew. Never over an installation that has projects or accounts."

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from agents.hosts import paths
 from agents.hosts.reconciler import HostBusy
@@ -15,13 +15,14 @@ from agents.hosts.supervisor import AlreadyRunning, Resident, once
 from agents.setup import demo, first_hour
 from agents.setup.event_lines import EventLines
 from disputes.models import Conflict
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Task
 from tasks.states import Status
 
 EXIT_FAILED_TASK = 3
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Run the loop, the background jobs, this host's agents and the web server."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

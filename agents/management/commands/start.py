@@ -4,10 +4,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from agents.setup import first_hour
 from agents.setup.asking import Asker
+from tasks.management.program_command import ProgramCommand
 
 ANSWERS = {
     "username": "name of the first account (default: your login name)",
@@ -22,7 +23,7 @@ ANSWERS = {
 }
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Set up the first project: account, repository, agents and tasks. Asks, with defaults; what is done "
         "already is left alone, so that it can be run again at any time."

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from agents.setup.overview import overview
+from tasks.management.program_command import ProgramCommand
 from tasks.projects import counts_line
 from tasks.spans import clock, since
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Say how the installation stands: loop, projects, runs, open cards, pauses, whom tasks wait for."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

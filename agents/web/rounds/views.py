@@ -1,26 +1,18 @@
 """The page of a project's rounds, and the page of one of them."""
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from agents.web.rounds import figures
 from agents.web.rounds.figures import SessionPage
-from disputes.web.view_helpers import page, staff_only
-from tasks.access import projects_for
-from tasks.models import Project
-
-
-def _project(request: HttpRequest, slug: str) -> Project:
-    """A project that the person may see; one of code has no rounds. Raises Http404."""
-    return get_object_or_404(projects_for(request.user), slug=slug)
+from disputes.web.view_helpers import page, project_of, staff_only
 
 
 @staff_only
 @require_safe
 def rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """The rounds on a time line, the gaps, and whether the session comes to an end."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     context = {"title": f"Rounds of {project.name}", "project": project, "page": SessionPage(project)}
     return page(request, "agents/rounds/rounds.html", context)
 
@@ -29,7 +21,7 @@ def rounds(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def one_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """The documents of one round side by side, and what it changed."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     found = SessionPage(project)
     row = next((each for each in found.rounds if each.number == number and not each.taken_back), None)
     if row is None:

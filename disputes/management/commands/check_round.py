@@ -3,18 +3,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from disputes.protocol.reviews.explanation import explain_lines
 from disputes.protocol.rounds.check import as_json, check_round, explain
 from disputes.protocol.text.documents import MAX_BYTES, DocumentError
 from disputes.protocol.text.quotes import one_line
+from tasks.management.program_command import ProgramCommand
 
 MAX_EXPLAINED = 2_000  # lines of one review
 MAX_SHOWN = 100  # characters of a line
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Explains one round from its documents: verdicts, findings, answers, disagreements, suspected "
         "silence. It reads files only and needs no database."

@@ -2,13 +2,14 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from disputes.records import write_records
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Writes a project's dispute.md (what is in dispute) and decisions.md (what was ruled)."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,17 +1,18 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from disputes.importing.folder import FolderError, Session, read_folder
 from disputes.importing.rows import Report, import_session, read_session
 from tasks.events import Actor
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 
 ACTOR = Actor("system", "import_rounds")
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Imports rounds that were written elsewhere: a folder of round_NNN/{engineer,reviewer}.md, or of "
         "several such folders. Each gap becomes a task that nothing starts by itself. Importing again is "

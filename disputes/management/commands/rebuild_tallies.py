@@ -1,13 +1,14 @@
 from datetime import date
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from disputes import tallies
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = (
         "Counts the daily sums of the insights page anew. It may be run at any time and as often as wanted."
     )

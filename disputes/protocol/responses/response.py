@@ -1,18 +1,22 @@
 """Reading a coder's response: one answer per finding, and its DISAGREE blocks (ANS-1, DIS-2)."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, HAND_IN_KINDS, AnswerKind
 from disputes.protocol.responses.answers import MAX_TEXT, Answered, Mention, read_answers
 from disputes.protocol.responses.disagree_blocks import MALFORMED, MISSING_POSITION, Disagreement, read_blocks
 from disputes.protocol.text.documents import DocumentError, Problem, scan
+from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.mentions import Names
+from tasks.configuration.plain_yaml import Lines
 
 __all__ = [
     "ANSWER_WORDS", "AnswerKind", "Answered", "Disagreement", "Mention", "ReadResponse", "read_response"
 ]  # fmt: skip
+RESPONSE_KEYS = ("answers",)
+ENTRY_KEYS = ("finding", "kind", "text", "position", "rationale", "concern", "alternative")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ def read_response(
     decided: Collection[str] = (),
     strict: bool = False,
 ) -> ReadResponse:
-    """Read a response, from Markdown or from its structured form.
+    """Read a response, from Markdown or from its structured form: JSON, or YAML front matter above Markdown.
 
     `known` are the codes of the findings it may answer, as their review prints them; without them every
     canonical code counts. `decided` are those that a human has decided (RE_ARGUED_CONFLICT). A malformed
@@ -46,9 +50,87 @@ def read_response(
     `strict` is asked for and a block is malformed or a finding is declined without one; where the structured
     form is malformed; and for a document that is too large.
     """
-    if isinstance(document, str):
-        return _from_markdown(document, Names(known), decided, strict)
-    return _from_structure(document)
+    if not isinstance(document, str):
+        return _from_structure(document)
+    if front := read_front_matter(document, ("answers",)):
+        return _from_front_matter(*front, document, Names(known), decided, strict)
+    return _from_markdown(document, Names(known), decided, strict)
+
+
+def _from_front_matter(
+    data: Lines, prose: str, text: str, names: Names, decided: Collection[str], strict: bool
+) -> ReadResponse:
+    """The answers of the front matter, and those of the Markdown below it to other findings.
+
+    Where the prose declines what the front matter answers otherwise, it counts as declined; `strict` refuses
+    it.
+    """
+    front = _answers_of(data)
+    start = text.replace("\r\n", "\n").count("\n") - prose.count("\n")
+    below = _moved(_from_markdown(prose, names, decided, strict=False), start)
+    torn = {problem.line: problem for problem in _torn(front, below)}
+    problems = sorted([*below.warnings, *torn.values()], key=lambda problem: problem.line)
+    if problems and strict:
+        raise DocumentError("malformed_response", problems)
+    declined = {block.code for block in below.disagreements if block.line in torn}
+    read = replace(
+        front, answers=tuple(each for each in front.answers if each.code not in declined), text=text
+    )
+    return replace(_joined(read, below), warnings=tuple(problems))
+
+
+def _answers_of(data: Lines) -> ReadResponse:
+    """What the front matter itself says, with its lines."""
+    check_keys(data, RESPONSE_KEYS, "the front matter")
+    entries = data.get("answers") or []
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, Lines):
+            check_keys(entry, ENTRY_KEYS, "an answer")
+    read = _from_structure({**data, "answers": entries})
+    at = {answer.code: entry.line for answer, entry in zip(read.answers, entries, strict=True)}
+    return replace(
+        read,
+        answers=tuple(replace(each, line=at[each.code]) for each in read.answers),
+        disagreements=tuple(replace(each, line=at[each.code]) for each in read.disagreements),
+    )
+
+
+def _torn(front: ReadResponse, below: ReadResponse) -> Iterator[Problem]:
+    """Where the prose declines what the front matter answers otherwise."""
+    kinds = {answer.code: answer.kind for answer in front.answers}
+    for block in below.disagreements:
+        kind = kinds.get(block.code, AnswerKind.DECLINED)
+        if kind is not AnswerKind.DECLINED:
+            reason = f"the prose declines {block.code}, the front matter says {kind.value}"
+            yield Problem(block.line, reason)
+
+
+def _joined(read: ReadResponse, below: ReadResponse) -> ReadResponse:
+    """With what only the prose says."""
+    answered = {each.code for each in read.answers}
+    blocked = {each.code for each in read.disagreements}
+    return replace(
+        read,
+        answers=(*read.answers, *(each for each in below.answers if each.code not in answered)),
+        disagreements=(
+            *read.disagreements,
+            *(each for each in below.disagreements if each.code not in blocked),
+        ),
+        mentions=tuple(each for each in below.mentions if each.code not in answered),
+        elsewhere=tuple(each for each in below.elsewhere if each.code not in answered),
+    )
+
+
+def _moved(read: ReadResponse, lines: int) -> ReadResponse:
+    """With its lines counted from the beginning of the document that it stands in."""
+    return replace(
+        read,
+        answers=tuple(replace(each, line=each.line + lines) for each in read.answers),
+        disagreements=tuple(replace(each, line=each.line + lines) for each in read.disagreements),
+        mentions=tuple(replace(each, line=each.line + lines) for each in read.mentions),
+        warnings=tuple(replace(each, line=each.line + lines) for each in read.warnings),
+        elsewhere=tuple(replace(each, line=each.line + lines) for each in read.elsewhere),
+    )
 
 
 def _from_markdown(text: str, names: Names, decided: Collection[str], strict: bool) -> ReadResponse:

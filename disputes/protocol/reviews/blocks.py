@@ -116,7 +116,7 @@ class _Walk:
             and section.level > first.level
             and not section.states_severity
             and section.own not in SILENT
-            and not (start is not None and start.coded and not first.coded)
+            and not (start is not None and start.coded and (start.words or not first.coded))
         )
 
     def _text(self, index: int, text: str) -> None:

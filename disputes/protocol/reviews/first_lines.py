@@ -15,6 +15,7 @@ from disputes.protocol.reviews.inline_severities import (
     take_groups,
     take_prefix,
 )
+from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.text.documents import HEADING, ITEM, SMALL_INDENT, Line, bold_lead
 from disputes.protocol.text.identifiers import (  # fmt: skip
     CODE,
@@ -58,6 +59,15 @@ LOUD = re.compile(
 RECORD = re.compile(
     r"(?:Finding|Issue|Defect|Problem|Concern)[ \t]+#?(?P<id>[A-Z]{1,8}-?\d{1,4}|\d{1,3})[ \t]*:?[ \t]*"
 )
+# "[minor] text", in any language and in small letters: only where a list carries it.
+BRACKETED = re.compile(r"\[(?P<word>[a-z]{3,12})\](?!\()[\s:–—-]*(?=\S)")
+# "l. 15: (HIGH) text": the place comes first.
+PLACED = re.compile(
+    r"(?=[^:]{0,59}[\d./`])[^:()\[\]]{1,60}:\s+[(\[](?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)[)\]]\s+(?=\S)"
+)
+# "Second (also high in my book): text": the severity stands in the words before the colon.
+SPOKEN = re.compile(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
+SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
 # a) text
 LETTERED = re.compile(r"[a-h]\)\s+(?=\S)")
 # Coloured signs before a title; green may be praise.
@@ -66,7 +76,7 @@ CIRCLES = {"🔴": "critical", "🟠": "high", "🟡": "medium", "⚪": "low", "
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
 LETTERED_FIRST = frozenset("abcdefgh")
-AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (")
+AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (", " [")
 SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
 # The signs of a reviewer; a tick is praise.
@@ -233,12 +243,25 @@ def _plain_item(text: str, start: Start) -> Start:
         start.title, start.field = text[:MAX_READ], field
         return start
     words: list[str] = []
+    if match := PLACED.match(text):
+        start.title, start.words, start.leading = text[:MAX_READ], (match["word"],), True
+        return start
     title, start.trailing = take_end(text[:MAX_READ], words)
     plain = take_prefix(title, words)
     start.leading = plain != title and start.indent > 0  # at the margin it may define the word
+    if not (words or start.numbered) and (spoken := _spoken(text)):
+        words.append(spoken)
     start.title = plain.strip(" *")
     start.words = tuple(words)
     return start
+
+
+def _spoken(text: str) -> str:
+    """The one severity that somebody names in passing before a colon; empty where there is none, or two."""
+    if "):" not in text[:MAX_READ] or not (match := SPOKEN.match(text)):
+        return ""
+    said = {*match["words"].lower().replace("!", " ").split()} & SPOKEN_WORDS
+    return said.pop() if len(said) == 1 and "not" not in match["words"].lower() else ""
 
 
 def _bold_field(text: str, start: Start) -> Start | None:
@@ -306,6 +329,9 @@ def _notation(start: Start, text: str, rest: str) -> Start | None:
         start.bracket = bracket
         return _coded(start, after, rest)
     if bracket and (match := TAG.match(text)):
+        return _tagged(start, match, text, rest)
+    is_listed = bracket and start.shape is Shape.ITEM
+    if is_listed and (match := BRACKETED.match(text)) and read_severity(match["word"]):
         return _tagged(start, match, text, rest)
     return _anonymous(start, text.strip(), rest) if start.shape is not Shape.PLAIN else None
 

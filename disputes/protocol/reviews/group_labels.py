@@ -16,7 +16,8 @@ MAX_WORDS = 3  # of a bold line that stands for a heading
 # In a note without headings: the list below the sentence says what it asks for.
 ASKING = re.compile(
     r"\b(?:before (?:i|we) (?:can )?(?:approve|merge|sign|accept)|(?:like|want|need|have) to see"
-    r"|please (?:fix|change|address|correct))\b",
+    r"|please (?:fix|change|address|correct)"
+    r"|(?:not|n't|cannot) (?:merge|approve|sign|accept|ship)\b.{0,60}\b(?:before|until|unless))\b",
     re.IGNORECASE,
 )
 MAX_OPENING = 160  # letters of a sentence that a list follows

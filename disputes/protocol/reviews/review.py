@@ -27,8 +27,9 @@ from tasks.configuration.plain_yaml import Lines
 
 __all__ = [
     "VERDICT_WORDS", "Found", "PriorStatus", "ReadReview", "StatedVerdict", "Status", "Verdict", "place",
-    "read_review", "read_verdict",
+    "doubts_about_rejection", "read_review", "read_verdict",
 ]  # fmt: skip
+WORDS_OF_A_REMARK = 40  # a rejection that is longer has a point that can be named
 REVIEW_KEYS = ("verdict", "findings", "text")
 FINDING_KEYS = ("title", "severity", "code", "location", "impact", "suggestion", "text")
 ALIKE = 0.5  # a title of the prose that is that of a finding
@@ -62,6 +63,13 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
     if front := read_front_matter(document, ("verdict", "findings")):
         return _from_front_matter(*front, document)
     return _from_markdown(document)
+
+
+def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
+    """What its author is asked back about: the warnings, and a text in which no point can be read."""
+    if read.findings or len(read.text.split()) <= WORDS_OF_A_REMARK:
+        return read.warnings
+    return (*read.warnings, Problem(0, "no finding can be read in this rejection"))
 
 
 def _from_front_matter(data: Lines, prose: str, text: str) -> ReadReview:

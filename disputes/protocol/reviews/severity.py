@@ -28,6 +28,11 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "mittel": Severity.MEDIUM,
     "niedrig": Severity.LOW,
     "gering": Severity.LOW,
+    # In French.
+    "majeur": Severity.HIGH,
+    "majeure": Severity.HIGH,
+    "mineur": Severity.LOW,
+    "mineure": Severity.LOW,
 }
 WEIGHTS = ProjectSettings().severity_weights  # SEV-11; a project may set others
 GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})

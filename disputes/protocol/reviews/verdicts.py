@@ -36,6 +36,7 @@ LIKE_A_LABEL = re.compile(
     + "|".join(f"[{two[0]}{two[0].upper()}][{two[1]}{two[1].upper()}]" for two in sorted(LABEL_STARTS))
     + ")"
 )
+BARE_NUMBER = re.compile(r"\d{1,2}[ \t]+")  # "# 3 Verdict"
 # The word alone opens a verdict even without a colon; the other labels need one.
 VERDICT = re.compile(r"verdict\b[\s:*_]*", re.IGNORECASE)
 # What a reviewer writes after **Verdict:** about an earlier finding (FND-4).
@@ -160,8 +161,8 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
         elif unlabelled := _unlabelled(layout, index, ends, is_awaited=bool(awaited)):
             (words, verdict), awaited = unlabelled, ""
         elif awaited and text.strip():
-            words = text
-            verdict = None if line.heading else _read(awaited, words, layout, index, inside=False)
+            words = text.lstrip("# \t") if line.heading else text
+            verdict = _awaited(awaited, words, layout, index)
             item = list_item(text)
             # Below a heading each gap may have a line of its own.
             awaited = awaited if item and verdict is not None and gaps_in(text) else ""
@@ -169,6 +170,13 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
             continue
         if verdict is not None:
             yield index, words, verdict
+
+
+def _awaited(label: str, words: str, layout: Layout, index: int) -> Verdict | None:
+    """The verdict of the first line below its label. A heading there is another part, or the word alone."""
+    if layout.lines[index].heading is not None and not _is_word_alone(words):
+        return None
+    return _read(label, words, layout, index, inside=False)
 
 
 def _unlabelled(
@@ -183,6 +191,11 @@ def _unlabelled(
     if text.isupper() and (alone := _in_capitals(layout, index, ends)):
         return text, alone
     return None
+
+
+def _is_word_alone(words: str) -> bool:
+    """Whether words in capitals are a verdict and nothing else."""
+    return words.isupper() and " ".join(re.findall(r"[a-z]+", words.lower())) in VERDICT_WORDS
 
 
 def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> Verdict | None:
@@ -222,7 +235,7 @@ def verdict_label(text: str) -> tuple[str, str] | None:
     if plain[:1] >= FIRST_SIGN:
         plain = SIGNS.sub("", plain, count=1)
     if plain[:1].isdigit():
-        numbering = NUMBERING.match(plain)
+        numbering = NUMBERING.match(plain) or (text.startswith("#") and BARE_NUMBER.match(plain))
         plain = plain[numbering.end() :].lstrip("*_ ") if numbering else ""
     if plain[:2].lower() not in LABEL_STARTS:
         return None

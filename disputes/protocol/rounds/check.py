@@ -17,7 +17,7 @@ from disputes.protocol.rounds.subjects import gap_texts, subject_of
 from disputes.protocol.rounds.validation import parser_alarm
 from disputes.protocol.silence.candidates import watched_findings
 from disputes.protocol.silence.heuristics import judge_silence
-from disputes.protocol.silence.suspicion import DEFAULTS, SEEN_AS, Judgement, SilenceSettings, Watched
+from disputes.protocol.silence.suspicion import SEEN_AS, Judgement, Watched
 from disputes.protocol.text.documents import scan
 from disputes.protocol.text.identifiers import gaps_in
 
@@ -38,9 +38,7 @@ class CheckedRound:
     warnings: tuple[str, ...]
 
 
-def check_round(
-    review: str, response: str | None = None, before: str = "", *, settings: SilenceSettings = DEFAULTS
-) -> CheckedRound:
+def check_round(review: str, response: str | None = None, before: str = "") -> CheckedRound:
     """Read a review and, where there is one, the response to it; `before` is the document under review.
 
     Raises DocumentError for a document that is too large.
@@ -54,7 +52,6 @@ def check_round(
         answered,
         response,
         before,
-        settings=settings,
     )
     # Only the texts are known here, so every well-formed id may name a gap.
     blocked, strange = declared(scan(response), frozenset(gaps_in(response)))

@@ -252,25 +252,9 @@ def reviewed(facts: Facts) -> Move | None:
 # --- Counting ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CountSettings:
-    """What parked gaps count among the open ones."""
-
-    deferred_weight: float = STATES[GapState.USER_DEFERRED].weight
-    blocked_external_weight: float = STATES[GapState.BLOCKED_EXTERNAL].weight
-
-
-def open_count(states: Iterable[GapState], settings: CountSettings | None = None) -> float:
+def open_count(states: Iterable[GapState]) -> float:
     """How many gaps are open; the parked ones count in part."""
-    chosen = settings or CountSettings()
-    parked = {
-        GapState.USER_DEFERRED: chosen.deferred_weight,
-        GapState.BLOCKED_EXTERNAL: chosen.blocked_external_weight,
-    }
-    counts = dict.fromkeys(GapState, 0)
-    for state in states:
-        counts[state] += 1
-    return float(sum(parked.get(state, STATES[state].weight) * number for state, number in counts.items()))
+    return float(sum(STATES[state].weight for state in states))
 
 
 COUNTS_AS_RESOLVED = frozenset({GapState.ACCEPTED, GapState.RESOLVED, GapState.WONT_FIX})

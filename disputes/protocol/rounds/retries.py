@@ -166,10 +166,6 @@ def _uncertain(failure: Failure, due: Due) -> Iterable[str]:
     yield "`**Confidence:** LOW` is allowed; name what would make you sure under `### Trade-offs`."
 
 
-def _thin(failure: Failure, due: Due) -> Iterable[str]:
-    yield f"{one_line(failure.message)}. Say more, with values and examples."
-
-
 @dataclass(frozen=True, slots=True)
 class Advice:
     """What one failure adds to the prompt, and where its example comes from, the best first."""
@@ -188,7 +184,6 @@ ADVICE: dict[FailureType, Advice] = {
     FailureType.INCONSISTENT_REFS: Advice(_unknown, (E, S)),
     FailureType.UNANSWERED_FINDINGS: Advice(_unanswered, (C, S)),
     FailureType.UNCERTAIN: Advice(_uncertain, (E, C, S)),
-    FailureType.THIN_CONTENT: Advice(_thin),
 }
 
 

@@ -116,20 +116,14 @@ class Validation:
         return next((each for each in (*self.failures, *self.warnings) if each.type is kind), None)
 
 
-def verdict_of(
-    found: Iterable[Failure], gaps: Sequence[str] = (), *, strict: bool = False, provider: bool = False
-) -> Validation:
-    """All failures and warnings of one document as one result (VAL-2, VAL-5).
-
-    `strict` makes thin content a failure that is tried again; a user asks for that.
-    """
+def verdict_of(found: Iterable[Failure], gaps: Sequence[str] = (), *, provider: bool = False) -> Validation:
+    """All failures and warnings of one document as one result (VAL-2, VAL-5)."""
     ordered = sorted(found, key=lambda failure: (ORDER[failure.type], failure.line))
-    thin = {FailureType.THIN_CONTENT} if strict else set()
-    failures = tuple(each for each in ordered if FAILURES[each.type].blocks or each.type in thin)
+    failures = tuple(each for each in ordered if FAILURES[each.type].blocks)
     return Validation(
         success=not failures,
         failure_type=failures[0].type if failures else None,
-        retriable=bool(failures) and all(FAILURES[f.type].retriable or f.type in thin for f in failures),
+        retriable=bool(failures) and all(FAILURES[each.type].retriable for each in failures),
         message="; ".join(failure.message for failure in failures),
         warnings=tuple(each for each in ordered if each not in failures),
         gaps_addressed=tuple(gaps),
@@ -158,8 +152,6 @@ def validate_proposal(
     text: str | None,
     known: Collection[str],
     settings: GateSettings | None = None,
-    *,
-    strict: bool = False,
 ) -> Validation:
     """The gate for an engineer's document; None is a file that is not there.
 
@@ -176,7 +168,7 @@ def validate_proposal(
         *_unknown(proposal.mentioned, known, proposal.announced),
         *_proposal_content(proposal, (settings or GateSettings()).thin_content_chars),
     ]
-    return verdict_of(found, _addressed(proposal, known), strict=strict)
+    return verdict_of(found, _addressed(proposal, known))
 
 
 def validate_review(text: str | None, known: Collection[str]) -> Validation:

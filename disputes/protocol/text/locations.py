@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 LOCATION_MAX = 500  # a location is a line of text; more of it says no more
 TEXT_MAX = 4_000
+PATHS_MAX = 50  # of one text
 NEAR = 10  # lines that a place may move by from round to round, because code above it grew or shrank
 _PATH = re.compile(
     r"(?<![\w./@+-])(?P<path>(?:\.?/)?[\w.@+-]+(?:/[\w.@+-]+)+"
@@ -68,8 +69,8 @@ def same_section(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool(one and other) and (one <= other or other <= one)
 
 
-def same_place(one: Place, other: Place, near: int = NEAR) -> bool | None:
-    """Whether two places are the same, lines at most `near` apart; None where too little is known."""
+def same_place(one: Place, other: Place) -> bool | None:
+    """Whether two places are the same, lines at most NEAR apart; None where too little is known."""
     if one.path and other.path and not same_file(one.path, other.path):
         return False
     if bool(one.path) != bool(other.path):
@@ -77,13 +78,12 @@ def same_place(one: Place, other: Place, near: int = NEAR) -> bool | None:
     if same_section(one.section, other.section):
         return True
     if one.first and other.first:
-        return one.first - near <= (other.last or other.first) and other.first - near <= (
-            one.last or one.first
-        )
+        ends = one.last or one.first, other.last or other.first
+        return one.first - NEAR <= ends[1] and other.first - NEAR <= ends[0]
     return False if one.section and other.section else None
 
 
-def paths_in(text: str, limit: int = 50) -> list[str]:
+def paths_in(text: str) -> list[str]:
     """The files that a text names, each once, in order; of a long text only the beginning is read."""
     found = (match["path"].rstrip(".").removeprefix("./") for match in _PATH.finditer(text[:TEXT_MAX]))
-    return list(dict.fromkeys(found))[:limit]
+    return list(dict.fromkeys(found))[:PATHS_MAX]

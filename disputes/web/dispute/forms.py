@@ -1,6 +1,7 @@
 """What a person types on the page of a dispute."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -47,6 +48,11 @@ class SynthesisForm(forms.Form):
     covers_both = forms.BooleanField(label="It meets both concerns", required=False)
 
 
+def _names(cited: Sequence[str] | None) -> str:
+    """The precedents that were ticked, with commas."""
+    return ",".join(cited or ())[:200]
+
+
 class RulingForm(forms.Form):
     """A ruling as it was typed. `rulings.decide` says whether it is one."""
 
@@ -54,7 +60,7 @@ class RulingForm(forms.Form):
     text = _Words(label="Ruling", rows=3, placeholder="Left empty, the words of the chosen option stand.")
     rationale = _Words(label="Why", rows=1)
     constraints = _Words(label="Constraints", rows=2)
-    cites = forms.CharField(label="As ruled on", max_length=30, required=False)  # a precedent, C-9
+    cites = forms.Field(label="As ruled on", widget=forms.MultipleHiddenInput, required=False)  # C-9
     amend = forms.BooleanField(label="Draft the amendment of the specification", required=False)
     expects_change = forms.BooleanField(label="The code must change", required=False, initial=True)
     discard = forms.BooleanField(required=False)  # a button of its own: the finding is dropped
@@ -79,7 +85,7 @@ class RulingForm(forms.Form):
             reason = f"{rulings.DISCARDED}: {why}" if why else rulings.DISCARDED
             return {
                 "option": Option.UPHOLD_CODER.value, "text": "", "rationale": reason, "constraints": "",
-                "expects_change": False, "cites": data["cites"],
+                "expects_change": False, "cites": _names(data["cites"]),
             }  # fmt: skip
         choice = conflict.choice(data["option"])
         changes = choice.expects_change if choice else True
@@ -88,6 +94,6 @@ class RulingForm(forms.Form):
             "text": data["text"],
             "rationale": data["rationale"],
             "constraints": data["constraints"],
-            "cites": data["cites"],
+            "cites": _names(data["cites"]),
             "expects_change": data["expects_change"] if data["option"] == Option.OTHER else changes,
         }

@@ -32,7 +32,8 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     Each has its finding, the rulings on it that stand as `rulings`, and its opinions.
     """
     people = ("user", "policy_set_by")
-    standing = Decision.objects.standing().select_related(*people, "cites__conflict__dispute").order_by("pk")
+    standing = Decision.objects.standing().select_related(*people).order_by("pk")
+    standing = standing.with_cited()
     about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
     conflicts = (
         Conflict.objects.filter(about).select_related("finding", "raised_as", "proposal").order_by("pk")

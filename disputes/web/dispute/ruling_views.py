@@ -12,7 +12,7 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from disputes.web.dispute.conflict_page import Case
 from disputes.web.dispute.forms import RulingForm, seconds_since
-from disputes.web.dispute.views import case_of, draft_key, needs_right, opened_key, refusal, to_rule, url_of
+from disputes.web.dispute.views import case_to_rule, draft_key, needs_right, opened_key, refusal, url_of
 from disputes.web.plain_text import plain
 from disputes.web.queue import listing
 from disputes.web.queue.neighbours import next_after
@@ -28,9 +28,8 @@ from tasks.states import IllegalMove
 @refuses
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Rule on a conflict, then go on with the next. A refusal keeps what was typed."""
-    dispute = to_rule(request, pk)
-    case = case_of(request, dispute, request.POST.get("conflict", ""))
-    conflict, form = case.conflict, RulingForm(request.POST)
+    case = case_to_rule(request, pk)
+    dispute, conflict, form = case.dispute, case.conflict, RulingForm(request.POST)
     is_read = form.is_valid()
     try:
         rulings.refuse_stale(conflict, request.POST.get("shown", ""))

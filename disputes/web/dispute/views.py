@@ -113,6 +113,14 @@ def opened_key(conflict: Conflict) -> str:
     return f"opened-{conflict.ref}"
 
 
+def case_to_rule(request: HttpRequest, pk: int) -> Case:
+    """The conflict that the form names, of a dispute that the person may rule on.
+
+    Raises Http404, Refused: no_right.
+    """
+    return case_of(request, to_rule(request, pk), request.POST.get("conflict", ""))
+
+
 def show(
     request: HttpRequest, case: Case, form: RulingForm, *, refused: Refused | None = None, **typed: Any
 ) -> HttpResponse:
@@ -193,10 +201,9 @@ def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
     """The lines with which the next coder prompt would begin."""
     try:
-        dispute = to_rule(request, pk)
+        conflict = case_to_rule(request, pk).conflict
     except Refused as error:
         return JsonResponse({"error": error.message}, status=error.status)
-    conflict = case_of(request, dispute, request.POST.get("conflict", "")).conflict
     form = RulingForm(request.POST)
     if not form.is_valid() or conflict.choice(form.cleaned_data["option"]) is None:
         return JsonResponse({"error": "Choose an option first."}, status=422)

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from disputes.models import Dispute
 from disputes.opening import live_dispute
-from disputes.web.view_helpers import next_url, refusal_page, refuses, staff_only, task_of
+from disputes.web.view_helpers import next_url, project_of, refusal_page, refuses, staff_only, task_of
 from tasks.access import RULE, projects_for, require
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -30,7 +30,7 @@ def on_task(request: HttpRequest, ref: str) -> HttpResponse:
 @refuses
 def on_project(request: HttpRequest, slug: str) -> HttpResponse:
     """A remark on what concerns a whole project."""
-    project = get_object_or_404(projects_for(request.user), slug=slug)
+    project = project_of(request, slug)
     dispute = Dispute.objects.live().filter(project=project, task__isnull=True).first()
     return _say(request, project, None, dispute)
 

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_safe
 
 from disputes.models import Dispute
 from disputes.records import FILES
-from disputes.web.dispute.views import staff_only
+from disputes.web.view_helpers import project_of, staff_only
 from tasks.access import projects_for
 
 
@@ -14,7 +14,7 @@ from tasks.access import projects_for
 @require_safe
 def of_project(request: HttpRequest, slug: str, file: str) -> HttpResponse:
     """The record of a whole project."""
-    project = get_object_or_404(projects_for(request.user), slug=slug)
+    project = project_of(request, slug)
     return _attached(FILES[file](project), f"{project.slug}-{file}")
 
 

@@ -1,16 +1,14 @@
 """The page of a task's rollback, and its three buttons."""
 
-from typing import Any
-
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from disputes.completion import rollbacks
 from disputes.models import Decision
-from disputes.web.view_helpers import not_allowed, staff_only, task_of
+from disputes.web.view_helpers import not_allowed, page, staff_only, task_of
 from disputes.web.work.rollback import RollbackPage
 from tasks.access import RULE, no_right
 from tasks.errors import Refused
@@ -22,20 +20,14 @@ def _page(
     request: HttpRequest, task: Task, typed: dict[str, str] | None = None, refused: Refused | None = None
 ) -> HttpResponse:
     """The page; after a refusal with what was typed, and the refusal's status."""
-    page = RollbackPage(task, request.user, typed or {})
-    if not page.may_rule:
+    shown = RollbackPage(task, request.user, typed or {})
+    if not shown.may_rule:
         return not_allowed(request, no_right(task.project, RULE, "take rounds back"))
     context = {
-        "title": f"{task.ref} rounds", "is_nav_sidebar_enabled": False, "page": page, "task": task,
-        "typed": typed or {},
+        "title": f"{task.ref} rounds", "is_nav_sidebar_enabled": False, "page": shown, "task": task,
+        "typed": typed or {}, "refused": refused,
     }  # fmt: skip
-    return _show(
-        request, "disputes/rollback.html", context | {"refused": refused}, refused.status if refused else 200
-    )
-
-
-def _show(request: HttpRequest, template: str, context: dict[str, Any], status: int) -> HttpResponse:
-    return render(request, template, {**admin.site.each_context(request), **context}, status=status)
+    return page(request, "disputes/rollback.html", context, refused.status if refused else 200)
 
 
 def _refusal(request: HttpRequest, task: Task, typed: dict[str, str], error: Exception) -> HttpResponse:

@@ -4,15 +4,16 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from steroidsweb.accounts import invitations
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Membership, Project
 
 LONGEST = 90
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Print a link with which one person makes an account. It works once."
 
     def add_arguments(self, parser: CommandParser) -> None:

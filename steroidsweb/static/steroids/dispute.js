@@ -133,7 +133,7 @@ if (form) {
             texts: [...drafts].filter(([option, words]) => words !== textOf(option)),
             rationale: form.elements.rationale.value,
             constraints: form.elements.constraints.value,
-            cites: form.elements.cites?.value ?? "",
+            cites: cited().filter((each) => each.checked).map((each) => each.value),
             expectsChange: form.elements.expects_change.checked,
         });
     }
@@ -142,11 +142,15 @@ if (form) {
         return options.find((each) => each.value === option)?.dataset.text ?? "";
     }
 
-    /** Choose that precedent, where it is still one. */
-    function cite(ref) {
-        const known = form.elements.cites;
-        if (known) {
-            known.value = [...known.options].some((each) => each.value === ref) ? ref : "";
+    /** The precedents that may be named. */
+    function cited() {
+        return [...form.querySelectorAll("[name=cites]")];
+    }
+
+    /** Tick these precedents, where they still are some. */
+    function cite(refs) {
+        for (const each of cited()) {
+            each.checked = refs.includes(each.value);
         }
     }
 
@@ -155,7 +159,7 @@ if (form) {
         const isBack = cameFrom(SIGN_IN); // the session had ended, and what was sent did not arrive
         const draft = kept(draftKey);
         const option = draft && options.find((each) => each.value === draft.option);
-        const isTyped = draft && (draft.texts.length || draft.rationale || draft.constraints || draft.cites);
+        const isTyped = draft && (draft.texts.length || draft.rationale || draft.constraints || draft.cites?.length);
         if (!option || !(isTyped || isBack) || "typed" in form.dataset) {
             return false;
         }
@@ -166,7 +170,7 @@ if (form) {
         form.elements.constraints.value = draft.constraints;
         form.elements.constraints.closest("details").open = Boolean(draft.constraints);
         form.elements.expects_change.checked = draft.expectsChange;
-        cite(draft.cites);
+        cite(draft.cites ?? []);
         restored.hidden = false;
         if (isBack) {
             restored.querySelector("[data-why]").textContent = "Signed in again; your text is here.";
@@ -181,7 +185,7 @@ if (form) {
         forget(draftKey);
         drafts.clear();
         form.elements.rationale.value = form.elements.constraints.value = "";
-        cite("");
+        cite([]);
         text.value = chosen ? chosen.dataset.text : "";
         restored.hidden = true;
         ask();

@@ -1,13 +1,14 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Task
 from tasks.remarks.files import export_comments
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Writes the comments of tasks as .meta.yaml files, one beside each artifact."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,14 +1,15 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 from tasks.todo.format import TodoError
 from tasks.todo.importing import export_todo
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Writes a project's sections and tasks as TODO.md, to a file or to standard output."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,16 +1,17 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from tasks.configuration.reading import FaultyFile
 from tasks.events import Actor
 from tasks.management.commands.export_comments import find_task
+from tasks.management.program_command import ProgramCommand
 from tasks.remarks.files import import_comments
 from tasks.remarks.meta_yaml import SUFFIX, artifact_in, artifact_of
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Reads comments from a .meta.yaml file; a second time it changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,16 +1,17 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from tasks.events import Actor
+from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 from tasks.todo.format import TodoError
 from tasks.todo.importing import import_todo
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     help = "Brings a project's sections and tasks into the shape of a TODO.md. Known tasks keep their status."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,0 +1,84 @@
+"""Which run a caller of the MCP server has claimed: it is kept alive while its agent calls tools."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+
+from agents import cli
+
+PATIENCE = 20.0  # seconds in which a call goes on while the server restarts
+IDLE = 15 * 60.0  # seconds without a tool call after which nobody beats for a claimed run any more
+CLAIMS_MAX = 200  # claims that one HTTP server remembers
+
+Here = Context[Any, Any]
+
+
+class Claim:
+    """A run that was claimed through this server. It is kept alive while its agent calls tools."""
+
+    def __init__(self, target: cli.Target, told: cli.Reply) -> None:
+        self.run = told["run"]
+        self.target = cli.Target(target.url, told["token"], told["task"])
+        self.addresses = {name: cli.own_path(address) for name, address in told["addresses"].items()}
+        self.beat_seconds = max(float(told["beat_seconds"]), 0.05)
+        self.used = time.monotonic()
+        self.over = threading.Event()
+        self.stop = ""
+        threading.Thread(target=self._beat, name=f"beat-{self.run}", daemon=True).start()
+
+    def api(self) -> cli.Api:
+        """Calls with the run's own token."""
+        self.used = time.monotonic()
+        return cli.Api(lambda: self.target, PATIENCE)
+
+    def _beat(self) -> None:
+        quick = cli.Api(lambda: self.target, 0)
+        while not self.over.wait(self.beat_seconds) and time.monotonic() - self.used < IDLE:
+            try:
+                answer = quick.post(self.addresses["beat"])
+            except cli.Stop as stop:
+                if stop.code != cli.UNREACHABLE:
+                    self.over.set()
+                continue
+            self.stop = cli.line(answer.get("reason")) if answer.get("stop") else ""
+
+
+class Sessions:
+    """Whose token a call is made with, and which run that token has claimed here."""
+
+    def __init__(self, find: Callable[[Here], cli.Target]) -> None:
+        self._find = find
+        self._claims: dict[str, Claim] = {}
+        self._lock = threading.Lock()
+
+    def target(self, ctx: Here) -> cli.Target:
+        """The caller's own address and token. Raises cli.Stop."""
+        return self._find(ctx)
+
+    def claim_of(self, target: cli.Target) -> Claim | None:
+        """The run that this token claimed here, while it lasts."""
+        with self._lock:
+            claim = self._claims.get(_key(target))
+            if claim and claim.over.is_set():
+                del self._claims[_key(target)]
+                return None
+            return claim
+
+    def remember(self, target: cli.Target, claim: Claim) -> None:
+        """The run that this token claimed. Raises ToolError where too many are remembered."""
+        with self._lock:
+            self._claims = {key: each for key, each in self._claims.items() if not each.over.is_set()}
+            if len(self._claims) >= CLAIMS_MAX:
+                raise ToolError("Too many runs are claimed through this server; use another one.")
+            self._claims[_key(target)] = claim
+
+
+def _key(target: cli.Target) -> str:
+    return hashlib.sha256(target.token.encode()).hexdigest()

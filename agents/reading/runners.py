@@ -1,0 +1,266 @@
+"""Core: how each test runner prints its result, as a table.
+
+One row for each runner: the lines that name a failed test, and the line that says how many there were. The
+text is hostile: every pattern begins at a line's start, and repeats only what cannot match in two ways.
+"""
+
+import re
+from dataclasses import dataclass
+
+MS = r"\(?\d[\d.,]{0,20} ?m?s\)?"
+
+
+def _line(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """How one runner prints its result.
+
+    `signs`: one of them is in the text, or nothing in it is this runner's.
+    `failed`: a failed test; its groups make the name. `own`: names that the runner's count leaves out.
+    `told`: how many, as groups `bad` and `ran`, or as words with numbers, of which `red` and `ran` count.
+    `scope`: a file or package that the names below it belong to (those above it, as a group of `told`).
+    `heads`: headings of lists; names below one without the group `red` did not fail.
+    `done`: what stands behind the last count of a red run that came to its end. `broke`: it did not.
+    """
+
+    signs: tuple[str, ...]
+    failed: re.Pattern[str]
+    told: re.Pattern[str]
+    red: frozenset[str] = frozenset()
+    ran: frozenset[str] = frozenset()
+    words_come_first: bool = False
+    names_follow: bool = False  # the list stands below the count
+    own: re.Pattern[str] | None = None
+    scope: re.Pattern[str] | None = None
+    heads: re.Pattern[str] | None = None
+    done: re.Pattern[str] | None = None
+    broke: re.Pattern[str] | None = None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.replace("_", " ") for text in text.split())
+
+
+RUNNERS: dict[str, Runner] = {
+    "pytest": Runner(
+        signs=("test session starts", "short test summary info", "INTERNALERROR>", " in "),
+        failed=_line(
+            r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?((?:\[[^\]\n]*\])?(?: ?\([^()\n]*\))?))"
+            r" ((?=\S*[:/.])[^\s\[][^\[\n]*?(?:\[.*?\])?)(?: - .*)?$"
+        ),
+        told=_line(
+            r"^(?:=+ )?(?=\d{1,7} (?:failed|passed|skipped|deselected|xfailed|xpassed|warning|error|rerun)"
+            r"|no tests ran).* in \d+(?:\.\d+)?s(?: \([\d:]+\))?(?: =+)?$"
+        ),
+        red=_words("failed error errors"),
+        ran=_words("failed passed error errors xfailed xpassed"),
+        broke=_line(
+            r"^!+ (?:Interrupted|stopping after|xdist\.dsession\.Interrupted|KeyboardInterrupt|.*Exit).* !+$"
+            r"|^INTERNALERROR> "
+        ),
+    ),
+    "unittest": Runner(
+        signs=("\nRan ",),
+        failed=_line(r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\S+ \(.*\).*)$"),
+        told=_line(r"^Ran \d{1,7} tests? in .*\n\n(?:FAILED|OK|NO TESTS RAN).*"),
+        red=_words("failures errors unexpected_successes"),
+        ran=_words("ran"),
+        words_come_first=True,
+    ),
+    "node": Runner(
+        signs=("\nℹ tests ",),
+        # node --test itself writes that mark behind a test that is allowed to fail
+        failed=_line(rf"^test at (.+?):\d+:\d+\n✖ ((?!.*# TODO$).+?)(?: {MS})?$"),
+        told=_line(r"^ℹ tests \d+\n(?:ℹ [a-z_]+ [\d.]+\n){1,12}"),
+        red=_words("fail cancelled"),
+        ran=_words("tests"),
+        words_come_first=True,
+        names_follow=True,
+    ),
+    "mocha": Runner(
+        signs=(" passing (", " failing\n"),
+        failed=_line(r"^ {2}\d{1,7}\) (.+(?:\n {7,60}\S.*){0,12}?):\n"),
+        told=_line(r"^ {2}\d{1,7} passing \(.*\n(?: {2}\d{1,7} [a-z]+\n){0,3}"),
+        red=_words("failing"),
+        ran=_words("passing failing"),
+        names_follow=True,
+        broke=_line(r"^ +Error: Bail$"),
+    ),
+    "jest": Runner(
+        signs=("\nTests:  ",),
+        failed=_line(r"^ {2}● (?!Console$)(?!.*Test suite failed to run$)(.+)$"),
+        own=_line(r"^ {2}● (.*Test suite failed to run)$"),
+        told=_line(r"^Tests: +(?:\d{1,7} [a-z]+, ){0,5}\d{1,7} total$"),
+        red=_words("failed"),
+        ran=_words("total"),
+        scope=_line(rf"^ ?(?:FAIL|PASS) +(.+?)(?: {MS})?$"),
+        broke=_line(r"^Test run was interrupted|^ *Jest: .*bail"),
+    ),
+    "vitest": Runner(
+        signs=("Test Files  ",),
+        failed=_line(r"^ FAIL +(.+ > .+)$"),
+        own=_line(r"^ FAIL +((?!.* > ).+)$"),
+        told=_line(r"^ *(?:Tests|Errors) +(?:no tests|\d{1,7} [a-z]+)\b.*$"),
+        red=_words("failed error errors"),
+        ran=_words("failed passed"),
+    ),
+    "ava": Runner(
+        signs=("✘ [fail]: ", " tests passed", " test passed", " tests failed", " test failed"),
+        failed=_line(r"^ {2}✘ \[fail\]: (.+?)(?: Error thrown in test| Rejected promise returned by test)?$"),
+        told=_line(r"^ {2}(?P<bad>\d{1,7}) (?:tests? failed|uncaught exceptions?)"),
+    ),
+    "jasmine": Runner(
+        signs=(" specs, ", " spec, "),
+        failed=_line(r"^\d{1,7}\) (.+)$"),
+        told=_line(r"^\d{1,7} specs?, .*$"),
+        red=_words("failure failures"),
+        ran=_words("spec specs"),
+        heads=_line(r"^(?:(?P<red>Failures)|Pending):$"),
+        broke=_line(r"^Incomplete: "),
+    ),
+    "go test": Runner(
+        signs=("\nok  \t", "\nFAIL\t", "\n?   \t"),
+        failed=_line(r"^ *--- FAIL: (\S+)"),
+        own=_line(r"^FAIL\t(\S+ \[(?:build|setup) failed\])$"),
+        # A package has no count: one that failed has at least one failure.
+        told=_line(r"^(?:exit status \d+\n)?(?:(?P<some>FAIL)|ok  )\t(?P<scope>\S+)\t.*$"),
+        done=_line(r"^FAIL$|^exit status \d+$"),
+        broke=_line(r"^(?:panic: |fatal error: |\*\*\* Test killed|signal: )"),
+    ),
+    "gotestsum": Runner(
+        signs=("\nDONE ",),
+        failed=_line(r"^=== FAIL: (.+?)(?: \(\d+\.\d+s\))?$"),
+        told=_line(r"^DONE (?:\d+ runs, )?\d{1,7} tests?.* in .*$"),
+        red=_words("failure failures error errors"),
+        ran=_words("test tests"),
+        broke=_line(r"^(?:panic: |fatal error: )"),
+    ),
+    "cargo test": Runner(
+        signs=("\ntest result: ", "\nrunning "),
+        failed=_line(r"^test (.+?)(?: - should panic)?(?: \(line \d+\))?(?: - [a-z ]+)? \.\.\. FAILED$"),
+        told=_line(r"^test result: .*$"),
+        red=_words("failed"),
+        ran=_words("passed failed"),
+        scope=_line(
+            r"^ +(?:Running (?:unittests )?(\S+) \((?:.*/)?(.+?)(?:-[0-9a-f]{16})?\)|Doc-tests (\S+))$"
+        ),
+        done=_line(r"^error: \d+ targets? failed:$"),  # without --no-fail-fast it stops at the first binary
+        broke=_line(r"^ +process didn't exit successfully: .*\(signal: "),
+    ),
+    "cargo nextest": Runner(
+        signs=("\n     Summary [",),
+        failed=_line(r"^ +(?:(?:TRY \d+ )?(?:FAIL|SIG[A-Z0-9]+|ABORT|TIMEOUT|XFAIL)(?: \+ LEAK)?) "
+                     r"\[[^\]\n]*\] (?:\([ \d]+/ *\d+\) +)?(\S.*)$"),
+        told=_line(r"^ +Summary \[[^\]\n]*\] .*$"),
+        red=_words("failed timed"),
+        ran=_words("passed failed timed"),
+        names_follow=True,
+        broke=_line(r"^ +Cancel(?:l)?ing due to |^ +Summary \[[^\]\n]*\] +\d+/\d+ tests run"),
+    ),
+    "ctest": Runner(
+        signs=("% tests passed, ",),
+        failed=_line(r"^\s{1,8}\d{1,7} - (\S.*?) \([A-Za-z][^()\n]*\)(?: .*)?$"),
+        told=_line(r"^\d+% tests passed, (?P<bad>\d{1,7}) tests? failed out of (?P<ran>\d{1,7})$"),
+        names_follow=True,
+        heads=_line(r"^The following tests (?:(?P<red>FAILED)|.*):$"),
+    ),
+    "meson": Runner(
+        signs=("\nOk: ",),
+        failed=_line(r"^ *\d+/\d+ (.+?) +(?:FAIL|ERROR|TIMEOUT|INTERRUPT|UNEXPECTEDPASS) +\d.*$"),
+        told=_line(r"^Ok: +\d{1,7} *\n(?:[A-Z][A-Za-z ]{1,30}: +\d{1,7} *\n){1,8}"),
+        red=_words("fail unexpected_pass timeout"),
+        ran=_words("ok expected_fail fail unexpected_pass timeout"),
+        words_come_first=True,
+    ),
+    "automake": Runner(
+        signs=("\n# TOTAL: ",),
+        failed=_line(r"^(?:FAIL|ERROR|XPASS): (\S.*)$"),
+        told=_line(r"^# TOTAL: +\d{1,7}\n(?:# [A-Z]+: +\d{1,7}\n){1,6}"),
+        red=_words("fail xpass error"),
+        ran=_words("total"),
+        words_come_first=True,
+    ),
+    "rspec": Runner(
+        signs=(" examples, ", " example, "),
+        failed=_line(r"^rspec '?(\S+?)(?::\d+|\[[\d:]+\])?'? # (.+)$"),
+        told=_line(r"^\d{1,7} examples?, .*$"),
+        red=_words("failure failures error errors"),
+        ran=_words("example examples"),
+        names_follow=True,
+    ),
+    "minitest": Runner(
+        signs=(" assertions, ",),
+        failed=_line(r"^(?: *\d{1,7}\) )?(?:Failure|Error):\n(\S+?)(?: \[.*\])?:$"),
+        told=_line(r"^\d{1,7} runs, .*$"),
+        red=_words("failures errors"),
+        ran=_words("runs"),
+    ),
+    "test-unit": Runner(
+        signs=(" assertions, ",),
+        failed=_line(r"^(?:Failure|Error): (\S.*?\(.+?\))(?::.*)?$"),
+        told=_line(r"^\d{1,7} tests, .*$"),
+        red=_words("failures errors"),
+        ran=_words("tests"),
+    ),
+    "phpunit": Runner(
+        signs=("\nPHPUnit ", "\nTests: ", "\nOK ("),
+        failed=_line(r"^\d{1,7}\) ([\w\\]+::.*?)(?: \(.*\))?$"),
+        told=_line(r"^(?:Tests: \d{1,7}, Assertions: .*|OK \((?P<ran>\d{1,7}) tests?, .*)$"),
+        red=_words("errors failures"),
+        ran=_words("tests"),
+        words_come_first=True,
+        heads=_line(r"^There (?:was|were) \d{1,7} (?:(?P<red>errors?|failures?)|.*):$"),
+    ),
+    "maven": Runner(
+        signs=("Tests run: ",),
+        failed=_line(
+            r"^(?:\[ERROR\] +)?((?!Tests run:)\S.*?)(?: --)? +Time elapsed: .* <<< (?:FAILURE|ERROR)!$"
+        ),
+        told=_line(
+            r"^(?:\[[A-Z]+\] )?Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+(?:, Flakes: \d+)?$"
+        ),
+        red=_words("failures errors"),
+        ran=_words("tests_run"),
+        words_come_first=True,
+        broke=_line(r"^(?:\[ERROR\] )?(?:.*The forked VM terminated|Crashed tests:)"),
+    ),
+    "gradle": Runner(
+        signs=(" tests completed, ", " test completed, "),
+        failed=_line(r"^(\S.*? > .+) FAILED$"),
+        told=_line(r"^(?P<ran>\d{1,7}) tests? completed(?:, (?P<bad>\d{1,7}) failed)?.*$"),
+    ),
+    "mix": Runner(
+        signs=("Randomized with seed", "ExUnit with seed"),
+        failed=_line(r"^ {1,8}\d{1,7}\) ((?:test|doctest|property) .+)$"),
+        told=_line(r"^(?:\d{1,7} (?:doctests?|properties|property|features?), ){0,4}\d{1,7} tests?, .*$"),
+        red=_words("failure failures invalid"),
+        ran=_words("test tests doctest doctests property properties"),
+        broke=_line(r"^--max-failures reached"),
+    ),
+    "alcotest": Runner(
+        signs=("This run has ID `",),
+        failed=_line(r"^[> ] \[FAIL\] +(\S.*?) {2,}\d+ +(\S.*?)\.?$"),
+        told=_line(r"^(?:\d{1,7} failures?!|Test Successful) in .*$"),
+        red=_words("failure failures"),
+        ran=_words("test tests"),
+    ),
+    "dotnet": Runner(
+        signs=(" - Failed: ",),
+        failed=_line(r"^ {1,4}Failed (\S.*?) \[[^\]\n]*\]$"),
+        told=_line(r"^(?:Failed|Passed)! +- Failed: .*$"),
+        red=_words("failed"),
+        ran=_words("passed failed"),
+        words_come_first=True,
+        broke=_line(r"^The active test run was aborted"),
+    ),
+    "bats": Runner(
+        signs=("\n ✗ ", "\n ✓ "),
+        failed=_line(rf"^ ✗ (.+?)(?: \[?{MS}\]?)?$"),
+        told=_line(r"^\d{1,7} tests?, .*$"),
+        red=_words("failure failures"),
+        ran=_words("test tests"),
+    ),
+}  # fmt: skip

@@ -1,0 +1,145 @@
+"""What follows for a project from the trials of its branch: its commands, or a card that says what is red."""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from agents.models import Trial
+from agents.verification import commands, verdicts
+from disputes import alerts
+from tasks import base
+from tasks.configuration.changing import configure
+from tasks.events import SYSTEM
+from tasks.models import Project
+
+Base = Project.Base
+LIMIT_FACTOR = 3  # a command may take so many times what it took on the base
+LIMIT_MIN = 600  # seconds
+FEWER = 2  # a green recipe that runs fewer tests than a red one divided by this hides something
+DETAIL_MAX = 4000  # characters of output on a card
+NAMED_MAX = 20
+
+
+def decide(pk: int) -> None:
+    """Once a trial is green, or none is left to try, the branch is known."""
+    project = Project.objects.get(pk=pk)
+    if project.base_state != Base.TRYING:
+        return
+    mine = project.trials.filter(sha=project.base_sha).exclude(outcome=Trial.Outcome.SKIPPED)
+    newest = mine.order_by("-pk").first()
+    if newest is None:
+        return
+    tried = list(mine.filter(why=newest.why, queued_at__gte=project.base_at).order_by("pk"))
+    if green := next((trial for trial in tried if _is_convincing(trial, tried)), None):
+        project.trials.filter(status=Trial.Status.QUEUED).update(
+            status=Trial.Status.ENDED, outcome=Trial.Outcome.SKIPPED, ended_at=timezone.now()
+        )
+        _found_green(project, green)
+    elif tried and all(trial.status == Trial.Status.ENDED for trial in tried):
+        _found_none(project, tried)
+
+
+def _is_convincing(trial: Trial, tried: list[Trial]) -> bool:
+    """Green, and not by running far fewer tests than one before it that found some red."""
+    if trial.outcome != Trial.Outcome.GREEN:
+        return False
+    red = [other.total or 0 for other in tried if other.outcome == Trial.Outcome.RED]
+    return FEWER * (trial.total or 0) >= max(red, default=0)
+
+
+def _found_green(project: Project, trial: Trial) -> None:
+    _keep_commands(project, trial)
+    base.set_base(project, Base.GREEN, sha=trial.sha, base_red={}, base_known={})
+    alerts.withdraw_base_card(project)
+
+
+def _keep_commands(project: Project, trial: Trial) -> None:
+    """Its commands become the project's, with limits by the time that they took here."""
+    if changes := _settings_of(project, trial):
+        configure(project, changes, actor=SYSTEM, is_tried=True)
+    Trial.objects.filter(pk=trial.pk).update(is_kept=True)
+
+
+def _settings_of(project: Project, trial: Trial) -> dict[str, Any]:
+    """What the project's settings would be with this trial's commands."""
+    changes: dict[str, Any] = {}
+    if trial.why == Trial.Why.SEARCH:
+        changes = {
+            "prepare_command": trial.prepare, "build_command": trial.build, "test_command": trial.test,
+        }  # fmt: skip
+    if trial.hosts and not project.config.allowed_hosts:
+        changes["allowed_hosts"] = " ".join(trial.hosts)
+    took = {step["name"]: step["seconds"] / settings.TIME_SCALE for step in trial.steps}
+    config = project.config
+    for key, name in (("prepare", commands.PREPARE), ("build", commands.BUILD), ("test", commands.TESTS)):
+        limit = max(LIMIT_MIN, ceil(LIMIT_FACTOR * took.get(name, 0)))
+        if limit > getattr(config, f"{key}_timeout"):
+            changes[f"{key}_timeout"] = float(limit)
+    return changes
+
+
+def _found_none(project: Project, tried: list[Trial]) -> None:
+    """No trial is green: the best says what is red. Where that was accepted as it is, only news counts."""
+    best = max((trial for trial in tried if trial.outcome != Trial.Outcome.GREEN), key=_worth)
+    state = Base.RED if best.outcome == Trial.Outcome.RED else Base.BROKEN
+    red = {
+        "step": best.step, "exit_code": best.exit_code, "failed": best.failed,
+        "failed_count": best.failed_count, "total": best.total, "broke_off": best.broke_off,
+        "settings": _settings_of(project, best),
+    }  # fmt: skip
+    compared = verdicts.compare_red(project, red) if state == Base.RED else None
+    if compared and compared.is_no_worse:
+        base.set_base(
+            project, Base.ACCEPTED, sha=best.sha, problem=best.problem, base_red=red, base_known=red
+        )
+        alerts.withdraw_base_card(project)
+        return
+    if state == Base.RED and best.why != Trial.Why.SEARCH and verdicts.is_only_told(project, best.step):
+        base.set_base(
+            project, Base.ACCEPTED, sha=best.sha, problem=best.problem, base_red=red, base_known=red
+        )
+        alerts.withdraw_base_card(project)
+        return
+    problem = best.problem
+    if compared and compared.newly_red:
+        problem = f"{best.step} newly red: {verdicts.in_words(compared.newly_red)}"
+    base.set_base(project, state, sha=best.sha, problem=problem, base_red=red if state == Base.RED else {})
+    what = "is red" if state == Base.RED else "cannot be built and tested here"
+    alerts.ask_about_base(
+        project, f"{project.target_branch} of {project.name} {what}: {problem}",
+        evidence=_evidence(best, tried, compared.newly_red if compared else ()),
+        detail=best.tail[-DETAIL_MAX:],
+    )  # fmt: skip
+
+
+def _worth(trial: Trial) -> tuple[bool, bool, float, int]:
+    """How much a trial that is not green says: the one whose tests ran, else the likeliest of all."""
+    is_told = trial.outcome == Trial.Outcome.RED and bool(trial.failed or trial.failed_count)
+    failed = trial.failed_count if trial.failed_count is not None else len(trial.failed)
+    passed = max((trial.total or 0) - failed, 0)
+    share = passed / trial.total if is_told and trial.total else 0.0
+    return (is_told, is_told and passed > 0, share, -trial.ordinal)
+
+
+def _evidence(best: Trial, tried: list[Trial], newly_red: Sequence[str]) -> list[str]:
+    """The commit, the commands, the tests that are red, and what else was tried."""
+    facts = [f"Commit {best.sha[:12]}."]
+    facts += [f"{name}: {command}" for name, command in best.commands]
+    names = list(newly_red or best.failed)
+    facts += [f"failed: {name}" for name in names[:NAMED_MAX]]
+    if len(names) > NAMED_MAX:
+        facts.append(f"and {len(names) - NAMED_MAX} more")
+    others = [trial for trial in tried if trial.pk != best.pk]
+    facts += [f"Also tried: {trial.source or 'the own commands'}, {says(trial)}" for trial in others[:8]]
+    return facts
+
+
+def says(trial: Trial) -> str:
+    """How a trial ended, in one line."""
+    if trial.outcome != Trial.Outcome.GREEN:
+        return f"{trial.get_outcome_display().lower()}: {trial.problem}"
+    count = f", {trial.total} test{'s' if trial.total > 1 else ''}" if trial.total else ""
+    return f"green after {trial.seconds:.0f} s{count}"

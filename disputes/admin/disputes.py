@@ -1,0 +1,114 @@
+"""The admin of disputes: to look things up. People rule in the queue."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from unfold.decorators import display
+
+from disputes.admin.rulings import ruling_in_words
+from disputes.models import Conflict, Decision, Dispute, Opinion
+from tasks.admin.base import (
+    ProjectFilter,
+    ProjectScopedAdmin,
+    ReadOnlyAdmin,
+    ScopedInline,
+    severity_label,
+    shortened,
+    task_ref,
+)
+
+
+def linked(name: str, row: Any, words: str) -> SafeString:
+    """A link to the row's own page."""
+    return format_html(
+        '<a class="text-link" href="{}">{}</a>', reverse(f"admin:{name}_change", args=[row.pk]), words
+    )
+
+
+class ConflictInline(ReadOnlyAdmin, ScopedInline):
+    model = Conflict
+    fields = ("link", "kind", "severity", "question", "status", "followed")
+    readonly_fields = ("link",)
+
+    @display(description="conflict")
+    def link(self, conflict: Conflict) -> SafeString:
+        return linked("disputes_conflict", conflict, conflict.ref)
+
+
+@admin.register(Dispute)
+class DisputeAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    list_display = ("ref", severity_label, shortened("question"), task_ref, "status", "blocks", "opened_at")
+    list_display_links = ("ref", "question")
+    list_filter = (ProjectFilter, "status", "severity")
+    list_select_related = ("task__project",)
+    search_fields = ("question", "task__title", "project__slug")
+    inlines = (ConflictInline,)
+    date_hierarchy = "opened_at"
+
+    @display(description="dispute", ordering="pk")
+    def ref(self, dispute: Dispute) -> str:
+        return dispute.ref
+
+    def view_on_site(self, dispute: Dispute) -> str:
+        """Its page in the queue."""
+        return f"/queue/{dispute.ref}/"
+
+
+class DecisionInline(ReadOnlyAdmin, ScopedInline):
+    model = Decision
+    fields = ("link", "text", "rationale", "user", "authority", "at", "revoked_at")
+    readonly_fields = ("link",)
+
+    @display(description="ruling")
+    def link(self, decision: Decision) -> SafeString:
+        return linked("disputes_decision", decision, ruling_in_words(decision))
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).select_related("user")
+
+
+@admin.register(Conflict)
+class ConflictAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    project_path = "dispute__project"
+    list_display = (
+        "ref", severity_label, shortened("question"), "task", "kind", "origin", "status", "followed",
+    )  # fmt: skip
+    list_display_links = ("ref", "question")
+    list_filter = (ProjectFilter, "status", "kind", "severity", "origin", "reason", "followed")
+    list_select_related = ("dispute__task__project",)
+    search_fields = ("question", "finding__code", "dispute__task__title")
+    inlines = (DecisionInline,)
+    ordering = ("-pk",)
+
+    @display(description="conflict", ordering="pk")
+    def ref(self, conflict: Conflict) -> str:
+        return conflict.ref
+
+    @display(description="task", ordering="dispute__task")
+    def task(self, conflict: Conflict) -> str:
+        return conflict.dispute.task.ref if conflict.dispute.task else "-"
+
+    def view_on_site(self, conflict: Conflict) -> str:
+        """The page of its dispute in the queue."""
+        return f"/queue/{conflict.dispute.ref}/"
+
+
+@admin.register(Opinion)
+class OpinionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+    """What judges and mediators were asked, and what they said."""
+
+    project_path = "conflict__dispute__project"
+    list_display = ("about", "kind", "verdict", "state", "by_agent", "by_vendor", "asked_at", "given_at")
+    list_filter = (ProjectFilter, "kind", "state", "verdict")
+    list_select_related = ("conflict__dispute__project",)
+    search_fields = ("conflict__question", "by_agent", "reasons")
+    ordering = ("-pk",)
+
+    @display(description="conflict", ordering="conflict")
+    def about(self, opinion: Opinion) -> str:
+        return Truncator(str(opinion.conflict)).chars(80)

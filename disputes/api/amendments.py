@@ -1,0 +1,209 @@
+"""Amendments of specifications over REST, and the branches that hold disputed work."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import Q, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from disputes import amendments
+from disputes.api.disputes import refuse_runs
+from disputes.models import Amendment
+from disputes.protocol.rulings.amendments import WORDS_MAX
+from tasks import idempotency
+from tasks.access import RULE, projects_for, require
+from tasks.models import Submission
+
+AS_SHOWN = (
+    "decision__conflict__dispute__project", "decision__conflict__dispute__task__project", "task__project",
+    "asked_by", "settled_by",
+)  # fmt: skip
+
+
+class AmendmentFilter(django_filters.FilterSet):
+    """The filters of the list."""
+
+    project = django_filters.CharFilter(field_name="decision__conflict__dispute__project__slug")
+    state = django_filters.ChoiceFilter(choices=Amendment.State.choices)
+
+    class Meta:
+        model = Amendment
+        fields = ["project", "state"]
+
+
+class AmendmentSerializer(serializers.ModelSerializer[Amendment]):
+    """An amendment in a list: what a ruling adds to the specification, and how far it is."""
+
+    project = serializers.CharField(source="decision.conflict.dispute.project.slug", read_only=True)
+    dispute = serializers.CharField(source="decision.conflict.dispute.ref", read_only=True)
+    conflict = serializers.CharField(source="decision.conflict.ref", read_only=True)
+    question = serializers.CharField(source="decision.conflict.question", read_only=True)
+    task = serializers.CharField(
+        source="task.ref", default="", read_only=True,
+        help_text="It carries the approved commit; empty before.",
+    )  # fmt: skip
+    stands = serializers.CharField(source="stands_in", read_only=True, help_text="Its state in words.")
+
+    class Meta:
+        model = Amendment
+        fields = [
+            "id", "project", "dispute", "conflict", "question", "path", "section", "state", "stands",
+            "version", "sha", "problem", "task", "asked_at", "settled_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class AmendmentDetailSerializer(AmendmentSerializer):
+    """One amendment with its words and its diff."""
+
+    asked_by = serializers.SerializerMethodField()
+    settled_by = serializers.SerializerMethodField()
+
+    class Meta(AmendmentSerializer.Meta):
+        fields = [*AmendmentSerializer.Meta.fields, "words", "diff", "asked_by", "settled_by"]
+        read_only_fields = fields
+
+    def get_asked_by(self, amendment: Amendment) -> str:
+        return _name(amendment.asked_by)
+
+    def get_settled_by(self, amendment: Amendment) -> str:
+        return _name(amendment.settled_by)
+
+
+def _name(user: Any) -> str:
+    return (user.get_full_name() or user.get_username()) if user else ""
+
+
+class SettledSerializer(AmendmentDetailSerializer):
+    """The amendment as it is now, and what was done, in a sentence."""
+
+    message = serializers.CharField()
+
+    class Meta(AmendmentDetailSerializer.Meta):
+        fields = [*AmendmentDetailSerializer.Meta.fields, "message"]
+        read_only_fields = fields
+
+
+class SeenSerializer(serializers.Serializer[Any]):
+    version = serializers.IntegerField(min_value=0, help_text="The version that you looked at.")
+
+
+class RewordSerializer(SeenSerializer):
+    words = serializers.CharField(max_length=WORDS_MAX, help_text="What the specification is to say.")
+
+
+class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Amendment]):
+    """Amendments in the projects that you are a member of, the newest first."""
+
+    queryset = Amendment.objects.none()
+    serializer_class = AmendmentSerializer
+    filterset_class = AmendmentFilter
+    lookup_value_regex = r"[0-9]{1,9}"
+
+    def get_queryset(self) -> QuerySet[Amendment]:
+        seen = projects_for(self.request.user)
+        rows = Amendment.objects.filter(decision__conflict__dispute__project__in=seen)
+        return rows.select_related(*AS_SHOWN).order_by("-pk")
+
+    @extend_schema(responses=AmendmentDetailSerializer)
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response(AmendmentDetailSerializer(self.get_object()).data)
+
+    @extend_schema(request=SeenSerializer, responses=SettledSerializer)
+    @action(detail=True, methods=["post"])
+    def approve(self, request: Request, pk: str) -> Response:
+        """Have exactly the commit that you looked at verified and landed. Only people may."""
+        return idempotency.answer(request, lambda: (self._approve(request), 200))
+
+    @extend_schema(request=SeenSerializer, responses=SettledSerializer)
+    @action(detail=True, methods=["post"])
+    def drop(self, request: Request, pk: str) -> Response:
+        """Refuse the amendment: nothing comes of it. Only people may."""
+        return idempotency.answer(request, lambda: (self._drop(request), 200))
+
+    @extend_schema(request=RewordSerializer, responses=SettledSerializer)
+    @action(detail=True, methods=["post"])
+    def reword(self, request: Request, pk: str) -> Response:
+        """Have it drafted anew with other words. Only people may."""
+        return idempotency.answer(request, lambda: (self._reword(request), 200))
+
+    def _approve(self, request: Request) -> dict[str, Any]:
+        amendment, said = self._to_settle(request, SeenSerializer)
+        task = amendments.approve(amendment, seen=said["version"], user=request.user)
+        return self._told(f"Approved: {task.ref} is verified, then it lands.")
+
+    def _drop(self, request: Request) -> dict[str, Any]:
+        amendment, said = self._to_settle(request, SeenSerializer)
+        amendments.drop(amendment, seen=said["version"], user=request.user)
+        return self._told("The amendment is dropped.")
+
+    def _reword(self, request: Request) -> dict[str, Any]:
+        amendment, said = self._to_settle(request, RewordSerializer)
+        amendments.reword(amendment, said["words"], seen=said["version"], user=request.user)
+        return self._told("It is drafted anew with these words.")
+
+    def _to_settle(
+        self, request: Request, form: type[serializers.Serializer[Any]]
+    ) -> tuple[Amendment, dict[str, Any]]:
+        """The amendment and the body, where the person may rule. Raises Http404, Refused, ValidationError."""
+        refuse_runs(request, "settle an amendment", "does")
+        amendment = self.get_object()
+        require(request.user, amendment.decision.conflict.dispute.project, RULE, "amend the specification")
+        body = form(data=request.data)
+        body.is_valid(raise_exception=True)
+        return amendment, dict(body.validated_data)
+
+    def _told(self, message: str) -> dict[str, Any]:
+        return {**AmendmentDetailSerializer(self.get_object()).data, "message": message}
+
+
+class DisputedWorkFilter(django_filters.FilterSet):
+    """The filters of the list."""
+
+    project = django_filters.CharFilter(field_name="task__project__slug")
+
+    class Meta:
+        model = Submission
+        fields = ["project"]
+
+
+class DisputedWorkSerializer(serializers.ModelSerializer[Submission]):
+    """Work that was pushed to a branch of its own while it was in dispute, or that the remote refused."""
+
+    project = serializers.CharField(source="task.project.slug", read_only=True)
+    task = serializers.CharField(source="task.ref", read_only=True)
+    task_status = serializers.CharField(source="task.status", read_only=True)
+    branch = serializers.CharField(
+        source="aside_branch", read_only=True, help_text="Empty: the remote did not take it."
+    )
+    problem = serializers.CharField(source="aside_problem", read_only=True)
+    tried_at = serializers.DateTimeField(source="aside_at", read_only=True)
+
+    class Meta:
+        model = Submission
+        fields = ["id", "project", "task", "task_status", "round", "sha", "branch", "problem", "tried_at"]
+        read_only_fields = fields
+
+
+class DisputedWorkViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Submission]
+):
+    """Branches of disputed work in the projects that you are a member of, the newest first.
+
+    Nobody approves them: they end as the ruling on their task says.
+    """
+
+    queryset = Submission.objects.none()
+    serializer_class = DisputedWorkSerializer
+    filterset_class = DisputedWorkFilter
+    lookup_value_regex = r"[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[Submission]:
+        rows = Submission.objects.filter(task__project__in=projects_for(self.request.user))
+        rows = rows.filter(~Q(aside_branch="") | ~Q(aside_problem=""))
+        heavy = ("diff", "specification", "response", "since_last_round")
+        return rows.defer(*heavy).select_related("task__project").order_by("-pk")

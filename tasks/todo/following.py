@@ -1,0 +1,227 @@
+"""Following the TODO.md of a project's repository: what a new version of the file changes, and what waits.
+
+People write the file, so it decides where it says something new. What agents' landed work changed in it
+waits for a person, and a tick of theirs closes nothing. The program only fills boxes, and recognises its own
+ticks by the version that it wrote. Rows only; a host reads and writes the file
+(agents/hosts/branches/todo.py).
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from tasks.errors import Refused
+from tasks.events import Actor
+from tasks.locking import locked
+from tasks.models import FollowedTodo, Project, Task
+from tasks.models.event import record
+from tasks.states import UNFINISHED, IllegalMove, Status
+from tasks.todo.format import TodoError
+from tasks.todo.importing import Earlier, ImportReport, import_todo, items_of
+
+SHOWN = 20  # sentences about what waits
+TICK_OF = re.compile(r"(\s*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\[)[^\[\]]{0,3}(\].*)", re.DOTALL)
+OPEN = frozenset({Status.PENDING, Status.IN_PROGRESS, Status.REVIEW})  # what an unfinished box says
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The file in one commit of the target branch, and the one that was taken last; empty where unknown."""
+
+    sha: str
+    path: str
+    text: str
+    before: str = ""
+    changed_by: tuple[str, ...] = ()  # tasks whose landed work changed the file since then
+    changed_at: str = ""  # the newest commit that changed it
+
+
+def take(project: Project, version: Version) -> bool:
+    """Bring the tasks into the shape of this version (RND-8). False where a person is to look at it first.
+
+    A file that cannot be read changes nothing, and the row says why.
+    """
+    actor = Actor("system", f"{version.path} at {version.sha[:8]}"[:120])
+    problem, waits = "", False
+    sentences: list[str] = []
+    try:
+        with transaction.atomic():
+            locked(Project.objects).get(pk=project.pk)
+            followed = FollowedTodo.objects.get(project=project)
+            if followed.path != version.path:  # another file: nothing of the one before is gone from it
+                followed.lines, followed.opened = {}, []
+            earlier = _earlier(followed, version)
+            report = import_todo(project, version.text, actor=actor, earlier=earlier)
+            gone = [number for number in followed.lines if int(number) not in _numbers(report)]
+            sentences = _sentences(report, gone, project) if version.changed_by else []
+            if waits := bool(sentences):
+                transaction.set_rollback(True)
+            else:
+                _follow(project, followed, version, report, earlier, actor)
+    except TodoError as error:
+        problem = f"{version.path} at {version.sha[:8]} cannot be read: {error}"
+    if waits:
+        _wait(project, version, sentences, actor)
+    else:
+        FollowedTodo.objects.filter(project=project).update(
+            seen=version.sha, problem=problem[:500], waiting="", waiting_for=[]
+        )
+    return not waits and not problem
+
+
+def _earlier(followed: FollowedTodo, version: Version) -> dict[int, Earlier]:
+    """What the version before said of each task, by the task's number."""
+    if not version.before:
+        return {}
+    try:
+        items = items_of(version.before)
+    except TodoError:
+        return {}
+    return {int(number): items[line] for number, line in followed.lines.items() if line in items}
+
+
+def _numbers(report: ImportReport) -> set[int]:
+    return {row.number for row, _ in report.said}
+
+
+def _sentences(report: ImportReport, gone: Collection[str], project: Project) -> list[str]:
+    """What the version changes beside ticks."""
+    return [*report.lines(), *(f"Gone: {project.slug}-{number}" for number in gone)]
+
+
+def _wait(project: Project, version: Version, sentences: list[str], actor: Actor) -> None:
+    by = ", ".join(version.changed_by)
+    shown = [sentence[:300] for sentence in sentences[:SHOWN]]
+    if more := len(sentences) - len(shown):
+        shown.append(f"and {more} more")
+    with transaction.atomic():
+        mine = FollowedTodo.objects.filter(project=project)
+        mine.update(seen=version.sha)
+        if mine.exclude(waiting=version.changed_at).update(
+            waiting=version.changed_at, waiting_for=shown, problem=""
+        ):
+            note = f"{by} changed it: {'; '.join(shown)}"
+            record(project, "todo_waits", actor=actor, note=note[:500], data={"sha": version.changed_at})
+
+
+def _follow(
+    project: Project,
+    followed: FollowedTodo,
+    version: Version,
+    report: ImportReport,
+    earlier: Mapping[int, Earlier],
+    actor: Actor,
+) -> None:
+    """Close what somebody ticked, tell what is gone or open again, and remember the file."""
+    known = Task.objects.select_related("project", "section").in_bulk([row.pk for row, _ in report.said])
+    opened = set(followed.opened)
+    for row, item in report.said:
+        task = known[row.pk]
+        was = earlier.get(task.number)
+        is_finished = task.status not in UNFINISHED
+        if item.status == Status.COMPLETED:
+            opened.discard(task.number)
+            if not is_finished and not (was and was.item.status == Status.COMPLETED):
+                _close(task, version, actor)
+        elif not is_finished:
+            opened.discard(task.number)
+        elif item.status in OPEN and was and was.item.status == Status.COMPLETED:
+            opened.add(task.number)
+            note = "The task is finished. Reopen it on its page if there is more to do."
+            record(project, "todo_reopened", actor=actor, task=task, note=note)
+    here = {str(row.number): item.line for row, item in report.said}
+    gone = [int(number) for number in followed.lines if number not in here]
+    for task in project.tasks.filter(number__in=gone, status__in=UNFINISHED):
+        record(
+            project, "todo_removed", actor=actor, task=task,
+            note="The task stays as it is. Cancel it on its page if it is not wanted any more.",
+        )  # fmt: skip
+    FollowedTodo.objects.filter(pk=followed.pk).update(
+        sha=version.sha, path=version.path, lines=here, opened=sorted(opened.difference(gone)),
+        ticked=[row.number for row, item in report.said if item.status == Status.COMPLETED],
+    )  # fmt: skip
+
+
+def _close(task: Task, version: Version, actor: Actor) -> None:
+    """A person ticked the box. What may not be finished by hand now stays, and the record says why."""
+    why = f"{', '.join(version.changed_by)} changed the file; only people close tasks so."
+    if not version.changed_by:
+        try:
+            task.finish(actor=actor, note="Its box was ticked.")
+            return
+        except (Refused, IllegalMove) as refused:
+            why = str(refused)
+    record(task.project, "todo_unclosed", actor=actor, task=task, note=why[:500])
+
+
+def grant(project: Project, sha: str, *, user: Any) -> None:
+    """Let a version pass that waits for a person, who may. Raises Refused: moved_on."""
+    with transaction.atomic():
+        waiting = FollowedTodo.objects.filter(project=project, waiting=sha).exclude(waiting="")
+        if not waiting.update(granted=sha, waiting="", waiting_for=[], seen="", looked_at=None):
+            raise Refused("moved_on", "The file has changed since you looked at it.", "Look at it again.")
+        record(project, "todo_taken", actor=Actor.person(user), data={"sha": sha}, note=sha[:12])
+
+
+# --- The program's own ticks --------------------------------------------------------------------------------
+
+
+def to_tick(followed: FollowedTodo) -> list[Task]:
+    """Finished tasks whose box is not known to be filled, without those that a person emptied."""
+    return [task for task in _finished(followed) if task.number not in followed.ticked]
+
+
+def _finished(followed: FollowedTodo) -> list[Task]:
+    """Tasks of the file that landed, or that somebody finished, and whose box nobody emptied since."""
+    numbers = {int(number) for number in followed.lines}.difference(followed.opened)
+    done = followed.project.tasks.filter(status=Status.COMPLETED, number__in=numbers)
+    tasks = list(done.exclude(landed_at__isnull=True, finished_by="").order_by("number"))
+    for task in tasks:
+        task.project = followed.project
+    return tasks
+
+
+def ticked(followed: FollowedTodo, text: str) -> tuple[str, list[Task]]:
+    """The text that was taken last with the boxes of finished tasks filled, and these tasks.
+
+    Nothing else changes: a box that a person emptied, or filled otherwise, stays as it is.
+    """
+    items, lines, done = items_of(text), text.split("\n"), []
+    for task in _finished(followed):
+        line = followed.lines[str(task.number)]
+        match = TICK_OF.fullmatch(lines[line - 1]) if line in items else None
+        if match and items[line].item.status in OPEN:
+            lines[line - 1] = f"{match[1]}x{match[2]}"
+            done.append(task)
+    return "\n".join(lines), done
+
+
+def wrote(followed: FollowedTodo, tasks: Collection[Task], *, sha: str, branch: str) -> None:
+    """The program has pushed its ticks. On the target branch that is the version that was taken last."""
+    project = followed.project
+    with transaction.atomic():
+        now = {"sha": sha, "seen": sha} if branch == project.target_branch else {}
+        FollowedTodo.objects.filter(pk=followed.pk).update(written=sha, problem="", **now)
+        refs = ", ".join(task.ref for task in tasks)
+        record(project, "todo_ticked", note=f"{refs} on {branch}"[:500], data={"sha": sha})
+
+
+def note_ticked(followed: FollowedTodo) -> None:
+    """No box waits any more, until the file or a task changes."""
+    numbers = [task.number for task in to_tick(followed)]
+    FollowedTodo.objects.filter(pk=followed.pk, sha=followed.sha).update(ticked=[*followed.ticked, *numbers])
+
+
+def look(project: Project, rested: datetime) -> FollowedTodo | None:
+    """The row of the project, for a host that looks at the file now; None where another one just did."""
+    row, _ = FollowedTodo.objects.get_or_create(project=project)
+    row.project = project
+    if row.looked_at is not None and row.looked_at > rested:
+        return None
+    mine = FollowedTodo.objects.filter(pk=row.pk, looked_at=row.looked_at)
+    return row if mine.update(looked_at=timezone.now()) else None

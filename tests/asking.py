@@ -1,0 +1,77 @@
+"""Who asks, how many queries it takes, and what came of it."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+
+from tasks.models import Event, Task
+from tests.factories import create_token
+
+
+def as_user(client: Client, user: User) -> Client:
+    """The same browser, signed in."""
+    client.force_login(user)
+    return client
+
+
+def client_with(secret: str) -> APIClient:
+    """A caller of the REST API with this token; without one where it is empty."""
+    client = APIClient()
+    if secret:
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return client
+
+
+def client_of(user: User) -> APIClient:
+    """A script with the person's token."""
+    return client_with(create_token(user, "script")[1])
+
+
+def queries(call: Callable[[], Any]) -> int:
+    """How many queries this takes."""
+    with CaptureQueriesContext(connection) as captured:
+        call()
+    return len(captured)
+
+
+@cache
+def _select(model: type[Model], without: str) -> str:
+    columns = [
+        field.column for field in model._meta.concrete_fields if not without or without not in field.name
+    ]
+    quote = connection.ops.quote_name
+    names, key = ", ".join(map(quote, columns)), quote(model._meta.pk.column)
+    return f"SELECT {names} FROM {quote(model._meta.db_table)} ORDER BY {key}"
+
+
+def every_row(*labels: str, without: str = "") -> dict[str, list[Any]]:
+    """All that the tables of these apps hold, by model, but the columns whose name has `without`.
+
+    Asked in plain SQL, for it stands before and after each of hundreds of cases.
+    """
+    found = {}
+    with connection.cursor() as cursor:
+        for label in labels:
+            for model in apps.get_app_config(label).get_models():
+                if not model._meta.proxy:
+                    cursor.execute(_select(model, without))
+                    found[model.__name__] = cursor.fetchall()
+    return found
+
+
+def fresh(task: Task) -> Task:
+    """The task as it is in the database now."""
+    return Task.objects.select_related("project").get(pk=task.pk)
+
+
+def kinds(task: Task) -> list[str]:
+    """What happened to the task, in order."""
+    return list(Event.objects.filter(task=task).order_by("pk").values_list("kind", flat=True))
