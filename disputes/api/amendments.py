@@ -181,7 +181,7 @@ class DisputedWorkSerializer(serializers.ModelSerializer[Submission]):
         source="aside_branch", read_only=True, help_text="Empty: the remote did not take it."
     )
     problem = serializers.CharField(source="aside_problem", read_only=True)
-    tried_at = serializers.DateTimeField(source="aside_at", read_only=True)
+    tried_at = serializers.DateTimeField(source="aside_at", read_only=True, allow_null=True)
 
     class Meta:
         model = Submission

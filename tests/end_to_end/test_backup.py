@@ -21,6 +21,7 @@ from tests.end_to_end.installation import PATIENCE, Installation, wait_for
 from tests.end_to_end.test_kills import END
 
 pytestmark = pytest.mark.slow
+SETTLED = 2.0  # seconds
 KEY = "a-key-of-the-data-folder-" + "z" * 30
 
 
@@ -101,6 +102,7 @@ def held_coder(installation: Installation) -> bool:
     for (pk,) in installation.rows(live):
         agent = processes.working_in(installation.home / "runs" / str(pk))
         processes.signal_all(agent, signal.SIGSTOP)
+        time.sleep(SETTLED)  # What it had sent before it was stopped is taken in.
         if agent and (pk,) in installation.rows(live):
             return True
         processes.signal_all(agent, signal.SIGCONT)
