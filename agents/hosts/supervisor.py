@@ -31,6 +31,7 @@ LEASH = Path(__file__).with_name("parent_death.py")
 INSTANCE = api_server.INSTANCE
 STOP_LIMIT = 9.5  # seconds from the first signal to the end, whatever hangs
 CHILDREN_PATIENCE = 5.0  # seconds of them that the servers have
+LEFTOVERS_PATIENCE = 1.0  # seconds more; they were told when their parent died
 EXIT_AT_ONCE = 130
 
 
@@ -102,6 +103,8 @@ class Resident:
         self.children: list[Child] = []
         self.stopping = False
         self.watchdog = Watchdog()
+        self._over = threading.Event()
+        self._greeting = threading.Thread(target=self._greet, name="greeting", daemon=True)
 
     def run(self) -> None:
         """Raises AlreadyRunning, HostBusy where another process keeps this host's runs, and NameTaken."""
@@ -118,10 +121,11 @@ class Resident:
                     self._start_children()
                     self._loop(host)
                 finally:
+                    self._over.set()
                     self._end_children()
                     api_server.close()
                     self._say_who_goes_on(host)
-                    (paths.folder("host") / "web.url").unlink(missing_ok=True)
+                    self._leave()
             self._let_go_of_name(host)
 
     def _let_go_of_name(self, host: Reconciler) -> None:
@@ -173,11 +177,11 @@ class Resident:
 
     def _end_leftovers(self) -> None:
         """A killed parent leaves servers behind; two clusters on one queue would be worse than none."""
-        for name in ("cluster", "web", api_server.DOOR):
-            left = processes.marked(INSTANCE, f"{self.instance}:{name}")
-            if left:
-                log.warning("Ending %d processes of an earlier %s.", len(left), name)
-                processes.end_all(left, 3.0)
+        marks = [f"{self.instance}:{name}" for name in ("cluster", "web", api_server.DOOR)]
+        left = [who for mark in marks for who in processes.marked(INSTANCE, mark)]
+        if left:
+            log.warning("Ending %d processes of earlier servers.", len(left))
+            processes.end_all(left, LEFTOVERS_PATIENCE)
 
     def _choose_address(self) -> None:
         self.port = settings.PORT or api_server.free_port(8000)
@@ -191,9 +195,10 @@ class Resident:
         for child in self.children:
             child.start(self.instance)
         if self.web:
-            self._wait_for_web()
+            self._greeting.start()
 
-    def _wait_for_web(self) -> None:
+    def _greet(self) -> None:
+        """Say where the web server answers once it does; the loop goes on with its work meanwhile."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and not self.stopping:
             if api_server.answers(settings.API_URL):
@@ -202,10 +207,17 @@ class Resident:
                 return
             if not self.children[-1].is_alive():
                 break
-            time.sleep(0.1)
+            if self._over.wait(0.1):
+                return
         log_file = paths.folder("log") / "web.log"
         if not self.stopping:
             self.say(f"The web server did not start on port {self.port}; {log_file} says why.")
+
+    def _leave(self) -> None:
+        """Nobody reads an address any more on which nothing answers."""
+        if self._greeting.is_alive():
+            self._greeting.join()
+        (paths.folder("host") / "web.url").unlink(missing_ok=True)
 
     def _end_children(self) -> None:
         deadline = time.monotonic() + CHILDREN_PATIENCE
