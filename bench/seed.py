@@ -177,7 +177,7 @@ class Year:
 
     def __init__(self, disputes: int, events: int, projects: int, until: date) -> None:
         from agents.models import Agent, Host, Output, Run
-        from disputes.models import Conflict, Decision, Dispute, Flag, Watch
+        from disputes.models import Conflict, Decision, Dispute, Flag, Follow
         from tasks.models import Answer, Comment, Event, Finding, Review, Submission, Task
 
         self.count, self.projects = disputes, projects
@@ -189,7 +189,7 @@ class Year:
         self.task, self.submission, self.review = Table(Task), Table(Submission), Table(Review)
         self.finding, self.answer, self.comment = Table(Finding), Table(Answer), Table(Comment)
         self.dispute, self.conflict, self.decision = Table(Dispute), Table(Conflict), Table(Decision)
-        self.flag, self.watch, self.event = Table(Flag), Table(Watch), Table(Event)
+        self.flag, self.follow, self.event = Table(Flag), Table(Follow), Table(Event)
         self.run, self.output = Table(Run), Table(Output)
         self.agent, self.host = Table(Agent), Table(Host)
         self.tables = [table for table in vars(self).values() if isinstance(table, Table)]
@@ -421,7 +421,7 @@ class Year:
             closed_reason="" if closed_at is None else "moot" if is_moot else "followed",
         )  # fmt: skip
         if status == "open" and chance.random() < 0.1:
-            self.watch.add(dispute_id=dispute, user_id=chance.choice(self.user_ids), at=at)
+            self.follow.add(dispute_id=dispute, user_id=chance.choice(self.user_ids), at=at)
         for n in range(2 if chance.random() < 0.1 else 1):
             kind = chance.choices(["disagreement", "silence", "help", "alert"], [80, 12, 5, 3])[0]
             conflict = self._conflict(

@@ -230,11 +230,16 @@ def record_of(project: Project, severity: str) -> trust.Record:
     return trust.Record(sum(arbitration.option_of(said) == option for option, said in pairs), len(pairs))
 
 
+def is_for_people(conflict: Conflict) -> bool:
+    """Whether no record lets a judge rule alone here: it is critical, or about security."""
+    return conflict.severity == Severity.CRITICAL or is_of_security(conflict)
+
+
 def _earned(conflict: Conflict) -> trust.Record | None:
     """The judge's record where it lets it rule alone; of what is sampled, or about security, never."""
     project = conflict.dispute.project
     record_ = record_of(project, conflict.severity)
-    if not record_.reaches(project.config.judge_trust) or is_of_security(conflict):
+    if not record_.reaches(project.config.judge_trust) or is_for_people(conflict):
         return None
     if trust.is_sampled(conflict.pk):
         note = (

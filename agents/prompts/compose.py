@@ -182,6 +182,7 @@ def _common(run: Run, material: Material) -> dict[str, Any]:
         "test": one_line(material.commands.test)[:COMMAND_MAX],
         "docs_only": not any(material.commands.commands),
         "known_red": _known_red(task.project),
+        "red_tests_pass": not task.project.config.test_required,
         "commit_form": shlex.quote(f"{_commit_word(task.tags)}: {one_line(task.title)}"),
         **staged,
         "for_texts": {"stage": here.get("label", ""), "stage_about": here.get("about", "")},

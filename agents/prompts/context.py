@@ -13,9 +13,11 @@ from agents.models import Run
 from agents.prompts.sections import Section, one_line, open_fence
 from disputes import intake, rulings
 from disputes.models import Decision, Guideline
+from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
 from tasks.models import Finding, Rollback, Submission, Task, Verification
+from tasks.states import Severity
 
 GUIDELINES_MAX, GUIDELINES_NAMED = 16 * 1024, 50
 RULINGS_MAX = 48 * 1024
@@ -145,6 +147,9 @@ def _text_of(finding: Finding) -> str:
     ):  # fmt: skip
         if value:
             parts.append(f"{label}: {value}")
+    in_full = finding.text.strip()
+    if not (finding.impact and finding.suggestion) and in_full != finding.title:
+        parts.append(f"As its reviewer wrote it:\n{in_full}")  # words under no label are in no field
     return "\n".join(parts)
 
 
@@ -171,6 +176,7 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     return {
         "sha": run.sha,
         "focus": one_line(run.agent.focus) if run.agent else "",
+        "must_settle": _must_settle(task),
         "guidelines": guidelines_of(task),
         "settled": Section("settled points", "\n".join(rulings.settled_lines(task)), SETTLED_MAX),
         "decisions": [decision for decision in decisions if decision.expects_change],
@@ -181,6 +187,15 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         **(change_of(submission) if submission else NO_CHANGE),
         **retry_of(refusals.to_mend(earlier)),
     }  # fmt: skip
+
+
+def _must_settle(task: Task) -> str:
+    """Which severities and tags the project does not let pass: CRITICAL, HIGH and remarks tagged [SHOULD]."""
+    config = task.project.config
+    named = [each.upper() for each in Severity if each in config.mandatory]
+    tags = [tag for tag in config.mandatory_opinions if read_severity(tag) not in config.mandatory]
+    named += [f"remarks tagged [{tag.upper()}]" for tag in tags]
+    return " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
 
 
 def _verified(result: Verification | None) -> dict[str, Any]:

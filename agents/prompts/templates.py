@@ -37,11 +37,14 @@ OPINION: dict[str, Any] = COMMON | {
     "diff": "", "diff_of": "", "evidence": "",
 }  # fmt: skip
 SHAPES: dict[str, dict[str, Any]] = {
-    "coder": COMMON | {"prepare": "", "build": "", "test": "", "docs_only": False, "known_red": ""},
+    "coder": COMMON
+    | {
+        "prepare": "", "build": "", "test": "", "docs_only": False, "known_red": "", "red_tests_pass": False,
+    },
     "reviewer": COMMON
     | {
         "sha": "", "again": False, "focus": "", "is_verified": False, "is_green": False, "red_tests": "",
-        "seconds": "", "answers": "", "response": "", "diff": "",
+        "seconds": "", "answers": "", "response": "", "diff": "", "must_settle": "",
     },
     "engineer": COMMON | {"brief": "", "gaps": "", "other_gaps": "", "documents": "", "last_review": ""},
     "examiner": COMMON

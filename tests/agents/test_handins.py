@@ -1,5 +1,6 @@
 """Hand-ins over REST: what each verb does, who may use it, and that it counts once."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -1037,6 +1038,9 @@ def test_the_card_of_the_last_rejection_tells_every_round_and_completes_the_task
     page = browser.get(f"/queue/{card.dispute.ref}/").content.decode()
     assert "It pauses twice" in page
     assert "Complete by hand" in page
+    assert "Not stated" not in page
+    shown = browser.get(f"/api/v1/disputes/{card.dispute.ref}/").json()
+    assert "Nothing more is known" not in json.dumps(shown)
     decide(card, "finish", user=lea, rationale="Merged by hand.", undo_seconds=0)
     task.refresh_from_db()
     assert (task.status, task.finished_by) == ("completed", "hand")

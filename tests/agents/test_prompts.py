@@ -421,6 +421,14 @@ def test_a_finding_is_told_with_its_place_its_impact_and_what_to_do(world: World
     assert "No test\nLocation: new.py:3\nImpact: It breaks.\nSuggestion: Test it.\n" in told(world, run)
 
 
+def test_a_finding_whose_words_stand_under_no_label_is_told_as_it_was_written(world: World) -> None:
+    submission = reviewed(world)
+    written = "### 1. ISSUE-R1-001: No lock\n**Location:** new.py:3\n\nTwo threads may count one thing twice."
+    reject(submission, "No lock", path="new.py", line=3, text=written, impact="", suggestion="")
+    text = told(world, run_for(world, submission.task))
+    assert "Two threads may count one thing twice." in text
+
+
 def test_a_point_that_a_human_ruled_on_is_not_asked_about_again(world: World) -> None:
     submission = reviewed(world)
     ruled, _ = reject(submission, "The name is wrong", "No test")
@@ -497,6 +505,25 @@ def test_a_reviewer_is_asked_three_questions(world: World) -> None:
     questions = text.split("## Three questions")[1].split("##")[0]
     assert re.findall(r"^(\d)\. .*\?$", questions, re.MULTILINE) == ["1", "2", "3"]
     assert "Raise only what these questions bring up." in questions
+
+
+def test_both_sides_are_told_what_the_project_lets_pass(world: World) -> None:
+    settings: dict[str, Any]
+    for settings, settled, red in (
+        ({}, "CRITICAL and HIGH must be settled", "red work comes back."),
+        (
+            {"mandatory_opinions": ["must", "should"], "test_required": False},
+            "CRITICAL, HIGH and remarks tagged [SHOULD] must be settled",
+            "a red build comes back, red tests are told to the reviewer.",
+        ),
+        ({"mandatory": ["critical"]}, "CRITICAL and remarks tagged [MUST] must be settled", "red work comes"),
+        ({"mandatory": ["critical"], "mandatory_opinions": []}, "LOW (polish). CRITICAL must be", "red work"),
+    ):
+        Project.objects.update(settings={"test_command": "make test", **settings})
+        world.project.refresh_from_db()
+        submission = reviewed(world)
+        assert settled in told(world, reviewer_of(world, submission)), settings
+        assert red in told(world, run_for(world)), settings
 
 
 def test_a_reviewer_is_told_what_is_settled_and_what_was_ruled(world: World) -> None:

@@ -108,3 +108,15 @@ def test_without_the_setting_or_without_who_set_it_nobody_rules_alone(
     ledger.refresh_from_db()
     assert not_sampled(ledger).is_open
     assert Opinion.objects.count() >= 4
+
+
+def test_the_page_says_where_no_record_lets_the_judge_rule(
+    ledger: Project, lea: User, client: Client
+) -> None:
+    configure(ledger, {"judge_trust": 0.5}, actor=Actor.person(lea))
+    client.force_login(lea)
+    never = "on what is critical or about security it never rules alone"
+    for severity, is_never in (("high", False), ("critical", True)):
+        conflict = judged(ledger, severity=severity)
+        page = client.get(f"/queue/{conflict.dispute.ref}/").content.decode()
+        assert (never in page, "it rules alone from 50%" in page) == (is_never, not is_never), severity

@@ -158,7 +158,9 @@ def _synthesis(conflict: Presented) -> list[str]:
 
 def _happened(conflict: Presented) -> list[str]:
     told = quoted(conflict.coder or conflict.reviewer, POSITION_MAX)
-    return ["**What happened:**", *(told or ["Nothing more is known."]), *_evidence(conflict.evidence)]
+    evidence = _evidence(conflict.evidence)
+    told = told or [] if evidence else told or ["Nothing more is known."]
+    return ["**What happened:**", *told, *evidence] if told else evidence[1:]
 
 
 def _evidence(facts: Iterable[str]) -> list[str]:

@@ -130,7 +130,10 @@ class Asking:
         if not self.is_offered or not bound:
             return ""
         record = opinions.record_of(self.conflict.dispute.project, self.conflict.severity)
-        return f"People ruled as the judge had said on {record}; it rules alone from {bound:.0%}."
+        said = f"People ruled as the judge had said on {record}; "
+        if opinions.is_for_people(self.conflict):
+            return f"{said}on what is critical or about security it never rules alone."
+        return f"{said}it rules alone from {bound:.0%}."
 
     @cached_property
     def is_unsigned(self) -> bool:

@@ -165,6 +165,8 @@ class Case:
         happened = []
         if conflict.origin not in ABOUT_RESULTS:
             quotes = _quotes(("Detail", conflict.coder_position))
+            if conflict.origin == Conflict.Origin.REJECTIONS:
+                quotes += [Quote("", line) for line in conflict.evidence]
             happened = [Card("", "What happened", conflict.get_origin_display(), quotes)]
         if submission is None:
             return happened
@@ -236,7 +238,8 @@ class Case:
     def evidence(self) -> EvidenceCard | None:
         """What speaks for a silent disagreement, in rows; None where nothing was found."""
         conflict = self.conflict
-        if conflict.kind == Conflict.Kind.ALERT or self.result or not conflict.evidence:
+        told = conflict.kind == Conflict.Kind.ALERT or conflict.origin == Conflict.Origin.REJECTIONS
+        if told or self.result or not conflict.evidence:
             return None
         flag = conflict.flags.order_by("-pk").first()
         if flag is None:
