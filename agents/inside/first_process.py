@@ -1,8 +1,9 @@
-"""A run's first process in its sandbox: `first_process.py READY PORT GATE PROCESSES BYTES FOLDER -- ARGV…`.
+"""The first process in a sandbox: `first_process.py READY PORT GATE NAMED PROCESSES BYTES FOLDER -- ARGV`.
 
 It says that the sandbox stands by closing the descriptor READY after one byte, bounds what its children may
 take, leaves them no way to user namespaces of their own, carries connections to 127.0.0.1:PORT to the socket
-GATE, and ends as the command does.
+GATE, and ends as the command does. NAMED are the servers of this machine that the run may reach, such as
+127.0.0.1:11434: they answer at the same port inside, for nobody asks a proxy for them.
 
 Started with `python -I -S`; standard library only.
 """
@@ -39,12 +40,15 @@ ALLOW, REFUSE = 0x7FFF0000, 0x00050000
 def main() -> int:
     words = sys.argv[1:]
     at = words.index("--")
-    ready, port, gate, processes, size, folder = words[:at]
+    ready, port, gate, named, processes, size, folder = words[:at]
     argv = words[at + 1 :]
     bound(int(processes), int(size))
     close_namespaces()
     if gate:
         listen(int(port), gate)
+    for server in named.split(",") if named else ():
+        with contextlib.suppress(OSError):  # two names of one, or a port that only root may have
+            listen(int(server.rpartition(":")[2]), gate, server)
     signal.signal(signal.SIGTERM, lambda *_: None)  # the command hears it itself, and has its moment
     os.write(int(ready), b"1")
     os.close(int(ready))
@@ -111,13 +115,13 @@ def namespace_filter(machine: str) -> bytes:
     return b"".join(struct.pack("HBBI", *word) for word in words) if machine in WAYS_IN else b""
 
 
-def listen(port: int, gate: str) -> None:
-    """Carry what connects to the port from here on."""
+def listen(port: int, gate: str, named: str = "") -> None:
+    """Carry what connects to the port from here on: to the gate, or through it to the server named."""
     server = socket.create_server(("127.0.0.1", port), backlog=CONNECTIONS)
-    threading.Thread(target=accept, args=(server, gate), daemon=True).start()
+    threading.Thread(target=accept, args=(server, gate, named), daemon=True).start()
 
 
-def accept(server: socket.socket, gate: str) -> None:
+def accept(server: socket.socket, gate: str, named: str) -> None:
     free = threading.Semaphore(CONNECTIONS)
     while True:
         free.acquire()
@@ -126,14 +130,16 @@ def accept(server: socket.socket, gate: str) -> None:
         except OSError:
             free.release()
             continue
-        threading.Thread(target=carry, args=(here, gate, free), daemon=True).start()
+        threading.Thread(target=carry, args=(here, gate, named, free), daemon=True).start()
 
 
-def carry(here: socket.socket, gate: str, free: threading.Semaphore) -> None:
+def carry(here: socket.socket, gate: str, named: str, free: threading.Semaphore) -> None:
     """Both ways, until both sides have said all."""
     try:
         with here, socket.socket(socket.AF_UNIX) as there:
             there.connect(gate)
+            if named and not opens(there, named):
+                return
             back = threading.Thread(target=pump, args=(there, here), daemon=True)
             back.start()
             pump(here, there)
@@ -142,6 +148,15 @@ def carry(here: socket.socket, gate: str, free: threading.Semaphore) -> None:
         pass
     finally:
         free.release()
+
+
+def opens(gate: socket.socket, named: str) -> bool:
+    """Have the gate open a way to that server. Nothing that comes after its answer is read."""
+    gate.sendall(f"CONNECT {named} HTTP/1.1\r\nHost: {named}\r\n\r\n".encode())
+    head = b""
+    while not head.endswith(b"\r\n\r\n") and (byte := gate.recv(1)):
+        head += byte
+    return head.split(b" ")[1:2] == [b"200"]
 
 
 def pump(source: socket.socket, target: socket.socket) -> None:
