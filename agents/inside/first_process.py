@@ -53,7 +53,7 @@ def main() -> int:
     os.write(int(ready), b"1")
     os.close(int(ready))
     try:
-        child = subprocess.Popen(argv, cwd=folder, close_fds=False)
+        child = subprocess.Popen(argv, cwd=folder, env={**os.environ, "PWD": folder}, close_fds=False)
     except OSError as error:
         sys.stderr.write(f"cannot start {argv[0]}: {error.strerror}\n")
         return 127 if isinstance(error, FileNotFoundError) else 126
