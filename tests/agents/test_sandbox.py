@@ -221,7 +221,7 @@ def test_nothing_of_the_host_is_seen_changed_or_reached(
 
 
 def test_work_goes_on_inside_as_anywhere(held: Held) -> None:
-    knows_where = "grep -qxz \"PWD=$(pwd)\" /proc/$$/environ"  # bubblewrap says /
+    knows_where = 'grep -qxz "PWD=$(pwd)" /proc/$$/environ'  # bubblewrap says /
     left = held.play(ALLOWED, "test -f work.txt && python3 -c 'import pip'", knows_where)
     assert [step["code"] for step in left["steps"]] == [0, 0, 0], left["said"]
     assert "well agent" in left["said"]
