@@ -89,6 +89,22 @@ SQLITE_OPTIONS = {
 }
 
 
+GONE = 20  # seconds after which either side of a connection without an answer takes the other for gone
+POSTGRES_OPTIONS = {
+    # As they ship, a connection whose packets vanish hangs for two hours. A server without these would keep
+    # the locks of a host that lost power for as long, and every other host would wait for them.
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "2",
+    "tcp_user_timeout": f"{GONE * 1000}",
+    "options": (
+        "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2 "
+        f"-c tcp_user_timeout={GONE * 1000}"
+    ),
+}
+
+
 def database(url: str) -> dict[str, object]:
     """Django's DATABASES entry for sqlite:///path or postgres://user:password@host:port/name."""
     parts = urlsplit(url)
@@ -104,7 +120,8 @@ def database(url: str) -> dict[str, object]:
             **common,
         }
     if parts.scheme in {"postgres", "postgresql"}:
-        query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+        asked = parse_qs(parts.query, keep_blank_values=True)  # `?options=`: a pooler may refuse ours
+        query = POSTGRES_OPTIONS | {key: values[-1] for key, values in asked.items()}
         return {
             "ENGINE": "django.db.backends.postgresql",
             "NAME": unquote(parts.path.lstrip("/")),

@@ -54,6 +54,7 @@ SLOW = {
     "tests/end_to_end/test_own_project.py": 30,
     "tests/end_to_end/test_redis.py": 30,
     "tests/end_to_end/test_two_hosts.py": 40,
+    "tests/end_to_end/test_partition.py": 60,
     "tests/end_to_end/test_stopping.py": 25,
     "tests/end_to_end/test_published_package.py": 30,
     "tests/steroidsweb/test_hostile_pages.py": 25,

@@ -6,13 +6,13 @@ the remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, no
 
 import logging
 import shutil
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, Max, OuterRef, Value
+from django.db.models import Exists, F, Max, OuterRef, Q, Value
 from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
@@ -37,9 +37,9 @@ def due(host: str = "") -> list[Landing]:
     """Landings that nobody holds now, and whose turn it is: the first of each branch's queue.
 
     Each landing moves the target on, so whoever is rebased and tested before its turn is so in vain. Commits
-    that only one host has are landed by that one: `host` leaves out those of others.
+    that only one host has are landed by that one: `host` leaves out those of others. Claims and rests are by
+    the database's clock, for each host has another one.
     """
-    now = timezone.now()
     tried = Run.objects.filter(task=OuterRef("task"), sha=OuterRef("sha"), role=Run.Role.VERIFIER)
     failed = tried.filter(status=Run.Status.ENDED).exclude(outcome=Run.Outcome.HANDED_IN)
     known = Verification.objects.filter(
@@ -49,30 +49,31 @@ def due(host: str = "") -> list[Landing]:
     queue = (
         Landing.objects.filter(project__status=Project.Status.ACTIVE, status__in=Landing.LIVE)
         .annotate(is_in_trouble=Exists(failed) & ~Exists(known), only_on=F("submission__only_on"))
-        .only("project", "target", "status", "claimed_until", "not_before", "problem")
+        .annotate(is_claimed=Q(claimed_until__gte=Now()), is_resting=Q(not_before__gt=Now()))
+        .only("project", "target", "status", "problem")
         .order_by("at", "pk")
     )
     first: dict[tuple[int, str], Landing] = {}
     for landing in queue:
-        if landing.only_on in {*alive, host} and not _gives_way(landing, now):
+        if landing.only_on in {*alive, host} and not _gives_way(landing):
             first.setdefault((landing.project_id, landing.target), landing)
     ready = [
         landing.pk
         for landing in queue
         if (landing.status == Landing.Status.PUSHING or landing in first.values())
-        and not (landing.claimed_until and landing.claimed_until >= now)
-        and not (landing.not_before and landing.not_before > now)
+        and not landing.is_claimed
+        and not landing.is_resting
         and (not host or landing.only_on in {"", host})
     ]
     rows = Landing.objects.select_related("project", "task__project", "task__section", "submission")
     return list(rows.filter(pk__in=ready).order_by("at", "pk"))
 
 
-def _gives_way(landing: Any, now: datetime) -> bool:
+def _gives_way(landing: Any) -> bool:
     """Whether the next one goes first: it rests after a trouble, or its build and tests could not be run."""
     if landing.status == Landing.Status.CHECKING and landing.is_in_trouble:
         return True
-    return bool(landing.problem and landing.not_before and landing.not_before > now)
+    return bool(landing.problem and landing.is_resting)
 
 
 def release_claims(host: str) -> int:
@@ -83,7 +84,7 @@ def release_claims(host: str) -> int:
 
 def claim(landing: Landing, host: str) -> bool:
     """Take the landing for a while, by compare-and-set."""
-    until = timezone.now() + timedelta(seconds=settings.DURATIONS["landing_claim"])
+    until = Now() + timedelta(seconds=settings.DURATIONS["landing_claim"])
     won = Landing.objects.filter(pk=landing.pk, fence=landing.fence, status__in=Landing.LIVE).update(
         fence=F("fence") + 1, claimed_by=host, claimed_until=until
     )
@@ -100,7 +101,7 @@ def _write(landing: Landing, **values: Any) -> bool:
 
 
 def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
-    later = timezone.now() + timedelta(seconds=seconds) if seconds else None
+    later = Now() + timedelta(seconds=seconds) if seconds else None
     _write(landing, claimed_until=None, not_before=later, **values)
 
 

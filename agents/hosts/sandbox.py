@@ -48,6 +48,7 @@ ETC = (
     "ssl/openssl.cnf", "terminfo", "timezone", "ImageMagick-*",
 )  # fmt: skip
 TOO_MUCH = {"/", "/etc", "/tmp", "/home", "/var", "/run"}  # noqa: S108
+OF_THIS_MACHINE = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
 UPSTREAM = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 
 
@@ -135,19 +136,21 @@ class Room:
         (self.folder / "env").mkdir(mode=0o700, exist_ok=True)
         _write_people(self.folder, user)
         binds = [*self._binds(steps, user)]
+        trusted = [*settings.SANDBOX_HOSTS, *self.reach.trusted]
+        here = ",".join(name.lower() for name in trusted if OF_THIS_MACHINE.fullmatch(name.lower()))
         for step in steps:
             step["env"] = _through_the_gate(step["env"])
             step["argv"] = [
                 *_walls(user), *binds, "--remount-ro", "/", "--chdir", "/", "--", *_drop(user),
                 commands.base_python(), "-I", "-S", str(FIRST_PROCESS), "{ready}", str(PORT), GATE,
-                str(settings.RUN_PROCESSES_MAX), str(settings.RUN_DISK_MAX_BYTES), step["cwd"], "--",
+                here, str(settings.RUN_PROCESSES_MAX), str(settings.RUN_DISK_MAX_BYTES), step["cwd"], "--",
                 *step["argv"],
             ]  # fmt: skip
             step["enclosed"] = True
         if user is not None:
             _hand_over([*self._own(steps), *self._fixed()], user)
         rules = {
-            "hosts": list(self.reach.hosts), "trusted": [*settings.SANDBOX_HOSTS, *self.reach.trusted],
+            "hosts": list(self.reach.hosts), "trusted": trusted,
             "upstream": _upstream(), "api": self.reach.api, "user": -1 if user is None else user,
         }  # fmt: skip
         return {"gate": rules}

@@ -1,16 +1,21 @@
-"""A run's first process in its sandbox: `first_process.py READY PORT GATE PROCESSES BYTES FOLDER -- ARGV…`.
+"""The first process in a sandbox: `first_process.py READY PORT GATE NAMED PROCESSES BYTES FOLDER -- ARGV`.
 
 It says that the sandbox stands by closing the descriptor READY after one byte, bounds what its children may
-take, carries connections to 127.0.0.1:PORT to the socket GATE, and ends as the command does.
+take, leaves them no way to user namespaces of their own, carries connections to 127.0.0.1:PORT to the socket
+GATE, and ends as the command does. NAMED are the servers of this machine that the run may reach, such as
+127.0.0.1:11434: they answer at the same port inside, for nobody asks a proxy for them.
 
 Started with `python -I -S`; standard library only.
 """
 
 import contextlib
+import ctypes
+import errno
 import os
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -19,21 +24,36 @@ CHUNK = 64 * 1024
 CONNECTIONS = 128
 OPEN_FILES = 16 * 1024
 COUNTS_BY_NAMESPACE = (5, 14)  # older kernels count the processes of the operator as well
+# Of each machine the ways into the kernel (AUDIT_ARCH): its numbers of unshare, clone and clone3.
+WAYS_IN = {
+    "x86_64": {0xC000003E: (272, 56, 435), 0x40000003: (310, 120, 435)},
+    "aarch64": {0xC00000B7: (97, 220, 435), 0x40000028: (337, 120, 435)},
+}
+X32 = 0x40000000  # a third way in, whose numbers begin here; no other number is as large
+CLONE_NEWUSER = 0x10000000
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER, PR_SET_NO_NEW_PRIVS = 22, 2, 38
+LOAD, EQUALS, AT_LEAST, HAS_BIT, ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06  # words of the kernel's filters
+NUMBER, WAY_IN, FIRST_ARGUMENT = 0, 4, 16  # what may be loaded, by its place
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000
 
 
 def main() -> int:
     words = sys.argv[1:]
     at = words.index("--")
-    ready, port, gate, processes, size, folder = words[:at]
+    ready, port, gate, named, processes, size, folder = words[:at]
     argv = words[at + 1 :]
     bound(int(processes), int(size))
+    close_namespaces()
     if gate:
         listen(int(port), gate)
+    for server in named.split(",") if named else ():
+        with contextlib.suppress(OSError):  # two names of one, or a port that only root may have
+            listen(int(server.rpartition(":")[2]), gate, server)
     signal.signal(signal.SIGTERM, lambda *_: None)  # the command hears it itself, and has its moment
     os.write(int(ready), b"1")
     os.close(int(ready))
     try:
-        child = subprocess.Popen(argv, cwd=folder, close_fds=False)
+        child = subprocess.Popen(argv, cwd=folder, env={**os.environ, "PWD": folder}, close_fds=False)
     except OSError as error:
         sys.stderr.write(f"cannot start {argv[0]}: {error.strerror}\n")
         return 127 if isinstance(error, FileNotFoundError) else 126
@@ -54,13 +74,54 @@ def bound(processes: int, size: int) -> None:
             resource.setrlimit(what, (most, most))
 
 
-def listen(port: int, gate: str) -> None:
-    """Carry what connects to the port from here on."""
+def close_namespaces() -> None:
+    """No child makes a user namespace, in which it would be root for much of the kernel.
+
+    Where the host is not root bubblewrap sees to that, and the kernel answers in the same way. The flags of
+    clone3 lie where no filter looks; it is answered as by an older kernel, and libraries take clone.
+    """
+    words = namespace_filter(os.uname().machine)
+    if not words:
+        return
+    program = ctypes.create_string_buffer(words)
+    about = ctypes.create_string_buffer(struct.pack("HP", len(words) // 8, ctypes.addressof(program)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0)))
+    libc.prctl(
+        PR_SET_SECCOMP, ctypes.c_ulong(SECCOMP_MODE_FILTER), about, ctypes.c_ulong(0), ctypes.c_ulong(0)
+    )
+
+
+def namespace_filter(machine: str) -> bytes:
+    """The filter in the kernel's form; empty for a machine whose numbers are not known here."""
+    refuse_space, unknown = REFUSE | errno.ENOSPC, REFUSE | errno.ENOSYS
+    words = [(LOAD, 0, 0, WAY_IN)]
+    for way, (unshare, clone, clone3) in WAYS_IN.get(machine, {}).items():
+        words += [
+            (EQUALS, 0, 11, way),  # else on to the next way
+            (LOAD, 0, 0, NUMBER),
+            (AT_LEAST, 4, 0, X32),
+            (EQUALS, 3, 0, clone3),
+            (EQUALS, 3, 0, unshare),
+            (EQUALS, 2, 0, clone),
+            (ANSWER, 0, 0, ALLOW),
+            (ANSWER, 0, 0, unknown),
+            (LOAD, 0, 0, FIRST_ARGUMENT),
+            (HAS_BIT, 1, 0, CLONE_NEWUSER),
+            (ANSWER, 0, 0, ALLOW),
+            (ANSWER, 0, 0, refuse_space),
+        ]
+    words.append((ANSWER, 0, 0, unknown))
+    return b"".join(struct.pack("HBBI", *word) for word in words) if machine in WAYS_IN else b""
+
+
+def listen(port: int, gate: str, named: str = "") -> None:
+    """Carry what connects to the port from here on: to the gate, or through it to the server named."""
     server = socket.create_server(("127.0.0.1", port), backlog=CONNECTIONS)
-    threading.Thread(target=accept, args=(server, gate), daemon=True).start()
+    threading.Thread(target=accept, args=(server, gate, named), daemon=True).start()
 
 
-def accept(server: socket.socket, gate: str) -> None:
+def accept(server: socket.socket, gate: str, named: str) -> None:
     free = threading.Semaphore(CONNECTIONS)
     while True:
         free.acquire()
@@ -69,14 +130,16 @@ def accept(server: socket.socket, gate: str) -> None:
         except OSError:
             free.release()
             continue
-        threading.Thread(target=carry, args=(here, gate, free), daemon=True).start()
+        threading.Thread(target=carry, args=(here, gate, named, free), daemon=True).start()
 
 
-def carry(here: socket.socket, gate: str, free: threading.Semaphore) -> None:
+def carry(here: socket.socket, gate: str, named: str, free: threading.Semaphore) -> None:
     """Both ways, until both sides have said all."""
     try:
         with here, socket.socket(socket.AF_UNIX) as there:
             there.connect(gate)
+            if named and not opens(there, named):
+                return
             back = threading.Thread(target=pump, args=(there, here), daemon=True)
             back.start()
             pump(here, there)
@@ -85,6 +148,15 @@ def carry(here: socket.socket, gate: str, free: threading.Semaphore) -> None:
         pass
     finally:
         free.release()
+
+
+def opens(gate: socket.socket, named: str) -> bool:
+    """Have the gate open a way to that server. Nothing that comes after its answer is read."""
+    gate.sendall(f"CONNECT {named} HTTP/1.1\r\nHost: {named}\r\n\r\n".encode())
+    head = b""
+    while not head.endswith(b"\r\n\r\n") and (byte := gate.recv(1)):
+        head += byte
+    return head.split(b" ")[1:2] == [b"200"]
 
 
 def pump(source: socket.socket, target: socket.socket) -> None:

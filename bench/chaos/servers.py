@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from agents.hosts.api_server import free_port
 
 PATIENCE = 60.0  # seconds for a server to come up
 CHUNK = 1 << 16
+LOOPBACK = "127.0.0.1"
 
 
 def wait_until(fact: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
@@ -29,26 +30,31 @@ def wait_until(fact: Callable[[], Any], what: str, seconds: float = PATIENCE) ->
     raise TimeoutError(f"{what} did not come about within {seconds:g} s")
 
 
-def listens(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+def listens(path: Path) -> bool:
+    """Whether a server answers at this socket, which every network of this machine reaches."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(path))
         return True
     return False
 
 
 class Redis:
-    """A server that keeps nothing."""
+    """A server that keeps nothing. `within` are the words that put it into another network."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, host: str = LOOPBACK, within: Sequence[str] = ()) -> None:
         self.folder, self.port = folder, free_port()
+        self.host, self.within = host, within
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        argv = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--save", ""]
+        path = self.folder / "redis.socket"
+        argv = ["redis-server", "--bind", self.host, "--port", str(self.port), "--save", "",
+                "--protected-mode", "no", "--unixsocket", str(path), "--dir", str(self.folder)]  # fmt: skip
         with (self.folder / "redis.log").open("ab") as output:
             self.process = subprocess.Popen(
-                [*argv, "--dir", str(self.folder)], stdout=output, stderr=output, start_new_session=True
+                [*self.within, *argv], stdout=output, stderr=output, start_new_session=True
             )
-        wait_until(lambda: listens(self.port), "Redis")
+        wait_until(lambda: listens(path), "Redis")
 
     def kill(self) -> None:
         if self.process:
@@ -59,11 +65,16 @@ class Redis:
 
 
 class Postgres:
-    """A cluster of our own below `folder`. The server refuses to run as root; then it runs as `postgres`."""
+    """A cluster of our own below `folder`. The server refuses to run as root; then it runs as `postgres`.
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    `within` are the words that put it into another network.
+    """
+
+    def __init__(
+        self, folder: Path, environment: dict[str, str], host: str = LOOPBACK, within: Sequence[str] = ()
+    ) -> None:
         self.folder, self.port = folder, free_port()
-        self.environment = environment
+        self.environment, self.host, self.within = environment, host, within
         self.data = folder / "postgres"
         self.become = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
         self.become = self.become if os.geteuid() == 0 else []
@@ -85,16 +96,18 @@ class Postgres:
         assert programs is not None
         subprocess.run([*self.become, str(programs / "initdb"), *words], check=True, capture_output=True,
                        cwd="/")  # fmt: skip
+        with (self.data / "pg_hba.conf").open("a") as trusted:  # beside loopback, which is there
+            trusted.write(f"host all all {self.host}/24 trust\n")
 
     def start(self) -> None:
         programs = self.programs()
         assert programs is not None
-        options = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": "",
+        options = {"listen_addresses": self.host, "port": self.port, "unix_socket_directories": self.data,
                    "max_connections": 60, "fsync": "off"}  # fmt: skip
         words = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         with (self.folder / "postgres.log").open("ab") as output:
             self.process = subprocess.Popen(
-                [*self.become, str(programs / "postgres"), "-D", str(self.data), *words],
+                [*self.within, *self.become, str(programs / "postgres"), "-D", str(self.data), *words],
                 env=self.environment, stdout=output, stderr=output, start_new_session=True, cwd="/",
             )  # fmt: skip
         wait_until(self._answers, "PostgreSQL")
@@ -102,12 +115,16 @@ class Postgres:
     def _answers(self) -> bool:
         import psycopg
 
-        with contextlib.suppress(psycopg.Error), psycopg.connect(self.url("postgres", self.port)):
+        with contextlib.suppress(psycopg.Error), psycopg.connect(self.socket_url("postgres")):
             return True
         return False
 
     def url(self, database: str, port: int) -> str:
-        return f"postgres://steroids@127.0.0.1:{port}/{database}"
+        return f"postgres://steroids@{self.host}:{port}/{database}"
+
+    def socket_url(self, database: str) -> str:
+        """The way in that every network of this machine has, and no fault cuts."""
+        return f"postgres://steroids@/{database}?host={self.data}&port={self.port}"
 
     def stop(self) -> None:
         """At once and unasked (`pg_ctl stop -m immediate`): no goodbye, recovery at the next start."""

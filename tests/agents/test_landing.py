@@ -834,6 +834,25 @@ def test_a_force_push_that_drops_landed_work_is_told_once_and_can_be_done_again(
     assert task_of(before).landed_sha == before.sha
 
 
+def test_a_claim_holds_whatever_the_clocks_of_the_hosts_say(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing, real = world.accepted({"new.py": "one\n"}), timezone.now
+    for hours in (-1, 1):
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(timezone, "now", lambda by=hours: real() + timedelta(hours=by))
+            assert landings.claim(fresh(landing), "wrong")
+        assert landings.due() == [], f"claimed by a host whose clock is {hours} h off"
+        assert landings.release_claims("wrong") == 1
+        assert landings.claim(fresh(landing), "right")
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(timezone, "now", lambda by=hours: real() + timedelta(hours=by))
+            assert landings.due() == [], f"looked at by a host whose clock is {hours} h off"
+        landings.release_claims("right")
+    Landing.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    assert landings.due() == [landing]
+
+
 def test_a_clock_that_stepped_back_hides_no_loss(world: World) -> None:
     before = [advance(world.accepted({f"{name}.py": "kept\n"})) for name in ("one", "two", "three")]
     Landing.objects.update(landed_at=timezone.now() + timedelta(hours=1))

@@ -443,6 +443,17 @@ def test_a_run_that_took_too_long_is_told_to_stop_and_ends_as_such(claimed: Pull
     assert Run.objects.get().outcome == "wall"
 
 
+def test_how_long_a_run_took_is_told_by_the_databases_clock(
+    claimed: Puller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = timezone.now
+    monkeypatch.setattr(timezone, "now", lambda: real() + timedelta(days=1))
+    assert leases.why_stop(Run.objects.get()) == ""
+    monkeypatch.setattr(timezone, "now", lambda: real() - timedelta(days=1))
+    Run.objects.update(started_at=real() - timedelta(hours=3))
+    assert "took longer" in leases.why_stop(Run.objects.get())
+
+
 # --- Losing and giving back ---------------------------------------------------------------------------------
 
 

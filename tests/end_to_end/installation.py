@@ -26,6 +26,7 @@ class Installation:
     """One data folder with everything in it."""
 
     errors = (sqlite3.OperationalError,)
+    within: tuple[str, ...] = ()  # the words that put its processes into another network
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -57,8 +58,8 @@ class Installation:
         """`manage.py WORDS`, to its end."""
         options = {"timeout": PATIENCE, "check": False} | more
         return subprocess.run(
-            [sys.executable, "manage.py", *words], cwd=ROOT, env=self.environment, capture_output=True,
-            text=True, **options,
+            [*self.within, sys.executable, "manage.py", *words], cwd=ROOT, env=self.environment,
+            capture_output=True, text=True, **options,
         )  # fmt: skip
 
     def begin(self, *words: str) -> subprocess.Popen[bytes]:
@@ -66,8 +67,8 @@ class Installation:
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "begun.log").open("ab") as output:
             return subprocess.Popen(
-                [sys.executable, "manage.py", *words], cwd=ROOT, env=self.environment, stdout=output,
-                stderr=output, stdin=subprocess.DEVNULL, start_new_session=True,
+                [*self.within, sys.executable, "manage.py", *words], cwd=ROOT, env=self.environment,
+                stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
 
     def until_idle(self, *more: str) -> str:

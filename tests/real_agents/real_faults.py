@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
 from agents.hosts import paths, processes
 from agents.hosts.reconciler import Reconciler
@@ -113,7 +112,7 @@ def test_a_fault_of_the_server_has_a_name(
     run = first_end(task)
     said = output_of(run)
     expected = OWN_ENDS.get((name, fault)) or ENDS[fault]
-    pause = ProviderPause.objects.filter(name=agent.account, until__gt=timezone.now()).first()
+    pause = ProviderPause.objects.filter(name=agent.account, until__gt=run.started_at).first()
     assert End(run.outcome, run.error_class, pause is not None) == expected, said
     assert run.is_counted is not expected.pauses, said
     assert run.reason, said
