@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
@@ -241,7 +242,7 @@ def _earned(conflict: Conflict) -> trust.Record | None:
     record_ = record_of(project, conflict.severity)
     if not record_.reaches(project.config.judge_trust) or is_for_people(conflict):
         return None
-    if trust.is_sampled(conflict.pk):
+    if trust.is_sampled(conflict.pk, settings.SECRET_KEY):
         note = (
             f"{conflict.ref} waits for people although the judge might rule: one in {trust.AUDIT_EVERY} does."
         )

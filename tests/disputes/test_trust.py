@@ -1,9 +1,11 @@
 """A judge that earns the right to rule alone by agreeing with people, and loses it again."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -40,9 +42,13 @@ def rules(conflict: Conflict, user: User, option: str = "uphold_reviewer") -> No
         rulings.decide(conflict, option, user=user, rationale="It was measured.", undo_seconds=0)
 
 
+def is_in_the_sample(number: int) -> bool:
+    return is_sampled(number, settings.SECRET_KEY)
+
+
 def not_sampled(ledger: Project, **about: Any) -> Conflict:
     """One that is not in the sample of those that wait for people anyway."""
-    while is_sampled((Conflict.objects.order_by("-pk").values_list("pk", flat=True).first() or 0) + 1):
+    while is_in_the_sample((Conflict.objects.order_by("-pk").values_list("pk", flat=True).first() or 0) + 1):
         disagreement(ledger, severity="low")
     return judged(ledger, **about)
 
@@ -54,6 +60,15 @@ def test_the_limit_is_wilsons() -> None:
     assert not Record(1000, 1000).reaches(0)
     assert Record(22, 22).reaches(0.85)
     assert not Record(21, 21).reaches(0.85)
+
+
+def test_one_dispute_in_five_is_sampled_and_only_who_knows_the_secret_tells_which() -> None:
+    numbers = range(1, 5001)
+    ours, others = ({n for n in numbers if is_sampled(n, secret)} for secret in ("ours", "theirs"))
+    assert 900 < len(ours) < 1100
+    assert len(ours & others) < 300
+    gaps = {later - earlier for earlier, later in pairwise(sorted(ours))}
+    assert len(gaps) > 10
 
 
 def test_the_judge_rules_alone_once_people_agreed_often_enough_and_not_after_they_differ(
@@ -78,7 +93,7 @@ def test_the_judge_rules_alone_once_people_agreed_often_enough_and_not_after_the
     # A sampled one waits, and the page says how the judge stands.
     while True:
         conflict = judged(ledger)
-        if is_sampled(conflict.pk):
+        if is_in_the_sample(conflict.pk):
             break
         rules(conflict, tom)
     assert conflict.is_open

@@ -1,6 +1,7 @@
 """When a judge has earned the right to rule alone: by how often people ruled as it had said (ARB-10)."""
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from math import sqrt
 
 Z = 1.96  # of a confidence of 95 %
@@ -33,6 +34,10 @@ class Record:
         return f"{self.agreed} of {self.judged}, so at least {self.at_least:.0%}"
 
 
-def is_sampled(number: int) -> bool:
-    """Whether the dispute of this number waits for people, so that agreement goes on being measured."""
-    return number % AUDIT_EVERY == 0
+def is_sampled(number: int, secret: str) -> bool:
+    """Whether the dispute of this number waits for people, so that agreement goes on being measured.
+
+    One in AUDIT_EVERY, always the same ones. Without the secret nobody tells beforehand which.
+    """
+    drawn = blake2b(f"{secret}:{number}".encode(), digest_size=8).digest()
+    return int.from_bytes(drawn, "big") % AUDIT_EVERY == 0
