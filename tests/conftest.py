@@ -191,7 +191,9 @@ def django_db_keepdb(migrated: Migrated | None) -> bool:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any, migrated: Migrated | None) -> None:
+def django_db_setup(
+    django_db_setup: None, django_db_blocker: Any, migrated: Migrated | None
+) -> Iterator[None]:
     """Keep a copy of the empty database, which installations begin with instead of migrating."""
     if connection.vendor == "sqlite":
         with django_db_blocker.unblock():
@@ -202,6 +204,13 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any, migrated: Mig
                 trigger.remove(connection)
         if migrated and not migrated.file.exists():
             migrated.leave(EMPTY)
+    yield
+    if connection.vendor == "postgresql":  # threads of a live server may still be at it, and hold it up
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from tasks.models import Project
 from tests.browser.keys import press
 from tests.browser.scene import Scene
 from tests.browser.test_dispute import PHONE, disputed, path_of
+from tests.end_to_end.installation import wait_for
 from tests.factories import create_user
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def test_a_precedent_is_chosen_kept_previewed_and_listed(open_page: Open, scene:
     expect(page.get_by_label(f"{before.dispute.ref}, ruled A")).to_be_checked()
     shoot(page, "cite-light", full_page=True)
     press(page, "Control+Enter")
-    page.wait_for_function("document.querySelector('.toast, [role=status]')")
+    wait_for(lambda: Decision.objects.exclude(pk=earlier.pk).exists(), "the ruling")
     assert Decision.objects.latest("pk").cited == [earlier]
 
     for name, options in (("light", {}), ("dark", {"color_scheme": "dark"}), ("phone", PHONE)):

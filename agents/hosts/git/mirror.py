@@ -40,10 +40,13 @@ class Mirror(Repository):
         self.target_ref = f"refs/steroids/target/{branch}"
 
     def ensure(self) -> None:
-        """Make the repository where there is none."""
-        if not self.is_there():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            run(self.path.parent, "init", "--quiet", "--bare", str(self.path))
+        """Make the repository where there is none: one maker at a time, the others find it there."""
+        if self.is_there():
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.one_at_a_time():
+            if not self.is_there():
+                run(self.path.parent, "init", "--quiet", "--bare", str(self.path))
 
     def fetch_target(self) -> str:
         """The present head of the target branch on the remote. Raises Unreachable."""
