@@ -59,9 +59,9 @@ def taken(mirror: Mirror, files: Files, *, base: str = "", name: str = "clone", 
 
 def test_many_that_need_it_at_once_make_it_once(remote: Remote, tmp_path: Path) -> None:
     for number in range(3):
-        path = tmp_path / f"{number}.git"
-        at_once(*[lambda path=path: remote.mirror(path).fetch_target()] * 8)
-        assert remote.mirror(path).resolve("refs/steroids/target/main") == remote.first
+        mirror = Mirror(tmp_path / f"{number}.git", str(remote.path), "main", Network(timeout=120.0))
+        at_once(*[mirror.fetch_target] * 8)
+        assert mirror.resolve(mirror.target_ref) == remote.first
 
 
 def test_it_fetches_the_head_of_the_target(remote: Remote, mirror: Mirror) -> None:
