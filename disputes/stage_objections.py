@@ -29,12 +29,7 @@ def send_back(
 
     Raises Refused: target_missing, no_stage_before, not_an_objection, re-argued, already_open (all 422).
     """
-    before = stages.previous_stage(task.project.config, task.stage)
-    if before is None:
-        raise Refused(
-            "no_stage_before", f"{task.ref} is at {task.stage}; no stage is before it.",
-            "Put it before a human: `steroids dispute create`.", status=422,
-        )  # fmt: skip
+    task.stage_before()
     known = objections.objections_of(task)
     objection = _thread_of(parent, known) if parent else _same_target(task, target, known)
     if objection is not None and objection.stage != task.stage:

@@ -110,18 +110,23 @@ class TaskMoves(models.Model):
             data={"sha": submission.sha, "from_stage": self.stage, "stage": after.name},
         )  # fmt: skip
 
-    def backflow(self, *, actor: Actor, note: str) -> None:
-        """An objection sends it one stage back; its present stage is remembered (ITM-2).
-
-        Raises Refused where there is no stage before this one.
-        """
-        states.target("backflow", self.status)
+    def stage_before(self) -> stages.Stage:
+        """The stage that an objection sends it back to. Raises Refused where it is at the first one."""
         before = stages.previous_stage(self.project.config, self.stage)
         if before is None:
             raise Refused(
                 "no_stage_before", f"{self.ref} is at {self.stage}; no stage is before it.",
                 "Put it before a human: `steroids dispute create`.", status=422,
             )  # fmt: skip
+        return before
+
+    def backflow(self, *, actor: Actor, note: str) -> None:
+        """An objection sends it one stage back; its present stage is remembered (ITM-2).
+
+        Raises Refused where there is no stage before this one.
+        """
+        states.target("backflow", self.status)
+        before = self.stage_before()
         self._cross("backflow", before, actor=actor, note=note, home_stage=self.stage)
 
     def forward(self, *, actor: Actor, note: str) -> None:
