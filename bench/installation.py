@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,21 @@ from pathlib import Path
 from bench.loop import ROOT, folder, remote_in
 
 TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def django_here(**environment: str) -> Iterator[None]:
+    """Django in this process, on a data folder of its own with empty tables. Once in a process."""
+    with tempfile.TemporaryDirectory(prefix="steroids-bench-") as home:
+        os.environ |= {"STEROIDS_HOME": home, "SECRET_KEY": "x" * 50, **environment}
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+
+        call_command("migrate", verbosity=0)
+        yield
 
 
 class Installation:

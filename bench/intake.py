@@ -9,14 +9,14 @@ Wanted: half a second, 40 queries and no transaction over 100 ms; five seconds f
 
 import argparse
 import json
-import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.installation import django_here  # noqa: E402
 
 REVIEWS = 10
 WANTED = {"review s": 0.5, "queries": 40, "longest transaction s": 0.1, "todo s": 5.0}
@@ -118,19 +118,11 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=10_000)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="steroids-bench-") as home:
-        os.environ |= {"STEROIDS_HOME": home, "SECRET_KEY": "x" * 50, "STEROIDS_SANDBOX": "off"}
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-
+    with django_here(STEROIDS_SANDBOX="off"):
         from tasks.events import SYSTEM
         from tasks.todo.importing import import_todo
         from tests.factories import create_project
 
-        call_command("migrate", verbosity=0)
         small = measured(given.findings // 10, given.earlier // 10)
         found = measured(given.findings, given.earlier)
         begun = time.perf_counter()

@@ -8,16 +8,17 @@ A run of one step that does nothing, in a clone of a small repository, held by a
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from bench.installation import django_here  # noqa: E402
+
 WANTED = 0.15  # seconds
 
 
@@ -49,12 +50,7 @@ def main() -> int:
     options.add_argument("--runs", type=int, default=15)
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
-    with tempfile.TemporaryDirectory(prefix="steroids-bench-") as home:
-        os.environ |= {"STEROIDS_HOME": home, "SECRET_KEY": "x" * 40}
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
-        import django
-
-        django.setup()
+    with django_here():
         taken: dict[str, list[float]] = {"off": [], "required": []}
         for turn in range(given.runs + 1):
             for place, setting in enumerate(taken):

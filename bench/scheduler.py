@@ -10,11 +10,9 @@ its queries, and the time for each run that it started.
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from statistics import median
@@ -23,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from bench.installation import django_here  # noqa: E402
 from bench.pages import Counting  # noqa: E402
 
 EACH, WAITING, ENDING = (
@@ -163,15 +162,7 @@ def main() -> int:
 
 def in_a_database(agents: int, turns: int) -> dict[str, float]:
     """The figures of one size."""
-    with tempfile.TemporaryDirectory(prefix="steroids-bench-") as home:
-        os.environ |= {"STEROIDS_HOME": home, "SECRET_KEY": "x" * 50, "STEROIDS_SANDBOX": "off"}
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-
-        call_command("migrate", verbosity=0)
+    with django_here(STEROIDS_SANDBOX="off"):
         clear()
         fill(agents)
         return measured(agents, turns)

@@ -9,9 +9,7 @@ DATABASE_URL on that database, which has to be empty; else on SQLite in a folder
 
 import argparse
 import json
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +17,9 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from bench.installation import django_here  # noqa: E402
+
 PROJECTS = 1000
 MOST_MS, MOST_QUERIES, GROWTH = 20.0, 15, 1.5
 AT_ONCE = 5000  # rows of one insert
@@ -78,18 +79,10 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="steroids-bench-") as home:
-        os.environ |= {"STEROIDS_HOME": home, "SECRET_KEY": "x" * 40, "STEROIDS_SANDBOX": "off"}
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-
+    with django_here(STEROIDS_SANDBOX="off"):
         from agents.hosts.reconciler import Reconciler
         from agents.loop import orchestrator
 
-        call_command("migrate", verbosity=0)
         report: dict[str, dict[str, dict[str, float]]] = {}
         with Reconciler() as host:
             for tasks in given.tasks:
