@@ -19,6 +19,7 @@ from tasks.locking import locked
 from tasks.models import Landing, Project, Task
 from tasks.models.event import record
 from tasks.states import MOVES, STARTABLE, Severity, Status
+from tasks.text.regex import regex
 
 # The events of the answers.
 NARROWED, ACCEPTED, FOCUSED, PAUSED = (
@@ -26,7 +27,7 @@ NARROWED, ACCEPTED, FOCUSED, PAUSED = (
 )  # fmt: skip
 BEGIN_ANEW = (NARROWED, ACCEPTED)  # the count of checkpoints without progress
 CRITICAL_FIRST = "critical"
-TASK_REF = re.compile(r"[a-z0-9][\w-]*-\d{1,9}\b", re.IGNORECASE)
+TASK_REF = regex(r"[a-z0-9][\w-]*-\d{1,9}\b", re.IGNORECASE)
 
 
 # --- The card ---------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from django.db import transaction
 from django.db.models import Count
 
 from tasks.models import Membership, Project, Task
+from tasks.text.regex import regex
 
-_SECRET = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", re.IGNORECASE)
+_SECRET = regex(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", re.IGNORECASE)
 
 
 def address_of(project: Project) -> str:

@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -29,9 +28,10 @@ from agents.loop import run_ends
 from agents.models import Host, Run, Token, Trial
 from tasks.models import Landing, Project, Submission
 from tasks.models.event import record
+from tasks.text.regex import regex
 
 Say = Callable[[str], None]
-MEMBER = re.compile(
+MEMBER = regex(
     r"manifest\.json|database\.(sqlite3|pgdump)|mirrors/[1-9][0-9]{0,17}\.(bundle|tags)"
     r"|files/(secret-key|git-credentials|prices\.yaml|seals\.jsonl)"
 )

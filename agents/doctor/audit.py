@@ -1,6 +1,5 @@
 """What must hold of the rows that nobody may change."""
 
-import re
 from collections.abc import Iterator
 
 from django.apps import apps
@@ -9,6 +8,7 @@ from django.db import connection
 from agents.doctor.findings import Finding
 from agents.doctor.runs import REPAIR
 from tasks import sealing
+from tasks.text.regex import regex
 from tasks.triggers import Trigger
 
 TRIGGERS = {
@@ -21,7 +21,7 @@ CONSTRAINTS = {
     "postgresql": "SELECT conname FROM pg_constraint WHERE convalidated UNION "
     "SELECT relname FROM pg_class JOIN pg_index ON indexrelid = oid WHERE indisvalid",
 }
-WORD = re.compile(r"\w+")
+WORD = regex(r"\w+")
 
 
 def guards() -> Iterator[Finding]:

@@ -1,6 +1,5 @@
 """What must hold of runs, their tokens and their processes, and of work that waits for somebody to do it."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,9 +17,10 @@ from agents.hosts import processes
 from agents.models import Host, Output, Prompt, Run, Token, Trial, token_hash
 from disputes.models import Conflict, Delivery
 from tasks.models import Comment, Event, Landing, Notice, Project, Review, Submission, Task
+from tasks.text.regex import regex
 
 YOUNG = 15.0  # seconds that a process may take to follow the end of its run
-TOKEN = re.compile(rb"stx_[A-Za-z0-9_-]{43}")
+TOKEN = regex(rb"stx_[A-Za-z0-9_-]{43}")
 TOKENS_READ = 5000  # rows of one column that hold something like a token
 START = "Start `manage.py run_orchestrator`, or look into its log for what fails each turn."
 REPAIR = "Run `manage.py doctor --repair`."

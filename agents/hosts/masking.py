@@ -1,13 +1,13 @@
 """Text out of a run's log, fit for rows and pages."""
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 from agents.hosts import processes
+from tasks.text.regex import regex
 
-TOKEN = re.compile(rb"stx_[A-Za-z0-9_-]{20,}")
+TOKEN = regex(rb"stx_[A-Za-z0-9_-]{20,}")
 
 
 def clean(raw: bytes) -> str:

@@ -2,7 +2,6 @@
 
 import contextlib
 import platform
-import re
 import shutil
 import socket
 import uuid
@@ -19,8 +18,9 @@ from agents.hosts.git import commands as git
 from agents.hosts.sandbox import HostUnfit
 from agents.models import Host
 from tasks.locking import locked
+from tasks.text.regex import regex
 
-ID = re.compile(r"[0-9a-f]{32}")
+ID = regex(r"[0-9a-f]{32}")
 
 
 class NameTaken(HostUnfit):

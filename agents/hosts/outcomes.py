@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -22,12 +21,13 @@ from agents.money import metering
 from agents.providers.reports import Report
 from agents.verification import verifying
 from tasks.models import Submission
+from tasks.text.regex import regex
 
 CHUNK = 64 * 1024
 LOG_MAX = 1024 * 1024  # bytes of a run's log that are kept from its beginning on; of more only the tail
 TAIL = 64 * 1024
 # What the end of a piece may be the beginning of: a token, a character of several bytes; always found.
-UNFINISHED = re.compile(rb"(?:stx_[A-Za-z0-9_-]{0,200}|stx|st|s|[\xc0-\xff][\x80-\xbf]{0,2})?\Z")
+UNFINISHED = regex(rb"(?:stx_[A-Za-z0-9_-]{0,200}|stx|st|s|[\xc0-\xff][\x80-\xbf]{0,2})?\Z")
 REASONS = {
     "silent": Run.Outcome.SILENT,
     "wall": Run.Outcome.WALL,

@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import logging
 import os
-import re
 import signal
 import socket
 import threading
@@ -49,11 +48,12 @@ from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
 from tasks.models import Finding, Landing, Project, Review, Submission
+from tasks.text.regex import regex
 
 log = logging.getLogger(__name__)
 
 LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
-RUN_FOLDER = re.compile(r"[1-9][0-9]{0,17}")
+RUN_FOLDER = regex(r"[1-9][0-9]{0,17}")
 MISSED_REVIEWS = 50  # of which a new loop looks up the places
 PULLED_AT_ONCE = 4  # runs of agents elsewhere that are made ready in one turn of the loop
 

@@ -27,6 +27,7 @@ from agents.hosts import processes
 from agents.inside import first_process, gate
 from agents.models.host import Tier
 from agents.verification import commands
+from tasks.text.regex import regex
 
 OFF, REQUIRED = "off", "required"  # else it is wanted: used where it works
 FIRST_PROCESS = Path(first_process.__file__)
@@ -48,7 +49,7 @@ ETC = (
     "ssl/openssl.cnf", "terminfo", "timezone", "ImageMagick-*",
 )  # fmt: skip
 TOO_MUCH = {"/", "/etc", "/tmp", "/home", "/var", "/run"}  # noqa: S108
-OF_THIS_MACHINE = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
+OF_THIS_MACHINE = regex(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
 UPSTREAM = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 
 

@@ -17,17 +17,16 @@ from pathlib import Path
 from agents.hosts.git.commands import GitError, run
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.remotes import Interrupted, Network, over_network
-from tasks.repository_urls import redact
+from tasks.text.regex import regex
+from tasks.text.repository_urls import redact
 
 MODULES_MAX = 50  # of one commit, those in submodules counted as well
 DEPTH_MAX = 3
 FILE_MAX = 256 * 1024  # bytes of what a commit says about its submodules
 TRIED_AGAIN = 600.0  # seconds after which one that could not be fetched is tried again
-KEY = re.compile(r"submodule\.(?P<name>.{1,500})\.(?P<what>path|url)", re.DOTALL)
-LINK = re.compile(r"160000 commit (?P<sha>[0-9a-f]{40}([0-9a-f]{24})?)\t(?P<path>.+)", re.DOTALL)
-ADDRESS = re.compile(
-    r"(?P<where>[a-z][a-z0-9+]*://[^/]*|[^/:]+:(?!//)|)(?P<path>.*)", re.IGNORECASE | re.DOTALL
-)
+KEY = regex(r"submodule\.(?P<name>.{1,500})\.(?P<what>path|url)", re.DOTALL)
+LINK = regex(r"160000 commit (?P<sha>[0-9a-f]{40}([0-9a-f]{24})?)\t(?P<path>.+)", re.DOTALL)
+ADDRESS = regex(r"(?P<where>[a-z][a-z0-9+]*://[^/]*|[^/:]+:(?!//)|)(?P<path>.*)", re.IGNORECASE | re.DOTALL)
 
 
 class SubmoduleUnavailable(GitError):

@@ -1,7 +1,6 @@
 """What every provider can do. No Django here: settings in, a process' words, variables and files out."""
 
 import os
-import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,9 +11,10 @@ from urllib.parse import urlsplit
 
 from agents.providers.reports import ErrorClass, Reader, Report, SilentReader
 from tasks.configuration.schema import HOST, HOST_SAYS
+from tasks.text.regex import regex
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-OURS = re.compile(r"(SECRET_KEY|DATABASE_URL|REDIS_URL|STEROIDS_|DJANGO_)")
+NAME = regex(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+OURS = regex(r"(SECRET_KEY|DATABASE_URL|REDIS_URL|STEROIDS_|DJANGO_)")
 
 
 class ProviderError(Exception):

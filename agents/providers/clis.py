@@ -3,7 +3,6 @@
 Nothing secret is ever an argument: keys go by variables, or in files of mode 0600 in the run's own home.
 """
 
-import re
 from abc import abstractmethod
 from collections.abc import Container
 from pathlib import Path
@@ -22,10 +21,11 @@ from agents.providers.base import (
     find_program,
     host_of,
 )
+from tasks.text.regex import regex
 
 NO_KEY = "none"  # for a server of the operator's own that asks for no key
 TEXT_MAX = 500
-MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,119}\Z")
+MODEL = regex(r"[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,119}\Z")
 SIGN_IN_FILE_MAX = 256 * 1024
 
 

@@ -1,7 +1,6 @@
 """opencode. Its configuration goes by a variable; it never says that it is done."""
 
 import json
-import re
 from collections.abc import Container
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,8 +22,9 @@ from agents.providers.reports import (
     words,
 )
 from agents.providers.troubles import CLAIMED_MAX, error_of, retry_at
+from tasks.text.regex import regex
 
-LOGGED = re.compile(r'\blevel=ERROR\b.*\berror\.error="(.*)"')
+LOGGED = regex(r'\blevel=ERROR\b.*\berror\.error="(.*)"')
 BROKEN_OFF_MAX = 10  # answers in a row without an end; it would ask for ever
 NAMES = {
     "ContextOverflowError": ErrorClass.PROMPT,

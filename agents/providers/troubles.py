@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agents.providers.reports import ErrorClass
+from tasks.text.regex import regex
 
 # The first that is found decides; quota stands before rate because both come with the status 429.
 WORDS: list[tuple[ErrorClass, re.Pattern[str]]] = [
-    (kind, re.compile(pattern, re.IGNORECASE))
+    (kind, regex(pattern, re.IGNORECASE))
     for kind, pattern in (
         (
             ErrorClass.PROMPT,
@@ -53,24 +54,22 @@ WORDS: list[tuple[ErrorClass, re.Pattern[str]]] = [
         ),
     )
 ]
-STATUS = re.compile(r"(?:status(?: code)?|\"?code\"?|HTTP(?:/[\d.]+)?)\W{0,4}([45]\d\d)\b", re.IGNORECASE)
+STATUS = regex(r"(?:status(?: code)?|\"?code\"?|HTTP(?:/[\d.]+)?)\W{0,4}([45]\d\d)\b", re.IGNORECASE)
 
 CLAIMED_MIN = timedelta(seconds=1)
 CLAIMED_MAX = timedelta(days=8)  # a week's quota and a day; what is later is taken for no time at all
 AMOUNT = r"\d{1,7}(?:\.\d{1,9})?"
 UNIT = r"(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)"
-RELATIVE = re.compile(
+RELATIVE = regex(
     rf"(?:\bin|\bafter|\bafter:)\s+((?:{AMOUNT}\s*{UNIT}(?![a-z])[\s,]*(?:and\s+)?){{1,4}})", re.IGNORECASE
 )
-BARE = re.compile(r"retry[- ]?(?:after|delay)\W{1,5}(\d{1,7}(?:\.\d{1,9})?)(?!\d|\s*[a-z])", re.IGNORECASE)
-PART = re.compile(rf"({AMOUNT})\s*({UNIT})(?![a-z])", re.IGNORECASE)
+BARE = regex(r"retry[- ]?(?:after|delay)\W{1,5}(\d{1,7}(?:\.\d{1,9})?)(?!\d|\s*[a-z])", re.IGNORECASE)
+PART = regex(rf"({AMOUNT})\s*({UNIT})(?![a-z])", re.IGNORECASE)
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-EPOCH = re.compile(r"(?:\||reset\w*\D{1,12})(1\d{9})\b")
-ISO = re.compile(
-    r"\b(20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE
-)
+EPOCH = regex(r"(?:\||reset\w*\D{1,12})(1\d{9})\b")
+ISO = regex(r"\b(20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-CLOCK = re.compile(
+CLOCK = regex(
     r"(?:resets?(?:\s+at)?|again\s+at|until)\s+"
     rf"(?:({'|'.join(MONTHS)})[a-z]*\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?:(20\d\d),?\s+)?(?:at\s+)?)?"
     r"(\d{1,2})(?::(\d\d))?\s*([ap]m)?(?:\s*\(([A-Za-z_]+(?:/[A-Za-z_+\-\d]+)*)\))?",

@@ -5,7 +5,6 @@ goes on with somebody else. What it hands in arrives as a bundle, which any host
 """
 
 import base64
-import re
 from datetime import timedelta
 from typing import Any
 
@@ -22,12 +21,13 @@ from agents.models import TOKEN_PREFIX, PullBundle, Run, token_hash
 from agents.money import metering
 from tasks.errors import Refused
 from tasks.models import Bundle, Submission
+from tasks.text.regex import regex
 
 BUNDLE_MAX = 8 * 1024 * 1024
 HAND_IN_REF = "refs/steroids/hand-in"
 HEADER_MAX = 64 * 1024
 LOG_MAX = 1024 * 1024  # characters of one run
-SHA_FORM = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+SHA_FORM = regex(r"[0-9a-f]{40}([0-9a-f]{24})?")
 LIVE = (Run.Status.STARTING, Run.Status.RUNNING)
 
 

@@ -30,7 +30,7 @@ from tasks.errors import Refused
 from tasks.locking import locked
 from tasks.models import Project, Task
 from tasks.models.event import record
-from tasks.repository_urls import redact
+from tasks.text.repository_urls import redact
 
 NOTHING_SECONDS = 10  # between two questions for work where there is none
 READY_SECONDS = 1

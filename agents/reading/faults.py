@@ -13,13 +13,14 @@ import re
 
 from agents.reading.output import plain, read_output
 from agents.reading.results import UNPRINTABLE
+from tasks.text.regex import regex
 
 LINES = 60  # what tools print after the cause: advice, a chain of make's, the path of a log
 THING_MAX = 80
 TIME = {"timeout", "wall", "silent"}
 KILLED = {137, -9}
 NOT_FOUND = 127
-OWN_SCRIPT = re.compile(r"\S/\S{0,200}: (?:not found|No such file or directory|cannot execute)")
+OWN_SCRIPT = regex(r"\S/\S{0,200}: (?:not found|No such file or directory|cannot execute)")
 
 PROGRAM = r"[A-Za-z0-9_][\w.+-]{0,60}"  # no path: a script that the repository lacks is the work's own fault
 IT = rf"[‘'\"`]?(?P<it>{PROGRAM})[’'\"`]?"
@@ -29,7 +30,7 @@ SHELL = r"(?:/\S{1,100}/)?(?:ba|da|z|k|a|)sh"
 
 
 def _any(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern, re.MULTILINE) for pattern in patterns)
+    return tuple(regex(pattern, re.MULTILINE) for pattern in patterns)
 
 
 # A program that is not there, in the words of shells, env, make, npm and of what starts programs by itself.

@@ -14,16 +14,15 @@ from collections.abc import Iterator
 from agents.reading.results import COUNT_MAX, CountedNames, Tests, bounded, numbered, tidy
 from agents.reading.runners import RUNNERS, Runner
 from agents.reading.tap import read_prove, read_tap
+from tasks.text.regex import regex
 
 TEXT_MAX = 1024 * 1024  # characters from the end
 LINE_MAX = 2_000
-LONG_LINE = re.compile(rf"([^\n]{{{LINE_MAX}}})[^\n]+")
-OVERWRITE = re.compile(r"\r\n?|\x1b\[1?G")  # back to the line's start
-CONTROL = re.compile(
-    r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[()][A-Z0-9]|[\x1b\0]"
-)
-NUMBER_FIRST = re.compile(r"\b(\d{1,7}) ([a-z]+)")
-WORD_FIRST = re.compile(r"\b([a-z]+(?: [a-z]+)?)(?:: *|=| +)(\d{1,7})\b")
+LONG_LINE = regex(rf"([^\n]{{{LINE_MAX}}})[^\n]+")
+OVERWRITE = regex(r"\r\n?|\x1b\[1?G")  # back to the line's start
+CONTROL = regex(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[()][A-Z0-9]|[\x1b\0]")
+NUMBER_FIRST = regex(r"\b(\d{1,7}) ([a-z]+)")
+WORD_FIRST = regex(r"\b([a-z]+(?: [a-z]+)?)(?:: *|=| +)(\d{1,7})\b")
 
 
 def read_output(text: str, root: str = "", *, is_whole: bool = True) -> Tests:

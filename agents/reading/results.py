@@ -5,20 +5,21 @@ characters. Whoever shows them still has to escape them.
 """
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from tasks.text.regex import regex
 
 NAMES_MAX = 500
 NAME_MAX = 300
 COUNT_MAX = 9_999_999
 
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\s]+")
+UNPRINTABLE = regex(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\s]+")
 # A duration at the end, in brackets as runners print it; words such as "waits 5s" belong to the name.
-DURATION = re.compile(r"\s*[(\[]\s?\d{1,9}(?:[.,]\d{1,9})?\s?(?:ns|us|µs|μs|ms|s|sec|seconds?|m)\s?[)\]]$")
-ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{4,16}\b|\b0x[0-9a-fA-F]{9,16}\b")
-TEMPORARY = re.compile(r"(?:/private)?(?:/var/folders|/var/tmp|/tmp)/[^\s'\"\]\),:]{1,300}")
+DURATION = regex(r"\s*[(\[]\s?\d{1,9}(?:[.,]\d{1,9})?\s?(?:ns|us|µs|μs|ms|s|sec|seconds?|m)\s?[)\]]$")
+ADDRESS = regex(r"\bat 0x[0-9a-fA-F]{4,16}\b|\b0x[0-9a-fA-F]{9,16}\b")
+TEMPORARY = regex(r"(?:/private)?(?:/var/folders|/var/tmp|/tmp)/[^\s'\"\]\),:]{1,300}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ text is hostile: every pattern begins at a line's start, and repeats only what c
 import re
 from dataclasses import dataclass
 
+from tasks.text.regex import regex
+
 MS = r"\(?\d[\d.,]{0,20} ?m?s\)?"
 
 
 def _line(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
+    return regex(pattern, re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

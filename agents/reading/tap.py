@@ -5,21 +5,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from agents.reading.results import CountedNames, numbered
+from tasks.text.regex import regex
 
-RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
+RANGE = regex(r"(\d{1,7})(?:-(\d{1,7}))?")
 RANGE_MAX = 600
-PROVE_TOLD = re.compile(r"^Files=\d{1,7}, Tests=(\d{1,7}),.*\n(?:Result: (\w+))?", re.MULTILINE)
-PROVE_FILE = re.compile(
+PROVE_TOLD = regex(r"^Files=\d{1,7}, Tests=(\d{1,7}),.*\n(?:Result: (\w+))?", re.MULTILINE)
+PROVE_FILE = regex(
     r"^(\S.*?) +\(Wstat: .*Tests: \d{1,7} Failed: (\d{1,7})\)\n((?: {2}\S.*\n(?: {4,}[\d, -]+\n)*)*)",
     re.MULTILINE,
 )
-PROVE_FAILED = re.compile(r"^ {2}Failed tests?: +((?:[\d, -]|\n {4,})*)", re.MULTILINE)
-TAP_LINE = re.compile(
+PROVE_FAILED = regex(r"^ {2}Failed tests?: +((?:[\d, -]|\n {4,})*)", re.MULTILINE)
+TAP_LINE = regex(
     r"^(?P<indent> {0,60})(?:(?P<not>not )?ok\b(?: (?P<number>\d{1,7}))?(?: (?:- )?(?P<name>.*))?"
     r"|# Subtest: (?P<subtest>.+)|# (?P<title>\S.*)|1\.\.(?P<plan>\d{1,7})(?: .*)?|(?P<bail>Bail out!).*)$"
 )
-TAP_NOTE = re.compile(r"\s# (?P<word>TODO|SKIP|time=)", re.IGNORECASE)
-TAP_FAIL = re.compile(r"fail +(\d{1,7})")
+TAP_NOTE = regex(r"\s# (?P<word>TODO|SKIP|time=)", re.IGNORECASE)
+TAP_FAIL = regex(r"fail +(\d{1,7})")
 
 
 def read_prove(text: str) -> list[CountedNames]:

@@ -14,19 +14,20 @@ from agents.recipes.recipe import Recipe
 from agents.recipes.script_lines import PLACE, is_build, is_test, lines_of
 from agents.recipes.services import STEPS, Job, Script, jobs
 from agents.recipes.tree import Tree, then, words
+from tasks.text.regex import regex
 
 KIND = "ci"
 LINES = 40  # of one step
 TESTS = 4  # steps that test, in one job; more are another thing than the tests of a change
 BEST = 2  # recipes that are proposed
 STRANGE = 9  # where a job is too far from plain tests to say anything
-ODD = re.compile(
+ODD = regex(
     r"lint|docs?\b|release|publish|deploy|nightly|cron|schedule|coverage|windows|macos|bench|fuzz|wasm|\barm|cross"
     r"|sanit|valgrind|integration|e2e|browser|style|format|types|mypy|minimal|msrv|oldest|pypy|downstream|stale"
     r"|label|codeql|visualstudio|msvc|\bvs\d|cygwin|mingw|freebsd|emscripten|android|ios\b",
     re.IGNORECASE,
 )
-PLAIN = re.compile(r"test|\bci\b|build|check|main", re.IGNORECASE)
+PLAIN = regex(r"test|\bci\b|build|check|main", re.IGNORECASE)
 NEEDED = ("tox", "nox", "uv", "poetry", "pdm", "hatch", "pipenv")  # what a service has ready
 
 

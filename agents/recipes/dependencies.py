@@ -12,19 +12,20 @@ from enum import IntEnum
 from posixpath import basename, dirname
 
 from agents.recipes.tree import Tree, at, once, strings, table
+from tasks.text.regex import regex
 
 REQUIREMENTS = 80  # of one set, when they are spelled out
 INCLUDES = 5  # groups and files that name others
 # A requirement that can be repeated in a command: a name, extras, versions, a marker; no address, no path.
-REQUIREMENT = re.compile(
+REQUIREMENT = regex(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,80})\s*(\[[\w\s,.-]{1,80}\])?"
     r"\s*(\(?[<>=!~][^;@\n'\"$`\\]{0,80}\)?)?\s*(;[^\n@$`\\]{1,200})?"
 )
-SEPARATORS = re.compile(r"[-_.]+")
-TESTS = re.compile(r"(^|[-_.])(unit|all)?[-_]?(tests?|testing|unittests?|pytest)([-_.]|$)", re.IGNORECASE)
-DEVELOPMENT = re.compile(r"(^|[-_.])(dev|devel|develop|development|developer|ci|all|full)([-_.]|$)", re.I)
+SEPARATORS = regex(r"[-_.]+")
+TESTS = regex(r"(^|[-_.])(unit|all)?[-_]?(tests?|testing|unittests?|pytest)([-_.]|$)", re.IGNORECASE)
+DEVELOPMENT = regex(r"(^|[-_.])(dev|devel|develop|development|developer|ci|all|full)([-_.]|$)", re.I)
 # What a set of this name holds is nothing that tests need, even where it has a word like test in it.
-OTHER = re.compile(
+OTHER = regex(
     r"(^|[-_.])(docs?|documentation|lint|linting|linters?|typing|types|mypy|format|style|release|publish"
     r"|min|minimal|minimum|oldest|lowest|bench|benchmarks?|build|gpu|cuda|prod|production|deploy|docker|mutation"
     r"|fuzz|cov|coverage|pyright|ty|pyrefly|qa|pre-commit|debug|profile|windows|macos|pypy|conda|examples?|py2|py27|readthedocs|rtd)([-_.]|$)",

@@ -7,6 +7,7 @@ from typing import Any
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
 from agents.recipes.tree import Tree, table, then, words
+from tasks.text.regex import regex
 
 # --- Rust and Go ------------------------------------------------------------------------------------------
 
@@ -77,10 +78,10 @@ def _go_packages(tree: Tree, files: list[str], *, is_tested: bool) -> Iterator[C
 
 # Where a repository of the time before modules says under which path it is imported.
 IMPORT_PATHS = (
-    (".travis.yml", re.compile(r"(?m)^go_import_path:\s*[\"']?(\w[\w./-]{2,199})[\"']?\s*$")),
-    ("debian/control", re.compile(r"(?m)^XS-Go-Import-Path:\s*(\w[\w./-]{2,199})")),
+    (".travis.yml", regex(r"(?m)^go_import_path:\s*[\"']?(\w[\w./-]{2,199})[\"']?\s*$")),
+    ("debian/control", regex(r"(?m)^XS-Go-Import-Path:\s*(\w[\w./-]{2,199})")),
 )
-IMPORT_COMMENT = re.compile(r'(?m)^package \w+ *// *import "(\w[\w./-]{2,199})"')
+IMPORT_COMMENT = regex(r'(?m)^package \w+ *// *import "(\w[\w./-]{2,199})"')
 
 
 def _import_path(tree: Tree, files: list[str]) -> str:

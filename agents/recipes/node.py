@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
 from agents.recipes.tree import Tree, at, strings, table, words
+from tasks.text.regex import regex
 
 KIND = "node"
 TEST_FILES = (
@@ -16,15 +17,13 @@ TEST_FILES = (
 TEST_SCRIPTS = ("test", "tests", "test:unit", "unit", "test:ci", "test:node", "test:all", "check")
 BUILD_SCRIPTS = ("build", "compile", "build:all")
 # Of a script's parts these run tests; the others look at style, types or sizes.
-RUNNERS = re.compile(
+RUNNERS = regex(
     r"(npx\s+)?(c8|nyc|jest|mocha|_mocha|ava|vitest|tap|tape|uvu|jasmine|qunit|lab|borp|bnt|tsx|vows|nodeunit"
     r"|node\s+--test|node\s+--import|node\s+(\S*/)?tests?\b|node\s+\S*test\S*\.[cm]?js)\b.*"
 )
-NO_TEST = re.compile(
-    r"no tests? (specified|yet|defined|available)|^\s*(true|:|exit 0|echo\b[^&|;]*)\s*$", re.I
-)
-WATCHES = re.compile(r"react-scripts\s+test|\bng\s+test\b|(^|\s)vitest(\s*$|\s+(?!run)\w)|--watch\b")
-BUILT = re.compile(r"(dist|build|lib|out|cjs|esm)/")
+NO_TEST = regex(r"no tests? (specified|yet|defined|available)|^\s*(true|:|exit 0|echo\b[^&|;]*)\s*$", re.I)
+WATCHES = regex(r"react-scripts\s+test|\bng\s+test\b|(^|\s)vitest(\s*$|\s+(?!run)\w)|--watch\b")
+BUILT = regex(r"(dist|build|lib|out|cjs|esm)/")
 # Runners that a project may declare without a script that calls them.
 DECLARED = {
     "vitest": "npx vitest run", "jest": "npx jest", "mocha": "npx mocha", "ava": "npx ava", "tap": "npx tap",

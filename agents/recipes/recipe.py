@@ -1,9 +1,10 @@
 """Core: the commands that could verify a repository, and what is asked of a repository to propose them."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from tasks.text.regex import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Repository(Protocol):
 
 
 # Programs that come from a Python environment, or make one of their own with its help.
-PYTHON = re.compile(
+PYTHON = regex(
     r"(?<![\w./-])(?:python|pip|pypy)[\d.]*(?![\w-])"
     r"|(?<![\w./-])(?:pytest|py\.test|tox|nox|uvx?|poetry|pdm|hatch|flit|pipenv|pipx|pre-commit|coverage"
     r"|maturin|sphinx-build|mypy|ruff|stestr|zope-testrunner|trial|nosetests)(?![\w-])"

@@ -3,11 +3,13 @@
 import re
 import shlex
 
+from tasks.text.regex import regex
+
 LENGTH = 500  # of a line that is looked at
 
 
 def _rule(*parts: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{part})" for part in parts))
+    return regex("|".join(f"(?:{part})" for part in parts))
 
 
 # What nobody wants to run to see whether tests pass: expressions, secrets, other machines, the system.
@@ -35,8 +37,8 @@ CONSTRUCT = _rule(
 IDLE = _rule(
     r"^(?:set|echo|printf|which|type|true|:|date|pwd|ls|env|cat|head|test|\[+)(?:\s|$)", r"--version$"
 )
-PLACE = re.compile(r"(?:cd|mkdir|pushd|export)\b")
-EXPORT = re.compile(r"export\s+[A-Za-z_]\w*=[\w./:-]*")
+PLACE = regex(r"(?:cd|mkdir|pushd|export)\b")
+EXPORT = regex(r"export\s+[A-Za-z_]\w*=[\w./:-]*")
 
 INSTALL = _rule(
     r"\b(?:pip3?|uv|poetry|pdm|pipenv|pipx|flit)\s+(?:install|sync|pip|lock|tool|add|venv)\b",

@@ -1,9 +1,10 @@
 """Core: the programs that recipes call, whether this host has them, and how to get them."""
 
-import re
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+from tasks.text.regex import regex
 
 APT = "Debian and Ubuntu: apt install {}"
 # What brings a program, in words that hold without an address. Only programs in this table are looked for.
@@ -85,7 +86,7 @@ BRINGS = {
     "./mvnw": ("java",),
     "./gradlew": ("java",),
 }
-COMMAND = re.compile(
+COMMAND = regex(
     # Where a command begins, what it exports, the variables before it.
     r"(?:^|&&|\|\||[;|(\n]|(?<!bundle )\b(?:exec|env|xargs(?:\s-\S+)*|sh|bash)\s)\s*"
     r"(?:export\s+[^&;|\n]*&&\s*)?"

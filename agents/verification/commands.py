@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -16,10 +15,11 @@ from agents.hosts.git.mirror import Mirror
 from agents.recipes import own_file
 from agents.recipes.recipe import Recipe, needs_python
 from tasks.models import Project, Task
+from tasks.text.regex import regex
 
 COMMAND_FILE_LIMIT = 256 * 1024
 PREPARE, BUILD, TESTS = "prepare", "build", "tests"
-PYTEST = re.compile(r"(?<![\w./-])py\.?test(?![\w.-])")
+PYTEST = regex(r"(?<![\w./-])py\.?test(?![\w.-])")
 ENVIRONMENT = "environment"
 # Folders of version managers in the home of whoever runs this host, and what each package manager keeps.
 TOOLCHAINS = {
@@ -33,7 +33,7 @@ CACHES = {
 }  # fmt: skip
 AGAIN = "tests again"  # as the shim names the second try
 FIRST, SECOND = "1", "2"
-PYTHON_ITSELF = re.compile(r"\bpython[\d.]*")  # which asks for no pip by itself
+PYTHON_ITSELF = regex(r"\bpython[\d.]*")  # which asks for no pip by itself
 
 
 def commands_of(project: Project, mirror: Mirror, sha: str, task: Task | None = None) -> Recipe:

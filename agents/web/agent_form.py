@@ -23,6 +23,7 @@ from agents.providers.registry import PROVIDERS
 from tasks.admin.settings_form import LinesField
 from tasks.configuration.stages import escalations_of, stages_of
 from tasks.models import Project, Task
+from tasks.text.regex import regex
 
 # Field of the form, and where its value stands in the agent's settings.
 SETTINGS: dict[str, tuple[str, ...]] = {
@@ -55,7 +56,7 @@ ABOUT = {
 }
 TASKS_ASKED = 500  # newest tasks whose tags are offered
 WORDS_OFFERED = 40
-WORD = re.compile(r'"([^"]*)"|([^\s,]+)')
+WORD = regex(r'"([^"]*)"|([^\s,]+)')
 
 
 class ProviderCards(forms.RadioSelect):

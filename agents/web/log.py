@@ -1,6 +1,5 @@
 """The log of a run: its end, and what is new in it, without what only a terminal understands."""
 
-import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ from django.utils import timezone
 
 from agents.models import Output, Run
 from tasks.spans import duration
+from tasks.text.regex import regex
 
 PIECES = 16  # rows of one answer
 SPAN = 2**20  # a mark is the number of a row times this, and the characters known of it
@@ -21,11 +21,11 @@ SILENT_SHARE = 0.25  # of the time after which a silent run is stopped; from the
 
 # Colours and cursor moves; titles, which end with BEL or ST and stay on their line; two-character commands.
 _STRING = rf"[\]PX^_][^\x07\x1b\n]{{0,{ESCAPE_MAX}}}"
-_ESCAPES = re.compile(
+_ESCAPES = regex(
     rf"\x1b(?:\[[0-?]{{0,{ESCAPE_MAX}}}[ -/]{{0,8}}[@-~]?|{_STRING}(?:\x07|\x1b\\)?|[ -/]{{1,4}}[0-~]|[0-~])?"
 )
-_UNFINISHED = re.compile(rf"\x1b(?:\[[0-?]{{0,{ESCAPE_MAX}}}[ -/]{{0,8}}|{_STRING}\x1b?)?\Z")
-_RETURNS = re.compile(r"\r+\n?")  # a progress bar draws over its line; here each drawing is a line
+_UNFINISHED = regex(rf"\x1b(?:\[[0-?]{{0,{ESCAPE_MAX}}}[ -/]{{0,8}}|{_STRING}\x1b?)?\Z")
+_RETURNS = regex(r"\r+\n?")  # a progress bar draws over its line; here each drawing is a line
 
 
 def plain(text: str) -> str:

@@ -1,7 +1,5 @@
 """The overview of a project, and bringing tasks into it from a TODO.md that is pasted."""
 
-import re
-
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -16,13 +14,14 @@ from tasks.access import MAINTAIN, require_role
 from tasks.admin.base import role_in
 from tasks.events import Actor
 from tasks.models import Project
+from tasks.text.regex import regex
 from tasks.todo import following
 from tasks.todo.format import TodoError
 from tasks.todo.importing import ImportReport, import_todo
 
 TODO_MAX = 500_000  # characters
 SHOWN = 200  # tasks and notes of a preview
-NAME = re.compile(r"\w[\w .-]{0,79}")  # of a session
+NAME = regex(r"\w[\w .-]{0,79}")  # of a session
 LOOK_FIRST = "Look at what it would do, below, and import then."
 OTHERWISE = (
     "The text or the project is another than was shown. Look at what it would do now, and import then."

@@ -26,8 +26,9 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
 from tasks.states import Severity
+from tasks.text.regex import regex
 
-JUSTIFICATION = re.compile(r"justification\b", re.IGNORECASE)
+JUSTIFICATION = regex(r"justification\b", re.IGNORECASE)
 
 
 def demand_justification(

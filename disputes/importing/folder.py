@@ -9,15 +9,16 @@ from hashlib import sha256
 from pathlib import Path
 
 from disputes.protocol.text.documents import MAX_BYTES
+from tasks.text.regex import regex
 
 ENGINEER, REVIEWER = "engineer", "reviewer"
 DECISIONS = "decisions.md"
 ROUND_MAX, VERSION_MAX = 999, 99
 SESSIONS_DEEP = 3  # how many folders below the given one a session may lie
-_ROUND = re.compile(r"round[_-]?(?P<number>\d{1,4})", re.IGNORECASE)
-_FILE = re.compile(r"(?P<role>engineer|coder|reviewer)(?:_v(?P<version>\d{1,3}))?\.md", re.IGNORECASE)
+_ROUND = regex(r"round[_-]?(?P<number>\d{1,4})", re.IGNORECASE)
+_FILE = regex(r"(?P<role>engineer|coder|reviewer)(?:_v(?P<version>\d{1,3}))?\.md", re.IGNORECASE)
 
-_PASTED = re.compile(r"={3,}[ \t]+(?P<path>[\w./-]{1,120})[ \t]*=*[ \t]*")
+_PASTED = regex(r"={3,}[ \t]+(?P<path>[\w./-]{1,120})[ \t]*=*[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)

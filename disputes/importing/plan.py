@@ -17,12 +17,13 @@ from disputes.protocol.silence.suspicion import DEFAULTS, SilenceSettings, Watch
 from disputes.protocol.text.documents import scan
 from disputes.protocol.text.identifiers import gaps_in
 from disputes.protocol.text.quotes import one_line
+from tasks.text.regex import regex
 
 TITLE_MAX = 300
 APPROVALS = {Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NO_ISSUES_FOUND}
 DONE = {Status.RESOLVED, Status.WITHDRAWN}
 WHOLE = ""  # what names no gap is about the session as a whole
-_NAMING = re.compile(r"(?:gap\s+)?(?:resolutions?|revisions?|proposals?)\s*:?\s*", re.IGNORECASE)
+_NAMING = regex(r"(?:gap\s+)?(?:resolutions?|revisions?|proposals?)\s*:?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

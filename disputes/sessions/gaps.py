@@ -14,8 +14,9 @@ from tasks.models import Project, Review, Section, Submission, Task
 from tasks.models.event import record
 from tasks.models.task import RANK_STEP
 from tasks.states import Severity, Status, severity_rank
+from tasks.text.regex import regex
 
-AREA = re.compile(r"[A-Z]{2,10}")
+AREA = regex(r"[A-Z]{2,10}")
 NO_AREA = "DOC"
 NUMBER_MAX = 999
 TITLE = "Rounds"

@@ -10,10 +10,11 @@ from django.utils.safestring import SafeString
 from disputes.web import plain_text
 from disputes.web.markdown import as_html
 from disputes.web.queue import listing
+from tasks.text.regex import regex
 
 register = template.Library()
 
-_CODE = re.compile(r"`([^`\n]+)`")
+_CODE = regex(r"`([^`\n]+)`")
 
 
 @register.filter

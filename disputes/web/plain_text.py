@@ -1,11 +1,9 @@
 """Text of agents, made safe to look at. Pure."""
 
-import re
+from tasks.text.regex import regex
 
 # Control characters, and those that reorder or hide what stands around them.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-)
+_UNSEEN = regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def plain(text: str) -> str:

@@ -1,6 +1,5 @@
 """Small components that several pages share: `{% load steroids %}`."""
 
-import re
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -13,11 +12,12 @@ from django.utils.safestring import SafeString
 from tasks import events
 from tasks.spans import duration
 from tasks.states import MEANINGS, Status, severity_rank
+from tasks.text.regex import regex
 
 register = template.Library()
 register.filter("duration", duration)
 
-_SPAN = re.compile(r"\b(\d+) (?=[dhms]\b)|(?<=\d [dh]) (?=\d+ [hm]\b)")  # 2 h 11 m
+_SPAN = regex(r"\b(\d+) (?=[dhms]\b)|(?<=\d [dh]) (?=\d+ [hm]\b)")  # 2 h 11 m
 
 KINDS = {
     "disagreement": ("call_split", "Disagreement"),

@@ -3,15 +3,16 @@
 It is written as ranges: {"0-1": "small", "2-3": "mid", "4+": "escalate"}.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.text.regex import regex
+
 ESCALATE = "escalate"
 STEPS_MAX = 50
 WORD_MAX = 120
-_RANGE = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6})|(\+))?\Z")
+_RANGE = regex(r"([0-9]{1,6})(?:-([0-9]{1,6})|(\+))?\Z")
 
 
 class BadLadder(ValueError):

@@ -13,10 +13,11 @@ from typing import Any
 from tasks.configuration import ladder
 from tasks.configuration.ladder import STEPS_MAX, shown
 from tasks.states import Severity
+from tasks.text.regex import regex
 
 TEXT_MAX = 10_000
 PATH_MAX = 300
-HOST = re.compile(
+HOST = regex(
     r"(\*|(\*\.)?[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(:[0-9]{1,5})?", re.IGNORECASE
 )
 HOST_SAYS = "a name such as packages.example.org, with :8443 for another port; *.example.org or * for many"

@@ -5,13 +5,13 @@ Beside it stand the columns of specialists, one for each reason to escalate (COL
 imports Django.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from tasks.configuration.ladder import shown
 from tasks.configuration.schema import Kind, SettingsError
+from tasks.text.regex import regex
 
 NORMAL, ESCALATION = "normal", "escalation"
 ENTERS = (NORMAL, ESCALATION)
@@ -19,7 +19,7 @@ REASONS = ("concurrency", "security", "performance", "architecture", "unknown")
 UNKNOWN = "unknown"
 STAGES_MAX = 20
 ABOUT_MAX = 2000
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}\Z")
+_NAME = regex(r"[a-z0-9][a-z0-9_-]{0,39}\Z")
 # Columns that the board makes itself; a stage of that name could not be told from them.
 RESERVED = frozenset({"human", "backflow", "deferred", "done", "needs-human", "failed", "escalated"})
 

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from tasks.configuration.policy import ProjectSettings, SettingsError
-from tasks.repository_urls import has_password, redact
+from tasks.text.repository_urls import has_password, redact
 
 
 def validate_slug(slug: str) -> None:

@@ -1,20 +1,19 @@
 """What people and agents say beside the work: remarks in threads, with @names of members."""
 
-import re
-
 from django.db import transaction
 
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Comment, Membership, Project, Task
 from tasks.models.event import record
+from tasks.text.regex import regex
 
 BODY_MAX = 20_000
 NOTE_MAX = 500  # of the event
 MENTIONS_MAX = 20
 
 # A name of Django's accounts behind an @ that ends no word: not the one of an address.
-_NAME = re.compile(r"(?<![\w@.+/-])@([\w.@+-]{1,150})")
+_NAME = regex(r"(?<![\w@.+/-])@([\w.@+-]{1,150})")
 
 
 @transaction.atomic

@@ -15,6 +15,7 @@ import yaml
 
 from tasks.configuration.yaml_files import Fault, FaultyFile, compose
 from tasks.configuration.yaml_files import line_of as node_line
+from tasks.text.regex import regex
 
 SIZE_MAX = 1024 * 1024
 COMMENTS_MAX = 2000
@@ -26,7 +27,7 @@ STATUSES = ("open", "resolved")
 RESOLUTIONS = ("accepted", "rejected")
 KEYS = ("id", "author", "timestamp", "target", "parent", "content", "status", "resolution")
 ITEM_KEYS = ("issue", "dispute_rounds", "dispute_agents", "status", "flag", "comments")
-_ID = re.compile(r"c[0-9]{3,6}\Z")
+_ID = regex(r"c[0-9]{3,6}\Z")
 _PLAIN = "tag:yaml.org,2002:"
 
 

@@ -21,11 +21,12 @@ from tasks.locking import locked
 from tasks.models import FollowedTodo, Project, Task
 from tasks.models.event import record
 from tasks.states import UNFINISHED, IllegalMove, Status
+from tasks.text.regex import regex
 from tasks.todo.format import TodoError
 from tasks.todo.importing import Earlier, ImportReport, import_todo, items_of
 
 SHOWN = 20  # sentences about what waits
-TICK_OF = re.compile(r"(\s*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\[)[^\[\]]{0,3}(\].*)", re.DOTALL)
+TICK_OF = regex(r"(\s*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\[)[^\[\]]{0,3}(\].*)", re.DOTALL)
 OPEN = frozenset({Status.PENDING, Status.IN_PROGRESS, Status.REVIEW})  # what an unfinished box says
 
 

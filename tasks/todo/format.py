@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from tasks.states import MARKERS, MEANINGS, Severity, Status
+from tasks.text.regex import regex
 
 MAX_BYTES = 1024 * 1024
 MAX_LEVEL = 6  # Markdown has no deeper heading
@@ -41,21 +42,21 @@ EXCERPT_MAX = 200
 FIRST_SECTION = "Tasks"  # where the tasks above the first heading go
 ATTRIBUTES = ("source", "severity", "tags", "depends")
 
-HEADING = re.compile(r"(#{2,})[ \t]*(.*)")
+HEADING = regex(r"(#{2,})[ \t]*(.*)")
 # Not a link such as "- [a](b)"; up to three characters, so that "[ x]" and "[ok]" are refused, not skipped.
-TASK = re.compile(r"(?:-[ \t]*|[*+][ \t]+)\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
+TASK = regex(r"(?:-[ \t]*|[*+][ \t]+)\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
 # What only the lenient reading takes for more than text; the export puts a backslash before it.
-NUMBERED = re.compile(r"[0-9]{1,9}[.)][ \t]+\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
-TOP_HEADING = re.compile(r"#[ \t]+(\S.*)")
-UNDERLINE = re.compile(r"(?:={2,}|-{3,})[ \t]*")
+NUMBERED = regex(r"[0-9]{1,9}[.)][ \t]+\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
+TOP_HEADING = regex(r"#[ \t]+(\S.*)")
+UNDERLINE = regex(r"(?:={2,}|-{3,})[ \t]*")
 # What a person may have meant as a task: "- Do it", "1. Do it", "1. [ ] Do it".
-ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[^\[\]]{0,3}\](?![(\[:]))?[ \t]*(\S.*)")
-AFTER = re.compile(r"after:(.*)", re.IGNORECASE)
-ATTRIBUTE = re.compile(r"([A-Za-z][\w-]*):(\s*)(.*)")
-IDENTITY = re.compile(r"<!--\s*t:\s*([A-Za-z0-9_-]+-[1-9][0-9]{0,8})\s*-->")
-IDENTITY_BEGIN = re.compile(r"<!--\s*t\s*:")
-FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+ITEM = regex(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[^\[\]]{0,3}\](?![(\[:]))?[ \t]*(\S.*)")
+AFTER = regex(r"after:(.*)", re.IGNORECASE)
+ATTRIBUTE = regex(r"([A-Za-z][\w-]*):(\s*)(.*)")
+IDENTITY = regex(r"<!--\s*t:\s*([A-Za-z0-9_-]+-[1-9][0-9]{0,8})\s*-->")
+IDENTITY_BEGIN = regex(r"<!--\s*t\s*:")
+FENCE = regex(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
+CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -210,7 +211,7 @@ class _Block:
 
     @property
     def is_task(self) -> bool:
-        return self.head.re is TASK
+        return self.head.re.pattern == TASK.pattern
 
 
 class _Reader:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tasks.states import MARKERS, Severity
+from tasks.text.regex import regex
 from tasks.todo.format import (
     ATTRIBUTE,
     ATTRIBUTES,
@@ -29,7 +30,7 @@ from tasks.todo.format import (
 )
 
 Line = tuple[str, int]  # what `parse` reads, and the line of the file that it comes from
-INDENTED = re.compile(r"([ \t]+)(\S.*)")
+INDENTED = regex(r"([ \t]+)(\S.*)")
 NAMES_MAX = 60  # characters of a title in a note
 
 
@@ -172,7 +173,7 @@ class _Reader:
         while self.open and self.open[-1].indent >= indent:
             self.open.pop()
         task = _Task(number, self.marker(number, marker), rest, identity, indent)
-        if match.re is NUMBERED:
+        if match.re.pattern == NUMBERED.pattern:
             self.note(number, "A numbered box is read as a task.")
         if len(rest) > TITLE_MAX:
             task.title = rest[: TITLE_MAX - 1] + "…"

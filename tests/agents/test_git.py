@@ -21,7 +21,7 @@ from agents.hosts.git import remotes
 from agents.hosts.git.commands import BRANCH, GitError, check_branch
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, Unreachable
-from tasks.repository_urls import redact
+from tasks.text.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
 from tests.cases import for_each
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tasks.repository_urls import redact
+from tasks.text.regex import regex
+from tasks.text.repository_urls import redact
 
-SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
+SHA = regex(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
 # What git's check of objects forgives: old importers and mail clients wrote it into many histories, and
 # nobody can mend those. Each is about how an author, a date or a mode is spelled. Whatever could lead git
 # astray stays refused: names like `.git`, `..` or with a slash, entries twice or out of order, a null commit,
@@ -50,19 +51,19 @@ NAME, EMAIL = "Steroids", "steroids@localhost"
 OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is never read
 WORDS_MAX = 16 * 1024  # of its last words
 # What git's own check refuses, and full names of refs, which it takes for branches of that name.
-BRANCH = re.compile(
+BRANCH = regex(
     r"(?!HEAD$|@$|-|refs/|/)(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)))(?!\.)[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
 )
 CHUNK = 64 * 1024
 # What git says of this machine's own disk, permissions and repository; a remote's words begin with its name.
 DISK = r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error"
-OWN_TROUBLE = re.compile(
+OWN_TROUBLE = regex(
     DISK + r"|unable to write"
     r"|insufficient permission|\.lock': |cannot lock ref|not a git repository: |corrupt|bad object"
     r"|object file|packfile \S+ |to be a packfile|invalid sha1 pointer|unable to read (tree|sha1)"
     r"|missing (blob|tree|commit)|valid object|broken ref"
 )
-OF_REMOTE = re.compile(r"remote: |\s*!")
+OF_REMOTE = regex(r"remote: |\s*!")
 
 
 class GitError(Exception):

@@ -19,7 +19,7 @@ from agents.hosts.git.commands import (
     options_of,
     verb_of,
 )
-from tasks.repository_urls import redact
+from tasks.text.repository_urls import redact
 
 LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
 LEASH = Path(__file__).parents[1] / "parent_death.py"

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from agents.hosts.git.commands import SHA, GitError, run
 from agents.hosts.git.remotes import Network, listed, over_network
+from tasks.text.regex import regex
 
 TAGS_MAX = 5000
 TAGS_EVERY = 60.0  # seconds after which tags are looked at again, though nobody else has moved the branch
-TAG = re.compile(
+TAG = regex(
     r"refs/tags/(?!HEAD$|steroids/)(?!.*(\.\.|//|@\{|/[.-]|\.lock(/|$)))"
     r"[^\x00-\x20\x7f~^:?*\[\\\ufffd]{1,200}(?<![/.])"
 )

@@ -1,14 +1,14 @@
 """Caps on money and tokens: their names, how amounts are written, and what a human's answer adds."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
 from disputes.protocol.rulings.options import Option
+from tasks.text.regex import regex
 
-AMOUNT = re.compile(r"\$?\s*([0-9]{1,12}(?:,[0-9]{3})*(?:\.[0-9]{1,6})?)\s*([kKmM]?)(?![\w.,]*[0-9])")
+AMOUNT = regex(r"\$?\s*([0-9]{1,12}(?:,[0-9]{3})*(?:\.[0-9]{1,6})?)\s*([kKmM]?)(?![\w.,]*[0-9])")
 TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 DOLLARS_MAX, TOKENS_MAX = Decimal(100_000), Decimal(10**12)
 CENT = Decimal("0.01")

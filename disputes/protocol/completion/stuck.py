@@ -10,6 +10,7 @@ from disputes.protocol.text.diffs import Changes
 from disputes.protocol.text.keywords import keywords, likeness
 from disputes.protocol.text.locations import read_place
 from tasks.states import Severity
+from tasks.text.regex import regex
 
 SILENT = "silent"  # in place of an answer where the coder gave none
 TEXT_MAX = 4_000
@@ -166,7 +167,7 @@ def returns_to(contents: Sequence[tuple[int, str]]) -> tuple[int, int, int] | No
     return None
 
 
-_UNDO = re.compile(
+_UNDO = regex(
     r"\b(?:revert(?:s|ed|ing)?|undo(?:es|ne|ing)?|restor(?:e|es|ed|ing)|reinstat(?:e|es|ed|ing)"
     r"|roll(?:s|ed|ing)? (?:it |this |that )?back|put(?:s|ting)? (?:it |this |that )?back"
     r"|back to (?:the |its )?(?:original|previous|old|earlier|former)|as it was)\b",
@@ -211,7 +212,7 @@ def _sides(words: frozenset[str]) -> frozenset[tuple[int, int]]:
 
 # --- Goalposts --------------------------------------------------------------------------------------------
 
-_SECURITY = re.compile(
+_SECURITY = regex(
     r"\b(?:secur|insecur|vulnerab|exploit|inject|xss|csrf|ssrf|rce\b|cve-|secret|credential|password|passphrase"
     r"|privilege|authenti|authori[sz]|unauthori|untrusted|(?:un)?saniti[sz]|(?:path|directory)[ -]traversal"
     r"|deseriali[sz]|encrypt|decrypt|api[ _-]keys?\b|access[ _-]control)",
@@ -253,7 +254,7 @@ _LACKING = (
     r"(?:access|permissions?|credentials?|(?:api )?keys?|tokens?|licen[cs]es?|tools?|network|internet"
     r"|information|specification|documentation|clarification|decision|hardware|account|environment|input)"
 )
-_CANNOT = re.compile(
+_CANNOT = regex(
     r"BLOCKED_NEEDS_INPUT"
     r"|\b(?:i|we)(?: \w{1,12}){0,3} (?:cannot|can't|can not|could not|couldn't|unable|lack|have no|had no"
     rf"|do not have|don't have|need|missing)\b(?: [^\s.;]{{1,30}}){{0,8}} {_LACKING}\b"

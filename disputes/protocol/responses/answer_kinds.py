@@ -3,6 +3,8 @@
 import re
 from enum import StrEnum
 
+from tasks.text.regex import regex
+
 
 class AnswerKind(StrEnum):
     """How a response treats a finding."""
@@ -43,7 +45,7 @@ HAND_IN_KINDS = (
 )  # fmt: skip
 # Phrases at the beginning of a text, after fillers. The first one that fits counts.
 PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
-    (re.compile(rf"(?:{pattern})\b"), kind)
+    (regex(rf"(?:{pattern})\b"), kind)
     for pattern, kind in [
         (r"no longer (?:applies|applicable|relevant|needed|exists|present)|not applicable|n/a|made moot"
          r"|overtaken by", AnswerKind.MOOTED),
@@ -77,23 +79,23 @@ FILLERS = frozenset(
 DENIALS = frozenset({"not", "never", "cannot", "no", "un"})
 AGREEING = frozenset({"accept", "accepted", "agree", "agreed"})
 # What may follow an answer of one word, so that "Later calls raise" and "Dropped the column" are not answers.
-AFTER = re.compile(
+AFTER = regex(
     r"\s*(?:$|[.,;:!?()/|*_\[\]–—&+→]|-+(?:\s|>)|(?:to|in|until|till|by|because|as|since|for|with|per|via|and"
     r"|but|on|at|from|after|before|here|now|already|today|again|this|that|so|we)\b)"
 )
 # These take an object: "Deferred the migration", "Rejected the proposal".
-WITH_OBJECT = re.compile(r"\s+(?:the|this|that|your|reviewer|it|these|those|a|an|any)\b")
+WITH_OBJECT = regex(r"\s+(?:the|this|that|your|reviewer|it|these|those|a|an|any)\b")
 TAKING_OBJECTS = frozenset({"declined", "decline", "disagree", "disagreed", "rejected", "deferred", "defer",
                             "postponed", "ignored"})  # fmt: skip
 # "Added" alone is an answer; "Added a table" is what was done.
 DEEDS = frozenset({"added", "changed", "updated", "clarified", "corrected", "applied", "complete", "closed"})
 MAX_ANSWER = 80
 # Underscores around words; the one in user_decision is a letter.
-MARKUP = re.compile(r"(?<![a-z0-9])_+|_+(?![a-z0-9])")
+MARKUP = regex(r"(?<![a-z0-9])_+|_+(?![a-z0-9])")
 MARKS = str.maketrans("*`~-", "    ")
-NOT = re.compile(r"\b[a-z]*n['’]t\b")
-WORD = re.compile(r"[a-z_]+")
-OPEN = re.compile(
+NOT = regex(r"\b[a-z]*n['’]t\b")
+WORD = regex(r"[a-z_]+")
+OPEN = regex(
     r"\W*(?:(?:is|still|remains?|yet)\s+){0,3}(?:open|to[ -]?do|tbd|in[ -]progress|pending|wip|not started"
     r"|unresolved|outstanding|under (?:review|discussion|consideration))\W*",
     re.IGNORECASE,

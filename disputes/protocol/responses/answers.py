@@ -10,20 +10,19 @@ from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, i
 from disputes.protocol.responses.sections import LineContext, Role, SectionTracker, is_row, row_cells
 from disputes.protocol.text.documents import STATED, Line, Mode
 from disputes.protocol.text.mentions import FULL, Names, Span
+from tasks.text.regex import regex
 
 MAX_TEXT = 4000
 IN_SENTENCES = frozenset({"claim", "list"})
-MARKER = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?P<box>\[[xX ✓✔]\]\s*)?")
+MARKER = regex(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?P<box>\[[xX ✓✔]\]\s*)?")
 # A first cell that is only a version or date of a history, or a number or severity of a list.
-REVISION = re.compile(
+REVISION = regex(
     r"[*_`]{0,3}(?:(?:v|ver|version|rev|round|r|draft)\.?\s?\d[\d.]*|\d{4}-\d\d-\d\d.*|\d+\.\d[\d.]*)"
     r"[*_`]{0,3}(?:\s*\([^()]*\))?",
     re.IGNORECASE,
 )
-COUNTER = re.compile(
-    r"[*_`#]{0,3}(?:\d{1,3}|critical|high|medium|low|major|minor|nit)?[*_`.]{0,3}", re.IGNORECASE
-)
-NAMING_COLUMN = re.compile(r"\b(?:issues?|findings?|concerns?|ids?|comments?|addresses|ref|reference)\b")
+COUNTER = regex(r"[*_`#]{0,3}(?:\d{1,3}|critical|high|medium|low|major|minor|nit)?[*_`.]{0,3}", re.IGNORECASE)
+NAMING_COLUMN = regex(r"\b(?:issues?|findings?|concerns?|ids?|comments?|addresses|ref|reference)\b")
 
 
 @dataclass(frozen=True, slots=True)

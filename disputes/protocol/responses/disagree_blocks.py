@@ -7,27 +7,28 @@ from dataclasses import dataclass, replace
 from disputes.protocol.responses.answer_kinds import AnswerKind, stated_kind
 from disputes.protocol.text.documents import STATED, Line, Problem, joined
 from disputes.protocol.text.mentions import Names, Span
+from tasks.text.regex import regex
 
 INVALID_REF = "INVALID_DISAGREE_REF"
 MALFORMED = "MALFORMED_DISAGREE"
 RE_ARGUED = "RE_ARGUED_CONFLICT"
 MISSING_POSITION = "MISSING_POSITION"
 
-HEADING = re.compile(
+HEADING = regex(
     r" {0,3}#{2,4}[ \t]+(?:\d{1,3}[.)]\s+)?[*_\[]{0,3}DISAGREE(?:MENT|S)?\b"
     r"(?P<colon>[*_\]]{0,3}\s{0,3}[:\-–—])?(?P<rest>.*)$",
     re.IGNORECASE,
 )
 # `DISAGREE: <id>` in a line; in backticks it is only named.
-INLINE = re.compile(r"(?<![\w`*#\"“'])[*_]{0,3}DISAGREE[*_]{0,3}\s?:[*_]{0,3}\s{0,3}[*_`\[(]{0,4}")
+INLINE = regex(r"(?<![\w`*#\"“'])[*_]{0,3}DISAGREE[*_]{0,3}\s?:[*_]{0,3}\s{0,3}[*_`\[(]{0,4}")
 # Right before an id in a heading: "I disagree with <id>", "Disagreement on <id>".
-DECLINING = re.compile(
+DECLINING = regex(
     r"\bdisagree(?:ments?|s|d|ing)?[*_]{0,3}\s{0,3}(?:with|on|about|[:–—-])?\s{0,3}(?:the\s)?(?:issue\s|finding\s)?"
     r"[*_`\[(]{0,4}$",
     re.IGNORECASE,
 )
-FOREIGN = re.compile(r"[\s:*`\[(]{0,8}(?P<code>[A-Z][A-Z0-9-]{0,30}\d)\b")
-LABEL = re.compile(r"^\s*(?:[-*+]\s+)?(?:\*\*|__)(?P<label>[^*:]{3,40}):?(?:\*\*|__):?\s*(?P<text>.*)$")
+FOREIGN = regex(r"[\s:*`\[(]{0,8}(?P<code>[A-Z][A-Z0-9-]{0,30}\d)\b")
+LABEL = regex(r"^\s*(?:[-*+]\s+)?(?:\*\*|__)(?P<label>[^*:]{3,40}):?(?:\*\*|__):?\s*(?P<text>.*)$")
 LABELS = {
     **dict.fromkeys(
         ["reviewer concern", "reviewer's concern", "reviewer position", "reviewer issue", "quote"],
@@ -46,7 +47,7 @@ LABELS = {
     ),
     "request": "request",
 }
-RULE = re.compile(r" {0,3}(?:-{3,}|\*{3,}|_{3,})\s*")
+RULE = regex(r" {0,3}(?:-{3,}|\*{3,}|_{3,})\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ STATUS_LABELS = frozenset(
      "verdict", "engineer position", "coder position", "position", "engineer response", "coder response",
      "our response", "reply", "stance"]
 )  # fmt: skip
-STATUS = re.compile(
+STATUS = regex(
     r"\s*(?:[-*+]\s+)?(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z' ]{2,28}?)"
     r"(?::(?:\*\*|__)|(?:\*\*|__)?\s?:)\s*(?P<text>.*)$"
 )

@@ -5,58 +5,59 @@ import re
 from disputes.protocol.responses.answer_kinds import AnswerKind, stated_kind
 from disputes.protocol.responses.sections import LineContext, Role, role_of
 from disputes.protocol.text.mentions import Span
+from tasks.text.regex import regex
 
 MARKS = " \t*_`[(\"'“#~"
 # The same without a copy of the text, which a line may need for each of thousands of ids.
-ONLY_MARKS = re.compile(rf"[{re.escape(MARKS)}]*")
+ONLY_MARKS = regex(rf"[{re.escape(MARKS)}]*")
 # After an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
-AFTER_ID = re.compile(
+AFTER_ID = regex(
     r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}(?::|-{1,2}>?|–|—|→|=>)"
 )
-BOLD = re.compile(r"(?P<mark>\*\*|__)(?P<text>.{1,300}?)(?P=mark)")
-LABEL = re.compile(r"[*_]{0,2}(?P<label>[A-Za-z][A-Za-z0-9' ]{1,60}?)[*_]{0,2}:[*_]{0,2}\s")
+BOLD = regex(r"(?P<mark>\*\*|__)(?P<text>.{1,300}?)(?P=mark)")
+LABEL = regex(r"[*_]{0,2}(?P<label>[A-Za-z][A-Za-z0-9' ]{1,60}?)[*_]{0,2}:[*_]{0,2}\s")
 # Words before an id that make a sentence respond to it: Regarding ISSUE-R1-001: …
-RESPONDING = re.compile(
+RESPONDING = regex(
     r"\W*(?:(?P<sure>regarding|concerning|as\s+for|in\s+response\s+to|re)|from|for|on)\s*:?\s+"
     r"(?:the\s+)?(?:issue\s+|finding\s+)?\W*",
     re.IGNORECASE,
 )
 # Labels that are followed by the findings that a passage answers.
-NAMING_LABELS = re.compile(
+NAMING_LABELS = regex(
     r"(?:reviewer )?(?:issues?|findings?|concerns?|comments?)(?: ids?)?"
     r"|(?:revisions?|changes?|fixes|fixed|resolves|resolved|address(?:es|ed|ing)|closes|responds to"
     r"|(?:in )?response to|re|regarding)(?: (?:the )?(?:issues?|findings?))?"
 )
 # Right before an id, or right after it: words that claim something was done about it.
-CLAIM_BEFORE = re.compile(
+CLAIM_BEFORE = regex(
     r"(?:\b(?:address(?:es|ed|ing)?|fix(?:es|ed|ing)?|resolv(?:es|ed|ing)|clos(?:es|ed|ing)|implements"
     r"|respon(?:se|ds|ding) to|repl(?:y|ies) to|answers|as (?:requested|suggested|proposed|asked)"
     r" (?:in|by)|per)\s+(?:the\s+)?(?:reviewer(?:'s)?\s+)?(?:issues?\s+|findings?\s+|feedback\s+)?(?:in\s+)?)"
     r"[*_`\[(\"]{0,4}$",
     re.IGNORECASE,
 )
-CLAIM_AFTER = re.compile(
+CLAIM_AFTER = regex(
     r"[*_`\]]{0,4}\s+(?:fix(?:ed|es)?|clarification|resolution|resolved|addressed|response)\b"
     r"(?!\s+(?:by|in|with|requires|needs))",
     re.IGNORECASE,
 )
-SUBJECT_CLAIM = re.compile(
+SUBJECT_CLAIM = regex(
     r"[*_`\]]{0,4}(?:\s*\([^()]{0,80}\))?\s+(?:is|was|are|were|ha(?:s|ve|d) been)\s+(?P<rest>.{1,80})",
     re.IGNORECASE,
 )
-UNDONE = re.compile(
+UNDONE = regex(
     r"\b(?:not|never|cannot|n't|without|to|would|could|should|might|may|will|must|if|before|until|when|unless)"
     r"(?:\s+\w+){0,1}\s*$",
     re.IGNORECASE,
 )
-AFTER_TITLE = re.compile(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
+AFTER_TITLE = regex(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
 # What may stand between two findings of one claim: resolves <id> (limits) and <id>.
-JOINED = re.compile(
+JOINED = regex(
     r"[*_`\])]{0,4}\s{0,2}(?:\([^()]{0,80}\))?\s{0,2}(?:,\s?(?:and\s)?|and\s|&\s?|\+\s?)\s?[*_`\[(]{0,4}"
 )
 QUOTES = frozenset("\"'“”")
-CLOSED = re.compile(r"[^()\[\]]{0,60}[)\]]")
-UNRELATED = re.compile(
+CLOSED = regex(r"[^()\[\]]{0,60}[)\]]")
+UNRELATED = regex(
     r"\b(?:see|depends|related|blocked|unlike|cf|duplicate|same as|open|remaining)\b", re.IGNORECASE
 )
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.text.documents import STATED, Line, cells
+from tasks.text.regex import regex
 
 
 class Role(StrEnum):
@@ -34,7 +35,7 @@ def _about(words: str) -> str:
 
 # The first that fits. The kind holds for entries that do not say otherwise.
 ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
-    (re.compile(pattern), role, kind)
+    (regex(pattern), role, kind)
     for pattern, role, kind in [
         (_about("(?:not|un) ?(?:yet |being )?(?:addressed|fixed|done|implemented|changed)|won t fix|wontfix"
                 "|will not fix|dropped|discarded"), Role.RESPONSE, AnswerKind.DISCARDED),
@@ -66,7 +67,7 @@ DESCRIBING = frozenset(
      "on", "related", "to", "blocks", "blocked", "location", "file", "line", "lines"]
 )  # fmt: skip
 # A table with one of these says what was done; there an id need not be in the first cell.
-TELLING = re.compile(
+TELLING = regex(
     r"\b(?:version|rev|revision|revisions|chang\w+|resol\w+|respon\w+|repl(?:y|ies)|answers?|fix(?:es|ed)?|address\w*"
     r"|actions?|dispositions?|update[sd]?|how|outcome|status)\b"
 )
@@ -87,7 +88,7 @@ def row_cells(row: str) -> tuple[str, ...]:
     return cells(row if is_row(row) else f"|{row.strip()}")
 
 
-SEPARATOR = re.compile(r"[\s|:\-]+")
+SEPARATOR = regex(r"[\s|:\-]+")
 
 
 def is_separator(text: str) -> bool:

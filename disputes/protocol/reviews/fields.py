@@ -1,12 +1,12 @@
 """The labelled parts of a finding: its place, what it does, what to do about it, how severe it is (FND-2)."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from disputes.protocol.text.documents import RULE, STATED, Line, cells
+from tasks.text.regex import regex
 
-FIELD = re.compile(
+FIELD = regex(
     r"\s*(?:(?:[-*+]|\d{1,2}\.)\s+)?[*_]{0,3}(?P<label>[A-Za-z][A-Za-z /]{1,28}+)"
     r"(?:\s?\([^()]{1,30}\))?(?::[*_]{1,3}|[*_]{1,3}:|:)\s*(?P<text>.*)$"
 )
@@ -29,15 +29,15 @@ FIELDS: dict[str, str] = {
 # A label of its own making that ends so says how severe it is: Implementability Risk: MEDIUM.
 SEVERITY_ENDS = (" risk", " severity", " priority", " impact level", " risk level")
 # Only the first words are the severity: HIGH (blocks the release).
-AFTER_SEVERITY = re.compile(r"[(:;,–—]|\.(?:\s|$)| - ")
+AFTER_SEVERITY = regex(r"[(:;,–—]|\.(?:\s|$)| - ")
 MAX_LABEL = 48
 # Each way to write a place begins where a word does, so that no letter is read again and again.
-PLACE = re.compile(
+PLACE = regex(
     r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,8})|(?<![\w+-])(?P<path>[\w+-]+/[\w./+-]+))"
     r"(?:`?:(?P<line>[0-9]{1,7})(?!\w))?"
 )
-LINE_OF_FILE = re.compile(r"\.\w{1,8}:[0-9]")
-LINE_NUMBER = re.compile(r":[0-9]")  # in every place that names a line
+LINE_OF_FILE = regex(r"\.\w{1,8}:[0-9]")
+LINE_NUMBER = regex(r":[0-9]")  # in every place that names a line
 
 
 class Field(NamedTuple):

@@ -20,6 +20,7 @@ from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import STATED, Line, joined
 from disputes.protocol.text.identifiers import first_gap
 from tasks.states import Severity, severity_rank
+from tasks.text.regex import regex
 
 ID_PREFIXES: dict[str, Severity] = {
     "CRIT": Severity.CRITICAL, "CRITICAL": Severity.CRITICAL, "HIGH": Severity.HIGH, "MAJOR": Severity.HIGH,
@@ -27,8 +28,8 @@ ID_PREFIXES: dict[str, Severity] = {
     "M": Severity.MEDIUM, "LOW": Severity.LOW, "L": Severity.LOW, "MINOR": Severity.LOW, "NIT": Severity.LOW,
     "COMPRESS": Severity.LOW, "OBSERVATION": Severity.LOW,
 }  # fmt: skip
-ID_PREFIX = re.compile(r"[A-Z]+")
-WITHDRAWN = re.compile(
+ID_PREFIX = regex(r"[A-Z]+")
+WITHDRAWN = regex(
     r"\b(?:withdrawn|retracted|withdrawing (?:this|the) \w+|(?:please )?disregard this|never mind"
     r"|(?:is |was )?not an issue after all|no longer an issue|false alarm)\b"
     r"|(?:^|[.:;–—-]\s*|\*\*\s*)(?:no (?:changes?|action) (?:is |are )?(?:needed|required|necessary))\b"

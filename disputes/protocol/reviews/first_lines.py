@@ -26,6 +26,7 @@ from disputes.protocol.text.identifiers import (  # fmt: skip
     native_code,
     own_code,
 )
+from tasks.text.regex import regex
 
 
 class Shape(StrEnum):
@@ -38,38 +39,38 @@ class Shape(StrEnum):
     TAG = "tag"
 
 
-CODES = re.compile(rf"(?P<codes>{CODE}{MORE_CODES})")
-ONE_CODE = re.compile(CODE)
+CODES = regex(rf"(?P<codes>{CODE}{MORE_CODES})")
+ONE_CODE = regex(CODE)
 # ARB-1: tags in capitals. Title-case ones count where a list or a heading carries them.
-TAG = re.compile(
+TAG = regex(
     r"\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR|NITS?|Must|Should|Critical|High"
     r"|Medium|Low|Major|Moderate|Minor|Nit)\](?!\()"
 )
 # "issue (blocking): …", "nitpick: …": comments on code that begin with a word for their kind.
-COMMENT = re.compile(
+COMMENT = regex(
     r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)(?P<more>[^()]{0,40})\)|(?P<nit>nit(?:pick)?)"
     r"(?:\s?\([^()]{0,40}\))?):\s+"
 )
 # "HIGH (security): text", "MINOR: text": a paragraph that begins with its severity, in capitals.
-LOUD = re.compile(
+LOUD = regex(
     r"(?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)\b"
     r"(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—](?=\s))\s+(?=\S)"
 )
 # "Finding F-01" alone on its line: a record whose fields stand below it.
-RECORD = re.compile(
+RECORD = regex(
     r"(?:Finding|Issue|Defect|Problem|Concern)[ \t]+#?(?P<id>[A-Z]{1,8}-?\d{1,4}|\d{1,3})[ \t]*:?[ \t]*"
 )
 # "[minor] text", in any language and in small letters: only where a list carries it.
-BRACKETED = re.compile(r"\[(?P<word>[a-z]{3,12})\](?!\()[\s:–—-]*(?=\S)")
+BRACKETED = regex(r"\[(?P<word>[a-z]{3,12})\](?!\()[\s:–—-]*(?=\S)")
 # "l. 15: (HIGH) text": the place comes first.
-PLACED = re.compile(
+PLACED = regex(
     r"(?=[^:]{0,59}[\d./`])[^:()\[\]]{1,60}:\s+[(\[](?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)[)\]]\s+(?=\S)"
 )
 # "Second (also high in my book): text": the severity stands in the words before the colon.
-SPOKEN = re.compile(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
+SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
 SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
 # a) text
-LETTERED = re.compile(r"[a-h]\)\s+(?=\S)")
+LETTERED = regex(r"[a-h]\)\s+(?=\S)")
 # Coloured signs before a title; green may be praise.
 CIRCLES = {"🔴": "critical", "🟠": "high", "🟡": "medium", "⚪": "low", "🔵": "low"}
 # What a linter calls its results, when a place follows.
@@ -92,9 +93,9 @@ LIST_FIRST = frozenset("-*+0123456789")
 BULLETS = frozenset("-*+")
 ITEM_FIRST = frozenset("*_[`~")
 BOLD_MARKS = frozenset(["**", "__"])
-LETTERS = re.compile(r"[^\W\d_]")
-COUNT = re.compile(r"\d+(?:/\d+)?(?: (?:issues?|findings?|total))?")
-EMPTY = re.compile(
+LETTERS = regex(r"[^\W\d_]")
+COUNT = regex(r"\d+(?:/\d+)?(?: (?:issues?|findings?|total))?")
+EMPTY = regex(
     r"\W*(?:none|n/a|nil|nothing"
     r"|no (?:\w+ ){0,4}(?:issues?|concerns?|problems?|findings?|gaps?|blockers?))\b"
     r"(?: (?:identified|found|noted|remaining|critical|at this time|to report|detected|observed)\b"
@@ -105,7 +106,7 @@ MAX_CODES = 100
 
 
 # The usual way to begin a part of a finding, whatever text follows: **Impact:** …
-BOLD_FIELD = re.compile(r"\*\*(?P<label>[A-Za-z ]+):\*\*")
+BOLD_FIELD = regex(r"\*\*(?P<label>[A-Za-z ]+):\*\*")
 BOLD_FIELDS = {
     label: name for label, name in FIELDS.items() if label not in ISSUE_LABELS and label not in LEVELS
 }

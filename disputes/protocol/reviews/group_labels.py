@@ -9,12 +9,13 @@ from disputes.protocol.reviews.headings import OBSERVING, WORD, Purpose, purpose
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict
 from tasks.states import Severity
+from tasks.text.regex import regex
 
 MAX_LABEL = 60
 MAX_INDENT = 3
 MAX_WORDS = 3  # of a bold line that stands for a heading
 # In a note without headings: the list below the sentence says what it asks for.
-ASKING = re.compile(
+ASKING = regex(
     r"\b(?:before (?:i|we) (?:can )?(?:approve|merge|sign|accept)|(?:like|want|need|have) to see"
     r"|please (?:fix|change|address|correct)"
     r"|(?:not|n't|cannot) (?:merge|approve|sign|accept|ship)\b.{0,60}\b(?:before|until|unless))\b",

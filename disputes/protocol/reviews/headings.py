@@ -10,6 +10,7 @@ from disputes.protocol.reviews.severity import SEVERITY_WORDS, read_severity
 from disputes.protocol.text.documents import Line
 from disputes.protocol.text.identifiers import GAP, gaps_in, native_code
 from tasks.states import Severity, severity_rank
+from tasks.text.regex import regex
 
 
 class Purpose(StrEnum):
@@ -39,11 +40,11 @@ GLUE = frozenset(_GLUE.split())
 BLOCKING = frozenset(["blocker", "blockers", "blocking"])
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
 BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
-HARDLY = re.compile(r"nice[ -]to[ -]have|\bnot (?:so|that|too|very) (?:important|urgent|severe|serious)\b")
-NOT_SEVERE = re.compile(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno\b|\bnot\b(?! blocking)")
-NUMBERING = re.compile(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
-NUMBERED = re.compile(r"[0-9]| [A-Z]\b|ISSUE-R")  # every heading that names a finding contains one of these
-WORD = re.compile(r"[a-z]+")
+HARDLY = regex(r"nice[ -]to[ -]have|\bnot (?:so|that|too|very) (?:important|urgent|severe|serious)\b")
+NOT_SEVERE = regex(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno\b|\bnot\b(?! blocking)")
+NUMBERING = regex(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
+NUMBERED = regex(r"[0-9]| [A-Z]\b|ISSUE-R")  # every heading that names a finding contains one of these
+WORD = regex(r"[a-z]+")
 
 _NOUNS = (
     r"(?:issues?|concerns?|problems?|findings?|defects?|weakness(?:es)?|ambiguit(?:y|ies)|inconsistenc(?:y|ies)"
@@ -56,7 +57,7 @@ _STATUS = rf"(?:status|resolutions?|verification|assessment|follow|disposition|c
 _CHANGES = r"(?:changes?|revisions?|fixes|actions?|modifications?|updates?)"
 # The first that fits. A severity in the heading outranks all of them except the status of earlier findings.
 PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
-    (purpose, re.compile("|".join(patterns)))
+    (purpose, regex("|".join(patterns)))
     for purpose, patterns in [
         (
             Purpose.HISTORY,
@@ -183,7 +184,7 @@ OVERRULES = {
     Purpose.CLOSING: frozenset([Purpose.ISSUES, Purpose.OBSERVATIONS]),
     Purpose.PRAISE: frozenset([Purpose.ISSUES, Purpose.OBSERVATIONS]),
 }
-VERDICT_FIRST = re.compile(r"\b(?:verdict|assessment|review|decision)\b")
+VERDICT_FIRST = regex(r"\b(?:verdict|assessment|review|decision)\b")
 
 
 @lru_cache(maxsize=1024)

@@ -6,15 +6,16 @@ from disputes.protocol.reviews.fields import Field, before_comment
 from disputes.protocol.reviews.headings import severities_of
 from disputes.protocol.reviews.severity import read_severity
 from tasks.states import Severity, severity_rank
+from tasks.text.regex import regex
 
 # "Minor: the name differs", "HIGH - no retry".
-PREFIX = re.compile(
+PREFIX = regex(
     r"(?P<word>(?:critical|high|medium|low|major|moderate|minor|nit(?:pick)?)"
     r"(?: (?:priority|severity|risk|issue|concern))?)(?:\s*:|\s+[-–—])\s+",
     re.IGNORECASE,
 )
 # Every word for a severity contains one of these.
-SEVERE = re.compile(
+SEVERE = regex(
     r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|krit|hoch|mittel|niedrig|gering)",
     re.IGNORECASE,
 )
@@ -25,10 +26,10 @@ PRIORITIES = {
 # Right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
 PREFIX_FIRST = frozenset("cChHmMlLnN")
-INLINE = re.compile(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
+INLINE = regex(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
 DASHES = (" - ", " – ", " — ", " -- ")
 GROUPS = {"(": ")", "[": "]"}
-BAR = re.compile(r"[|·]")
+BAR = regex(r"[|·]")
 MAX_TITLE = 500
 MAX_READ = 4 * MAX_TITLE  # letters of a line that are read as its title
 MAX_END = 60  # letters of a title's end in which its severity may stand

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Sequence
 
+from tasks.text.regex import regex
+
 # Not to be seen, or seen to be taken back.
-STRUCK = re.compile(r"~~.*?~~|<!--.*?(?:-->|$)", re.DOTALL)
-FOREIGN = re.compile(r"[^\x00-\x7f\W_]")
-UNTICKED = re.compile(r"\[ ?\][^\[]*")
+STRUCK = regex(r"~~.*?~~|<!--.*?(?:-->|$)", re.DOTALL)
+FOREIGN = regex(r"[^\x00-\x7f\W_]")
+UNTICKED = regex(r"\[ ?\][^\[]*")
 DENYING = frozenset([
     "no", "not", "never", "cannot", "cant", "nobody", "none", "neither", "nor", "without", "refuse",
     "refused", "refuses", "refusing", "decline", "declined", "declines", "unable", "fail", "failed",

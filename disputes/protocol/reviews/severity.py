@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity, severity_rank, worst
+from tasks.text.regex import regex
 
 # SEV-9: foreign words for severities.
 SEVERITY_WORDS: dict[str, Severity] = {
@@ -37,7 +38,7 @@ SEVERITY_WORDS: dict[str, Severity] = {
 WEIGHTS = ProjectSettings().severity_weights  # SEV-11; a project may set others
 GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
 # Words around a severity in the heading of a section: High Priority Issues.
-SECTION_WORDS = re.compile(r"\b(?:issues?|priority|severity|findings?)\b")
+SECTION_WORDS = regex(r"\b(?:issues?|priority|severity|findings?)\b")
 
 
 def read_severity(words: str) -> Severity | None:

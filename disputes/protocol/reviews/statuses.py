@@ -10,6 +10,7 @@ from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import STATED, Table, list_item
 from disputes.protocol.text.identifiers import codes_in, native_code, own_code
+from tasks.text.regex import regex
 
 
 class Status(StrEnum):
@@ -50,7 +51,7 @@ _STATUSES = {
         rf"(?:{_ADVERBS})?(?:{_VERBS}|verified|confirmed|done|accepted|addresses|resolves|fixes)"
     ),
 }
-STATUS = re.compile(
+STATUS = regex(
     "|".join(rf"(?P<{status}>(?:{pattern})\b)" for status, pattern in _STATUSES.items()), re.IGNORECASE
 )
 # The first two letters of each.
@@ -61,27 +62,27 @@ STATUS_STARTS = frozenset(
 YES_NO = {"yes": Status.RESOLVED, "y": Status.RESOLVED, "no": Status.UNRESOLVED, "n": Status.UNRESOLVED,
           "pass": Status.RESOLVED, "fail": Status.UNRESOLVED, "partial": Status.PARTIAL}  # fmt: skip
 # What may follow a status. "Fixed timeout is too short" is a title and states none.
-AFTER_STATUS = re.compile(  # and no arrow: "ACCEPTED -> RESOLVED" is a transition
+AFTER_STATUS = regex(  # and no arrow: "ACCEPTED -> RESOLVED" is a transition
     r"[\s*_`]*(?:$|[.,;:!(\[–—]|-(?!>)|\b(?:in|by|via|as|per|with|through|at|since|and|but|to|until|for|because)\b|(?=(?:ISSUE-)?R\d))"
 )
-AT_END = re.compile(
+AT_END = regex(
     r"(?:^|[-–—:(\[] *)\**(?P<status>(?:(?:NOT|FULLY|PARTIALLY|PARTIAL|STILL|ALL)[ _])*"
     rf"(?:{_VERBS.upper()}|UNRESOLVED|PARTIAL|OPEN|UNADDRESSED|DEFERRED|WITHDRAWN|MOOT)"
     r"(?: (?:in|as of) (?:this round|round \d{1,3}|v\d))?)[\s*.)\]]*$"
 )
 # A status in small letters, at which a clause ends: "verified, all of them".
-ENDED = re.compile(
+ENDED = regex(
     rf"(?:(?:not |un)?(?:{_VERBS})|partial(?:ly)?|verified|confirmed)(?:[,.;:]|$"
     r"| (?:in|by|with|as of) (?:(?:commit|change|round|v) ?)?(?:[0-9a-f]{7,40}\b|\d+\b|this round\b))",
     re.IGNORECASE,
 )
-CAPITALS = re.compile("[A-Z]{4}")  # in every status at an end
+CAPITALS = regex("[A-Z]{4}")  # in every status at an end
 _COLUMNS = """
 status resolved resolved? addressed addressed? fixed fixed? resolution assessment verdict result state
 verification outcome disposition closed? reviewer
 """
 STATUS_COLUMNS = frozenset(_COLUMNS.split())
-LABELLED = re.compile(
+LABELLED = regex(
     r"\s*(?:[-*+]\s+)?\**(?:status|verdict|resolution|result|assessment|outcome)\b[:*\s]+(?P<status>.*)$",
     re.IGNORECASE,
 )

@@ -1,6 +1,5 @@
 """Findings that a review lists in a table, and what such tables say about others (FND-6)."""
 
-import re
 from collections.abc import Collection, Iterator
 
 from disputes.protocol.reviews.blocks import Block
@@ -14,6 +13,7 @@ from disputes.protocol.reviews.statuses import Status, codes_of, status_of
 from disputes.protocol.text.documents import Row, Table
 from disputes.protocol.text.keywords import keywords, likeness
 from tasks.states import Severity
+from tasks.text.regex import regex
 
 TITLE_COLUMNS = (
     "issue", "problem", "concern", "finding", "gap", "ambiguity", "weakness", "missing", "description",
@@ -24,7 +24,7 @@ SEVERITY_COLUMNS = frozenset(
     ["severity", "priority", "prio", "risk", "sev", "sev.", "risk level", "severity level"]
 )
 # Other heads of a column for it; they count where every cell below is a severity.
-SEVERE_HEAD = re.compile(
+SEVERE_HEAD = regex(
     r"\b(?:sever\w*|priorit\w*|bad|serious\w*|urgen\w*|importan\w*|rating|level|weight|class|grade)\b"
 )
 LOCATION_COLUMNS = frozenset(["location", "section", "line", "lines", "where", "file"])

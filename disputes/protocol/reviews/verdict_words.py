@@ -4,6 +4,7 @@ import re
 from enum import StrEnum
 
 from disputes.protocol.reviews.negated_approvals import is_conditional, is_denied, is_put_off, shown
+from tasks.text.regex import regex
 
 
 class Verdict(StrEnum):
@@ -50,10 +51,10 @@ ONLY_ALONE = frozenset(
     ["approval", "lgtm", "blocked", "conditional", "not ready", "rejection", "changes required"]
 )
 NO_ISSUES = "no issues found"
-COUNTED = re.compile(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" says nothing that anybody means
+COUNTED = regex(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" says nothing that anybody means
 _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
 # The longest phrase first, for the first one that fits is taken.
-PHRASE = re.compile(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
+PHRASE = regex(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
 # A part of each of these phrases. Few sentences hold one, and no other can state a verdict.
 STEMS = (
     "approv", "accept", "conditional", "issues", "need", "reject", "change", "revis", "freigegeben",
@@ -61,14 +62,14 @@ STEMS = (
 )  # fmt: skip
 STEMS_ALONE = (*STEMS, "lgtm", "block", "ready")  # where ONLY_ALONE counts, too
 # At the beginning of a statement, so that nothing but a mark or a comment follows.
-ALONE = re.compile(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
-NO_LETTERS = re.compile(r"[^a-z]+")
-NO_OFFER = re.compile(r"[^a-z|/,]+")
-SHORT_NOT = re.compile(r"n['’]t\b")
+ALONE = regex(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
+NO_LETTERS = regex(r"[^a-z]+")
+NO_OFFER = regex(r"[^a-z|/,]+")
+SHORT_NOT = regex(r"n['’]t\b")
 _WITH = r"\b(?:approved?|accept(?:ed)?)(?: ?\(with\b(?! minor observation)"
-WITH, WITH_OR_FOOTNOTE = re.compile(rf"{_WITH})"), re.compile(rf"{_WITH}|\*+)")
+WITH, WITH_OR_FOOTNOTE = regex(rf"{_WITH})"), regex(rf"{_WITH}|\*+)")
 BEFORE, AFTER = 160, 60  # letters around an approval that may take it back
-SENTENCE_END = re.compile(r"([.!?])[*_`)]*(?:\s|$)")
+SENTENCE_END = regex(r"([.!?])[*_`)]*(?:\s|$)")
 DENIALS = {"no", "not", "never", "cannot"}
 _EITHER, _OR = (
     "|".join(phrase for phrase in _ALL if (VERDICT_WORDS[phrase] is Verdict.NEEDS_REVISION) is refusing)
@@ -76,7 +77,7 @@ _EITHER, _OR = (
 )
 _AND_OR = r"\b ?(?:[|/,]|\bor\b) ?\b"
 # An approval and a refusal to choose from: a form that nobody filled in.
-OFFER = re.compile(rf"\b(?:(?:{_EITHER}){_AND_OR}(?:{_OR})|(?:{_OR}){_AND_OR}(?:{_EITHER}))\b")
+OFFER = regex(rf"\b(?:(?:{_EITHER}){_AND_OR}(?:{_OR})|(?:{_OR}){_AND_OR}(?:{_EITHER}))\b")
 
 
 def read_verdict(words: str) -> Verdict | None:

@@ -15,32 +15,33 @@ from disputes.protocol.reviews.verdict_words import (
 )
 from disputes.protocol.text.documents import STATED, Line, bold_lead, list_item, unclosed_fence
 from disputes.protocol.text.identifiers import GAP, gaps_in
+from tasks.text.regex import regex
 
-LABEL = re.compile(
+LABEL = regex(
     r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
     r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result|opinion|judge?ment|fazit|urteil)|overall)"
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
 FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
-SIGNS = re.compile(r"[\u2190-\U0010ffff \t*_]+")
+SIGNS = regex(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in code that words follow is an example.
-CODE_SPAN = re.compile(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
+CODE_SPAN = regex(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
 GERMAN = frozenset(["fazit", "urteil"])
 LABEL_STARTS = frozenset(
     ["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju", "fa", "ur"]
 )
 # What may begin with a label, marks, signs and numbers before it; few lines do.
-LIKE_A_LABEL = re.compile(
+LIKE_A_LABEL = regex(
     rf"[ \t#*_+`>-]*+(?:[\d{FIRST_SIGN}-\U0010ffff]|"
     + "|".join(f"[{two[0]}{two[0].upper()}][{two[1]}{two[1].upper()}]" for two in sorted(LABEL_STARTS))
     + ")"
 )
-BARE_NUMBER = re.compile(r"\d{1,2}[ \t]+")  # "# 3 Verdict"
+BARE_NUMBER = regex(r"\d{1,2}[ \t]+")  # "# 3 Verdict"
 # The word alone opens a verdict even without a colon; the other labels need one.
-VERDICT = re.compile(r"verdict\b[\s:*_]*", re.IGNORECASE)
+VERDICT = regex(r"verdict\b[\s:*_]*", re.IGNORECASE)
 # What a reviewer writes after **Verdict:** about an earlier finding (FND-4).
-ABOUT_FINDING = re.compile(
+ABOUT_FINDING = regex(
     r"(?:(?:fully|partially|not|still|mostly|un)[ _]?)*"
     r"(?:resolved|addressed|fixed|partial|open|closed|verified|adequate)\b",
     re.IGNORECASE,
@@ -60,13 +61,13 @@ VERDICT_COLUMNS = frozenset(
 VERSIONS = frozenset(["version", "round", "date", "revision", "reviewer", "iteration"])
 NOT_REFUSING = frozenset([Purpose.PRIOR, Purpose.HISTORY, Purpose.PRAISE])
 # Words that refuse in a sentence, too. "Rejected" is what happens to a request, unless it is in capitals.
-REFUSED = re.compile(
+REFUSED = regex(
     r"\b(?:[Nn]eeds (?:\w+ )?(?:work|changes|revisions?|fixes|rework)|[Cc]hanges (?:are )?requested"
     r"|[Rr]equest(?:ing)? changes|[Rr]evise and resubmit|[A-Z][A-Z_ ]*(?:REJECT|NEEDS|CHANGES)[A-Z_ ]*"
     r"|REJECT(?:ED)?)\b"
 )
 # A line of these holds no sentence: words, marks, and signs such as ticks.
-ONLY_WORDS = re.compile(r"[\w \t*`\u2190-\U0010ffff.!-]+")
+ONLY_WORDS = regex(r"[\w \t*`\u2190-\U0010ffff.!-]+")
 MAX_PARAGRAPH = 12  # lines
 MAX_RAW = 80
 MAX_STATEMENT = 400
@@ -348,7 +349,7 @@ def _in_tables(layout: Layout) -> Iterator[tuple[int, str, Verdict]]:
 # --- Scopes -----------------------------------------------------------------------------------------------
 
 ROUND = "ROUND"
-SUBJECT = re.compile(
+SUBJECT = regex(
     r"[\s*_-]*(?:gaps?|focus|reviewing|proposal|subject|scope|resolution|engineer(?:'s)? proposal)\b[\s*_]*:",
     re.IGNORECASE,
 )

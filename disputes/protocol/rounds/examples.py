@@ -8,6 +8,7 @@ from enum import StrEnum
 from disputes.protocol.rounds.proposals import NEW_GAPS, TRADE_OFFS, bare, read_proposal
 from disputes.protocol.rounds.validation import FailureType, Form
 from disputes.protocol.text.documents import Line, joined, scan
+from tasks.text.regex import regex
 
 CHARS_PER_TOKEN = 4  # EX-4: off by 20 to 30 % on code, which is accepted
 CUT = "[… cut here: {left} of {size} characters are left]"
@@ -273,10 +274,10 @@ def _cut_to(source: ExampleSource, origin: str, text: str, budget: int) -> Examp
 
 # EX-5: what is kept first. A section belongs to the first of these that its heading matches.
 KEEP: tuple[re.Pattern[str], ...] = (
-    re.compile(r"(?:gap |engineer )?(?:resolution|revision|revised)\b|review\b|GAP-", re.IGNORECASE),
-    re.compile(r"(?:\w+ )?(?:solution|proposal)|critical|high\b", re.IGNORECASE),
+    regex(r"(?:gap |engineer )?(?:resolution|revision|revised)\b|review\b|GAP-", re.IGNORECASE),
+    regex(r"(?:\w+ )?(?:solution|proposal)|critical|high\b", re.IGNORECASE),
     TRADE_OFFS,
-    re.compile(r"examples?\b", re.IGNORECASE),
+    regex(r"examples?\b", re.IGNORECASE),
     NEW_GAPS,
 )
 TITLE = 0

@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 
 from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.identifiers import gaps_in
+from tasks.text.regex import regex
 
-LABEL = re.compile(r"^\s*(?:[-*+]\s+)?(?:\*\*)?Gaps?(?: affected| id)?:?(?:\*\*)?:?", re.IGNORECASE)
+LABEL = regex(r"^\s*(?:[-*+]\s+)?(?:\*\*)?Gaps?(?: affected| id)?:?(?:\*\*)?:?", re.IGNORECASE)
 
 
 class Links:

@@ -12,9 +12,10 @@ from disputes.protocol.rounds.validation import FAILURES, Validation
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
 from disputes.protocol.text.identifiers import gaps_in
 from disputes.protocol.text.quotes import one_line
+from tasks.text.regex import regex
 
-BLOCKED = re.compile(r"\bBLOCKED_NEEDS_INPUT\s{0,9}[*_`]{0,3}\s{0,9}:(?P<text>.*)$")
-UNCERTAIN = re.compile(r"\bUNCERTAINTY\s{0,9}[*_`]{0,3}\s{0,9}:(?P<text>.*)$")
+BLOCKED = regex(r"\bBLOCKED_NEEDS_INPUT\s{0,9}[*_`]{0,3}\s{0,9}:(?P<text>.*)$")
+UNCERTAIN = regex(r"\bUNCERTAINTY\s{0,9}[*_`]{0,3}\s{0,9}:(?P<text>.*)$")
 TEXT_MAX = 500
 
 # --- The engineer delivers nothing ------------------------------------------------------------------------
@@ -169,20 +170,20 @@ class Mark(StrEnum):
 
 # The words by which a line of the checklist is known.
 MANUAL_WORDS: dict[Manual, re.Pattern[str]] = {
-    Manual.SUCCESS_EXAMPLE: re.compile(r"\bsuccess", re.IGNORECASE),
-    Manual.ERROR_EXAMPLE: re.compile(r"\b(?:edge|error)", re.IGNORECASE),
-    Manual.CONSISTENT: re.compile(r"\bconsisten", re.IGNORECASE),
-    Manual.DEFINITIONS: re.compile(r"\b(?:duplicat\w*|definition)", re.IGNORECASE),
-    Manual.TERMS: re.compile(r"\bterm(?:s|inology)\b", re.IGNORECASE),
+    Manual.SUCCESS_EXAMPLE: regex(r"\bsuccess", re.IGNORECASE),
+    Manual.ERROR_EXAMPLE: regex(r"\b(?:edge|error)", re.IGNORECASE),
+    Manual.CONSISTENT: regex(r"\bconsisten", re.IGNORECASE),
+    Manual.DEFINITIONS: regex(r"\b(?:duplicat\w*|definition)", re.IGNORECASE),
+    Manual.TERMS: regex(r"\bterm(?:s|inology)\b", re.IGNORECASE),
 }
-LISTED = re.compile(r"^\s*(?:[-*+]\s|\d{1,3}[.)]\s|\|)")
+LISTED = regex(r"^\s*(?:[-*+]\s|\d{1,3}[.)]\s|\|)")
 MARKS: tuple[tuple[Mark, re.Pattern[str]], ...] = (
-    (Mark.NOT_APPLICABLE, re.compile(r"\bn\.?/?a\b|\bnot applicable\b", re.IGNORECASE)),
+    (Mark.NOT_APPLICABLE, regex(r"\bn\.?/?a\b|\bnot applicable\b", re.IGNORECASE)),
     (
         Mark.ISSUE,
-        re.compile(r"\[ \]|\b(?:issue|fail(?:s|ed)?)\b|[:|]\s{0,9}no\s{0,9}(?:\||$)|✗|❌", re.IGNORECASE),
+        regex(r"\[ \]|\b(?:issue|fail(?:s|ed)?)\b|[:|]\s{0,9}no\s{0,9}(?:\||$)|✗|❌", re.IGNORECASE),
     ),
-    (Mark.YES, re.compile(r"\[x\]|\b(?:yes|pass(?:es|ed)?|ok|done|checked)\b|✓|✔|✅", re.IGNORECASE)),
+    (Mark.YES, regex(r"\[x\]|\b(?:yes|pass(?:es|ed)?|ok|done|checked)\b|✓|✔|✅", re.IGNORECASE)),
 )
 
 

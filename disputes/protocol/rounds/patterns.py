@@ -8,6 +8,7 @@ from enum import StrEnum
 from disputes.protocol.rounds.proposals import Proposal, read_proposal
 from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.quotes import one_line
+from tasks.text.regex import regex
 
 VAGUE_MAX = 5  # in one gap's section; more are too many
 EXAMPLES_LEAST = 2
@@ -17,9 +18,7 @@ VAGUE = (
     "appropriate", "as needed", "reasonable", "sufficient", "adequate", "properly", "when necessary",
     "if applicable", "typically", "generally", "various", "certain", "may", "might", "could", "it depends",
 )  # fmt: skip
-VAGUE_WORD = re.compile(
-    rf"\b(?:{'|'.join(phrase.replace(' ', '[ ]{1,3}') for phrase in VAGUE)})\b", re.IGNORECASE
-)
+VAGUE_WORD = regex(rf"\b(?:{'|'.join(phrase.replace(' ', '[ ]{1,3}') for phrase in VAGUE)})\b", re.IGNORECASE)
 
 
 class Pattern(StrEnum):

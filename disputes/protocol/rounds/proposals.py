@@ -8,28 +8,29 @@ from dataclasses import dataclass
 from disputes.protocol.text.documents import FENCED, STATED, Line, joined, scan
 from disputes.protocol.text.identifiers import gaps_in
 from tasks.states import Severity
+from tasks.text.regex import regex
 
 # VAL-3: `## Gap Resolution:` as people and models really write it.
-RESOLUTION = re.compile(
+RESOLUTION = regex(
     r"(?:(?:gap|engineer|issue)\s+)?(?:resolutions?|revisions?|revised|proposals?|(?:proposed )?solution)\b",
     re.IGNORECASE,
 )
 # Headings that name a gap without settling it.
-BESIDE = re.compile(
+BESIDE = regex(
     r"(?:new gaps?|changes|respon[sd]\w*|addressing|remaining|related|references?|dependenc\w+|severity"
     r"|disagree)\b",
     re.IGNORECASE,
 )
-NUMBERING = re.compile(r"^[\s*_`\[(]*(?:\d{1,3}(?:\.\d{1,3}){0,3}[.):]?\s+)?[*_`\[]*")
-LABEL = re.compile(
+NUMBERING = regex(r"^[\s*_`\[(]*(?:\d{1,3}(?:\.\d{1,3}){0,3}[.):]?\s+)?[*_`\[]*")
+LABEL = regex(
     r"^\s*(?:[-*+]\s+|\|\s*)?(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /-]{1,40}?)"
     r"(?:\*\*|__)?\s*(?::|\|)\s*(?:\*\*|__)?(?P<text>.*)$"
 )
-NEW_GAPS = re.compile(r"new gaps?\b", re.IGNORECASE)
-TRADE_OFFS = re.compile(r"trade[- ]?offs?\b", re.IGNORECASE)
-EXAMPLE = re.compile(r"\bexamples?\b|\bscenario\b", re.IGNORECASE)
-BOLD_LEAD = re.compile(r"^\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)(?P<text>[^*_]{1,120})")
-STATED_SEVERITY = re.compile(r"[(\[|]?\s?\b(?:CRITICAL|HIGH|MEDIUM|LOW)\b\s?[)\]|]?", re.IGNORECASE)
+NEW_GAPS = regex(r"new gaps?\b", re.IGNORECASE)
+TRADE_OFFS = regex(r"trade[- ]?offs?\b", re.IGNORECASE)
+EXAMPLE = regex(r"\bexamples?\b|\bscenario\b", re.IGNORECASE)
+BOLD_LEAD = regex(r"^\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)(?P<text>[^*_]{1,120})")
+STATED_SEVERITY = regex(r"[(\[|]?\s?\b(?:CRITICAL|HIGH|MEDIUM|LOW)\b\s?[)\]|]?", re.IGNORECASE)
 DEEPEST = 4  # headings below this level are detail
 GAPS_IN_HEADING = 20  # each of them is looked through by itself
 SECTION_LEVEL = 2  # a gap's section ends at the next heading of this level

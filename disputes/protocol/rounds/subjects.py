@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from disputes.protocol.rounds.proposals import label_of, read_proposal
 from disputes.protocol.text.documents import STATED, Line, cells, scan
 from disputes.protocol.text.identifiers import GAP, gaps_in
+from tasks.text.regex import regex
 
 # Labels at the top of a document that are followed by what it works on.
-ASSIGNING = re.compile(
+ASSIGNING = regex(
     r"(?:focus|gaps?(?: (?:addressed|assigned|covered|resolved|affected|id))?|assigned(?: gaps?)?|assignment"
     r"|scope|addressing|addresses|subject|target|task)"
 )
 HEAD_LINES = 25
 # A cell of a summary that says a gap is done with, or put forward.
-CLAIMED = re.compile(
+CLAIMED = regex(
     r"(?:now |fully )?(?:resolved|closed|done|complete|completed|accepted|fixed)\.?", re.IGNORECASE
 )
-PUT_FORWARD = re.compile(r"(?:re-?)?(?:proposed|revised|submitted|updated)\.?", re.IGNORECASE)
-CLAIM = re.compile(
+PUT_FORWARD = regex(r"(?:re-?)?(?:proposed|revised|submitted|updated)\.?", re.IGNORECASE)
+CLAIM = regex(
     r"^\s*(?:[-*+]\s+)?[*_]{0,2}Status[*_]{0,2}\s?:[*_]{0,2}\s?[*_]{0,2}(?P<status>[A-Za-z ]{4,20})"
 )
 

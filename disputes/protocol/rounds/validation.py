@@ -14,6 +14,7 @@ from disputes.protocol.reviews.review import ReadReview, read_review
 from disputes.protocol.reviews.severity import section_severity
 from disputes.protocol.rounds.proposals import Proposal, announced_gaps, bare, mentioned_gaps, read_proposal
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
+from tasks.text.regex import regex
 
 
 class Form(StrEnum):
@@ -68,12 +69,12 @@ FAILURES: dict[FailureType, Effect] = {
 }
 ORDER = {kind: place for place, kind in enumerate(FAILURES)}
 
-NO_ISSUES = re.compile(r"\bNO[_ ]ISSUES[_ ]FOUND\b")
-REVIEW_HEADING = re.compile(r"\breview(?:er|ed|s)?\b|\bassessment\b", re.IGNORECASE)
+NO_ISSUES = regex(r"\bNO[_ ]ISSUES[_ ]FOUND\b")
+REVIEW_HEADING = regex(r"\breview(?:er|ed|s)?\b|\bassessment\b", re.IGNORECASE)
 # VAL-4: a severity that is stated, and not a word of ordinary prose.
-SEVERITY_WORD = re.compile(r"\b(?:CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR)\b")
+SEVERITY_WORD = regex(r"\b(?:CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR)\b")
 # Words on its line by which it is not: none, settled already, or about something else.
-NOTHING = re.compile(
+NOTHING = regex(
     r"\b(?:no|none|not|zero|0|n/?a|nothing|without|confidence|resolved|fixed|addressed|closed)\b",
     re.IGNORECASE,
 )

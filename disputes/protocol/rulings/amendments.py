@@ -13,14 +13,15 @@ from disputes.protocol.text.chapters import Chapter
 from disputes.protocol.text.documents import DocumentError, Line, scan, unclosed_fence
 from disputes.protocol.text.locations import same_file
 from disputes.protocol.text.quotes import inert, one_line, plain, quoted
+from tasks.text.regex import regex
 
 HEADING = "Rulings"  # the section of what quotes no other one
 WORDS_MAX = 20_000
 QUESTION_MAX = 300
 TEXTS_MAX = 8_000  # characters of each text that is searched for what it quotes
 QUOTES_MAX = 40
-_NUMBER = re.compile(r"(?:§\s{0,2}|\bsection\s{1,2})(\d{1,3}(?:\.\d{1,3}){0,5})", re.IGNORECASE)
-_QUOTE = re.compile(r"[\"“„«]([^\"“”„«»]{15,400})[\"”“»]")
+_NUMBER = regex(r"(?:§\s{0,2}|\bsection\s{1,2})(\d{1,3}(?:\.\d{1,3}){0,5})", re.IGNORECASE)
+_QUOTE = regex(r"[\"“„«]([^\"“”„«»]{15,400})[\"”“»]")
 
 
 class NotAmended(Exception):

@@ -13,24 +13,23 @@ from disputes.protocol.rulings.options import Kind, Option
 from disputes.protocol.rulings.recommendations import JudgeVerdict
 from disputes.protocol.text.documents import Mode, scan
 from tasks.states import Severity
+from tasks.text.regex import regex
 
 READ_MAX = 64 * 1024  # characters of a final text that are looked at
 
-_WORD = re.compile(r"\b(?:enforce|dismiss|escalate)\b", re.IGNORECASE)
+_WORD = regex(r"\b(?:enforce|dismiss|escalate)\b", re.IGNORECASE)
 # What may stand before the word, where an answer is labelled.
-_LABEL = re.compile(
+_LABEL = regex(
     r"(?:(?:my|the|final)\s+){0,2}(?:verdict|decision|ruling|answer)[\s*_`]*(?::|=|\bis\b:?)[\s*_`]*",
     re.IGNORECASE,
 )
 # The word itself: alone, or with a mark and what explains it behind it. "ENFORCE is wrong" is a sentence.
-_ANSWER = re.compile(
+_ANSWER = regex(
     r"(?P<word>enforce|dismiss|escalate)[*_`]*(?:\s*[:;,.!(\u2013\u2014]|\s+-|$)(?P<rest>.*)", re.IGNORECASE
 )
 # An explanation that begins like this takes the word back.
-_TAKEN_BACK = re.compile(
-    r"[\W_]*(?:no|not|never|nope|don.?t|do not|cannot|can.?t|neither|wrong)\b", re.IGNORECASE
-)
-_ITEM = re.compile(r"^(?:[-*+\u2022]|\d{1,3}[.)]|#{1,6})\s+")
+_TAKEN_BACK = regex(r"[\W_]*(?:no|not|never|nope|don.?t|do not|cannot|can.?t|neither|wrong)\b", re.IGNORECASE)
+_ITEM = regex(r"^(?:[-*+\u2022]|\d{1,3}[.)]|#{1,6})\s+")
 
 
 def read_verdict(text: str) -> JudgeVerdict:

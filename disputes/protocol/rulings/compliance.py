@@ -1,6 +1,5 @@
 """Was the ruling followed (DEC-13)? Whether code must change says the ruling itself (`expects_change`)."""
 
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
@@ -8,9 +7,10 @@ from disputes.protocol.rulings.conflict_states import Followed
 from disputes.protocol.text.diffs import Changes
 from disputes.protocol.text.documents import Line, scan
 from disputes.protocol.text.locations import Place, paths_in, read_place, same_file, same_section
+from tasks.text.regex import regex
 
 # What the words of a ruling quote as code, if it is long enough not to be met by chance.
-_CODE = re.compile(r"`([^`\n]{4,200})`")
+_CODE = regex(r"`([^`\n]{4,200})`")
 MAX_CODE = 10
 
 

@@ -8,6 +8,7 @@ from disputes.protocol.rulings.options import OPTIONS, Kind, Option
 from disputes.protocol.text.documents import STATED, Line, Problem, scan
 from disputes.protocol.text.identifiers import codes_in
 from disputes.protocol.text.quotes import one_line, readable, unquoted
+from tasks.text.regex import regex
 
 # What a label of an entry is called, in small letters, and the value that it gives.
 LABELS: dict[str, str] = {
@@ -51,15 +52,15 @@ LETTERS = {row.letter.lower(): row.option for row in OPTIONS[Kind.DISAGREEMENT]}
 WORDS: dict[str, Option] = {option.value.replace("_", " "): option for option in Option}
 VALUE_MAX = 20_000
 TITLE_MAX = 1_000
-_LABEL = re.compile(r"^\s*(?:[-*+]\s+)?\*\*(?P<name>[^*:]{2,40}):?\*\*:?(?P<value>.*)$")
-_PLAIN = re.compile(r"^[ \t]*[-*+][ \t]{1,8}(?P<name>[A-Za-z ]{2,40}):(?P<value>.*)$")
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(?P<text>\S.*)$")
-_RULE = re.compile(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
-_LETTER = re.compile(
+_LABEL = regex(r"^\s*(?:[-*+]\s+)?\*\*(?P<name>[^*:]{2,40}):?\*\*:?(?P<value>.*)$")
+_PLAIN = regex(r"^[ \t]*[-*+][ \t]{1,8}(?P<name>[A-Za-z ]{2,40}):(?P<value>.*)$")
+_HEADING = regex(r"^ {0,3}#{1,6}[ \t]+(?P<text>\S.*)$")
+_RULE = regex(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
+_LETTER = regex(
     r"^(?:option )?(?P<letter>[a-d])(?=$|[(.:,]| [(–—-])[ .:,–—-]*(?:\([^()]{0,80}\))?", re.IGNORECASE
 )
-_OWN = re.compile(r"\bDEC-(?:[A-Z0-9]{1,12}-){0,3}\d{1,4}\b")
-_TASK = re.compile(r"^Task (?P<ref>[A-Za-z0-9_-]{1,60}-\d+)")
+_OWN = regex(r"\bDEC-(?:[A-Z0-9]{1,12}-){0,3}\d{1,4}\b")
+_TASK = regex(r"^Task (?P<ref>[A-Za-z0-9_-]{1,60}-\d+)")
 
 
 @dataclass(frozen=True, slots=True)

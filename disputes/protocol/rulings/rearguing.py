@@ -3,7 +3,6 @@
 The record of a decision is `records.DecisionEntry`; the lines of the prompt are `wording.ruling_lines`.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,13 +11,14 @@ from disputes.protocol.responses.response import Answered, Disagreement
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.text.documents import STATED, Line, Problem, scan
 from disputes.protocol.text.keywords import keywords, overlap
+from tasks.text.regex import regex
 
 RE_ARGUED_CONFLICT = "RE_ARGUED_CONFLICT"
 # DEC-4: this many words of a sentence, and this share of them in one paragraph, make it the same proposal.
 PROPOSAL_WORDS = 4
 PROPOSAL_SHARE = 0.8
 SENTENCES_MAX = 20
-_SENTENCE = re.compile(r"[.!?;](?:\s|$)|\n\s*\n")
+_SENTENCE = regex(r"[.!?;](?:\s|$)|\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from disputes.protocol.text.quotes import one_line
+from tasks.text.regex import regex
 
 SUGGESTION_MAX = 1_000
 # Word by word and in all their forms, but never inside another word or a name: complexity_limit, unlimited.
-COMPLEXITY = re.compile(
+COMPLEXITY = regex(
     r"\b(?:complexity|complexities|(?:too|more|overly|so|needlessly|unnecessarily) complex)\b", re.IGNORECASE
 )
-THRESHOLD = re.compile(r"\b(?:thresholds?|limit(?:s|ed|ing)?)\b", re.IGNORECASE)
-OUT_OF_SCOPE = re.compile(r"\bout[ -]of[ -](?:the )?(?:\w{1,20} )?scope\b", re.IGNORECASE)
+THRESHOLD = regex(r"\b(?:thresholds?|limit(?:s|ed|ing)?)\b", re.IGNORECASE)
+OUT_OF_SCOPE = regex(r"\bout[ -]of[ -](?:the )?(?:\w{1,20} )?scope\b", re.IGNORECASE)
 
 
 class Source(StrEnum):

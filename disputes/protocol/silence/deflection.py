@@ -7,21 +7,22 @@ from itertools import islice
 from disputes.protocol.responses.answers import Answered
 from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.mentions import FULL
+from tasks.text.regex import regex
 
 # Case and endings make no difference.
-PHRASES = re.compile(
+PHRASES = regex(
     r"\breviewer(?:'s|s)?\s+(?:(?:has|have|is|seems\s+to|clearly|simply|completely)\s+){0,2}"
     r"(?:misunderst\w+|misread\w*|misinterpret\w*)(?:\s+\w+){0,6}"
     r"|\bnot\s+(?:really\s+)?an?\s+(?:real|actual|genuine|valid)\s+(?:issue|problem|concern|bug|finding)s?"
     r"|\b(?:reviewer(?:'s|s)?\s+)?suggest\w+\s+would\s+(?:actually\s+)?break(?:\s+\w+){0,6}",
     re.IGNORECASE,
 )
-ALTERNATIVE = re.compile(
+ALTERNATIVE = regex(
     r"(?:^|[.;]\s)\s*(?:[-*+]\s+)?(?:\*\*|__)?(?:proposed\s+)?alternatives?(?:\s+\w+){0,2}(?:\s?\([^()]{0,30}\))?(?:\*\*|__)?\s*:",
     re.IGNORECASE,
 )
-OFFERING = re.compile(r"\balternative|\binstead\b|\bwe\s+propose", re.IGNORECASE)
-BOLD = re.compile(r"(?:\*\*|__)([^*_]{1,200})(?:\*\*|__)")
+OFFERING = regex(r"\balternative|\binstead\b|\bwe\s+propose", re.IGNORECASE)
+BOLD = regex(r"(?:\*\*|__)([^*_]{1,200})(?:\*\*|__)")
 MAX_PHRASES = 8  # one section may respond to thousands of findings, and each shows them
 ROW_OR_LINE = 40  # lines that an answer outside a heading's section may go on
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from disputes.protocol.rounds.subjects import stated_text
 from disputes.protocol.text.identifiers import is_canonical
 from disputes.protocol.text.keywords import keywords, overlap
+from tasks.text.regex import regex
 
 # What a finding quotes, if it is long enough to be searched for.
-QUOTED = re.compile(r"[\"“]([^\"“”\n]{12,200})[\"”]")
+QUOTED = regex(r"[\"“]([^\"“”\n]{12,200})[\"”]")
 MAX_QUOTES = 5
 MIN_LOCATION = 6  # letters of a location that cannot match by chance
 

@@ -11,8 +11,9 @@ from itertools import accumulate
 from disputes.protocol.text.documents import Line, scan
 from disputes.protocol.text.identifiers import GAP, gaps_in
 from disputes.protocol.text.keywords import keywords, overlap, tokens
+from tasks.text.regex import regex
 
-LINES = re.compile(r"(?:\blines?|\bll?\.?|(?<=[\w)])[:#]L?)\s*(?P<first>\d{1,6})", re.IGNORECASE)
+LINES = regex(r"(?:\blines?|\bll?\.?|(?<=[\w)])[:#]L?)\s*(?P<first>\d{1,6})", re.IGNORECASE)
 # Words of a location that say what kind of place it is, not which.
 KINDS = frozenset(
     [
@@ -32,12 +33,12 @@ KINDS = frozenset(
     ]
     + ["table", "step", "under", "part", "document", "proposal", "engineer", "md", "throughout"]
 )
-NUMBERED = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
-PARENTHESES = re.compile(r"\([^()]*\)")
-NUMBER = re.compile(r"(?:section\s+|§\s?)?(\d+(?:\.\d+)+)\b", re.IGNORECASE)
+NUMBERED = regex(r"\d+(?:\.\d+)+|[^\W_]+")
+PARENTHESES = regex(r"\([^()]*\)")
+NUMBER = regex(r"(?:section\s+|§\s?)?(\d+(?:\.\d+)+)\b", re.IGNORECASE)
 # What a location lists: `Keybinding Summary table, Tab key`, `Formula and Definitions`.
-PARTS = re.compile(r"[,;/:]|\s[-–—]\s|\s(?:and|vs\.?|versus)\s", re.IGNORECASE)
-QUOTED = re.compile(r"[\"“`]([^\"“”`\n]{8,200})[\"”`]")
+PARTS = regex(r"[,;/:]|\s[-–—]\s|\s(?:and|vs\.?|versus)\s", re.IGNORECASE)
+QUOTED = regex(r"[\"“`]([^\"“”`\n]{8,200})[\"”`]")
 LOCATION_MAX = 400
 MAX_QUOTES = 3
 MAX_CANDIDATES = 60  # sections that share a word with a location

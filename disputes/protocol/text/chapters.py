@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from disputes.protocol.text.documents import Line
+from tasks.text.regex import regex
 
-_BLANKS = re.compile(r"\s+")
+_BLANKS = regex(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from disputes.protocol.text.locations import same_file
+from tasks.text.regex import regex
 
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_ESCAPE = re.compile(rb'\\([0-7]{3}|["\\abtnvfr])')
+_HUNK = regex(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_ESCAPE = regex(rb'\\([0-7]{3}|["\\abtnvfr])')
 _CONTROL = dict(zip(b"abtnvfr", b"\a\b\t\n\v\f\r", strict=True))
 CUT = "\\ The rest is not shown: the change is too large.\n"  # the last line of what a host cut
 

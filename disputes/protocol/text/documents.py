@@ -3,18 +3,19 @@
 An id, a heading or a keyword inside a fence or a quote is an example, not a statement (ID-3).
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
+from tasks.text.regex import regex
+
 MAX_BYTES = 256 * 1024
-HEADING = re.compile(r"^ {0,3}(?P<level>#{1,6})[ \t]+(?P<text>.*)$")
-ITEM = re.compile(r"[ \t]*(?P<marker>[-*+]|\d{1,3}[.)])[ \t]+")
-RULE = re.compile(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
-SEPARATOR_CELL = re.compile(r":?-+:?")
+HEADING = regex(r"^ {0,3}(?P<level>#{1,6})[ \t]+(?P<text>.*)$")
+ITEM = regex(r"[ \t]*(?P<marker>[-*+]|\d{1,3}[.)])[ \t]+")
+RULE = regex(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
+SEPARATOR_CELL = regex(r":?-+:?")
 LIST_MARKERS = frozenset("-*+0123456789")
 BLANKS = frozenset(" \t")
 SMALL_INDENT = 4

@@ -10,14 +10,15 @@ from collections.abc import Collection
 from disputes.protocol.text.documents import DocumentError, Problem
 from tasks.configuration.plain_yaml import Lines, read_plain
 from tasks.configuration.yaml_files import FaultyFile
+from tasks.text.regex import regex
 
 SIZE_MAX = 64 * 1024  # characters
 DEPTH_MAX = 5
 VALUES_MAX = 5_000
 MALFORMED = "malformed_front_matter"
-_OPENS = re.compile(r"\A﻿?(?:[ \t]*\n)*---[ \t]*\n")
-_CLOSES = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
-_KEY = re.compile(r"^([A-Za-z_]+)[ \t]*:", re.MULTILINE)
+_OPENS = regex(r"\A﻿?(?:[ \t]*\n)*---[ \t]*\n")
+_CLOSES = regex(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
+_KEY = regex(r"^([A-Za-z_]+)[ \t]*:", re.MULTILINE)
 
 
 def read_front_matter(text: str, ours: Collection[str]) -> tuple[Lines, str] | None:

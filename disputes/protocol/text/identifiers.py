@@ -8,15 +8,17 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tasks.text.regex import regex
+
 # ID-1: an id that may be stored as it is.
 # Digits are 0 to 9: those of other scripts look like them, or like no digit at all.
-CANONICAL = re.compile(r"ISSUE-R[0-9]{1,2}-(?!000)[0-9]{3}")
+CANONICAL = regex(r"ISSUE-R[0-9]{1,2}-(?!000)[0-9]{3}")
 CODE = r"ISSUE-R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
 SHORT_CODE = r"(?:ISSUE-)?R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
 # More codes after the first, each of which may be short: ISSUE-R1-001 through R1-003, R1-007.
 JOINED_BY = r"(?:\s*,\s*(?:and\s+)?|\s*[–—]\s*|\s+(?:and|through|thru|to|-|&)\s+)"
 MORE_CODES = rf"(?:[*`\]]*{JOINED_BY}[*`\[]*{SHORT_CODE})*"
-GAP = re.compile(r"(?<![\w-])GAP-[A-Z]{2,10}-[0-9]{3}[a-z]?(?!\w)")
+GAP = regex(r"(?<![\w-])GAP-[A-Z]{2,10}-[0-9]{3}[a-z]?(?!\w)")
 MAX_RANGE = 50
 
 # Words that a reviewer numbers findings by: CONCERN #1, GAP-1, EDGE-CASE-2, Issue 3.
@@ -27,7 +29,7 @@ NATIVE_WORDS = (
     "NIT",
 )  # fmt: skip
 _WORDS = "|".join(sorted(NATIVE_WORDS, key=len, reverse=True))
-NATIVE = re.compile(
+NATIVE = regex(
     # XCUT-NAV-001, OBSERVATION-R7-V2-001
     r"(?:XCUT-(?:NAV|DATA|PAT|KEY)|OBSERVATION-R[0-9]{1,3}(?:-V[0-9]{1,2})?)-[0-9]{1,3}(?!\d)"
     # CRIT-001, CONCERN #1, GAP-1, EDGE-CASE-2
@@ -36,18 +38,18 @@ NATIVE = re.compile(
     r"|[CHML]-?[0-9]{1,3}(?![\w-])"
 )
 # "Issue 3", "Concern #1": the same words as a title is written.
-NATIVE_TITLE = re.compile(
+NATIVE_TITLE = regex(
     rf"(?:{'|'.join(word.capitalize() for word in NATIVE_WORDS if '-' not in word)})"
     r" ?(?:#?[0-9]{1,3}|(?<= )[A-Z])(?![\w-])"
 )
 # Ids of a reviewer's own making: SEC-01, F1, COND-2. Standards and versions look the same (RFC-822, V2).
-OWN = re.compile(
+OWN = regex(
     r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q)-?[0-9])[A-Z][A-Z0-9]{0,7}(?:-[0-9]{1,3}|(?<=[A-Z])[0-9]{1,2})(?![\w-])"
 )
 # How every id begins; few sentences do.
-LIKE_AN_ID = re.compile(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-")
+LIKE_AN_ID = regex(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-")
 NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNcipfgn")
-NUMBERED = re.compile(
+NUMBERED = regex(
     r"(?<![\w-])(?:(?:ISSUE-)?R(?P<round>[0-9]{1,3})(?P<version>-V[0-9]{1,2})?-(?P<number>[0-9]{1,3})(?![\dA-Za-z])"
     r"|(?P<tail>[0-9]{3})(?![\w.-]))",
     re.IGNORECASE,

@@ -3,12 +3,13 @@
 One tokeniser for silence, synthesis, re-argued rulings and the identity of findings.
 """
 
-import re
 from collections.abc import Set as AbstractSet
 
+from tasks.text.regex import regex
+
 # An underscore parts words as a blank does: retry_count is two of them.
-_WORD = re.compile(r"[^\W_]+")
-_VOWEL = re.compile(r"[aeiouy]")
+_WORD = regex(r"[^\W_]+")
+_VOWEL = regex(r"[aeiouy]")
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ers", "er"), ("es", "e"), ("s", ""))
 _STOP_WORDS = """
 a an and any are as at be been being but by can could did do does for from had has have how however i if in

@@ -3,21 +3,23 @@
 import re
 from dataclasses import dataclass
 
+from tasks.text.regex import regex
+
 LOCATION_MAX = 500  # a location is a line of text; more of it says no more
 TEXT_MAX = 4_000
 PATHS_MAX = 50  # of one text
 NEAR = 10  # lines that a place may move by from round to round, because code above it grew or shrank
-_PATH = re.compile(
+_PATH = regex(
     r"(?<![\w./@+-])(?P<path>(?:\.?/)?[\w.@+-]+(?:/[\w.@+-]+)+"
     r"|[\w@+-]+(?:\.[\w@+-]+)*\.[A-Za-z]\w{1,7}|[\w@+-]{2,}\.[A-Za-z]\b)"
 )
-_LINES = re.compile(
+_LINES = regex(
     r"(?:(?<=[\w)])[:#]L?|\b(?:lines?|ll?\.?)\s*)(?P<first>[0-9]{1,7})"
     r"(?:\s*(?:-|–|—|to|through|\.\.)\s*L?(?P<last>[0-9]{1,7}))?",
     re.IGNORECASE,
 )
-_ANCHOR = re.compile(r"#(?=[A-Za-z])(?!L\d)")
-_WORD = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
+_ANCHOR = regex(r"#(?=[A-Za-z])(?!L\d)")
+_WORD = regex(r"\d+(?:\.\d+)+|[^\W_]+")
 # Words that say what kind of place it is, not which.
 _KINDS = frozenset(
     {

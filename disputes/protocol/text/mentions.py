@@ -14,11 +14,12 @@ from disputes.protocol.text.identifiers import (  # fmt: skip
     RANGE_WORDS,
     SHORT_CODE,
 )
+from tasks.text.regex import regex
 
-FULL = re.compile(rf"(?<![\w-]){SHORT_CODE}", re.IGNORECASE)
-CANONICAL = re.compile(CODE)
+FULL = regex(rf"(?<![\w-]){SHORT_CODE}", re.IGNORECASE)
+CANONICAL = regex(CODE)
 # An id of the reviewer's that ordinary words may look like: H1, L4, 3.
-WEAK = re.compile(r"#?[A-Z]?[0-9]{1,3}")
+WEAK = regex(r"#?[A-Z]?[0-9]{1,3}")
 MARKS = " \t*_`[]()\"'"
 
 

@@ -4,18 +4,19 @@ Positions, titles and rulings are written by agents and people. In a record they
 tables, HTML and signs that turn the direction of writing; none of that may begin a line of the record.
 """
 
-import re
 from collections.abc import Iterable
 
+from tasks.text.regex import regex
+
 # Control characters, lone surrogates, and what reorders or hides the letters around it.
-_UNSEEN = re.compile(
+_UNSEEN = regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 # What a renderer may take for HTML: a tag, a comment, an end of our own quote.
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
-_ESCAPED = re.compile(r"&(?=(?:amp;)*lt;)")
-_INERT = re.compile(r"&amp;(?=(?:amp;)*lt;)|&lt;")
-_CLOSING = re.compile(r"(?<=[ \t])#(?=#*$)")
+_TAG = regex(r"<(?=[A-Za-z/!?])")
+_ESCAPED = regex(r"&(?=(?:amp;)*lt;)")
+_INERT = regex(r"&amp;(?=(?:amp;)*lt;)|&lt;")
+_CLOSING = regex(r"(?<=[ \t])#(?=#*$)")
 
 
 def plain(text: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from disputes.protocol.silence.suspicion import LEVELS, SEEN_AS, Level
+from tasks.text.regex import regex
 
 MEANINGS = {
     Level.LOG: "listed only",
@@ -15,14 +16,14 @@ MEANINGS = {
 }
 # Which row a line of the evidence stands in, by its words (`protocol.evidence`); the first that fits.
 _ROWS = (
-    ("Reference", re.compile(r"^(no table row|answered in line|mentioned in|it has no id|possible match)")),
-    ("Place", re.compile(r"^section |of its impact's words")),
-    ("Other findings", re.compile(r"other findings are answered$")),
-    ("Same concern", re.compile(r"^(the same concern|rolled back)")),
-    ("Phrase", re.compile(r"^phrase: ")),
-    ("Finding", re.compile(r'^\S+ \([^)]*\): "')),
+    ("Reference", regex(r"^(no table row|answered in line|mentioned in|it has no id|possible match)")),
+    ("Place", regex(r"^section |of its impact's words")),
+    ("Other findings", regex(r"other findings are answered$")),
+    ("Same concern", regex(r"^(the same concern|rolled back)")),
+    ("Phrase", regex(r"^phrase: ")),
+    ("Finding", regex(r'^\S+ \([^)]*\): "')),
 )
-_SIGN = re.compile(r"^(forgot|avoided)\? (.*)", re.DOTALL)
+_SIGN = regex(r"^(forgot|avoided)\? (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

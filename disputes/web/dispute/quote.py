@@ -4,15 +4,16 @@ import re
 from dataclasses import dataclass
 
 from disputes.protocol.text.keywords import keywords
+from tasks.text.regex import regex
 
 WHOLE_MAX = 400  # characters up to which all of it is shown
 BODY_MAX = 20_000  # that are looked through
 SENTENCES = 2
 
-_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
-_FENCE = re.compile(r" {0,3}(?:```|~~~)")
-_OWN_LINE = re.compile(r"\s*(?:[-*+>]\s|[|#]|\d{1,3}[.)]\s)")  # an item, a quotation, a row, a heading
-_SENTENCE = re.compile(r"\S[^\n]*?(?:[.!?](?=\s|$)|$)", re.MULTILINE)
+_HEADING = regex(r" {0,3}#{1,6}(?:\s|$)")
+_FENCE = regex(r" {0,3}(?:```|~~~)")
+_OWN_LINE = regex(r"\s*(?:[-*+>]\s|[|#]|\d{1,3}[.)]\s)")  # an item, a quotation, a row, a heading
+_SENTENCE = regex(r"\S[^\n]*?(?:[.!?](?=\s|$)|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,16 @@
 
 import re
 
+from tasks.text.regex import regex
+
 # `user:secret@` after a scheme. A slash in a secret has to be written as %2F, but people forget; what stands
 # behind the colon of an address without one is a port.
-_WITH_PASSWORD = re.compile(
+_WITH_PASSWORD = regex(
     r"(?P<scheme>\b[a-z][a-z0-9+.-]{0,30}://)(?P<user>[^\s/:@'\"]{0,200}):(?!\d{0,5}(?:/|\s|$))[^\s'\"]{0,2000}@",
     re.IGNORECASE,
 )
 # Services take a token as the user name as well.
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"(?P<scheme>\bhttps?://)(?:(?:gh[a-z]|glpat|github_pat|ATBB|xox[a-z])[_-]?[^\s/:@'\"]{8,400}"
     r"|[A-Za-z0-9_.~%-]{32,400})@",
     re.IGNORECASE,

@@ -1,0 +1,1 @@
+"""Core: reading text, for every room."""
