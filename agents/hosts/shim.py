@@ -31,6 +31,7 @@ from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -38,13 +39,13 @@ import processes  # noqa: E402  (a sibling file; the shim runs without the proje
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-POLL = 0.05
+POLL = 0.05  # seconds between looks at what costs next to nothing: the file `stop`, the size of the log
 GATE = Path(__file__).parents[1] / "inside" / "gate.py"
 READY = (
     "{ready}"  # the word of a step that stands for the descriptor by which its sandbox says that it stands
 )
 GATE_SECONDS = 20.0
-WEIGHED_EVERY = 0.5  # seconds between looks at processes and memory
+WEIGHED_EVERY = 0.5  # seconds between looks at the lease, the clocks, processes and memory
 SWEPT_AFTER = 8  # the folders are measured when the disk filled by this part of what the run may take
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -95,14 +96,10 @@ class Weight:
 
     def __init__(self, folders: list[str], limits: dict[str, float]) -> None:
         self.folders, self.limits = folders, limits
-        self.looked = 0.0
         self.filled = self._filled()
 
-    def is_too_much(self, now: float, but: int) -> str:
-        """What is over its limit; empty where nothing is, or where it is not yet time to look again."""
-        if now - self.looked < WEIGHED_EVERY:
-            return ""
-        self.looked = now
+    def is_too_much(self, but: int) -> str:
+        """What is over its limit; empty where nothing is."""
         below = descendants(but)
         if len(below) > self.limits["processes"]:
             return "processes"
@@ -139,6 +136,32 @@ class Weight:
         return (disk.f_blocks - disk.f_bfree) * disk.f_frsize, disk.f_files - disk.f_ffree
 
 
+@contextlib.contextmanager
+def ending_of(child: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+    """A function that waits for the child's end, for so many seconds at most, and says whether it came.
+
+    The kernel tells it. Popen would ask a hundred times a second, which takes a hundredth of a core.
+    """
+    try:
+        told = os.pidfd_open(child.pid)
+    except (OSError, AttributeError):  # an old kernel, or no Linux
+        told = -1
+
+    def ended(seconds: float) -> bool:
+        if told >= 0:
+            select.select([told], [], [], seconds)
+            return child.poll() is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(seconds)
+        return child.returncode is not None
+
+    try:
+        yield ended
+    finally:
+        if told >= 0:
+            os.close(told)
+
+
 def is_worth_another_try(result: dict[str, Any]) -> bool:
     """Whether it failed as tests do: by an exit code of its own, not for want of a program or of time."""
     code = result["code"]
@@ -153,7 +176,7 @@ class Shim:
     """One run, from its folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.stop_file = folder, folder / "stop"
         self.job: dict[str, Any] = json.loads((folder / "job.json").read_text())
         self.limits: dict[str, float] = self.job["limits"]
         self.started = time.monotonic()
@@ -241,22 +264,23 @@ class Shim:
 
     def watch(self, child: subprocess.Popen[bytes], deadline: float) -> str:
         """Wait for the child's end; the reason for ending it early, or an empty text."""
-        size, changed, pause = -1, time.monotonic(), 0.002
-        while True:
-            try:
-                child.wait(pause)
-                return ""
-            except subprocess.TimeoutExpired:
-                pause = min(pause * 2, POLL)
-            now = time.monotonic()
-            grown = os.fstat(self.log).st_size
-            if grown != size:
-                size, changed = grown, now
-            if reason := self.must_end(now, deadline, changed, size):
-                return reason
+        size, changed, weighed = -1, time.monotonic(), 0.0
+        with ending_of(child) as ended:
+            while not ended(POLL):
+                now, awake = time.monotonic(), processes.boottime()
+                grown = os.fstat(self.log).st_size
+                if grown != size:
+                    size, changed = grown, now
+                if awake - weighed >= WEIGHED_EVERY:  # by the clock that counts while the machine sleeps
+                    weighed = awake
+                    if reason := self.is_over(now, deadline, changed):
+                        return reason
+                if reason := self.stop_reason() or ("bytes" if size > self.limits["bytes"] else ""):
+                    return reason
+        return ""
 
-    def must_end(self, now: float, deadline: float, changed: float, size: int) -> str:
-        """Why the step must end now. The lease comes first: a machine that slept must not go on working."""
+    def is_over(self, now: float, deadline: float, changed: float) -> str:
+        """Which of its times is over. The lease comes first: a machine that slept must not go on working."""
         try:
             leased = processes.read_number(self.folder / "lease")
         except (OSError, ValueError):
@@ -269,19 +293,19 @@ class Shim:
             return "wall"
         if now > deadline:
             return "timeout"
-        if size > self.limits["bytes"]:
-            return "bytes"
         if now - changed > self.limits["silence"]:
             return "silent"
-        return self.weight.is_too_much(now, self.gate_pid)
+        return self.weight.is_too_much(self.gate_pid)
 
     def stop_reason(self) -> str:
         """Why the host wants it ended, from the file `stop`: a cap, a hopeless retry, or nothing special."""
+        if not os.path.lexists(self.stop_file):
+            return ""
         try:
-            word = processes.read_small(self.folder / "stop")
-            return {b"cost": "cost", b"provider": "provider"}.get(word, "stopped")
+            word = processes.read_small(self.stop_file)
         except OSError:
-            return "stopped" if os.path.lexists(self.folder / "stop") else ""
+            return "stopped"
+        return {b"cost": "cost", b"provider": "provider"}.get(word, "stopped")
 
     def end(self, child: subprocess.Popen[bytes], *, is_enclosed: bool) -> None:
         """Nothing of the step lives on: TERM, a moment, KILL to everything below the shim."""
