@@ -182,17 +182,23 @@ class Reconciler:
 
     def _look_after_branches(self, there: outlook.AtHost) -> None:
         """Try commands on the target branches, keep what is written on others, follow lists of tasks."""
-        polls = self._is_time_to_poll()
-        if there.tries or polls:
+        if not self._is_time_to_poll():
+            if there.tries:
+                trying.advance(self.row, self._slow.do)
+            return
+        may = outlook.now_and_then()
+        if there.tries or may.tried:
             trying.advance(self.row, self._slow.do)
-        for project in records.due() if polls and self.row.slots else ():
+        if not self.row.slots:
+            return
+        for project in records.due() if may.recorded else ():
             self._slow.do(f"records-{project.pk}", lambda project=project: records.write(project))
-        for one in disputed_work.due() if polls and self.row.slots else ():
+        for one in disputed_work.due() if may.set_aside else ():
             self._slow.do(f"aside-{one.pk}", lambda one=one: disputed_work.push(one))
-        for project in todo.due() if polls and self.row.slots else ():
+        for project in todo.due() if may.followed else ():
             self._slow.do(f"todo-{project.pk}", lambda project=project: todo.follow(project))
-        for one in amending.due() if polls and self.row.slots else ():
-            self._slow.do(f"amendment-{one.pk}", lambda one=one: amending.advance(one))
+        for amendment in amending.due() if may.amended else ():
+            self._slow.do(f"amendment-{amendment.pk}", lambda one=amendment: amending.advance(one))
 
     def _is_time_to_poll(self) -> bool:
         """Branches that nobody works on are looked at now and then."""

@@ -70,8 +70,10 @@ class Quiet:
 
 def tick(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
     """End what is lost, then start what may start: in all projects, or in one."""
-    reaped = reap()
-    followup.sweep()
+    now_and_then = outlook.now_and_then()
+    reaped = reap(now_and_then)
+    if now_and_then.disputes:
+        followup.sweep()
     done = go_on(project_pk, quiet)
     done.reaped = reaped
     return done
@@ -116,29 +118,35 @@ def _ticked(ahead: outlook.Ahead, crew: choosing.Crew) -> Ticked:
     return done
 
 
-def reap() -> int:
-    """End runs whose host no longer renews their lease, and queued ones whose turn is over.
+def reap(may: outlook.NowAndThen | None = None) -> int:
+    """End runs whose host no longer renews their lease, and queued ones whose turn is over."""
+    may = may or outlook.now_and_then()
+    reaped = (leases.reap() if may.pulled else 0) + (_reap_held() if may.held else 0)
+    abandoned.give_up()
+    if may.asked:
+        judging.withdraw()
+    schedules.bring_forward()
+    of_a_turn = Run.objects.filter(status=Run.Status.QUEUED).exclude(role__in=Run.OPINION_ROLES)
+    overtaken = of_a_turn.exclude(task__version=F("task_version"))
+    for run in overtaken.select_related("task", "project") if may.queued else ():
+        run_ends.end(run, Run.Outcome.STOPPED, reason="The task moved on before it started.")
+    return reaped
 
-    A lease that is found over is given one more moment first: where the database's clock was set, all
-    of them are over at once, and a host that lives renews its own within a beat.
+
+def _reap_held() -> int:
+    """End runs whose lease is over.
+
+    One that is found over is given one more moment first: where the database's clock was set, all of them
+    are over at once, and a host that lives renews its own within a beat.
     """
-    reaped = leases.reap()
     over = Run.objects.on_host().filter(lease_until__lt=Now(), is_pulled=False)
     lost = list(over.filter(is_overdue=True).select_related("task", "project", "host"))
     moment = timedelta(seconds=BEATS_MORE * settings.DURATIONS["beat"])
     over.filter(is_overdue=False).update(is_overdue=True, lease_until=Now() + moment)
-    reaped += sum(
+    return sum(
         run_ends.end(run, Run.Outcome.LOST, reason=f"Host {run.host} did not renew its lease.")
         for run in lost
     )
-    abandoned.give_up()
-    judging.withdraw()
-    schedules.bring_forward()
-    of_a_turn = Run.objects.filter(status=Run.Status.QUEUED).exclude(role__in=Run.OPINION_ROLES)
-    overtaken = of_a_turn.exclude(task__version=F("task_version"))
-    for run in overtaken.select_related("task", "project"):
-        run_ends.end(run, Run.Outcome.STOPPED, reason="The task moved on before it started.")
-    return reaped
 
 
 @transaction.atomic

@@ -1,6 +1,6 @@
-"""What there may be to do, told by two small questions. The loop asks them at every turn, and
-the large ones only where these say so: a turn in which nothing is to be done costs two queries, however many
-projects there are.
+"""What there may be to do, told by small questions. The loop asks two of them at every turn and the third now
+and then, and the large ones only where these say so: a turn in which nothing is to be done costs two queries,
+however many projects there are.
 """
 
 from dataclasses import dataclass, fields
@@ -24,9 +24,9 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Now
 
 from agents.loop.prepared import Prepared
-from agents.models import Host, Run, RunQuerySet, Trial
+from agents.models import Host, PullBundle, Run, RunQuerySet, Trial
 from disputes.completion.checkpoints import UNDER_WAY
-from disputes.models import Dispute, Opinion
+from disputes.models import Amendment, Dispute, Opinion
 from tasks.configuration.stages import DEV
 from tasks.models import Checkpoint, Event, Landing, Project, Review, Submission, Task
 from tasks.states import STARTABLE, Status
@@ -178,3 +178,47 @@ def _at_host(pk: int) -> Prepared:
         )
 
     return Prepared(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class NowAndThen:
+    """What may be looked at that nobody rings for."""
+
+    pulled: bool  # agents elsewhere have runs, or left commits
+    held: bool  # a host holds runs, whose leases may be over
+    queued: bool  # a run waits whose turn may be over
+    asked: bool  # an opinion, perhaps about what is settled
+    disputes: bool  # about a task that has ended
+    tried: bool  # a branch may be looked at, or commands are tried on one
+    recorded: bool  # a project keeps its records on a branch
+    set_aside: bool  # a project wants disputed work pushed
+    followed: bool  # a project follows a list of tasks
+    amended: bool  # a ruling is on its way into the specification
+
+
+def now_and_then() -> NowAndThen:
+    """What may be looked at now and then."""
+    found = _now_and_then.rows()
+    return NowAndThen(*map(bool, found[0])) if found else NowAndThen(*[False] * len(fields(NowAndThen)))
+
+
+def _of_nobody() -> QuerySet[Project]:
+    over = [Status.COMPLETED, Status.CANCELLED]
+    under_way = [Amendment.State.ASKED, Amendment.State.APPROVED]
+    projects = Project.objects.all()
+    return Project.objects.order_by("pk").values_list(
+        Exists(_live().filter(is_pulled=True)) | Exists(PullBundle.objects.all()),
+        Exists(_live().on_host().filter(is_pulled=False)),
+        Exists(Run.objects.filter(status=Run.Status.QUEUED)),
+        Exists(Opinion.objects.asked()),
+        Exists(Dispute.objects.live().filter(task__status__in=over)),
+        Exists(projects.filter(status=Project.Status.ACTIVE))
+        | Exists(Trial.objects.filter(status__in=Trial.LIVE)),
+        Exists(projects.filter(settings__has_key="records_branch")),
+        Exists(projects.filter(settings__has_key="disputed_work")),
+        Exists(projects.filter(settings__has_key="todo_path")),
+        Exists(Amendment.objects.filter(state__in=under_way)),
+    )[:1]
+
+
+_now_and_then = Prepared(_of_nobody)  # every row of these belongs to a project

@@ -1,6 +1,7 @@
 """The two small questions of each turn: what they cost, and that they miss nothing."""
 
 import re
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
@@ -12,10 +13,10 @@ from django.utils import timezone
 from agents.hosts.reconciler import Reconciler
 from agents.loop import orchestrator, outlook
 from agents.loop.prepared import Prepared
-from agents.models import Agent, Run
-from disputes.models import Conflict, Dispute
+from agents.models import Agent, PullBundle, Run
+from disputes.models import Conflict, Dispute, Opinion
 from tasks.events import SYSTEM
-from tasks.models import Landing, Project, Submission
+from tasks.models import Landing, Project, Submission, Task
 from tests.agents.world import World, make_world  # noqa: F401
 from tests.asking import queries
 from tests.factories import (
@@ -165,10 +166,47 @@ def test_what_a_host_has_to_do_is_seen(world: World) -> None:
     assert outlook.at_host(pk).tries
 
 
+def test_what_nobody_rings_for_is_seen(db: None) -> None:
+    def seen() -> set[str]:
+        found = outlook.now_and_then()
+        return {field.name for field in fields(found) if getattr(found, field.name)}
+
+    assert seen() == set()
+    project = create_project(status=Project.Status.PAUSED)
+    task = create_task(project)
+    assert (seen(), queries(outlook.now_and_then)) == (set(), 1)
+    for wanted, values in [
+        ("held", {"status": Run.Status.RUNNING}), ("queued", {"status": Run.Status.QUEUED}),
+        ("pulled", {"status": Run.Status.RUNNING, "is_pulled": True}),
+        ("pulled", {"status": Run.Status.CLOSING, "is_pulled": True}),
+    ]:  # fmt: skip
+        run = create_run(task, **values)
+        assert seen() == {wanted}, values
+        Run.objects.filter(pk=run.pk).update(status=Run.Status.ENDED, ended_at=timezone.now(), outcome="lost")
+        assert seen() == set(), values
+    PullBundle.objects.create(run=run)
+    assert seen() == {"pulled"}
+    PullBundle.objects.all().delete()
+    for wanted, key in [
+        ("recorded", "records_branch"), ("set_aside", "disputed_work"), ("followed", "todo_path"),
+    ]:  # fmt: skip
+        Project.objects.update(settings={key: "x"})
+        assert seen() == {wanted}
+    Project.objects.update(settings={}, status=Project.Status.ACTIVE)
+    assert seen() == {"tried"}
+    Project.objects.update(status=Project.Status.PAUSED)
+    is_disputed(project)
+    Dispute.objects.update(task=task)
+    Opinion.objects.create(conflict=Conflict.objects.get(), kind="judge")
+    assert seen() == {"asked"}
+    Task.objects.update(status="cancelled")
+    assert seen() == {"asked", "disputes"}
+
+
 def test_no_large_table_is_read_through_for_them(db: None) -> None:
     """On SQLite a partial index serves only where the query says its condition word by word."""
     with Reconciler() as host:
-        questions = [outlook._ahead, outlook._at_host(host.row.pk)]
+        questions = [outlook._ahead, outlook._at_host(host.row.pk), outlook._now_and_then]
     plan = ""
     for question in questions:
         question.rows()
