@@ -113,7 +113,7 @@ Q_CLUSTER: dict[str, object] = {
     "queue_limit": 2,
     "bulk": 1,
     "poll": env_number("STEROIDS_QUEUE_POLL", 0.25, minimum=0.01),
-    "guard_cycle": 0.5,
+    "guard_cycle": 2,  # seconds between looks at its processes; a job's own time limit is the worker's alarm
     "timeout": 50,
     "retry": 900,  # longer than any job may take, a tick included
     "max_attempts": 1,
@@ -125,7 +125,9 @@ Q_CLUSTER: dict[str, object] = {
     "cache": "q2",
     "label": "Background jobs",
 }
-Q_CLUSTER |= {"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}
+Q_CLUSTER |= (
+    {"redis": REDIS_URL} if REDIS_URL else {"orm": "default", "broker_class": "tasks.job_queue.JobQueue"}
+)
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
