@@ -55,7 +55,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "django_q",
     "rest_framework",
     "django_filters",
     "drf_spectacular",
@@ -64,6 +63,7 @@ INSTALLED_APPS = [
     "disputes",
     "agents",
     "steroidsweb",
+    "django_q",  # after ours, whose command `qcluster` comes before its own
 ]
 MIDDLEWARE = [
     "tasks.log_lines.of_a_request",
