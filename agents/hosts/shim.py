@@ -23,7 +23,6 @@ import os
 import resource
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -39,7 +38,8 @@ import processes  # noqa: E402  (a sibling file; the shim runs without the proje
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-POLL = 0.05  # seconds between looks at what costs next to nothing: the file `stop`, the size of the log
+# Seconds between looks at the file `stop` and the size of the log: the longer nothing is said, the longer.
+POLL, POLL_MAX = 0.05, 0.25
 GATE = Path(__file__).parents[1] / "inside" / "gate.py"
 READY = (
     "{ready}"  # the word of a step that stands for the descriptor by which its sandbox says that it stands
@@ -264,13 +264,13 @@ class Shim:
 
     def watch(self, child: subprocess.Popen[bytes], deadline: float) -> str:
         """Wait for the child's end; the reason for ending it early, or an empty text."""
-        size, changed, weighed = -1, time.monotonic(), 0.0
+        size, changed, weighed, pause = -1, time.monotonic(), 0.0, POLL
         with ending_of(child) as ended:
-            while not ended(POLL):
+            while not ended(pause):
                 now, awake = time.monotonic(), processes.boottime()
-                grown = os.fstat(self.log).st_size
+                grown, pause = os.fstat(self.log).st_size, min(pause * 2, POLL_MAX)
                 if grown != size:
-                    size, changed = grown, now
+                    size, changed, pause = grown, now, POLL
                 if awake - weighed >= WEIGHED_EVERY:  # by the clock that counts while the machine sleeps
                     weighed = awake
                     if reason := self.is_over(now, deadline, changed):
@@ -365,6 +365,8 @@ class Shim:
 
     def ring(self) -> None:
         """Tell the host's loop; it would notice by itself a moment later."""
+        import socket  # here, for what a shim holds in memory each agent costs
+
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
             bell.setblocking(False)
             bell.sendto(b"x", self.job["bell"])
