@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from agents import cli
 from tests.cases import for_each
 
 CLI = Path(__file__).resolve().parents[2] / "agents" / "cli.py"
@@ -193,8 +195,40 @@ def test_slow_modules_stay_out(server: Server, context: Path) -> None:
     )
     loaded = {row.rpartition("|")[2].strip() for row in done.stderr.splitlines()}
     assert done.stdout == "Name:  Ann\n"
-    assert "http.client" in loaded
-    assert not loaded & {"typing", "uuid", "shutil", "subprocess", "dataclasses", "inspect"}
+    assert "socket" in loaded
+    assert not loaded & {
+        "http.client",
+        "email",
+        "ssl",
+        "typing",
+        "uuid",
+        "shutil",
+        "subprocess",
+        "dataclasses",
+        "inspect",
+    }
+
+
+def test_an_answer_is_read_to_its_end_or_refused() -> None:
+    body = b'{"a": 1}'
+    for answer, found in [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n" + body + b"more", (200, None, body)),
+        (b"HTTP/1.0 404\r\n\r\n" + body, (404, None, body)),
+        (b"HTTP/1.1 302 Found\r\nLOCATION:  /x \r\n\r\n", (302, "/x", b"")),
+        (b"HTTP/1.1 204 No Content\r\n\r\nx", (204, None, b"")),
+        (b"", cli.Gone), (b"HTTP/1.1 200 OK\r\nServer: x", cli.Gone), (b"HTTP/1.1 200 OK\r\n", cli.Gone),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n" + body, cli.Gone),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", cli.NotHTTP), (b"HTTP/1.1 99 Odd\r\n\r\n", cli.NotHTTP),
+        (b"x" * cli.MAX_LINE + b"\n", cli.NotHTTP),
+        (b"HTTP/1.1 200 OK\r\n" + b"y" * cli.MAX_LINE, cli.NotHTTP),
+        (b"HTTP/1.1 200 OK\r\n" + b"".join(b"A%d: b\r\n" % n for n in range(200)) + b"\r\n", cli.NotHTTP),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", cli.NotHTTP),
+    ]:  # fmt: skip
+        if isinstance(found, tuple):
+            assert cli.read_answer(io.BytesIO(answer)) == found, answer[:60]
+        else:
+            with pytest.raises(found):
+                cli.read_answer(io.BytesIO(answer))
 
 
 def test_version(bare: Call) -> None:
