@@ -185,6 +185,8 @@ def test_what_runs_beside_the_agent_needs_only_the_standard_library() -> None:
     known = sys.stdlib_module_names | {"processes"}
 
     assert [(module, root) for module, root in roots(STANDARD_LIBRARY) if root not in known] == []
+    player = roots(["agents.providers.replay_player"])
+    assert [root for _, root in player if root not in known | {"yaml"}] == []
 
 
 def test_a_module_of_the_core_has_a_docstring() -> None:

@@ -50,13 +50,11 @@ from typing import Any
 
 import yaml
 
-from tasks.text.regex import regex
-
 NOTHING_RECORDED = 3
 CANNOT_PLAY = 4
 
-HEADING = regex(r"^# (Task|Review) (\S+): (.+)$", re.MULTILINE)
-RULING = regex(r"^## Decided since your last run.*?\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^# (Task|Review) (\S+): (.+)$", re.MULTILINE)
+RULING = re.compile(r"^## Decided since your last run.*?\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 ROLES = {"Task": "coder", "Review": "reviewer"}
 
 TEXT_ACTIONS = ("say", "shell", "commit", "steroids")
