@@ -1,5 +1,7 @@
 """What the insights count of runs."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, date
@@ -90,4 +92,6 @@ def _name(stage: str, step: str) -> str:
     return f"{stage} {step}".strip()[:NAME_MAX]
 
 
-SOURCES: tuple[Source, ...] = (ended, spent, climbed)
+def sources() -> tuple[Source, ...]:
+    """What is counted of agents and runs."""
+    return ended, spent, climbed

@@ -1,27 +1,44 @@
-"""What fills the slots: the one place where a lower room is given a function of a room above it."""
+"""What fills the slots: the one place where a lower room is given a function of a room above it.
 
-import agents.loop.bell
-import disputes.notifications.bell
-import disputes.notifications.notices
-from agents import judging, tallies
-from agents.web import costs, standing
+Each is loaded when its slot is first called: most commands call none, and loading them all took a third of
+a start.
+"""
+
+from typing import Any
+
+from django.utils.module_loading import import_string
+
 from disputes import hooks as of_disputes
-from disputes import triage
-from disputes.rulings import blocking
-from tasks import dependencies
 from tasks import hooks as of_tasks
+from tasks.hooks import Slot
+
+FILLED: list[tuple[Slot[Any, Any], str]] = [
+    (of_tasks.ring_loop, "agents.loop.bell.ring"),
+    (of_tasks.is_told, "disputes.notifications.notices.is_told"),
+    (of_tasks.ring_notices, "disputes.notifications.bell.ring"),
+    (of_tasks.wake_for, "disputes.triage.wake_for"),
+    (of_tasks.waiting_line, "agents.web.standing.line_of"),
+    (of_tasks.spent_line, "agents.web.costs.task_line"),
+    (of_tasks.is_held, "disputes.rulings.blocking.is_held"),
+    (of_tasks.is_undecided, "disputes.rulings.blocking.is_undecided"),
+    (of_tasks.recount_dependants, "tasks.dependencies.recount_dependants"),
+    (of_disputes.reach_of, "agents.judging.reach_of"),
+    (of_disputes.sources_above, "agents.tallies.sources"),
+]
+
+
+class LoadedWhenCalled:
+    """A function by its name, which takes its own place in the slot when that is first called."""
+
+    def __init__(self, slot: Slot[Any, Any], name: str) -> None:
+        self.slot, self.name = slot, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.slot.fill(import_string(self.name))
+        return self.slot(*args, **kwargs)
 
 
 def fill_slots() -> None:
     """Called once, when all apps are there."""
-    of_tasks.ring_loop.fill(agents.loop.bell.ring)
-    of_tasks.is_told.fill(disputes.notifications.notices.is_told)
-    of_tasks.ring_notices.fill(disputes.notifications.bell.ring)
-    of_tasks.wake_for.fill(triage.wake_for)
-    of_tasks.waiting_line.fill(standing.line_of)
-    of_tasks.spent_line.fill(costs.task_line)
-    of_tasks.is_held.fill(blocking.is_held)
-    of_tasks.is_undecided.fill(blocking.is_undecided)
-    of_tasks.recount_dependants.fill(dependencies.recount_dependants)
-    of_disputes.reach_of.fill(judging.reach_of)
-    of_disputes.sources_above.fill(lambda: tallies.SOURCES)
+    for slot, name in FILLED:
+        slot.fill(LoadedWhenCalled(slot, name))

@@ -1,28 +1,21 @@
 """What runs against the arrows is a slot, is filled in one place, and stands in this list."""
 
 import importlib
+import inspect
 import re
+import string
 from pathlib import Path
+from typing import Any
 
+from django.utils.module_loading import import_string
+
+from steroidsweb import wiring
 from tasks.hooks import Slot
-from tests import bell
 
 ROOT = Path(__file__).resolve().parents[1]
 APPS = ("tasks", "disputes", "agents", "steroidsweb")
 
-FILLED = {
-    "tasks.hooks.ring_loop": bell.silent,  # agents.loop.bell.ring, which the tests silence
-    "tasks.hooks.is_told": "disputes.notifications.notices.is_told",
-    "tasks.hooks.ring_notices": bell.silent,  # disputes.notifications.bell.ring
-    "tasks.hooks.wake_for": "disputes.triage.wake_for",
-    "tasks.hooks.waiting_line": "agents.web.standing",
-    "tasks.hooks.spent_line": "agents.web.costs",
-    "tasks.hooks.is_held": "disputes.rulings.blocking",
-    "tasks.hooks.is_undecided": "disputes.rulings.blocking",
-    "tasks.hooks.recount_dependants": "tasks.dependencies",
-    "disputes.hooks.reach_of": "agents.judging",
-    "disputes.hooks.sources_above": "steroidsweb.wiring",
-}
+DECLARED = re.compile(r'(\w+): "Slot\[\[(.*?)\], (.+)\]" = Slot\("(\w+)"\)$')
 # Django's own ways: triggers and schedules after each migration, and the sidebar's badges in the top room.
 SIGNALS = {"tasks/apps.py", "agents/apps.py", "disputes/apps.py", "steroidsweb/audit.py"} | {
     "steroidsweb/accounts/second_factor.py"
@@ -33,23 +26,36 @@ def modules() -> list[Path]:
     return [path for app in APPS for path in (ROOT / app).rglob("*.py") if "migrations" not in path.parts]
 
 
-def test_every_slot_is_listed_here_and_filled_by_a_room_above() -> None:
-    found = {}
+def bare(annotation: Any) -> str:
+    """As it is written, without the modules in which its names are."""
+    said = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"[\w.]+\.(?=\w)", "", said)
+
+
+def test_every_slot_is_filled_by_a_function_that_takes_and_gives_what_the_slot_says() -> None:
+    functions = {slot: import_string(name) for slot, name in wiring.FILLED}
+    found = []
     for path in modules():
-        if re.search(r"\bSlot\(", path.read_text()):
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            for key, value in vars(importlib.import_module(name)).items():
-                if isinstance(value, Slot):
-                    assert value.name == key
-                    found[f"{name}.{key}"] = value.function
-    assert found.keys() == FILLED.keys()
-    for name, function in found.items():
-        assert function is not None, name
-        wanted = FILLED[name]
-        if isinstance(wanted, str):
-            assert f"{function.__module__}.{function.__qualname__}".startswith(wanted), name
-        else:
-            assert function is wanted, name
+        for line in path.read_text().splitlines():
+            assert "= Slot(" not in line or DECLARED.match(line), line
+            if declared := DECLARED.match(line):
+                key, taken, given, name = declared.groups()
+                module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+                slot = getattr(module, key)
+                function = inspect.signature(functions[slot])
+                assert slot.name == name == key
+                assert ", ".join(bare(each.annotation) for each in function.parameters.values()) == taken, key
+                assert bare(function.return_annotation) == bare(given), key
+                found.append(slot)
+    assert set(found) == functions.keys()
+
+
+def test_a_slot_loads_its_function_when_it_is_first_called() -> None:
+    slot: Slot[[str], str] = Slot("shout")
+    slot.fill(wiring.LoadedWhenCalled(slot, "string.capwords"))
+
+    assert slot("a word") == "A Word"
+    assert slot.function is string.capwords
 
 
 def test_nothing_is_filled_or_patched_elsewhere() -> None:
