@@ -24,13 +24,13 @@ from agents.setup import checking, hosts
 from agents.setup.adding import missing_program
 from agents.web.agent_form import AgentForm
 from agents.web.log import plain
+from tasks.access import is_superuser
 from tasks.admin.base import (
     BaseAdmin,
     ProjectFilter,
     ProjectScopedAdmin,
     ReadOnlyAdmin,
     SuperuserAdmin,
-    is_superuser,
     preformatted,
     task_ref,
 )

@@ -24,7 +24,8 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from steroidsweb.accounts import invitations
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
-from tasks.admin.base import BaseAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin, is_superuser
+from tasks.access import is_superuser
+from tasks.admin.base import BaseAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin
 
 MAY_SIGN_IN = (
     "Every page needs it. What somebody may see and do in a project, its memberships say: on the page of the "

@@ -11,8 +11,7 @@ from django.utils.module_loading import import_string
 from agents.models import Run
 from disputes.web.queue import listing
 from steroidsweb.navigation import GROUPS
-from tasks.access import READ, projects_for
-from tasks.admin.base import is_superuser, project_ids
+from tasks.access import READ, is_superuser, project_ids, projects_for
 
 BADGE_MAX = 99
 BADGE_SECONDS = 5

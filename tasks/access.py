@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from tasks.errors import Refused
 from tasks.models import Membership, Project, Task
@@ -83,3 +84,27 @@ def no_right(project: Project, roles: frozenset[str], what: str) -> Refused:
         lowest = "member" if Membership.Role.VIEWER in roles else "triager"
         hint = f"Ask a maintainer to make you a {lowest}."
     return Refused("no_right", f"You may not {what} in {project.name}.", hint, status=403)
+
+
+def is_superuser(request: HttpRequest) -> bool:
+    """Superusers are members of every project, and the only ones who see the installation."""
+    user: Any = request.user
+    return bool(user.is_active and user.is_superuser)
+
+
+def _roles_in(request: HttpRequest) -> dict[int, str]:
+    """Asked once per request: the sidebar alone asks for every model."""
+    known: dict[int, str] | None = request.__dict__.get("_roles")
+    if known is None:
+        known = request.__dict__["_roles"] = roles_of(request.user)
+    return known
+
+
+def role_in(request: HttpRequest, project_pk: int) -> str:
+    """The person's role in the project; empty for none."""
+    return _roles_in(request).get(project_pk, "")
+
+
+def project_ids(request: HttpRequest, roles: frozenset[str]) -> frozenset[int]:
+    """The keys of projects_for()."""
+    return frozenset(pk for pk, role in _roles_in(request).items() if role in roles)

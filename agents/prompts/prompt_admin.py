@@ -14,8 +14,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 from agents.models import PromptText, Run
 from agents.prompts import compose, templates, texts
 from agents.prompts.texts import BadText
-from tasks.access import MAINTAIN
-from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, preformatted, role_in
+from tasks.access import MAINTAIN, role_in
+from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, preformatted
 
 NAMES = [(name, name) for name in templates.SHAPES]
 

@@ -18,8 +18,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
-from django.db import connection, transaction
-from django.db.migrations.executor import MigrationExecutor
+from django.db import transaction
 from django.db.models import Q
 from django.utils.text import slugify
 
@@ -44,13 +43,6 @@ SLUG_MAX = 40
 TODO = "TODO.md"
 ACTOR = Actor("system", "start")
 UNKNOWN = {Project.Base.UNKNOWN, Project.Base.TRYING}
-
-
-def check_database() -> None:
-    """Raise CommandError where a migration is missing."""
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        raise CommandError("The database is not up to date. Run `make setup` or `manage.py migrate`.")
 
 
 def walk(asker: Asker, *, check_agents: bool) -> list[str]:

@@ -8,8 +8,7 @@ from django.views.decorators.http import require_safe
 
 from agents.web import board
 from disputes.web.view_helpers import page, staff_only
-from tasks.access import projects_for
-from tasks.admin.base import role_in
+from tasks.access import projects_for, role_in
 from tasks.errors import Refused
 from tasks.models import Project, Task
 

@@ -17,8 +17,7 @@ from agents.web.checklist import checklist_for
 from agents.web.log import silent_for, tail
 from disputes.models import Dispute
 from disputes.notifications import channels, fanout
-from tasks.access import MAINTAIN, projects_for
-from tasks.admin.base import is_superuser, project_ids
+from tasks.access import MAINTAIN, is_superuser, project_ids, projects_for
 from tasks.models import Event, Project, Section, Task
 from tasks.states import Status
 

@@ -10,8 +10,7 @@ from agents.web.project import Overview
 from disputes.importing.folder import Session, session_of_text
 from disputes.importing.rows import import_session, read_session
 from disputes.web.view_helpers import page, project_of, refuses, staff_only
-from tasks.access import MAINTAIN, require_role
-from tasks.admin.base import role_in
+from tasks.access import MAINTAIN, require_role, role_in
 from tasks.events import Actor
 from tasks.models import Project
 from tasks.text.regex import regex

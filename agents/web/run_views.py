@@ -13,8 +13,7 @@ from agents.loop import run_ends as verbs
 from agents.models import Prompt, Run
 from agents.web import costs, log, moves, runs
 from disputes.web.view_helpers import next_url, page, refuses, staff_only
-from tasks.access import RULE, require_role
-from tasks.admin.base import project_ids, role_in
+from tasks.access import RULE, project_ids, require_role, role_in
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.states import Status

@@ -15,8 +15,7 @@ from agents.web import setup
 from agents.web.setup_forms import CommandsForm, RepositoryForm
 from disputes.web.view_helpers import page, project_of, staff_only
 from tasks import base
-from tasks.access import MAINTAIN, may_set_commands, require_role
-from tasks.admin.base import is_superuser, role_in
+from tasks.access import MAINTAIN, is_superuser, may_set_commands, require_role, role_in
 from tasks.configuration.changing import configure
 from tasks.configuration.policy import SHELL_COMMANDS
 from tasks.errors import Refused

@@ -11,7 +11,7 @@ from agents.web import task as pages
 from agents.web.board_views import show_board
 from agents.web.run_views import key_of
 from disputes.web.view_helpers import next_url, page, refuses, staff_only, task_of
-from tasks.admin.base import role_in
+from tasks.access import role_in
 from tasks.errors import Refused
 from tasks.models import Task
 

@@ -17,8 +17,7 @@ from django.utils.text import Truncator
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
-from tasks import access
-from tasks.access import MAINTAIN, READ, projects_for
+from tasks.access import MAINTAIN, READ, is_superuser, project_ids, projects_for
 from tasks.events import Actor
 from tasks.models import Project, Task
 from tasks.models.event import record
@@ -83,30 +82,6 @@ class JSONText(forms.JSONField):
         if isinstance(value, InvalidJSONInput):
             return value
         return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def is_superuser(request: HttpRequest) -> bool:
-    """Superusers are members of every project, and the only ones who see the installation."""
-    user: Any = request.user
-    return bool(user.is_active and user.is_superuser)
-
-
-def roles_of(request: HttpRequest) -> dict[int, str]:
-    """The person's role in each project, asked once per request: the sidebar alone asks for every model."""
-    known: dict[int, str] | None = request.__dict__.get("_roles")
-    if known is None:
-        known = request.__dict__["_roles"] = access.roles_of(request.user)
-    return known
-
-
-def role_in(request: HttpRequest, project_pk: int) -> str:
-    """The person's role in the project; empty for none."""
-    return roles_of(request).get(project_pk, "")
-
-
-def project_ids(request: HttpRequest, roles: frozenset[str]) -> frozenset[int]:
-    """The keys of projects_for()."""
-    return frozenset(pk for pk, role in roles_of(request).items() if role in roles)
 
 
 def choices_for(request: HttpRequest, model: type[models.Model], roles: frozenset[str]) -> QuerySet[Any]:

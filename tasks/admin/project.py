@@ -16,15 +16,8 @@ from django.utils.safestring import SafeString
 from unfold.dataclasses import UnfoldAction
 from unfold.decorators import action, display
 
-from tasks.access import MAINTAIN, may_set_commands
-from tasks.admin.base import (
-    ProjectFilter,
-    ProjectScopedAdmin,
-    ReadOnlyAdmin,
-    ScopedInline,
-    is_superuser,
-    project_ids,
-)
+from tasks.access import MAINTAIN, is_superuser, may_set_commands, project_ids
+from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, ScopedInline
 from tasks.admin.settings_form import SETTING_FIELDSETS, ProjectForm, settings_table
 from tasks.base import try_again
 from tasks.configuration.changing import configure

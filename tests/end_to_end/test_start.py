@@ -204,3 +204,27 @@ def test_answers_that_end_are_told_with_how_to_go_on(installation: Installation,
     assert done.returncode == 1
     assert "what was done stays. Run it again, with --repository" in done.stderr
     assert installation.rows("SELECT username, is_superuser FROM auth_user") == [("lea", 1)]
+
+
+# --- Before the database is there, and what a command loads -------------------------------------------------
+
+
+def test_a_command_before_the_first_migration_says_what_to_run(folder: Installation) -> None:
+    for words in (["status"], ["host", "list"], ["start", "--yes"]):
+        done = folder.manage(*words)
+
+        assert done.returncode == 1, words
+        assert done.stderr.strip().endswith("Run `make setup` or `manage.py migrate`."), words
+        assert "Traceback" not in done.stderr, words
+
+
+def test_a_command_loads_neither_pages_nor_what_fills_the_slots(installation: Installation) -> None:
+    asked = (
+        "import sys, manage; sys.argv = ['manage.py', 'status', '--json']; manage.main(); "
+        "print([n for n in sys.modules if n in ('unfold.admin', 'requests', 'agents.cli', 'agents.judging')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", asked], cwd=ROOT, env=installation.environment, capture_output=True, text=True
+    )
+
+    assert done.stdout.endswith("[]\n"), (done.stdout[-500:], done.stderr)

@@ -15,7 +15,7 @@ from agents.hosts.supervisor import AlreadyRunning, Resident, once
 from agents.setup import demo, first_hour
 from agents.setup.event_lines import EventLines
 from disputes.models import Conflict
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, check_database
 from tasks.models import Task
 from tasks.states import Status
 
@@ -40,7 +40,7 @@ class Command(ProgramCommand):
             sys.stdout.reconfigure(errors="backslashreplace")
         if options["demo"]:
             call_command("migrate", verbosity=0, interactive=False)
-        first_hour.check_database()
+        check_database()
         if options["demo"] or not (options["once"] or options["no_web"]):
             self._open_the_first_account()
         if options["demo"]:

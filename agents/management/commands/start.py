@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 
 from agents.setup import first_hour
 from agents.setup.asking import Asker
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, check_database
 
 ANSWERS = {
     "username": "name of the first account (default: your login name)",
@@ -37,7 +37,7 @@ class Command(ProgramCommand):
         parser.add_argument("--run", action="store_true", help="start run_orchestrator afterwards")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        first_hour.check_database()
+        check_database()
         asker = Asker({name: options[name] for name in ANSWERS}, self._say, never=options["yes"])
         try:
             problems = first_hour.walk(asker, check_agents=not options["no_check"])

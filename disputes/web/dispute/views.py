@@ -20,8 +20,7 @@ from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_only
 from disputes.web.work.comments import Discussion
-from tasks.access import READ, RULE, require_role
-from tasks.admin.base import is_superuser, project_ids, role_in
+from tasks.access import READ, RULE, is_superuser, project_ids, require_role, role_in
 from tasks.errors import Refused
 from tasks.models import Project
 
