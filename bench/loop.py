@@ -8,6 +8,7 @@ each shim and each hand-in. With CHECKOUT another version of the program takes i
 """
 
 import argparse
+import atexit
 import ctypes
 import json
 import os
@@ -23,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -147,9 +149,21 @@ def _counted(home: Path) -> Counter[str]:
     return found
 
 
+@cache
+def migrated(root: Path) -> Path:
+    """A data folder of that checkout with its tables and nothing in them."""
+    home = Path(tempfile.mkdtemp(prefix="steroids-bench-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    environment = {"PATH": os.environ["PATH"], "SECRET_KEY": "x" * 50, "STEROIDS_HOME": str(home)}
+    migrate = [sys.executable, str(root / "manage.py"), "migrate", "--verbosity", "0"]
+    subprocess.run(migrate, cwd=root, env=environment, check=True, capture_output=True)
+    return home
+
+
 def program(root: Path, tasks: int, parallel: int, *, count: bool = False) -> dict[str, float]:
     """The same by the program of that checkout, a task; with `count` its git processes instead."""
     with folder() as home:
+        shutil.copytree(migrated(root), home / "data")
         remote, agents = remote_in(home), home / "agents"
         agents.mkdir()
         for name, text in (("coder", CODER), ("reviewer", REVIEWER)):
@@ -165,8 +179,8 @@ def program(root: Path, tasks: int, parallel: int, *, count: bool = False) -> di
         }  # fmt: skip
         manage = [sys.executable, str(root / "manage.py")]
         rows = ROWS.format(remote=str(remote), agents=str(agents), tasks=tasks, parallel=parallel)
-        for words in (["migrate", "--verbosity", "0"], ["shell", "--no-imports", "-c", rows]):
-            subprocess.run([*manage, *words], cwd=root, env=environment, check=True, capture_output=True)
+        words = ["shell", "--no-imports", "-c", rows]
+        subprocess.run([*manage, *words], cwd=root, env=environment, check=True, capture_output=True)
         before = processor()
         subprocess.run(
             [*manage, "run_orchestrator", "--until-idle", "--no-web", "--quiet"],
