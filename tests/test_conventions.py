@@ -62,7 +62,10 @@ CORE = [
     ),
     "agents.hosts.shim",
     "agents.hosts.processes",
-    *(f"agents.hosts.git.{room}" for room in ("commands", "remotes", "tags", "repository", "mirror")),
+    *(
+        f"agents.hosts.git.{room}"
+        for room in ("commands", "remotes", "tags", "pipes", "repository", "mirror")
+    ),
     "agents.hosts.mending",
     "agents.hosts.submodules",
 ]

@@ -34,6 +34,7 @@ FIRST_PROCESS = Path(first_process.__file__)
 PORT = 27081  # inside, of the API and of the way out
 GATE = "/run/steroids/gate"
 FIRST_USER, USERS_OF_A_PROJECT = 2_000_000, 16
+RUNS_OF_A_USER = 16  # at a time
 ROLES = ("coder", "reviewer", "judge", "mediator", "verifier", "check")
 COPIED_MAX = 4 * 1024**2  # bytes of a file that is named and closed to others
 TMP_MAX = 1024**3  # bytes of /tmp and /dev/shm, which are memory
@@ -144,7 +145,7 @@ class Room:
             step["argv"] = [
                 *_walls(user), *binds, "--remount-ro", "/", "--chdir", "/", "--", *_drop(user),
                 commands.base_python(), "-I", "-S", str(FIRST_PROCESS), "{ready}", str(PORT), GATE,
-                here, str(settings.RUN_PROCESSES_MAX), str(settings.RUN_DISK_MAX_BYTES), step["cwd"], "--",
+                here, str(_processes(user)), str(settings.RUN_DISK_MAX_BYTES), step["cwd"], "--",
                 *step["argv"],
             ]  # fmt: skip
             step["enclosed"] = True
@@ -206,11 +207,25 @@ def upload_pack(clone: Path, mirror: Path, project: int, role: str) -> str:
     user = _user(project, role)
     seen = [clone, mirror / "objects"]
     binds = [word for path in seen for word in ("--ro-bind", str(path), str(path))]
+    refused, open_file = _namespace_filter(clone.parent)
     argv = [
-        *_walls(user), *_folders_above(seen), *binds, "--remount-ro", "/", "--", *_drop(user),
+        *_walls(user), *refused, *_folders_above(seen), *binds, "--remount-ro", "/", "--", *_drop(user),
         "git-upload-pack",
     ]  # fmt: skip
-    return shlex.join(argv)
+    return shlex.join(argv) + open_file
+
+
+def _namespace_filter(folder: Path) -> tuple[list[str], str]:
+    """What a run's first process asks of the kernel itself, for a room without one: no user namespaces.
+
+    The words for bubblewrap, and what the shell has to open for them; git gives its command to a shell.
+    """
+    words = first_process.namespace_filter(os.uname().machine)
+    if not words:
+        return [], ""
+    file = folder / "filter"
+    processes.write_whole(file, words)
+    return ["--seccomp", "9"], f" 9<{shlex.quote(str(file))}"
 
 
 def _walls(user: int | None) -> list[str]:
@@ -281,6 +296,15 @@ def _users() -> tuple[int, int]:
     if known > FIRST_USER + 1_000_000:
         return FIRST_USER, 1_000_000
     return max(known - 4_000, 1), 3_000
+
+
+def _processes(user: int | None) -> int:
+    """How many processes the kernel lets a run have.
+
+    It counts them by user. Where runs share one, a run that forks without end would leave the others none
+    before it is over its own limit, so that there is room for all of them.
+    """
+    return settings.RUN_PROCESSES_MAX * (1 if user is None else RUNS_OF_A_USER)
 
 
 def _drop(user: int | None) -> list[str]:

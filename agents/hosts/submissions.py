@@ -15,6 +15,7 @@ from agents.hosts import paths, processes, sandbox
 from agents.hosts.branches import amending
 from agents.hosts.git.commands import SHA, GitError
 from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.pipes import refuse_pipes
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
 from agents.hosts.naming import host_name
 from agents.loop import run_ends
@@ -235,6 +236,7 @@ def salvage(run: Run) -> str:
 def take(run: Run, mirror: Mirror, sha: str, ref: str) -> None:
     """Fetch a commit out of the run's clone, whatever its agent made of it. Raises GitError."""
     clone = paths.clone_of(run)
+    refuse_pipes(clone)
     mirror.take(clone, sha, ref, sandbox.upload_pack(clone, mirror.path, run.project_id, run.role))
 
 

@@ -2,12 +2,14 @@
 
 import contextlib
 import itertools
+import os
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +19,12 @@ import pytest
 
 from agents.hosts import processes
 from agents.hosts.git import commands as plain
+from agents.hosts.git import mirror as mirrors
 from agents.hosts.git import remotes
+from agents.hosts.git import repository as repositories
 from agents.hosts.git.commands import BRANCH, GitError, check_branch
 from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.pipes import refuse_pipes
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, Unreachable
 from tasks.text.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
@@ -551,6 +556,86 @@ def test_it_takes_the_named_commit_and_nothing_after_it(remote: Remote, mirror: 
 def test_a_commit_that_the_clone_does_not_have_cannot_be_taken(remote: Remote, mirror: Mirror) -> None:
     with pytest.raises(GitError):
         mirror.take(clone_of(mirror, remote.first), "1" * 40, "refs/steroids/submissions/1")
+
+
+# Where the host's git waits at a pipe; {} is the commit's own object.
+WAITS_AT = (
+    "HEAD", "commondir", "config", "config.worktree", "packed-refs", "shallow", "info/grafts", "objects/{}",
+    "objects/pack/multi-pack-index", "objects/info/alternates", "objects/info/commit-graph",
+    "objects/info/commit-graphs/commit-graph-chain", "refs/heads", "refs/stash", "refs/tags/v1",
+    "refs/tags/deep/er/v1",
+)  # fmt: skip
+OPENS_AT_A_DEVICE = ("commondir", "info/grafts", "objects/info/alternates", "refs/stash", "refs/tags/v1")
+PASSES_BY = (
+    "index", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "description", "info/exclude",
+    "info/sparse-checkout", "logs/HEAD", "hooks/post-checkout", "worktrees/x/HEAD", "modules/x/config",
+    "refs/heads/main", "refs/heads/steroids/ledger-1", "refs/replace/{}", "HEAD.lock",
+    "../pipe", "../docs/pipe", "../.gitmodules", "../.mailmap",
+)  # fmt: skip
+
+
+def put(clone: Path, name: str, make: Callable[[Path], None]) -> None:
+    path = clone / ".git" / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    make(path)
+
+
+def test_git_is_never_left_waiting_at_a_pipe(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "run", partial(plain.run, timeout=5))
+    spoiled = [(name, os.mkfifo) for name in WAITS_AT]
+    spoiled += [(name, lambda path: path.symlink_to("/dev/zero")) for name in OPENS_AT_A_DEVICE]
+
+    def look(number: int, name: str, make: Callable[[Path], None]) -> None:
+        clone = clone_of(mirror, remote.first, f"clone-{number}")
+        git(clone, "config", "extensions.worktreeConfig", "true")
+        sha = commit(clone, {"a.py": f"{number}\n"})
+        put(clone, name.format(f"{sha[:2]}/{sha[2:]}"), make)
+        with pytest.raises(GitError, match=f"{name.partition('{')[0]}.* is no file"):
+            refuse_pipes(clone)
+        with pytest.raises(GitError, match="took longer"):
+            mirror.take(clone, sha, f"refs/steroids/submissions/{number}")
+
+    at_once(*(partial(look, number, *row) for number, row in enumerate(spoiled)))
+
+
+def test_a_pipe_that_git_passes_by_costs_nobody_their_work(remote: Remote, mirror: Mirror) -> None:
+    clone = clone_of(mirror, remote.first)
+    sha = commit(clone, {"docs/a.py": "a\n"})
+    for name in PASSES_BY:
+        put(clone, name.format(sha), os.mkfifo)
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.bind(str(clone / ".git" / "fsmonitor--daemon.ipc"))
+    (clone / ".git" / "refs" / "nowhere").symlink_to("nothing")
+    (clone / ".git" / "objects" / "17").symlink_to(".")
+    (clone / ".gitignore").symlink_to("pipe")  # it follows no such links
+    write(clone, {"b.py": "b\n"})
+    refuse_pipes(clone)
+    mirror.take(clone, sha, "refs/steroids/submissions/last")
+    saved = mirror.commit_tree_of(clone, sha, "Saved")
+    assert saved is not None
+    assert mirror.read(saved, "b.py", 10) == "b\n"
+
+
+def test_a_work_tree_with_pipes_that_tell_git_what_to_do_is_not_looked_through(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        repositories, "run", lambda *words, **more: plain.run(*words, **more | {"timeout": 2})
+    )
+    for name in (".gitignore", ".gitattributes", "docs/.gitignore", "docs/.gitattributes"):
+        clone = clone_of(mirror, remote.first)
+        write(clone, {"docs/a.py": "a\n"})
+        put(clone, f"../{name}", os.mkfifo)
+        with pytest.raises(GitError, match=f"{name} is no file"):
+            mirror.commit_tree_of(clone, remote.first, "Saved")
+        with monkeypatch.context() as without:
+            without.setattr(repositories, "refuse_pipes_in_tree", lambda _: None)
+            with pytest.raises(GitError, match="took longer"):
+                mirror.commit_tree_of(clone, remote.first, "Saved")
+        shutil.rmtree(clone)
 
 
 def test_a_tree_that_would_write_into_dot_git_cannot_be_taken(remote: Remote, mirror: Mirror) -> None:

@@ -339,6 +339,21 @@ def test_a_clone_cannot_lend_itself_the_objects_of_another_project(world: World,
     submissions.take(run, world.mirror, stolen, "refs/steroids/test")
 
 
+def test_what_reads_a_clone_makes_no_user_namespace(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    clone, mirror = held.folder / "clone", held.world.mirror
+    for is_root in {os.geteuid() == 0, False}:
+        monkeypatch.setattr(sandbox, "_is_root", lambda is_root=is_root: is_root)
+        command = sandbox.upload_pack(clone, mirror.path, held.world.project.pk, "coder")
+        mirror.take(clone, git(clone, "rev-parse", "HEAD"), "refs/steroids/test", command)
+        said = []
+        for words in ("echo inside", "unshare --user echo inside"):
+            tried = command.replace("git-upload-pack", words)
+            done = subprocess.run(["/bin/sh", "-c", tried], capture_output=True, text=True, check=False)
+            said.append(done.stdout + done.stderr)
+        assert said[0] == "inside\n"
+        assert "No space left on device" in said[1], said
+
+
 def test_a_host_without_bubblewrap_refuses_or_says_its_tier(
     settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

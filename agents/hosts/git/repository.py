@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from agents.hosts.git.commands import SHA, GitError, run, text
+from agents.hosts.git.pipes import refuse_pipes_in_tree
 from disputes.protocol.text.diffs import CUT
 
 SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes
@@ -202,6 +203,7 @@ class Repository:
 
         None where nothing differs from `parent`. Raises GitError.
         """
+        refuse_pipes_in_tree(folder)
         with self._index_of(parent, GIT_WORK_TREE=str(folder)) as environment:
             left_out = [*self._links(environment), *_repositories_in(folder), *_too_large_in(folder)]
             paths = "\0".join([".", *(f":(exclude,top,literal){path}" for path in left_out)])

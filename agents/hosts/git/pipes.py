@@ -1,0 +1,54 @@
+"""Core: pipes and devices where git expects files. It would read there until its time is up, others behind it."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from agents.hosts.git.commands import GitError
+
+# What git opens of a clone's git folder when a commit is fetched out of it, found by trying. Which objects
+# depends on the commit. Branches are not among it: the commit is asked for by its hash.
+OPENED = (
+    "HEAD", "commondir", "config", "config.worktree", "packed-refs", "shallow", "info/attributes",
+    "info/grafts", "objects/*/*", "objects/info/commit-graphs/*", "refs/*",
+)  # fmt: skip
+TAGS = "refs/tags"  # looked through for names of the objects that are sent
+OPENED_IN_TREE = (".gitattributes", ".gitignore")
+
+
+def refuse_pipes(clone: Path) -> None:
+    """For a clone that an agent wrote to, before a commit is fetched out of it. Raises GitError."""
+    folder = clone / ".git"
+    named = (path for pattern in OPENED for path in folder.glob(pattern))
+    _refuse(clone, named, follow_symlinks=True)
+    _refuse(clone, _files_below(folder / TAGS), follow_symlinks=True)
+
+
+def refuse_pipes_in_tree(tree: Path) -> None:
+    """The same before its work tree is looked through. Git follows no links there. Raises GitError."""
+    told = (path for path in _files_below(tree) if path.name in OPENED_IN_TREE)
+    _refuse(tree, told, follow_symlinks=False)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """However deep they lie; os.walk gives up where folders are nested a thousand deep."""
+    left = [str(folder)]
+    while left:
+        with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(entry.path)
+                else:
+                    yield Path(entry.path)
+
+
+def _refuse(clone: Path, paths: Iterable[Path], *, follow_symlinks: bool) -> None:
+    for path in paths:
+        with contextlib.suppress(OSError):  # a link that leads nowhere
+            mode = path.stat(follow_symlinks=follow_symlinks).st_mode
+            if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+                raise GitError(
+                    "your clone", f"{path.relative_to(clone)} is no file, and git would wait at it"
+                )
