@@ -97,7 +97,8 @@ class Gate:
             whole = target if self.upstream else _path(target)
             self.forward(here, there, b" ".join([method, whole, version]), headers, rest)
         elif self.has_api and target.startswith(API.encode()):
-            self.forward(here, self.api(), b" ".join([method, target, version]), headers, rest)
+            tokens_only = [header for header in headers if not header.lower().startswith(b"cookie:")]
+            self.forward(here, self.api(), b" ".join([method, target, version]), tokens_only, rest)
         else:
             raise Refused("404 Not Found", "There is nothing here but the API of Steroids Web.")
 

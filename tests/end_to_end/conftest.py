@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents.hosts import processes
 from tests.conftest import EMPTY
 from tests.end_to_end.installation import Installation
-from tests.end_to_end.loop import Loop
+from tests.end_to_end.loop import Loop, end_all_runs
 
 
 @pytest.fixture
@@ -56,6 +55,4 @@ def loop(live_server: Any, settings: Any, tmp_path: Path) -> Iterator[Loop]:
     settings.HOME = tmp_path / "home"
     settings.API_URL = live_server.url
     yield Loop(settings.HOME, live_server.url)
-    for folder in (settings.HOME / "runs").glob("*"):
-        for _ in range(5):  # what is ended may just have started something
-            processes.end_all(processes.working_in(folder), 0.5)
+    end_all_runs(settings.HOME)

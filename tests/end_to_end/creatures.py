@@ -1,7 +1,8 @@
 """The zoo: small agents that misbehave, and how each of them has to end.
 
 Each behaves badly in its first run; from the second on it does its work like any other agent. A creature's
-text follows `PRELUDE` in a script of its own, runs in its private clone and ends where the text ends.
+text follows `PRELUDE` in a script of its own, runs in its private clone and ends where the text ends. `ZOO`
+is a folder of the keeper's, where nobody inside can write, `BOARD` one that it shares with all of them.
 """
 
 from dataclasses import dataclass
@@ -12,13 +13,23 @@ import http.client, json, os, pathlib, shutil, signal, subprocess, sys, time, ur
 
 CONTEXT = json.loads(pathlib.Path(os.environ["STEROIDS_CONTEXT"]).read_text())
 RUN = pathlib.Path(os.environ["STEROIDS_CONTEXT"]).parent
+HOME = RUN.parent.parent
 
 
 def note(pid=0):
     "Tell the keeper of a process that must not outlive the run."
     pid = pid or os.getpid()
     start = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
-    (ZOO / "pids" / f"{CONTEXT['run']}-{pid}-{start}").touch()
+    (BOARD / f"pid-{CONTEXT['run']}-{pid}-{start}").touch()
+
+
+def attempt(what, work):
+    "Tell the keeper if that worked, for it should not."
+    try:
+        if work():
+            (BOARD / f"escaped-{what.replace('/', '|')}").touch()
+    except (OSError, subprocess.CalledProcessError) as error:
+        print("held:", what, error, flush=True)
 
 
 def git(*words):
@@ -77,12 +88,16 @@ class Creature:
     body: str
     outcome: str
     reason: str = ""  # a part of the run's reason, or of the submission's problem
-    is_counted: bool = True
     is_saved: bool | None = False  # its work lies under a salvage ref; None: as it comes
 
     @property
     def script(self) -> str:
         return PRELUDE + dedent(self.body)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its task comes nearer to asking for hands."""
+        return self.outcome not in {"handed_in", "lost"}
 
 
 PROCESSES = [
@@ -144,8 +159,8 @@ PROCESSES = [
     ),
     Creature("ends well without doing anything", "print('All done!')", "nothing"),
     Creature("ends as if killed for its memory", "sys.exit(137)", "crash", "ended with 137"),
-    Creature("kills itself", "os.kill(os.getpid(), signal.SIGKILL)", "crash", "ended with -9"),
-    Creature("aborts", "os.abort()", "crash", "ended with -6"),
+    Creature("kills itself", "os.kill(os.getpid(), signal.SIGKILL)", "crash", "ended with 137"),
+    Creature("aborts", "os.abort()", "crash", "ended with 134"),
     Creature(
         "asks for input", "sys.stdin.read(); input('Continue? [y/N] ')", "crash", "EOFError"
     ),
@@ -165,7 +180,7 @@ KEEPERS = [  # they turn against what holds them; all of one user, as without a 
     Creature(
         "kills its keeper",
         "note(); os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)",
-        "lost", "shim was killed", is_counted=False,
+        "lost", "shim was killed",
     ),
     Creature(
         "stops its keeper",
@@ -194,7 +209,7 @@ KEEPERS = [  # they turn against what holds them; all of one user, as without a 
             print(".", end="", flush=True)
             time.sleep(0.01)
         """,
-        "lost", "orphan", is_counted=False,
+        "lost", "orphan",
     ),
     Creature(
         "stops itself",
@@ -225,7 +240,7 @@ KEEPERS = [  # they turn against what holds them; all of one user, as without a 
         time.sleep(600)
         """,
         "lost",
-        is_counted=False, is_saved=None,
+        is_saved=None,
     ),
 ]  # fmt: skip
 
@@ -276,7 +291,11 @@ OUTPUT = [
     Creature(
         "closes its output and stays", "note(); os.close(1); os.close(2); time.sleep(600)", "silent", "silent"
     ),
-    Creature("empties its log", "print('a', flush=True); (RUN / 'output.log').write_text('')", "nothing"),
+    Creature(
+        "empties its log",
+        "print('a', flush=True); attempt('writes its log', lambda: not (RUN / 'output.log').write_text(''))",
+        "nothing",
+    ),
     Creature(
         "leaves a file of ten gigabytes",
         """
@@ -289,7 +308,7 @@ OUTPUT = [
 ]  # fmt: skip
 
 GIT = [
-    Creature("deletes its clone", "shutil.rmtree(os.getcwd())", "nothing"),
+    Creature("deletes its clone", "shutil.rmtree(os.getcwd(), ignore_errors=True)", "nothing"),
     Creature("deletes its history", "shutil.rmtree('.git')", "nothing"),
     Creature(
         "leaves work that it never hands in",
@@ -316,22 +335,22 @@ GIT = [
         commit()
         hand_in()
         """,
-        "handed_in", "does not descend", is_counted=False,
+        "handed_in", "does not descend",
     ),
     Creature(
         "works on another branch",
         "git('switch', '--quiet', '--create', 'mine'); commit(f\"{CONTEXT['task']}.txt\"); hand_in()",
-        "handed_in", is_counted=False,
+        "handed_in",
     ),
     Creature(
         "names a commit that nobody has",
         "post('submit', {'sha': 'ab' * 20, 'response': 'Done.'})",
-        "handed_in", "cannot be taken", is_counted=False,
+        "handed_in", "cannot be taken",
     ),
     Creature(
         "ticks its own box",
         "commit('TODO.md', '- [x] everything\\n'); hand_in()",
-        "handed_in", "TODO.md", is_counted=False,
+        "handed_in", "TODO.md",
     ),
     Creature(
         "plants hooks",
@@ -344,7 +363,7 @@ GIT = [
         commit(f"{CONTEXT['task']}.txt")
         hand_in()
         """,
-        "handed_in", is_counted=False,
+        "handed_in",
     ),
     Creature(
         "plants commands in git's settings",
@@ -358,7 +377,7 @@ GIT = [
         pathlib.Path(".git/info/attributes").write_text("*.none filter=x diff=x\\n")
         hand_in()
         """,
-        "handed_in", is_counted=False,
+        "handed_in",
     ),
     Creature(
         "commits links that lead away",
@@ -369,7 +388,7 @@ GIT = [
         git("commit", "--quiet", "--message", "feat: links")
         hand_in()
         """,
-        "handed_in", is_counted=False,
+        "handed_in",
     ),
     Creature(
         "breaks its clone's objects",
@@ -379,14 +398,14 @@ GIT = [
         head = pathlib.Path(".git/refs/heads/steroids", CONTEXT["task"])
         post("submit", {"sha": head.read_text().strip(), "response": "Done."})
         """,
-        "handed_in", "cannot be taken", is_counted=False,
+        "handed_in", "cannot be taken",
     ),
 ]  # fmt: skip
 
 HAND_INS = [
     Creature(
         "hands in twice", "commit(f\"{CONTEXT['task']}.txt\"); hand_in(); hand_in()",
-        "handed_in", is_counted=False,
+        "handed_in",
     ),
     Creature(
         "goes on after its hand-in",
@@ -399,7 +418,7 @@ HAND_INS = [
             print(".", end="", flush=True)
             time.sleep(0.1)
         """,
-        "handed_in", is_counted=False,
+        "handed_in",
     ),
     Creature("approves its own work", "sys.exit(0 if post('approve', {}) == 403 else 9)", "nothing"),
     Creature(
@@ -428,5 +447,3 @@ HAND_INS = [
     ),
     Creature("calls the API over and over", "for _ in range(200): post('log', {})", "nothing"),
 ]  # fmt: skip
-
-HOUSES = {"processes": PROCESSES, "keepers": KEEPERS, "output": OUTPUT, "git": GIT, "hand-ins": HAND_INS}

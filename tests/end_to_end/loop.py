@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from agents.hosts import processes
 from agents.hosts.reconciler import Reconciler, idle
 from agents.loop import orchestrator
 from agents.models import Agent
@@ -62,6 +63,13 @@ class Loop:
                     return task
                 host.wait(0.05)
         raise AssertionError(f"{task.ref} is {task.status} after {seconds:g} s, not {' or '.join(statuses)}")
+
+
+def end_all_runs(home: Path) -> None:
+    """End whatever runs in this data folder have started, not their shims alone: commands start commands."""
+    for folder in (home / "runs").glob("*"):
+        for _ in range(5):  # what is ended may just have started something
+            processes.end_all(processes.working_in(folder), 0.5)
 
 
 def git(folder: Path, *words: str) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from agents.hosts import processes
-from tests.end_to_end.loop import Loop, bare_remote
+from tests.end_to_end.loop import Loop, bare_remote, end_all_runs
 from tests.real_agents import apart
 from tests.real_agents.commands import COMMANDS, DUMMY, ROOT, path_with_commands
 from tests.real_agents.stub import ModelStub
@@ -61,9 +60,7 @@ def loop(live_server: LiveServer, dummy_keys: None, settings: Any, tmp_path: Pat
     settings.HOME = tmp_path / "home"
     settings.API_URL = live_server.url
     yield Loop(settings.HOME, live_server.url)
-    for file in (settings.HOME / "runs").glob("*/pid"):
-        if who := processes.read_identity(file):
-            processes.end_all([who], 0.5)
+    end_all_runs(settings.HOME)
 
 
 @pytest.fixture

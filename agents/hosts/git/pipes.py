@@ -1,4 +1,4 @@
-"""Core: pipes and devices where git expects files. It would read there until its time is up, others behind it."""
+"""Core: pipes and devices where git expects files: it would read there until its time is up."""
 
 import contextlib
 import os
