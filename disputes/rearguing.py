@@ -19,11 +19,9 @@ from tasks.models.event import record
 LINES_MAX = 20
 
 
-def refuse_rearguing(
-    task: Task, response: ReadResponse, known: dict[str, Finding], settled: Iterable[Conflict]
-) -> None:
+def refuse_rearguing(response: ReadResponse, decided: list[StandingDecision]) -> None:
     """Raises Refused: RE_ARGUED_CONFLICT, with each line that argues a decided finding (DEC-2, DEC-3)."""
-    problems = reargued(response.disagreements, response.answers, standing(task, known, settled))
+    problems = reargued(response.disagreements, response.answers, decided)
     if not problems:
         return
     lines = {problem.reason.partition(" ")[0]: problem.line for problem in problems}
@@ -36,12 +34,10 @@ def refuse_rearguing(
     )
 
 
-def note_repeated(
-    submission: Submission, known: dict[str, Finding], settled: Iterable[Conflict], *, actor: Actor
-) -> None:
+def note_repeated(submission: Submission, decided: list[StandingDecision], *, actor: Actor) -> None:
     """A response that proposes again what a ruling has set aside is only noted (DEC-4)."""
     task = submission.task
-    problems = repeated_positions(submission.response, standing(task, known, settled))[:LINES_MAX]
+    problems = repeated_positions(submission.response, decided)[:LINES_MAX]
     if problems:
         record(
             task.project, "position_repeated", task=task, actor=actor,

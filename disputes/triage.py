@@ -224,8 +224,12 @@ def wake_for(event: Event) -> None:
         sleeping = sleeping.filter(task=event.task_id)
     if condition == COMMENT and event.user_id:
         sleeping = sleeping.exclude(snoozed_by=event.user_id)
-    for dispute in sleeping.select_related("project", "task__project"):
-        wake(dispute, condition)
+    asleep = [
+        *sleeping.order_by("pk").values_list("pk", flat=True)
+    ]  # mostly none, and this is asked at each event
+    if asleep:
+        for dispute in Dispute.objects.filter(pk__in=asleep).select_related("project", "task__project"):
+            wake(dispute, condition)
 
 
 # --- OnCall -------------------------------------------------------------------------------------------------

@@ -49,7 +49,8 @@ class TokenAuthentication(BaseAuthentication):
         if not secret:
             return None
         hashed = token_hash(secret)
-        run = Run.objects.filter(token_hash=hashed).select_related("task__project", "agent").first()
+        found = Run.objects.filter(token_hash=hashed).select_related("task__project", "agent").order_by()
+        run = next(iter(found), None)
         if run is not None:
             log_lines.note(run=run.pk, task=run.task.ref)
             return RunPrincipal(run), run

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from django.db import transaction
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -46,8 +47,6 @@ class HandInView(APIView):
             raise
         super().check_permissions(request)
         super().check_throttles(request)
-        with transaction.atomic():  # who may not do this is told so, whatever the body holds
-            handins.caller_of(request.user, type(self).verb_name, ref)
         try:
             body = self.serializer(data=request.data)
             body.is_valid(raise_exception=True)
@@ -56,9 +55,16 @@ class HandInView(APIView):
                 request, lambda: (verb(request.user, ref, body.validated_data), self.created)
             )
         except Exception as error:
+            if isinstance(error, Refused | APIException):
+                self._refuse_others(request, ref)
             if isinstance(request.user, RunPrincipal):  # its transaction is undone; that it was refused stays
                 refusals.note(request.user.run, type(self).verb_name, error)
             raise
+
+    def _refuse_others(self, request: Request, ref: str) -> None:
+        """Who may not do this is told so, whatever the body holds. Raises Refused."""
+        with transaction.atomic():
+            handins.caller_of(request.user, type(self).verb_name, ref)
 
 
 def _view(name: str, verb: Callable[..., dict[str, Any]], body: type[Serializer[Any]]) -> Any:

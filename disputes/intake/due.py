@@ -30,20 +30,24 @@ def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
     return list(by_reviewer.values())
 
 
-def findings_to_answer(task: Task) -> list[Finding]:
+def findings_to_answer(
+    task: Task, asked: set[int] | None = None, settled: Collection[int] | None = None
+) -> list[Finding]:
     """What the next submission must answer: the last review's findings but the settled and ruled ones.
 
     Follow-ups wait for another task (STK-4). In a session it is what its gaps need that are given out.
+    Whoever knows the asked and the settled findings already hands them in.
     """
     if task.is_session:
         return session_findings.to_answer(task)
     reviews = last_reviews(task)
     if not reviews:
         return []
-    asked = asked_findings(task)
+    asked = asked_findings(task) if asked is None else asked
+    settled = settled_findings(task) if settled is None else settled
     conflicts = Conflict.objects.of(task).disagreements().filter(finding__isnull=False)
     undecided = conflicts.open() | conflicts.awaited()
-    ruled = {*undecided.values_list("finding", flat=True), *settled_findings(task)}
+    ruled = {*undecided.values_list("finding", flat=True), *settled}
     later = task.submissions.standing().filter(round__gt=reviews[-1].submission.round)
     taken = later.taken()
     handed_in = set(Answer.objects.filter(submission__in=taken).values_list("finding", flat=True)) - asked

@@ -1,5 +1,7 @@
 """A response becomes answers and conflicts."""
 
+from dataclasses import dataclass, field
+
 from django.db.models import Max
 
 from disputes import opening, rearguing, stage_objections
@@ -8,6 +10,7 @@ from disputes.completion import rates, stuck
 from disputes.intake.due import asked_findings, findings_to_answer, newest_of_each
 from disputes.models import Conflict
 from disputes.protocol.responses.response import Disagreement, ReadResponse
+from disputes.protocol.rulings.rearguing import StandingDecision
 from disputes.sessions import findings as session_findings
 from disputes.silence import flags
 from tasks.configuration.policy import HOLD
@@ -17,18 +20,32 @@ from tasks.models import Answer, Finding, Submission, Task
 from tasks.states import Status
 
 
-def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
-    """What the response names, by code (VAL-10). Raises Refused: unknown, unanswered or re-argued.
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a response is held against: the task's findings by code, those it has to answer, the rulings."""
+
+    known: dict[str, Finding] = field(default_factory=dict)
+    due: list[Finding] = field(default_factory=list)
+    decided: list[StandingDecision] = field(default_factory=list)
+
+
+def check_response(task: Task, response: ReadResponse) -> Held:
+    """Whether what the response names exists (VAL-10). Raises Refused: unknown, unanswered or re-argued.
 
     In a session nobody must answer by a certain form: what a document passes over is looked for (SIL-6).
     """
     if task.is_session:
         known = session_findings.by_printed_code(task)
-        rearguing.refuse_rearguing(task, response, known, settled_findings(task).values())
-        rates.demand_justification(task, response, findings_to_answer(task), known)
-        return known
-    known = {finding.code: finding for finding in task.findings.standing().select_related("first")}
-    due = findings_to_answer(task)
+        decided = rearguing.standing(task, known, settled_findings(task).values())
+        rearguing.refuse_rearguing(response, decided)
+        due = findings_to_answer(task)
+        rates.demand_justification(task, response, due, known)
+        return Held(known, due, decided)
+    found = task.findings.standing().select_related("first").order_by("pk")
+    known = {finding.code: finding for finding in found}
+    asked = asked_findings(task) if known else set()
+    settled = settled_findings(task) if known else {}
+    due = findings_to_answer(task, asked, settled) if known else []
     problems = [
         {"line": answer.line, "reason": f"{answer.code} is not a finding of {task.ref}"}
         for answer in response.answers
@@ -40,9 +57,11 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
             "unknown_finding", f"The response to {task.ref} names findings that do not exist.",
             f"Open findings: {codes}.", status=422, details=problems,
         )  # fmt: skip
-    rearguing.refuse_rearguing(task, response, known, settled_findings(task).values())
+    if not known:
+        return Held()
+    decided = rearguing.standing(task, known, settled.values())
+    rearguing.refuse_rearguing(response, decided)
     named = {known[answer.code].origin.pk for answer in response.answers}
-    asked = asked_findings(task)
     silent = [
         finding
         for finding in due
@@ -58,34 +77,38 @@ def check_response(task: Task, response: ReadResponse) -> dict[str, Finding]:
             details=[{"line": 0, "reason": f"{f.code} ({f.severity}): {f.title}"} for f in silent],
         )
     rates.demand_justification(task, response, due, known)
-    return known
+    return Held(known, due, decided)
 
 
-def take_submission(submission: Submission, response: ReadResponse, *, actor: Actor, note: str = "") -> None:
-    """Rows, conflicts and the task's move out of what a coder hands in.
+def take_submission(
+    submission: Submission, response: ReadResponse, *, actor: Actor, note: str = ""
+) -> list[Conflict]:
+    """Rows, conflicts and the task's move out of what a coder hands in. The task's open conflicts, now.
 
     The submission is not saved yet: it becomes the next attempt of the task's round. Raises Refused as
     `check_response` does.
     """
     task = submission.task
-    known = check_response(task, response)
+    against = check_response(task, response)
     earlier = task.submissions.standing().filter(round=task.round).aggregate(last=Max("attempt"))
     submission.round, submission.attempt = task.round, (earlier["last"] or 0) + 1
     submission.stage, submission.response = task.stage, response.text or note
     submission.save()
     stage_objections.handed_in(task, actor=actor)
     task.submit(actor=actor, note=note or f"commit {submission.sha[:12]}")
-    take_answers(submission, response, known, actor=actor)
-    held = Conflict.objects.filter(dispute__task=task, status=Conflict.Status.OPEN, effect=HOLD)
+    take_answers(submission, response, against, actor=actor)
+    waiting = list(Conflict.objects.of(task).open().order_by("pk"))
+    held = [conflict for conflict in waiting if conflict.effect == HOLD]
     if held and task.status == Status.REVIEW:  # it may be disputed already
         task.hold(actor=actor, note=", ".join(f"{each.ref} {each.question}" for each in held)[:500])
+    return waiting
 
 
-def take_answers(
-    submission: Submission, response: ReadResponse, known: dict[str, Finding], *, actor: Actor
-) -> None:
+def take_answers(submission: Submission, response: ReadResponse, against: Held, *, actor: Actor) -> None:
     """Answers and conflicts of a response that `check_response` has passed."""
-    task = submission.task
+    task, known = submission.task, against.known
+    if not known and not against.due:
+        return
     given = {known[answer.code].origin.pk: answer for answer in response.answers}
     Answer.objects.bulk_create(
         Answer(
@@ -94,7 +117,7 @@ def take_answers(
         )
         for answer in given.values()
     )  # fmt: skip
-    for finding in findings_to_answer(task):
+    for finding in against.due:
         if finding.origin.pk not in given:
             Answer.objects.get_or_create(
                 submission=submission, finding=finding.origin, defaults={"kind": Answer.Kind.SILENT}
@@ -103,7 +126,7 @@ def take_answers(
         finding = known[block.code]
         if finding.mandatory and not _in_open_conflict(finding):
             disagree(submission, finding, block, actor=actor)
-    rearguing.note_repeated(submission, known, settled_findings(task).values(), actor=actor)
+    rearguing.note_repeated(submission, against.decided, actor=actor)
     flags.answered(submission, given, actor=actor)
     rates.check(submission, actor=actor)
     for missing in [*stuck.lacks_what_it_takes(submission).values()][:1]:

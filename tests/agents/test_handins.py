@@ -369,6 +369,14 @@ def test_a_submission_waits_to_be_fetched(working: Task) -> None:
     assert run.submission == made
 
 
+def test_a_first_hand_in_asks_little_of_the_database(
+    working: Task, django_assert_max_num_queries: Any
+) -> None:
+    _, secret = live_run(working)
+    with django_assert_max_num_queries(22):
+        assert submit(secret, working, key="once").status_code == 201
+
+
 def test_a_second_try_in_a_round_is_its_next_attempt(working: Task) -> None:
     create_submission(working, state="red")
     accepted(submit(live_run(working)[1], working))

@@ -6,7 +6,6 @@ from typing import Any
 
 from agents.api.principals import RunPrincipal
 from agents.models import Run
-from disputes.models import Conflict
 from tasks.access import MAINTAIN, RULE, require, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -79,8 +78,8 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
 
 
 def _locked(tasks: Any) -> Task | None:
-    found: Task | None = locked(tasks).select_related("project", "section").first()
-    return found
+    """There is at most one, so that it needs no order."""
+    return next(iter(locked(tasks).select_related("project", "section").order_by()), None)
 
 
 def end_run(caller: Caller, task: Task) -> None:
@@ -110,10 +109,6 @@ def require_status(task: Task, status: str, verb: str) -> None:
 
 def reply(message: str, task: Task, **more: Any) -> dict[str, Any]:
     return {"message": message, "task": task.ref, "status": str(task.status), "round": task.round, **more}
-
-
-def open_conflicts_of(task: Task) -> list[Conflict]:
-    return list(Conflict.objects.of(task).open())
 
 
 def one_line(text: str) -> str:

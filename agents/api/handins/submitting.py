@@ -3,7 +3,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.api.handins import caller as callers
-from agents.api.handins.caller import Caller, end_run, open_conflicts_of, reply, require_status
+from agents.api.handins.caller import Caller, end_run, reply, require_status
 from agents.models import Run
 from agents.pull import leases
 from disputes import intake
@@ -30,12 +30,11 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         by_model=actor.model, by_vendor=run.agent.made_by if run and run.agent else "",
         by_user_id=actor.user_id,
     )  # fmt: skip
-    intake.take_submission(submission, response, actor=actor, note=data["notes"])
+    conflicts = intake.take_submission(submission, response, actor=actor, note=data["notes"])
     if run:
         Run.objects.filter(pk=run.pk).update(submission=submission)
     if run and run.is_pulled:
         leases.hand_over(run, submission)
-    conflicts = open_conflicts_of(task)
     message = f"{task.ref} is handed in at {submission.sha[:12]}."
     if any(conflict.effect == HOLD for conflict in conflicts):
         message += " It waits for a human's ruling."
