@@ -225,7 +225,7 @@ def wake_for(event: Event) -> None:
     if condition == COMMENT and event.user_id:
         sleeping = sleeping.exclude(snoozed_by=event.user_id)
     asleep = [
-        *sleeping.order_by("pk").values_list("pk", flat=True)
+        *sleeping.order_by().values_list("pk", flat=True)
     ]  # mostly none, and this is asked at each event
     if asleep:
         for dispute in Dispute.objects.filter(pk__in=asleep).select_related("project", "task__project"):

@@ -37,7 +37,8 @@ def earlier_reply(request: Request) -> Response | None:
     Raises Refused where the key was used for another request.
     """
     key = key_of(request)
-    row = Idempotency.objects.filter(actor=_actor(request), key=key).first() if key else None
+    found = Idempotency.objects.filter(actor=_actor(request), key=key).order_by() if key else ()
+    row = next(iter(found), None)
     if row is None:
         return None
     if row.request_hash != _hash(request):

@@ -41,7 +41,7 @@ def check_response(task: Task, response: ReadResponse) -> Held:
         due = findings_to_answer(task)
         rates.demand_justification(task, response, due, known)
         return Held(known, due, decided)
-    found = task.findings.standing().select_related("first").order_by("pk")
+    found = task.findings.standing().select_related("first").order_by()
     known = {finding.code: finding for finding in found}
     asked = asked_findings(task) if known else set()
     settled = settled_findings(task) if known else {}
@@ -97,7 +97,7 @@ def take_submission(
     stage_objections.handed_in(task, actor=actor)
     task.submit(actor=actor, note=note or f"commit {submission.sha[:12]}")
     take_answers(submission, response, against, actor=actor)
-    waiting = list(Conflict.objects.of(task).open().order_by("pk"))
+    waiting = sorted(Conflict.objects.of(task).open().order_by(), key=lambda conflict: conflict.pk)
     held = [conflict for conflict in waiting if conflict.effect == HOLD]
     if held and task.status == Status.REVIEW:  # it may be disputed already
         task.hold(actor=actor, note=", ".join(f"{each.ref} {each.question}" for each in held)[:500])

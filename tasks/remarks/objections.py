@@ -75,7 +75,7 @@ def objections_among(comments: Iterable[Comment]) -> list[Objection]:
 
 def objections_of(task: Task) -> list[Objection]:
     """Those of a task, in one query."""
-    return objections_among(task.comments.order_by("at", "pk"))
+    return objections_among(task.comments.order_by())
 
 
 def tag_of(before: str, stage: str) -> str:
