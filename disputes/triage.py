@@ -224,11 +224,9 @@ def wake_for(event: Event) -> None:
         sleeping = sleeping.filter(task=event.task_id)
     if condition == COMMENT and event.user_id:
         sleeping = sleeping.exclude(snoozed_by=event.user_id)
-    asleep = [
-        *sleeping.order_by().values_list("pk", flat=True)
-    ]  # mostly none, and this is asked at each event
-    if asleep:
-        for dispute in Dispute.objects.filter(pk__in=asleep).select_related("project", "task__project"):
+    found = list(sleeping.order_by().values_list("pk", flat=True))  # at most events none
+    if found:
+        for dispute in Dispute.objects.filter(pk__in=found).select_related("project", "task__project"):
             wake(dispute, condition)
 
 
