@@ -36,16 +36,25 @@ def check_response(task: Task, response: ReadResponse) -> Held:
     """
     if task.is_session:
         known = session_findings.by_printed_code(task)
-        decided = rearguing.standing(task, known, settled_findings(task).values())
-        rearguing.refuse_rearguing(response, decided)
-        due = findings_to_answer(task)
-        rates.demand_justification(task, response, due, known)
-        return Held(known, due, decided)
-    found = task.findings.standing().select_related("first").order_by()
-    known = {finding.code: finding for finding in found}
-    asked = asked_findings(task) if known else set()
-    settled = settled_findings(task) if known else {}
-    due = findings_to_answer(task, asked, settled) if known else []
+        settled, due, owed = settled_findings(task), findings_to_answer(task), []
+    else:
+        known = {each.code: each for each in task.findings.standing().select_related("first").order_by()}
+        if not known and not response.answers:
+            return Held()
+        asked, settled = asked_findings(task), settled_findings(task)
+        due = findings_to_answer(task, asked, settled)
+        owed = [finding for finding in due if finding.mandatory or finding.origin.pk in asked]
+        _refuse_unknown(task, response, known, due)
+    decided = rearguing.standing(task, known, settled.values())
+    rearguing.refuse_rearguing(response, decided)
+    _refuse_silence(task, response, known, owed)
+    rates.demand_justification(task, response, due, known)
+    return Held(known, due, decided)
+
+
+def _refuse_unknown(
+    task: Task, response: ReadResponse, known: dict[str, Finding], due: list[Finding]
+) -> None:
     problems = [
         {"line": answer.line, "reason": f"{answer.code} is not a finding of {task.ref}"}
         for answer in response.answers
@@ -57,16 +66,14 @@ def check_response(task: Task, response: ReadResponse) -> Held:
             "unknown_finding", f"The response to {task.ref} names findings that do not exist.",
             f"Open findings: {codes}.", status=422, details=problems,
         )  # fmt: skip
-    if not known:
-        return Held()
-    decided = rearguing.standing(task, known, settled.values())
-    rearguing.refuse_rearguing(response, decided)
+
+
+def _refuse_silence(
+    task: Task, response: ReadResponse, known: dict[str, Finding], owed: list[Finding]
+) -> None:
+    """For findings that the coder may not pass over."""
     named = {known[answer.code].origin.pk for answer in response.answers}
-    silent = [
-        finding
-        for finding in due
-        if (finding.mandatory or finding.origin.pk in asked) and finding.origin.pk not in named
-    ]
+    silent = [finding for finding in owed if finding.origin.pk not in named]
     if silent:
         raise Refused(
             "unanswered_findings",
@@ -76,8 +83,6 @@ def check_response(task: Task, response: ReadResponse) -> Held:
             status=422,
             details=[{"line": 0, "reason": f"{f.code} ({f.severity}): {f.title}"} for f in silent],
         )
-    rates.demand_justification(task, response, due, known)
-    return Held(known, due, decided)
 
 
 def take_submission(

@@ -96,7 +96,7 @@ def test_what_the_log_says_of_a_request_names_its_run(
     ledger: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = create_run(create_task(ledger, status="in_progress"), token_hash=token_hash("stx_x"))
-    monkeypatch.setattr("agents.api.views.handins.caller_of", lambda *given: 1 / 0)
+    monkeypatch.setattr("agents.api.handins.caller.caller_of", lambda *given: 1 / 0)
     lines: list[dict[str, Any]] = []
 
     class Keep(logging.Handler):
