@@ -4,13 +4,14 @@ however many projects there are.
 """
 
 from dataclasses import dataclass, fields
-from functools import cache, reduce
+from functools import reduce
 from operator import or_
 
 from django.db.models import (
     BooleanField,
     Count,
     Exists,
+    Expression,
     ExpressionWrapper,
     F,
     IntegerField,
@@ -23,12 +24,12 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce, Now
 
-from agents.loop.prepared import Prepared
 from agents.models import Host, PullBundle, Run, RunQuerySet, Trial
 from disputes.completion.checkpoints import UNDER_WAY
 from disputes.models import Amendment, Dispute, Opinion
 from tasks.configuration.stages import DEV
 from tasks.models import Checkpoint, Event, Landing, Project, Review, Submission, Task
+from tasks.prepared import Prepared
 from tasks.states import STARTABLE, Status
 
 NOBODY = "{}"  # as a checkpoint keeps who is under way
@@ -157,27 +158,26 @@ class AtHost:
 
 def at_host(pk: int) -> AtHost:
     """What the host of that key may have to do."""
-    found = _at_host(pk).rows()
+    found = _at_host.rows(pk)
     if not found:
         return AtHost(False, False, False, False, False, 0)
     *flags, newest_review = found[0]
     return AtHost(*map(bool, flags), newest_review or 0)
 
 
-@cache
-def _at_host(pk: int) -> Prepared:
-    def rows() -> QuerySet[Host]:
-        return Host.objects.filter(pk=pk).values_list(
-            Exists(_live().on_host().filter(host=pk)),
-            Exists(Submission.objects.filter(state=Submission.State.RECEIVED)),
-            Exists(Run.objects.filter(status=Run.Status.QUEUED)),
-            Exists(Landing.objects.filter(status__in=Landing.LIVE)),
-            Exists(Trial.objects.filter(status__in=Trial.LIVE))
-            | Exists(Project.objects.filter(status=Project.Status.ACTIVE, base_state=Project.Base.UNKNOWN)),
-            Subquery(Review.objects.order_by("-pk").values("pk")[:1]),
-        )
+def _of_host(pk: Expression) -> QuerySet[Host]:
+    return Host.objects.filter(pk=pk).values_list(
+        Exists(_live().on_host().filter(host=pk)),
+        Exists(Submission.objects.filter(state=Submission.State.RECEIVED)),
+        Exists(Run.objects.filter(status=Run.Status.QUEUED)),
+        Exists(Landing.objects.filter(status__in=Landing.LIVE)),
+        Exists(Trial.objects.filter(status__in=Trial.LIVE))
+        | Exists(Project.objects.filter(status=Project.Status.ACTIVE, base_state=Project.Base.UNKNOWN)),
+        Subquery(Review.objects.order_by("-pk").values("pk")[:1]),
+    )
 
-    return Prepared(rows)
+
+_at_host = Prepared(_of_host)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,109 @@
+"""Questions that are asked again and again: their SQL is built once, and holds its constants itself.
+
+Building a query takes several times as long as running it. And a partial index serves only where the database
+reads the values of its condition in the query's text.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet, Value, prefetch_related_objects
+
+GIVEN = "\0"  # in the text, where a value comes with each question
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Stands in a query for the value of that number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """A query's text for one kind of database, and what makes rows of its answer."""
+
+    text: str
+    given: tuple[int, ...]  # which value stands at each place
+    compiler: Any
+    rows: QuerySet[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What Django's iterables ask of a query set, with SQL that is there already."""
+
+    rows: QuerySet[Any, Any]
+    compiler: Any
+    db: str
+    _known_related_objects: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def query(self) -> "_Asked":
+        return self
+
+    def get_compiler(self, using: str) -> Any:
+        return self.compiler
+
+
+class Prepared:
+    """A query of which only the values change that `build` takes; for the present moment it has to say Now().
+
+    `build` gets an expression for each of them. Its query set gives model instances, or a tuple for each row.
+    """
+
+    def __init__(self, build: Callable[..., QuerySet[Any, Any]]) -> None:
+        self._build = build
+        self._takes = len(signature(build).parameters)
+        self._known: dict[str, _Built] = {}
+
+    def rows(self, *values: Any) -> list[tuple[Any, ...]]:
+        """What it finds, as the database gives it."""
+        built = self._built()
+        with connection.cursor() as cursor:
+            cursor.execute(built.text, [values[number] for number in built.given])
+            return cursor.fetchall()
+
+    def found(self, *values: Any) -> list[Any]:
+        """What its query set finds."""
+        built = self._built()
+        compiler = copy(built.compiler)
+        compiler.connection = connection
+        asked = built.text, [values[number] for number in built.given]
+        compiler.as_sql = lambda *_, **__: asked
+        iterable = built.rows._iterable_class
+        found = list(iterable(_Asked(built.rows, compiler, connection.alias)))
+        if built.rows._prefetch_related_lookups:
+            prefetch_related_objects(found, *built.rows._prefetch_related_lookups)
+        return found
+
+    def _built(self) -> _Built:
+        known = self._known.get(connection.vendor)
+        if known is None:
+            rows = self._build(*(Value(_Given(number)) for number in range(self._takes)))
+            compiler = rows.query.get_compiler(connection=connection)
+            text, values = compiler.as_sql()
+            given = tuple(value.number for value in values if isinstance(value, _Given))
+            text = (text % tuple(map(_literal, values))).replace("%", "%%").replace(GIVEN, "%s")
+            known = self._known[connection.vendor] = _Built(text, given, compiler, rows)
+        return known
+
+
+def _literal(value: Any) -> str:
+    """The value as it stands in SQL. Raises TypeError for one that is no constant of the program."""
+    match value:
+        case _Given():
+            return GIVEN
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case int():
+            return str(int(value))
+        case str():
+            return "'" + str(value).replace("'", "''") + "'"
+    raise TypeError(f"{value!r} is no constant")
