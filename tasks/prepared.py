@@ -4,9 +4,10 @@ Building a query takes several times as long as running it. And a partial index 
 reads the values of its condition in the query's text.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from datetime import datetime
 from inspect import signature
 from typing import Any
 
@@ -63,9 +64,8 @@ class Prepared:
 
     def rows(self, *values: Any) -> list[tuple[Any, ...]]:
         """What it finds, as the database gives it."""
-        built = self._built()
         with connection.cursor() as cursor:
-            cursor.execute(built.text, [values[number] for number in built.given])
+            cursor.execute(*_asked(self._built(), values))
             return cursor.fetchall()
 
     def found(self, *values: Any) -> list[Any]:
@@ -73,8 +73,7 @@ class Prepared:
         built = self._built()
         compiler = copy(built.compiler)
         compiler.connection = connection
-        asked = built.text, [values[number] for number in built.given]
-        compiler.as_sql = lambda *_, **__: asked
+        compiler.as_sql = lambda *_, **__: _asked(built, values)
         iterable = built.rows._iterable_class
         found = list(iterable(_Asked(built.rows, compiler, connection.alias)))
         if built.rows._prefetch_related_lookups:
@@ -91,6 +90,15 @@ class Prepared:
             text = (text % tuple(map(_literal, values))).replace("%", "%%").replace(GIVEN, "%s")
             known = self._known[connection.vendor] = _Built(text, given, compiler, rows)
         return known
+
+
+def _asked(built: _Built, values: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The text, and the value at each of its places."""
+    return built.text, [_adapted(values[number]) for number in built.given]
+
+
+def _adapted(value: Any) -> Any:
+    return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
 
 
 def _literal(value: Any) -> str:

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, F
+from django.db.models import Count, F, QuerySet
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -23,6 +23,7 @@ from tasks.configuration.ladder import Step, step_for
 from tasks.configuration.policy import ProjectSettings
 from tasks.configuration.stages import Stage, stage_named
 from tasks.models import Task
+from tasks.prepared import Prepared
 from tasks.spans import clock
 from tasks.states import Status
 
@@ -64,6 +65,19 @@ class Turn:
 # --- Who there is -----------------------------------------------------------------------------------------
 
 
+def _in_their_order() -> QuerySet[Agent]:
+    bound = Agent.objects.filter(is_active=True).annotate(bound_to=F("projects"))
+    return bound.order_by("-priority", "pk")
+
+
+def _by_agent() -> QuerySet[Run]:
+    seated = Run.objects.filter(status__in=Run.SEATED).order_by().values_list("agent")
+    return seated.annotate(n=Count("pk"))
+
+
+_active, _seated = Prepared(_in_their_order), Prepared(_by_agent)
+
+
 class Crew:
     """The active agents, who of them is busy and whose account is paused: three queries, read once."""
 
@@ -74,9 +88,8 @@ class Crew:
     @cached_property
     def agents(self) -> list[Agent]:
         """The best first, each with the keys of its projects in `only_in`."""
-        rows = Agent.objects.filter(is_active=True).annotate(bound_to=F("projects"))
         found: dict[int, Any] = {}
-        for row in rows.order_by("-priority", "pk"):  # a row for each of its projects
+        for row in _active.found():  # a row for each of its projects
             agent: Any = found.setdefault(row.pk, row)
             agent.only_in = getattr(agent, "only_in", set()) | {row.bound_to} - {None}
         return list(found.values())
@@ -84,8 +97,7 @@ class Crew:
     @cached_property
     def busy(self) -> Counter[int | None]:
         """How many seats each agent holds."""
-        seated = Run.objects.filter(status__in=Run.SEATED).order_by().values_list("agent")
-        return Counter(dict(seated.annotate(n=Count("pk"))))
+        return Counter(dict(_seated.rows()))
 
     @cached_property
     def pauses(self) -> dict[str, ProviderPause]:

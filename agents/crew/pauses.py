@@ -14,6 +14,7 @@ from django.utils import timezone
 from agents.models import ProviderPause, Run
 from agents.providers.reports import MESSAGE_MAX, ErrorClass
 from tasks.locking import locked
+from tasks.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,10 @@ EFFECTS = {
 
 def paused(at: datetime | None = None) -> dict[str, ProviderPause]:
     """The pauses that hold at this moment, by account."""
-    return {row.name: row for row in ProviderPause.objects.filter(until__gt=at or timezone.now())}
+    return {row.name: row for row in _holding.found(at or timezone.now())}
+
+
+_holding = Prepared(lambda at: ProviderPause.objects.filter(until__gt=at))
 
 
 def pause(

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -32,6 +32,7 @@ from tasks.configuration.stages import escalations_of, stages_of
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
+from tasks.prepared import Prepared
 from tasks.states import STARTABLE, IllegalMove, Status
 
 log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ def go_on(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
             done.started += started
             done.landings += of_project.landings
         is_in_a_turn = ahead.is_in_a_turn and not quiet.is_known(ahead)
-        if (started or is_in_a_turn) and not checkpoints.take_checkpoint(Project.objects.get(pk=ahead.pk)):
+        if (started or is_in_a_turn) and not checkpoints.take_checkpoint(ahead.pk):
             quiet.note(ahead)
     return done
 
@@ -159,15 +160,15 @@ def tick_project(
     (COL-3). `ahead` is what may be due; without it that is everything.
     """
     crew, ahead = crew or choosing.Crew(), ahead or outlook.everything(pk)
-    project = locked(Project.objects).get(pk=pk)
-    if project.trouble_until and project.trouble_until > timezone.now():
+    project = next(iter(_held_project.found(pk)), None)
+    if project is None or (project.trouble_until and project.trouble_until > timezone.now()):
         return
     if ahead.to_verify or ahead.is_special:
         _pass_by(project)
     turns.advance(project)
     if ahead.to_land:
         done.landings += _queue_landings(project)
-    free = project.max_parallel - project.runs.filter(status__in=Run.SEATED).count() - _being_kept(project)
+    free = project.max_parallel - _seats_taken(project)
     if ahead.to_check and project.base_state in Project.FIT:
         free -= _verify_landings(project, free, done)
     is_closed = caps.keeps_closed(project)
@@ -239,11 +240,32 @@ def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
     return candidates.filter(wanted).filter(_may_go_on())
 
 
-def _being_kept(project: Project) -> int:
-    """Hand-ins that a host takes over in this moment; each holds its seat, for its task goes on at once."""
-    moment = timedelta(seconds=settings.DURATIONS["fresh"])
+def _a_moment_ago() -> datetime:
+    return timezone.now() - timedelta(seconds=settings.DURATIONS["fresh"])
+
+
+def _seats_taken(project: Project) -> int:
+    """By runs, and by hand-ins that a host takes over in this moment, for their tasks go on at once."""
+    return len(_seated.rows(project.pk)) + len(_being_kept.rows(project.pk, _a_moment_ago()))
+
+
+def _runs_with_a_seat(project: Expression) -> QuerySet[Run]:
+    return Run.objects.filter(project=project, status__in=Run.SEATED).order_by().values_list("pk")
+
+
+def _received(project: Expression, since: Expression) -> QuerySet[Submission]:
     received = Submission.objects.filter(state=Submission.State.RECEIVED, run__isnull=False)
-    return received.filter(task__project=project, at__gt=timezone.now() - moment).count()
+    return received.filter(task__project=project, at__gt=since).order_by().values_list("pk")
+
+
+def _about_to_be_pushed(project: Expression, since: Expression) -> QuerySet[Landing]:
+    due = Landing.objects.filter(status__in=(Landing.Status.QUEUED, Landing.Status.PUSHING))
+    return due.filter(project=project, at__gt=since, not_before__isnull=True).order_by().values_list("pk")[:1]
+
+
+_held_project = Prepared(lambda pk: locked(Project.objects).filter(pk=pk))
+_seated, _being_kept = Prepared(_runs_with_a_seat), Prepared(_received)
+_next_push = Prepared(_about_to_be_pushed)
 
 
 def _is_about_to_move(project: Project) -> bool:
@@ -251,9 +273,7 @@ def _is_about_to_move(project: Project) -> bool:
 
     Else it would be rebased and verified again for nothing. It waits for no more than a moment.
     """
-    moment = timedelta(seconds=settings.DURATIONS["fresh"])
-    due = project.landings.filter(status__in=(Landing.Status.QUEUED, Landing.Status.PUSHING))
-    return due.filter(at__gt=timezone.now() - moment, not_before__isnull=True).exists()
+    return bool(_next_push.rows(project.pk, _a_moment_ago()))
 
 
 def _may_go_on() -> Q:

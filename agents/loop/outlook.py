@@ -103,6 +103,7 @@ def _projects() -> QuerySet[Project]:
     seated = _live().filter(project=OuterRef("pk"), status__in=Run.SEATED).order_by().values("project")
     elsewhere = ~Q(stage=DEV.name) | Q(origin=Task.Origin.AMENDMENT)
     under_way = Landing.objects.filter(status__in=Landing.LIVE)
+    on_its_way = under_way.filter(submission=OuterRef("accepted"))
     checking = under_way.filter(status=Landing.Status.CHECKING).values("project")
     asked = Opinion.objects.wanted().values("conflict__dispute__project")
     newest = Checkpoint.objects.filter(project=OuterRef("pk")).order_by("-number")
@@ -113,7 +114,7 @@ def _projects() -> QuerySet[Project]:
         "to_verify": Q(Exists(alone.filter(kept, status=Status.REVIEW))),
         "to_review": Q(Exists(alone.filter(verified, status=Status.REVIEW))),
         "is_special": Q(Exists(startable.filter(elsewhere))) | (_has_any(OWN_WAYS) & Q(Exists(startable))),
-        "to_land": Q(Exists(tasks.to_land())),
+        "to_land": Q(Exists(tasks.to_land().exclude(Exists(on_its_way)))),
         "to_check": Q(pk__in=checking),
         "to_ask": Q(pk__in=asked),
         "has_session": Q(kind=Project.Kind.DOCUMENTS),

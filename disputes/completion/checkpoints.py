@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Expression, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from disputes import alerts
@@ -23,6 +23,7 @@ from disputes.protocol.settings import part_of
 from tasks.locking import locked
 from tasks.models import Checkpoint, Event, Project, Task
 from tasks.models.event import record
+from tasks.prepared import Prepared
 from tasks.states import MEANINGS, Status
 
 UNDER_WAY = (Status.IN_PROGRESS, Status.REVIEW)
@@ -33,53 +34,60 @@ FEW = 3  # tasks with which a project may begin and be told nothing of stalls
 
 def last_checkpoint(project: Project) -> Checkpoint | None:
     """The newest one; its number is how many turns the project has had."""
-    return project.checkpoints.standing().order_by("-number").first()
+    return next(iter(_newest.found(project.pk)), None)
 
 
-def take_checkpoint(project: Project) -> Checkpoint | None:
+def take_checkpoint(pk: int) -> Checkpoint | None:
     """Close the checkpoint that is due, if one is. Idempotent; the loop calls it as often as it likes.
 
     The first, number 0, says where the project began. A later one is due once every task that was under way
     at the last has finished a round or left; then its figures are written, and a warning opens a card.
     """
-    if not _is_due(last_checkpoint(project), project):
+    if not _is_due(pk):
         return None
     with transaction.atomic():
-        project = locked(Project.objects).get(pk=project.pk)
-        last = last_checkpoint(project)
-        if not _is_due(last, project):
+        project = locked(Project.objects).get(pk=pk)
+        if not _is_due(pk):
             return None
+        last = last_checkpoint(project)
         if last is None:
             return _begin(project)
         if not last.under_way:
-            last.under_way = _under_way(project)
+            last.under_way = _under_way(pk)
             last.save(update_fields=["under_way"])
             return None
         return _close(project, last)
 
 
-def _is_due(last: Checkpoint | None, project: Project) -> bool:
+def _is_due(pk: int) -> bool:
+    last, now = next(iter(_newest.found(pk)), None), _under_way(pk)
     if last is None or not last.under_way:
-        return bool(_under_way(project))
-    rounds = _beating(project).filter(pk__in=last.under_way).values_list("pk", "round")
-    return not any(last.under_way[str(pk)] == round_ for pk, round_ in rounds)
+        return bool(now)
+    return not any(now.get(task) == round_ for task, round_ in last.under_way.items())
 
 
-def _beating(project: Project) -> QuerySet[Task]:
+def _standing(project: Expression) -> QuerySet[Checkpoint]:
+    return Checkpoint.objects.standing().filter(project=project).order_by("-number")[:1]
+
+
+def _beating(project: Expression) -> QuerySet[Task]:
     """The tasks whose rounds are the project's beat: those in progress or review.
 
     In a project of documents that is its session alone, also while it waits for people: a round is over when
     the next one begins.
     """
-    if project.kind == Project.Kind.DOCUMENTS:
-        waiting = (*UNDER_WAY, Status.DISPUTED, Status.FAILED)
-        return project.tasks.filter(origin=Task.Origin.ROUNDS, status__in=waiting)
-    return project.tasks.filter(status__in=UNDER_WAY)
+    of_documents = Q(project__kind=Project.Kind.DOCUMENTS)
+    beats = of_documents & Q(origin=Task.Origin.ROUNDS) | ~of_documents & Q(status__in=UNDER_WAY)
+    tasks = Task.objects.filter(project=project, status__in=(*UNDER_WAY, Status.DISPUTED, Status.FAILED))
+    return tasks.filter(beats).order_by().values_list("pk", "round")
 
 
-def _under_way(project: Project) -> dict[str, int]:
-    """What beats now, each task with its round."""
-    return {str(pk): round_ for pk, round_ in _beating(project).values_list("pk", "round")}
+_newest, _beats = Prepared(_standing), Prepared(_beating)
+
+
+def _under_way(pk: int) -> dict[str, int]:
+    """What beats now in the project of that key, each task with its round."""
+    return {str(task): round_ for task, round_ in _beats.rows(pk)}
 
 
 def _begin(project: Project) -> Checkpoint:
@@ -89,7 +97,7 @@ def _begin(project: Project) -> Checkpoint:
     weight = total_weight(severities, project.config.severity_weights)
     return Checkpoint.objects.create(
         project=project, number=0, opened=len(severities), opened_weight=weight, net=-len(severities),
-        weighted_net=-weight, under_way=_under_way(project), at=now,
+        weighted_net=-weight, under_way=_under_way(project.pk), at=now,
     )  # fmt: skip
 
 
@@ -106,7 +114,7 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
     limits, now = limits_of(project), timezone.now()
     new = list(_counted(project).filter(created_at__gt=last.at).order_by("rank"))
     resolved = _severities(_resolved(project, last.at))
-    under_way = _under_way(project)
+    under_way = _under_way(project.pk)
     result = after_round(
         resolved, _severities(new), _flat(project, last), limits,
         is_counted=_tells_of_a_stall(project, last.under_way, under_way),

@@ -44,7 +44,7 @@ def project(scene: Scene) -> Project:
         gap_in(made, code, severity)
 
     def beat() -> None:
-        checkpoints.take_checkpoint(made)
+        checkpoints.take_checkpoint(made.pk)
 
     session = tick(made)
     beat()

@@ -24,7 +24,7 @@ def begin(project: Project, *severities: str) -> list[Task]:
     """Tasks of these severities; the first one is started, and the project has its checkpoint 0."""
     tasks = [create_task(project, severity=severity) for severity in severities]
     tasks[0].start()
-    checkpoints.take_checkpoint(project)
+    checkpoints.take_checkpoint(project.pk)
     return tasks
 
 
@@ -46,7 +46,7 @@ def another_round(task: Task) -> None:
 
 
 def taken(project: Project) -> Checkpoint:
-    made = checkpoints.take_checkpoint(project)
+    made = checkpoints.take_checkpoint(project.pk)
     assert made is not None
     return made
 
@@ -56,7 +56,7 @@ def taken(project: Project) -> Checkpoint:
 
 def test_nothing_is_counted_before_the_first_task_is_begun(ledger: Project) -> None:
     create_task(ledger)
-    assert checkpoints.take_checkpoint(ledger) is None
+    assert checkpoints.take_checkpoint(ledger.pk) is None
     assert not Checkpoint.objects.exists()
 
 
@@ -73,7 +73,7 @@ def test_one_closes_when_each_task_under_way_has_finished_a_round_or_left(ledger
     second.start()
     Checkpoint.objects.update(under_way={str(first.pk): 1, str(second.pk): 1})
     another_round(first)
-    assert checkpoints.take_checkpoint(ledger) is None
+    assert checkpoints.take_checkpoint(ledger.pk) is None
     complete(second)
     made = taken(ledger)
     assert (made.number, made.resolved, made.under_way) == (1, 1, {str(first.pk): 2})
@@ -84,14 +84,14 @@ def test_a_hand_in_is_no_round_yet(ledger: Project) -> None:
     create_submission(task)
     task.submit(actor=CODER)
     task.send_back(note="Red.")
-    assert checkpoints.take_checkpoint(ledger) is None
+    assert checkpoints.take_checkpoint(ledger.pk) is None
 
 
 def test_asking_again_takes_no_second_one(ledger: Project) -> None:
     first, _ = begin(ledger, "medium", "medium")
     complete(first)
     taken(ledger)
-    assert checkpoints.take_checkpoint(ledger) is None
+    assert checkpoints.take_checkpoint(ledger.pk) is None
     assert Checkpoint.objects.count() == 2
 
 
@@ -100,7 +100,7 @@ def test_where_nothing_was_under_way_the_next_tasks_are_waited_for(ledger: Proje
     complete(first)
     assert taken(ledger).under_way == {}
     second.start()
-    assert checkpoints.take_checkpoint(ledger) is None
+    assert checkpoints.take_checkpoint(ledger.pk) is None
     assert checkpoints.last_checkpoint(ledger).under_way == {str(second.pk): 1}  # type: ignore[union-attr]
     complete(second)
     assert taken(ledger).number == 2
@@ -109,7 +109,7 @@ def test_where_nothing_was_under_way_the_next_tasks_are_waited_for(ledger: Proje
 def test_looking_costs_two_queries(ledger: Project, django_assert_num_queries: Any) -> None:
     begin(ledger, *["medium"] * 10)
     with django_assert_num_queries(2):
-        checkpoints.take_checkpoint(ledger)
+        checkpoints.take_checkpoint(ledger.pk)
 
 
 def test_closing_costs_the_same_for_few_and_for_many_tasks(ledger: Project) -> None:
@@ -124,7 +124,7 @@ def test_closing_costs_the_same_for_few_and_for_many_tasks(ledger: Project) -> N
             taken(ledger)
         costs.append(len(asked))
         tasks[0].start()
-        checkpoints.take_checkpoint(ledger)
+        checkpoints.take_checkpoint(ledger.pk)
     assert costs[0] == costs[1]
 
 
@@ -161,7 +161,7 @@ def test_a_task_that_is_completed_twice_counts_once(ledger: Project) -> None:
     complete(first)
     assert taken(ledger).resolved == 1
     first.reopen(actor=CODER, note="It broke.")
-    checkpoints.take_checkpoint(ledger)
+    checkpoints.take_checkpoint(ledger.pk)
     complete(first)
     complete(second)
     assert taken(ledger).resolved == 1
@@ -240,12 +240,12 @@ def test_first_rejections_and_tasks_that_wait_for_people_are_no_stall(ledger: Pr
         task.refresh_from_db()
         if task.status == "pending":
             task.start()
-        checkpoints.take_checkpoint(ledger)
+        checkpoints.take_checkpoint(ledger.pk)
         if number % 2:
             another_round(task)
         else:
             task.stop_for_help(actor=CODER, note="Two opinions.")
-        checkpoints.take_checkpoint(ledger)
+        checkpoints.take_checkpoint(ledger.pk)
     assert [one.flat for one in ledger.checkpoints.order_by("number")] == [0, 0, 0]
     assert not Dispute.objects.filter(task__isnull=True).exists()
 
