@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, Max, OuterRef, Q, Value
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
@@ -28,6 +28,7 @@ from tasks.locking import locked, repeated
 from tasks.log_lines import about
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
+from tasks.prepared import Prepared
 from tasks.states import MOVES, IllegalMove, Status
 
 log = logging.getLogger(__name__)
@@ -40,19 +41,10 @@ def due(host: str = "") -> list[Landing]:
     that only one host has are landed by that one: `host` leaves out those of others. Claims and rests are by
     the database's clock, for each host has another one.
     """
-    tried = Run.objects.filter(task=OuterRef("task"), sha=OuterRef("sha"), role=Run.Role.VERIFIER)
-    failed = tried.filter(status=Run.Status.ENDED).exclude(outcome=Run.Outcome.HANDED_IN)
-    known = Verification.objects.filter(
-        project=OuterRef("project"), sha=OuterRef("sha"), at__gte=OuterRef("checked_at")
-    )
+    queue = _live.found()
+    if not queue:
+        return []
     alive = {"", *Host.objects.alive().values_list("name", flat=True)}
-    queue = (
-        Landing.objects.filter(project__status=Project.Status.ACTIVE, status__in=Landing.LIVE)
-        .annotate(is_in_trouble=Exists(failed) & ~Exists(known), only_on=F("submission__only_on"))
-        .annotate(is_claimed=Q(claimed_until__gte=Now()), is_resting=Q(not_before__gt=Now()))
-        .only("project", "target", "status", "problem")
-        .order_by("at", "pk")
-    )
     first: dict[tuple[int, str], Landing] = {}
     for landing in queue:
         if landing.only_on in {*alive, host} and not _gives_way(landing):
@@ -65,8 +57,28 @@ def due(host: str = "") -> list[Landing]:
         and not landing.is_resting
         and (not host or landing.only_on in {"", host})
     ]
+    if not ready:
+        return []
     rows = Landing.objects.select_related("project", "task__project", "task__section", "submission")
     return list(rows.filter(pk__in=ready).order_by("at", "pk"))
+
+
+def _in_turn() -> QuerySet[Landing]:
+    tried = Run.objects.filter(task=OuterRef("task"), sha=OuterRef("sha"), role=Run.Role.VERIFIER)
+    failed = tried.filter(status=Run.Status.ENDED).exclude(outcome=Run.Outcome.HANDED_IN)
+    known = Verification.objects.filter(
+        project=OuterRef("project"), sha=OuterRef("sha"), at__gte=OuterRef("checked_at")
+    )
+    return (
+        Landing.objects.filter(project__status=Project.Status.ACTIVE, status__in=Landing.LIVE)
+        .annotate(is_in_trouble=Exists(failed) & ~Exists(known), only_on=F("submission__only_on"))
+        .annotate(is_claimed=Q(claimed_until__gte=Now()), is_resting=Q(not_before__gt=Now()))
+        .only("project", "target", "status", "problem")
+        .order_by("at", "pk")
+    )
+
+
+_live = Prepared(_in_turn)
 
 
 def _gives_way(landing: Any) -> bool:

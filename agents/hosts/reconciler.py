@@ -18,7 +18,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import close_old_connections, connections
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
@@ -48,6 +48,7 @@ from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
 from tasks.models import Finding, Landing, Project, Review, Submission
+from tasks.prepared import Prepared
 from tasks.text.regex import regex
 
 log = logging.getLogger(__name__)
@@ -137,11 +138,7 @@ class Reconciler:
 
     def held(self) -> list[Run]:
         """The runs that this host holds."""
-        return list(
-            Run.objects.on_host()
-            .filter(host=self.row)
-            .select_related("task__project", "task__section", "project", "agent", "host")
-        )
+        return _held.found(self.row.pk)
 
     def has_live_runs(self) -> bool:
         """Whether this host holds anything, or could go on with something at once."""
@@ -388,14 +385,13 @@ class Reconciler:
     # --- Work that is taken -----------------------------------------------------------------------------
 
     def _claim(self, busy: int) -> None:
-        queued = Run.objects.filter(status=Run.Status.QUEUED, project__status=Project.Status.ACTIVE)
-        handed_in = Submission.objects.standing().fetched().filter(task=OuterRef("task")).newest_first()
-        queued = queued.annotate(only_on=Coalesce(Subquery(handed_in.values("only_on")[:1]), Value("")))
-        queued = queued.filter(only_on__in=[self.row.name] if self.row.is_draining else ["", self.row.name])
-        for_any = Q(agent__isnull=True) | Q(agent__host_label__in=["", *self.row.labels])
-        queued = queued.filter(for_any).order_by("pk")
-        rows = queued.select_related("task__project", "task__section", "project", "agent")
-        mine = [run for run in rows if self.row.may_run(run.project)]
+        places = {self.row.name} if self.row.is_draining else {"", self.row.name}
+        labels = {"", *self.row.labels}
+        mine = [
+            run for run in _queued.found()
+            if run.only_on in places and self.row.may_run(run.project)
+            and (run.agent is None or run.agent.host_label in labels)
+        ]  # fmt: skip
         own = [run for run in mine if not run.is_pulled][: max(self.row.slots - busy, 0)]
         pulled = [run for run in mine if run.is_pulled][: PULLED_AT_ONCE if self.row.slots else 0]
         for run in [*pulled, *own]:
@@ -419,14 +415,12 @@ class Reconciler:
 
     def _keep_submissions(self) -> None:
         """Fetch what coders on this host handed in, before their clones go."""
-        received = Submission.objects.filter(self._whose(), state=Submission.State.RECEIVED)
-        for submission in received.select_related("task__project", "task__section", "run__task__project"):
-            self._slow.do(f"run-{submission.run.pk}", lambda s=submission: self._keep(s))
-        pushed = Submission.objects.filter(run__isnull=True, by_user__isnull=False, kind="commits")
-        pushed = pushed.filter(state=Submission.State.RECEIVED, task__project__status=Project.Status.ACTIVE)
-        rested = Q(task__project__trouble_until__isnull=True) | Q(task__project__trouble_until__lte=Now())
-        for submission in pushed.filter(rested).select_related("task__project", "task__section"):
-            self._slow.do(f"pushed-{submission.pk}", lambda s=submission: self._keep_pushed(s))
+        for submission in _received.found():
+            run = submission.run
+            if run is None:
+                self._slow.do(f"pushed-{submission.pk}", lambda s=submission: self._keep_pushed(s))
+            elif run.host_id == self.row.pk or (run.is_pulled and self.row.slots):
+                self._slow.do(f"run-{run.pk}", lambda s=submission: self._keep(s))
 
     def _keep_pushed(self, submission: Submission) -> None:
         """Fetch what a person handed in, from the remote."""
@@ -469,6 +463,32 @@ class Reconciler:
         run_ends.end(run, Run.Outcome.LOST, reason=f"What it left could not be read. {why}")
         if not self._needed().filter(pk=run.pk).exists():
             outcomes.remove_folder(run)
+
+
+def _on_host(host: Expression) -> QuerySet[Run]:
+    rows = Run.objects.on_host().filter(host=host)
+    return rows.select_related("task__project", "task__section", "project", "agent", "host")
+
+
+def _to_begin() -> QuerySet[Run]:
+    """With the host that alone has the commit on which each begins, in `only_on`."""
+    queued = Run.objects.filter(status=Run.Status.QUEUED, project__status=Project.Status.ACTIVE)
+    handed_in = Submission.objects.standing().fetched().filter(task=OuterRef("task")).newest_first()
+    queued = queued.annotate(only_on=Coalesce(Subquery(handed_in.values("only_on")[:1]), Value("")))
+    return queued.select_related("task__project", "task__section", "project", "agent").order_by("pk")
+
+
+def _to_keep() -> QuerySet[Submission]:
+    """What runs handed in, and what people did whose projects are active and in no trouble."""
+    received = Submission.objects.filter(state=Submission.State.RECEIVED)
+    rested = Q(task__project__trouble_until__isnull=True) | Q(task__project__trouble_until__lte=Now())
+    by_people = Q(run__isnull=True, by_user__isnull=False, kind="commits")
+    active = Q(task__project__status=Project.Status.ACTIVE)
+    rows = received.filter(Q(run__isnull=False) | (by_people & active & rested))
+    return rows.select_related("task__project", "task__section", "run__task__project")
+
+
+_held, _queued, _received = Prepared(_on_host), Prepared(_to_begin), Prepared(_to_keep)
 
 
 def _stop(folder: Path) -> None:

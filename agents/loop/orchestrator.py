@@ -240,13 +240,10 @@ def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
     return candidates.filter(wanted).filter(_may_go_on())
 
 
-def _a_moment_ago() -> datetime:
-    return timezone.now() - timedelta(seconds=settings.DURATIONS["fresh"])
-
-
 def _seats_taken(project: Project) -> int:
     """By runs, and by hand-ins that a host takes over in this moment, for their tasks go on at once."""
-    return len(_seated.rows(project.pk)) + len(_being_kept.rows(project.pk, _a_moment_ago()))
+    kept = _being_kept.rows(project.pk, outlook.a_moment_ago())
+    return len(_seated.rows(project.pk)) + len(kept)
 
 
 def _runs_with_a_seat(project: Expression) -> QuerySet[Run]:
@@ -254,13 +251,11 @@ def _runs_with_a_seat(project: Expression) -> QuerySet[Run]:
 
 
 def _received(project: Expression, since: Expression) -> QuerySet[Submission]:
-    received = Submission.objects.filter(state=Submission.State.RECEIVED, run__isnull=False)
-    return received.filter(task__project=project, at__gt=since).order_by().values_list("pk")
+    return outlook.being_kept(since).filter(task__project=project).order_by().values_list("pk")
 
 
 def _about_to_be_pushed(project: Expression, since: Expression) -> QuerySet[Landing]:
-    due = Landing.objects.filter(status__in=(Landing.Status.QUEUED, Landing.Status.PUSHING))
-    return due.filter(project=project, at__gt=since, not_before__isnull=True).order_by().values_list("pk")[:1]
+    return outlook.about_to_be_pushed(since).filter(project=project).order_by().values_list("pk")[:1]
 
 
 _held_project = Prepared(lambda pk: locked(Project.objects).filter(pk=pk))
@@ -269,11 +264,7 @@ _next_push = Prepared(_about_to_be_pushed)
 
 
 def _is_about_to_move(project: Project) -> bool:
-    """Whether the target branch is at a landing's next push another one, on which new work better begins.
-
-    Else it would be rebased and verified again for nothing. It waits for no more than a moment.
-    """
-    return bool(_next_push.rows(project.pk, _a_moment_ago()))
+    return bool(_next_push.rows(project.pk, outlook.a_moment_ago()))
 
 
 def _may_go_on() -> Q:

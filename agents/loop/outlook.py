@@ -4,9 +4,12 @@ however many projects there are.
 """
 
 from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
+from typing import Any
 
+from django.conf import settings
 from django.db.models import (
     BooleanField,
     Count,
@@ -23,6 +26,7 @@ from django.db.models import (
     Value,
 )
 from django.db.models.functions import Cast, Coalesce, Now
+from django.utils import timezone
 
 from agents.models import Host, PullBundle, Run, RunQuerySet, Trial
 from disputes.completion.checkpoints import UNDER_WAY
@@ -76,8 +80,29 @@ def everything(pk: int) -> Ahead:
 
 def projects_ahead() -> list[Ahead]:
     """The active projects in which something may be due; those with the most free seats first."""
-    rows = (Ahead(pk, *map(bool, flags), newest or 0) for pk, *flags, newest in _ahead.rows())
+    found = _ahead.rows(a_moment_ago())
+    rows = (Ahead(pk, *map(bool, flags), newest or 0) for pk, *flags, newest in found)
     return [ahead for ahead in rows if ahead.is_anything]
+
+
+def a_moment_ago() -> datetime:
+    """What has begun since then will soon be over."""
+    return timezone.now() - timedelta(seconds=settings.DURATIONS["fresh"])
+
+
+def being_kept(since: Expression) -> QuerySet[Submission]:
+    """Hand-ins that a host takes over; each holds a seat for that moment, for its task goes on at once."""
+    received = Submission.objects.filter(state=Submission.State.RECEIVED, run__isnull=False)
+    return received.filter(at__gt=since)
+
+
+def about_to_be_pushed(since: Expression) -> QuerySet[Landing]:
+    """Landings that are due, and move their branch with the next push. New work begins better on that.
+
+    Else it would be rebased and verified again for nothing. It waits for no more than a moment.
+    """
+    due = Landing.objects.filter(status__in=(Landing.Status.QUEUED, Landing.Status.PUSHING))
+    return due.filter(at__gt=since, not_before__isnull=True)
 
 
 def _live() -> RunQuerySet:
@@ -90,7 +115,7 @@ def _has_any(names: tuple[str, ...]) -> Q:
     return reduce(or_, [Q(settings__has_key=name) for name in names])
 
 
-def _projects() -> QuerySet[Project]:
+def _projects(since: Expression) -> QuerySet[Project]:
     tasks = Task.objects.filter(project=OuterRef("pk"))
     rested = Q(not_before__isnull=True) | Q(not_before__lte=Now())
     startable = tasks.filter(rested, status__in=STARTABLE, section__is_stopped=False)
@@ -101,6 +126,12 @@ def _projects() -> QuerySet[Project]:
     kept = Exists(handed_in.filter(state=Submission.State.KEPT))
     verified = Exists(handed_in.filter(state=Submission.State.VERIFIED))
     seated = _live().filter(project=OuterRef("pk"), status__in=Run.SEATED).order_by().values("project")
+    kept_now = being_kept(since).filter(task__project=OuterRef("pk")).order_by().values("task__project")
+    moves = Exists(about_to_be_pushed(since).filter(project=OuterRef("pk")))
+    begun, new = (
+        alone.exclude(status__in=[Status.REVIEW, Status.PENDING]),
+        alone.filter(status=Status.PENDING),
+    )
     elsewhere = ~Q(stage=DEV.name) | Q(origin=Task.Origin.AMENDMENT)
     under_way = Landing.objects.filter(status__in=Landing.LIVE)
     on_its_way = under_way.filter(submission=OuterRef("accepted"))
@@ -110,7 +141,7 @@ def _projects() -> QuerySet[Project]:
     disputed = Exists(Dispute.objects.open().filter(project=OuterRef("pk")))
     flags = {
         "has_seat": Q(busy__lt=F("max_parallel")),
-        "to_code": Q(Exists(alone.exclude(status=Status.REVIEW))),
+        "to_code": Q(Exists(begun)) | (Q(Exists(new)) & ~Q(moves)),
         "to_verify": Q(Exists(alone.filter(kept, status=Status.REVIEW))),
         "to_review": Q(Exists(alone.filter(verified, status=Status.REVIEW))),
         "is_special": Q(Exists(startable.filter(elsewhere))) | (_has_any(OWN_WAYS) & Q(Exists(startable))),
@@ -124,7 +155,7 @@ def _projects() -> QuerySet[Project]:
     return (
         Project.objects.filter(status=Project.Status.ACTIVE)
         .annotate(
-            busy=Coalesce(Subquery(seated.annotate(n=Count("pk")).values("n"), IntegerField()), 0),
+            busy=_counted(seated) + _counted(kept_now),
             begun=Coalesce(
                 Cast(Subquery(newest.values("under_way")[:1]), TextField()), Value(NOBODY, TextField())
             ),
@@ -136,6 +167,10 @@ def _projects() -> QuerySet[Project]:
         .order_by("busy", F("last_started_at").asc(nulls_first=True))
         .values_list("pk", *FLAGS, "newest_event")
     )
+
+
+def _counted(rows: QuerySet[Any, Any]) -> Coalesce:
+    return Coalesce(Subquery(rows.annotate(n=Count("pk")).values("n"), IntegerField()), 0)
 
 
 _ahead = Prepared(_projects)

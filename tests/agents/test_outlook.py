@@ -205,7 +205,11 @@ def test_no_large_table_is_read_through_for_them(db: None) -> None:
     with Reconciler() as host:
         pk = host.row.pk
     plan = ""
-    for question, values in [(outlook._ahead, []), (outlook._at_host, [pk]), (outlook._now_and_then, [])]:
+    for question, values in [
+        (outlook._ahead, [outlook.a_moment_ago()]),
+        (outlook._at_host, [pk]),
+        (outlook._now_and_then, []),
+    ]:
         question.rows(*values)
         built = question._built()
         given = [values[number] for number in built.given]
