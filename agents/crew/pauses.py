@@ -64,6 +64,9 @@ def paused(at: datetime | None = None) -> dict[str, ProviderPause]:
 
 
 _holding = Prepared(lambda at: ProviderPause.objects.filter(until__gt=at))
+_begun_before = Prepared(
+    lambda account, at: ProviderPause.objects.filter(name=account, since__lte=at).values_list("pk", flat=True)
+)
 
 
 def pause(
@@ -116,8 +119,10 @@ def _length(effect: Effect, failures: int) -> timedelta:
 
 def after(run: Run) -> None:
     """A run handed in: the trouble of its account is over, if the run began after it."""
-    if run.agent is not None and run.started_at is not None:
-        ProviderPause.objects.filter(name=run.agent.account, since__lte=run.started_at).delete()
+    if run.agent is None or run.started_at is None:
+        return
+    if over := _begun_before.found(run.agent.account, run.started_at):  # seldom
+        ProviderPause.objects.filter(pk__in=over, since__lte=run.started_at).delete()
 
 
 def forget(account: str) -> None:

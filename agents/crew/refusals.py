@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from rest_framework.exceptions import ValidationError
 
 from agents.models import Run
@@ -107,9 +108,9 @@ def said(run: Run) -> str:
 
 def to_mend(earlier: QuerySet[Run]) -> Run | None:
     """The newest of these ended runs that its agent can mend: it handed in nothing, or nothing was taken."""
-    handed_in = earlier.filter(outcome=Run.Outcome.HANDED_IN).order_by("-pk").values_list("pk", flat=True)
+    handed_in = earlier.filter(outcome=Run.Outcome.HANDED_IN).order_by("-pk").values("pk")
     mendable = Q(outcome=Run.Outcome.NOTHING) | Q(refusals__gt=0)
-    since = earlier.filter(mendable, pk__gt=handed_in.first() or 0)
+    since = earlier.filter(mendable, pk__gt=Coalesce(Subquery(handed_in[:1]), 0))
     return since.select_related("task__project").order_by("-pk").first()
 
 

@@ -81,6 +81,7 @@ def _note_life(run: Run, seconds: float) -> None:
     earlier = Q(last_output_at__isnull=True) | Q(last_output_at__lt=at)
     if run.last_output_at is None or run.last_output_at < at:
         Run.objects.filter(earlier, pk=run.pk).update(last_output_at=at)
+        run.last_output_at = at
 
 
 def _whole(raw: bytes) -> bytes:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import close_old_connections, connections
-from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Exists, Expression, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
@@ -395,14 +395,15 @@ class Reconciler:
         own = [run for run in mine if not run.is_pulled][: max(self.row.slots - busy, 0)]
         pulled = [run for run in mine if run.is_pulled][: PULLED_AT_ONCE if self.row.slots else 0]
         for run in [*pulled, *own]:
+            taken = {
+                "status": Run.Status.STARTING, "host": self.row, "fence": run.fence + 1,
+                "started_at": timezone.now(), "tier": self.row.tier,
+            }  # fmt: skip
             lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
-            won = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence).update(
-                status=Run.Status.STARTING, host=self.row, fence=F("fence") + 1, lease_until=lease,
-                started_at=timezone.now(), tier=self.row.tier,
-            )  # fmt: skip
-            if won:
-                run.refresh_from_db(fields=["status", "fence", "started_at", "lease_until"])
-                run.host, run.tier = self.row, self.row.tier
+            queued = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence)
+            if queued.update(**taken, lease_until=lease):
+                for name, value in taken.items():
+                    setattr(run, name, value)
                 self._claimed.add(run.pk)
                 self._slow.do(f"run-{run.pk}", lambda run=run: self._start(run))
 

@@ -119,10 +119,10 @@ def prepare(run: Run) -> None:
     borrowed = check_out(mirror, folder, base, branch)
     known = commands.commands_of(run.project, mirror, base, run.task)
     environment = commands.own_environment(run.project, folder, run.role)
-    Run.objects.filter(pk=run.pk).update(base_sha=base)
     run.base_sha = base
     if run.role == Run.Role.VERIFIER:
-        Run.objects.filter(pk=run.pk).update(commands_hash=commands.commands_hash(known))
+        hashed = commands.commands_hash(known)
+        Run.objects.filter(pk=run.pk).update(base_sha=base, commands_hash=hashed)
         steps = commands.verification_steps(known, folder, environment, commands.Limits.of(run.project))
         room = sandbox.Room(
             folder, run.project_id, run.role, borrowed, reach_of_builds(run.project, run.task)
@@ -191,7 +191,10 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
         told = compose.compose(run, material, decisions)
         text = told.text
         rulings.mark_used(decisions, run.pk)
-        Prompt.objects.update_or_create(run=run, defaults={"text": text})
+        Prompt.objects.bulk_create(
+            [Prompt(run=run, text=text)],
+            update_conflicts=True, unique_fields=["run"], update_fields=["text"],
+        )  # fmt: skip
         changed = Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
             prompt_hash=sha256(text.encode()).hexdigest(),
             prompt_text=told.own,
@@ -208,7 +211,10 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
 def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
     """What the agent of this host reads: its prompt, and the token with which it hands in."""
     token = new_token()
-    text = tell(run, mirror, known, token_hash=token_hash(token), spent_hash=token_hash(token))
+    text = tell(
+        run, mirror, known,
+        base_sha=run.base_sha, token_hash=token_hash(token), spent_hash=token_hash(token),
+    )  # fmt: skip
     agent_command.write_private(folder / "prompt.md", text)
     url = api_server.address()
     if sandbox.is_on():

@@ -12,8 +12,10 @@ from django.conf import settings
 from agents.hosts.naming import host_name
 from agents.models import Host
 from tasks import broker
+from tasks.prepared import Prepared
 
 SHORTEST = 90.0  # seconds; the schedule calls once a minute
+_ticks = Prepared(lambda: Host.objects.order_by().values_list("name", "ticked_at"))
 
 
 class Watchdog:
@@ -28,7 +30,7 @@ class Watchdog:
         It has not ticked for too long, though jobs wait all the time; or nobody's cluster has.
         """
         limit = max(settings.DURATIONS["watchdog"], SHORTEST)
-        ticks = dict(Host.objects.values_list("name", "ticked_at"))
+        ticks = dict(_ticks.rows())
         everybody = self._age("any", max(filter(None, ticks.values()), default=None))
         own = self._age("own", ticks.get(host_name()))
         is_idle = own < limit or broker.waiting_jobs() == 0

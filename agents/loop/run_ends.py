@@ -77,6 +77,7 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
     if not ended:
         return False
     run.refresh_from_db()
+    run.task, run.project = task, task.project
     note = f"{run.agent_label or run.role}: {run.get_outcome_display()}. {reason}".strip()
     record(
         run.project, "run_ended", task=run.task, note=note,

@@ -95,7 +95,8 @@ def _red(task: Task, last: Submission | None) -> dict[str, Any]:
 
 def _clash(task: Task, last: Submission | None) -> dict[str, Any]:
     """That the last submission was approved and no longer fits onto the target branch."""
-    clash = task.landings.filter(status="conflict").order_by("-pk").select_related("submission").first()
+    failed = task.landings.filter(status="conflict").order_by("-pk").select_related("submission")
+    clash = failed.first() if last else None
     if clash is None or last is None or clash.submission_id != last.pk:
         return {"clash": "", "clash_problem": ""}
     return {

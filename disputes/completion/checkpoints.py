@@ -82,7 +82,11 @@ def _beating(project: Expression) -> QuerySet[Task]:
     return tasks.filter(beats).order_by().values_list("pk", "round")
 
 
-_newest, _beats = Prepared(_standing), Prepared(_beating)
+def _first(project: Expression) -> QuerySet[Checkpoint]:
+    return Checkpoint.objects.standing().filter(project=project, number=0).order_by().values_list("opened")
+
+
+_newest, _beats, _opened_first = Prepared(_standing), Prepared(_beating), Prepared(_first)
 
 
 def _under_way(pk: int) -> dict[str, int]:
@@ -163,8 +167,8 @@ def limits_of(project: Project) -> ConvergenceSettings:
 
 def initial_tasks(project: Project) -> int:
     """How many tasks there were to do when the project began; those of now where it has not."""
-    begun = project.checkpoints.standing().filter(number=0).first()
-    return begun.opened if begun else _counted(project).exclude(status__in=SETTLED).count()
+    begun = _opened_first.rows(project.pk)
+    return begun[0][0] if begun else _counted(project).exclude(status__in=SETTLED).count()
 
 
 def rounds_allowed(project: Project) -> int:
