@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet, Value
+from django.db.models import Exists, Expression, F, Max, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
@@ -57,10 +57,7 @@ def due(host: str = "") -> list[Landing]:
         and not landing.is_resting
         and (not host or landing.only_on in {"", host})
     ]
-    if not ready:
-        return []
-    rows = Landing.objects.select_related("project", "task__project", "task__section", "submission")
-    return list(rows.filter(pk__in=ready).order_by("at", "pk"))
+    return [landing for pk in ready for landing in _whole.found(pk)]
 
 
 def _in_turn() -> QuerySet[Landing]:
@@ -78,7 +75,12 @@ def _in_turn() -> QuerySet[Landing]:
     )
 
 
-_live = Prepared(_in_turn)
+def _with_its_task(pk: Expression) -> QuerySet[Landing]:
+    rows = Landing.objects.select_related("project", "task__project", "task__section", "submission")
+    return rows.filter(pk=pk).order_by()
+
+
+_live, _whole = Prepared(_in_turn), Prepared(_with_its_task)
 
 
 def _gives_way(landing: Any) -> bool:

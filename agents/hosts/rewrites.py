@@ -4,8 +4,10 @@ Rows say what landed, and the last of it stands on all before. So only the newes
 as they are there; a few, for one that was noticed late stands below others.
 """
 
+from typing import Any
+
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Expression, QuerySet
 from django.utils import timezone
 
 from agents.hosts.git.mirror import Mirror
@@ -13,6 +15,7 @@ from disputes import alerts
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project
 from tasks.models.event import record
+from tasks.prepared import Prepared
 
 LOOKED_AT = 500  # landings of one branch
 ENOUGH = 3  # of the newest ones on the branch, and all before are as well
@@ -20,18 +23,31 @@ ENOUGH = 3  # of the newest ones on the branch, and all before are as well
 
 def look(project: Project, mirror: Mirror, head: str) -> None:
     """Whether what landed is on the branch, whose head was just fetched. Raises GitError, Unreachable."""
-    landed = _landed(project, mirror)
-    newest = landed.filter(gone_at__isnull=True)[:ENOUGH]
-    if not all(_holds(mirror, head, landing.sha) for landing in newest):
+    if not all(_holds(mirror, head, sha) for (sha,) in _newest.rows(project.pk, mirror.branch)):
         _find_gone(project, mirror)
-    lost = landed.filter(gone_at__isnull=False).first()
-    if lost is not None and _holds(mirror, head, lost.sha):
+    if any(_holds(mirror, head, sha) for (sha,) in _last_gone.rows(project.pk, mirror.branch)):
         _find_returned(project, mirror, head)
 
 
 def _landed(project: Project, mirror: Mirror) -> QuerySet[Landing]:
-    rows = Landing.objects.filter(project=project, target=mirror.branch, status=Landing.Status.LANDED)
-    return rows.filter(landed_at__isnull=False).select_related("task__project").order_by("-landed_at", "-pk")
+    return _on(project.pk, mirror.branch).select_related("task__project")
+
+
+def _on(project: Any, branch: Any) -> QuerySet[Landing]:
+    """What landed on a project's branch, the newest first."""
+    rows = Landing.objects.filter(project=project, target=branch, status=Landing.Status.LANDED)
+    return rows.filter(landed_at__isnull=False).order_by("-landed_at", "-pk")
+
+
+def _standing(project: Expression, branch: Expression) -> QuerySet[Landing]:
+    return _on(project, branch).filter(gone_at__isnull=True).values_list("sha")[:ENOUGH]
+
+
+def _gone(project: Expression, branch: Expression) -> QuerySet[Landing]:
+    return _on(project, branch).filter(gone_at__isnull=False).values_list("sha")[:1]
+
+
+_newest, _last_gone = Prepared(_standing), Prepared(_gone)
 
 
 def _holds(mirror: Mirror, head: str, sha: str) -> bool:

@@ -376,23 +376,30 @@ def _run_of(task: Task, choice: choosing.Choice | None, sha: str) -> Run:
 
 def _queue_landings(project: Project) -> int:
     """A Landing for each accepted submission that has none under way; rows, not memory."""
-    live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
-    held = Conflict.objects.of(OuterRef("pk")).open().holding()
-    tasks = (
-        Task.objects.filter(project=project)
-        .to_land()
-        .filter(Q(not_before__isnull=True) | Q(not_before__lte=timezone.now()))
-        .exclude(Exists(live))
-        .exclude(Exists(held))
-        .select_related("accepted")
-        .order_by("status_at")
-    )
+    tasks = _accepted.found(project.pk, timezone.now())
     for task in tasks:
         Landing.objects.create(
             project=project, task=task, submission=task.accepted, sha=task.accepted.sha,
             target=project.target_branch,
         )  # fmt: skip
     return len(tasks)
+
+
+def _may_land(project: Expression, now: Expression) -> QuerySet[Task]:
+    live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
+    held = Conflict.objects.of(OuterRef("pk")).open().holding()
+    return (
+        Task.objects.filter(project=project)
+        .to_land()
+        .filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
+        .exclude(Exists(live))
+        .exclude(Exists(held))
+        .select_related("accepted")
+        .order_by("status_at")
+    )
+
+
+_accepted = Prepared(_may_land)
 
 
 def _verify_landings(project: Project, free: int, done: Ticked) -> int:

@@ -17,6 +17,7 @@ from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
 from tasks.models import Finding, Rollback, Submission, Task, Verification
+from tasks.prepared import Prepared
 from tasks.states import Severity
 
 GUIDELINES_MAX, GUIDELINES_NAMED = 16 * 1024, 50
@@ -36,9 +37,16 @@ EXAMPLE_MAX = 48 * 1024
 NOTICE_MAX = 16 * 1024
 
 
+_any_guideline = Prepared(
+    lambda project: Guideline.objects.filter(project=project).order_by().values_list("pk")[:1]
+)
+
+
 def guidelines_of(task: Task) -> Section:
     """What the project's people have settled for good, for tasks like this one."""
-    found = Guideline.objects.for_task(task).select_related("decision__conflict")[:GUIDELINES_NAMED]
+    is_any = _any_guideline.rows(task.project_id)
+    holding = Guideline.objects.for_task(task).select_related("decision__conflict")
+    found = holding[:GUIDELINES_NAMED] if is_any else ()
     lines = [
         f"- {one_line(each.text)}" + (f" (ruled on {each.source})" if each.source else "") for each in found
     ]

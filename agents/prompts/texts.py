@@ -13,6 +13,7 @@ from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project
 from tasks.models.event import record
+from tasks.prepared import Prepared
 
 
 class BadText(ValueError):
@@ -25,7 +26,12 @@ class BadText(ValueError):
 
 def in_use(project_pk: int, name: str) -> PromptText | None:
     """The project's own text of this name; None where it has the program's."""
-    return PromptText.objects.filter(project=project_pk, name=name, is_active=True).first()
+    return next(iter(_in_use.found(project_pk, name)), None)
+
+
+_in_use = Prepared(
+    lambda project, name: PromptText.objects.filter(project=project, name=name, is_active=True).order_by()
+)
 
 
 @transaction.atomic

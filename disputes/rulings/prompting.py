@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from django.db.models import QuerySet
+from django.db.models import Expression, QuerySet
 from django.utils import timezone
 
 from disputes.models import Conflict, Decision
@@ -10,6 +10,7 @@ from disputes.protocol.rulings.options import Option
 from disputes.protocol.text.quotes import one_line
 from disputes.ruling_stages import told_at
 from tasks.models import Answer, Finding, Task
+from tasks.prepared import Prepared
 
 LINE_MAX, REASON_MAX = 300, 300
 
@@ -19,6 +20,8 @@ def rulings_for_prompt(task: Task) -> list[Decision]:
 
     A session's engineer hears of those on its gaps as well.
     """
+    if not task.is_session and not _any_decision.rows(task.pk):
+        return []
     about = Decision.objects.of(task)
     if task.is_session:
         about |= Decision.objects.filter(conflict__dispute__task__in=task.project.tasks.gaps())
@@ -37,8 +40,25 @@ def rulings_for_prompt(task: Task) -> list[Decision]:
     )
 
 
+def _ruled(task: Expression) -> QuerySet[Decision]:
+    return Decision.objects.of(task).order_by().values_list("pk")[:1]
+
+
+def _disputed(task: Expression) -> QuerySet[Conflict]:
+    return Conflict.objects.of(task).order_by().values_list("pk")[:1]
+
+
+def _reviewed(task: Expression) -> QuerySet[Finding]:
+    return Finding.objects.filter(task=task).order_by().values_list("pk")[:1]
+
+
+_any_decision, _any_conflict, _any_finding = Prepared(_ruled), Prepared(_disputed), Prepared(_reviewed)
+
+
 def settled_lines(task: Task) -> list[str]:
     """What the reviewer is told not to raise again, a line for each point, with the reason (DEC-5)."""
+    if not _any_conflict.rows(task.pk) and not _any_finding.rows(task.pk):
+        return []
     lines: dict[int | None, str] = {}
     conflicts = (
         Conflict.objects.of(task)
