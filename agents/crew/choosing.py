@@ -23,7 +23,7 @@ from tasks.configuration.ladder import Step, step_for
 from tasks.configuration.policy import ProjectSettings
 from tasks.configuration.stages import Stage, stage_named
 from tasks.models import Task
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 from tasks.spans import clock
 from tasks.states import Status
 

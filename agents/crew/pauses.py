@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents.models import ProviderPause, Run
 from agents.providers.reports import MESSAGE_MAX, ErrorClass
 from tasks.locking import locked
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from tasks.locking import locked, repeated
 from tasks.log_lines import about
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 from tasks.states import MOVES, IllegalMove, Status
 
 log = logging.getLogger(__name__)

@@ -48,7 +48,7 @@ from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
 from tasks.models import Finding, Landing, Project, Review, Submission
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 from tasks.text.regex import regex
 
 log = logging.getLogger(__name__)
@@ -417,7 +417,7 @@ class Reconciler:
     def _keep_submissions(self) -> None:
         """Fetch what coders on this host handed in, before their clones go."""
         for submission in _received.found():
-            run = submission.run
+            run = getattr(submission, "run", None)
             if run is None:
                 self._slow.do(f"pushed-{submission.pk}", lambda s=submission: self._keep_pushed(s))
             elif run.host_id == self.row.pk or (run.is_pulled and self.row.slots):

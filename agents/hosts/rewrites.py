@@ -15,7 +15,7 @@ from disputes import alerts
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project
 from tasks.models.event import record
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 
 LOOKED_AT = 500  # landings of one branch
 ENOUGH = 3  # of the newest ones on the branch, and all before are as well

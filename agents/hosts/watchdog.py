@@ -12,7 +12,7 @@ from django.conf import settings
 from agents.hosts.naming import host_name
 from agents.models import Host
 from tasks import broker
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 
 SHORTEST = 90.0  # seconds; the schedule calls once a minute
 _ticks = Prepared(lambda: Host.objects.order_by().values_list("name", "ticked_at"))

@@ -32,7 +32,7 @@ from tasks.configuration.stages import escalations_of, stages_of
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 from tasks.states import STARTABLE, IllegalMove, Status
 
 log = logging.getLogger(__name__)

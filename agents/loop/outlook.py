@@ -33,7 +33,7 @@ from disputes.completion.checkpoints import UNDER_WAY
 from disputes.models import Amendment, Dispute, Opinion
 from tasks.configuration.stages import DEV
 from tasks.models import Checkpoint, Event, Landing, Project, Review, Submission, Task
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 from tasks.states import STARTABLE, Status
 
 NOBODY = "{}"  # as a checkpoint keeps who is under way

@@ -17,7 +17,7 @@ from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
 from tasks.models import Finding, Rollback, Submission, Task, Verification
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 from tasks.states import Severity
 
 GUIDELINES_MAX, GUIDELINES_NAMED = 16 * 1024, 50

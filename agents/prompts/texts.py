@@ -13,7 +13,7 @@ from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project
 from tasks.models.event import record
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 
 
 class BadText(ValueError):

@@ -23,7 +23,7 @@ from disputes.protocol.settings import part_of
 from tasks.locking import locked
 from tasks.models import Checkpoint, Event, Project, Task
 from tasks.models.event import record
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 from tasks.states import MEANINGS, Status
 
 UNDER_WAY = (Status.IN_PROGRESS, Status.REVIEW)

@@ -10,7 +10,7 @@ from disputes.protocol.rulings.options import Option
 from disputes.protocol.text.quotes import one_line
 from disputes.ruling_stages import told_at
 from tasks.models import Answer, Finding, Task
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 
 LINE_MAX, REASON_MAX = 300, 300
 

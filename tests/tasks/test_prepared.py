@@ -6,7 +6,7 @@ from django.db.models import BinaryField, Count, Expression, F, QuerySet, Value
 from django.test.utils import CaptureQueriesContext
 
 from tasks.models import Project, Task
-from tasks.prepared import Prepared
+from tasks.models.prepared import Prepared
 from tests.factories import create_project, create_task
 
 
