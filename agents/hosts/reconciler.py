@@ -168,10 +168,10 @@ class Reconciler:
         metering.forget({run.pk for run in held})
         for run in held:
             self._guard.work_on(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
-        self._fill_excerpts(there.newest_review)
-        self._look_after_branches(there)
         if there.queued:
             self._claim(len([run for run in held if run.status in Run.HELD]))
+        self._fill_excerpts(there.newest_review)
+        self._look_after_branches(there)
         for one in self._landings() if there.lands else ():
             self._slow.do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
         self._slow.forget_done()

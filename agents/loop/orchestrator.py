@@ -6,9 +6,10 @@ It reads rows and trusts no queue, so it may run twice at once, late, or again a
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -28,7 +29,7 @@ from disputes import alerts, followup, intake, opinions, passing_stages
 from disputes.completion import checkpoints
 from disputes.models import Conflict
 from disputes.sessions import turns
-from tasks.configuration.stages import escalations_of, stages_of
+from tasks.configuration.stages import Stage, escalations_of, stages_of
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
@@ -182,10 +183,10 @@ def tick_project(
 
 def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew, *, is_closed: bool) -> None:
     """Queue what the project's tasks need, the first in order first, until all seats are taken."""
-    candidates = _candidates(project, crew)
+    wanted = _wanted(project, crew)
     if is_closed:  # build and tests cost nothing, and go on
-        candidates = candidates.filter(status=Status.REVIEW, last_state=Submission.State.KEPT)
-    tasks = list(candidates[:LOOKED_AT])
+        wanted &= Q(status=Status.REVIEW, last_state=Submission.State.KEPT)
+    tasks = _candidates(wanted).found(project.pk, timezone.now())
     for task in tasks:
         task.project = project
     for first in range(0, len(tasks), LOOKED_AT_ONCE):
@@ -202,29 +203,35 @@ def _working() -> QuerySet[Run]:
     return Run.objects.filter(status__in=Run.SEATED).exclude(role__in=Run.OPINION_ROLES)
 
 
-def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
-    """What may be picked now, and somebody idle could take; with the last submission's state and commit."""
-    config = project.config
-    held = Conflict.objects.of(OuterRef("pk")).open().holding()
-    seated = _working().filter(task=OuterRef("pk"))
+@lru_cache(maxsize=64)  # of the few questions that all projects share
+def _candidates(wanted: Q) -> Prepared:
+    """What of that may be picked now, with the last submission's state and commit."""
+
+    def rows(project: Expression, now: Expression) -> QuerySet[Task]:
+        held = Conflict.objects.of(OuterRef("pk")).open().holding()
+        seated = _working().filter(task=OuterRef("pk"))
+        tasks = Task.objects.filter(project=project).startable(now).exclude(Exists(held))
+        known = _with_last(tasks).annotate(is_seated=Exists(seated)).select_related("section")
+        return known.filter(wanted).filter(_may_go_on())[:LOOKED_AT]
+
+    return Prepared(rows)
+
+
+def _with_last(tasks: QuerySet[Task]) -> QuerySet[Task]:
     last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
-    candidates = (
-        Task.objects.filter(project=project)
-        .startable()
-        .filter(alerts.in_focus(project))
-        .exclude(Exists(held))
-        .select_related("section")
-        .annotate(
-            last_state=_last_state(),
-            last_sha=Subquery(last.values("sha")[:1]),
-            is_seated=Exists(seated),
-        )
-    )
+    return tasks.annotate(last_state=_last_state(), last_sha=Subquery(last.values("sha")[:1]))
+
+
+def _wanted(project: Project, crew: choosing.Crew) -> Q:
+    """What somebody idle could take, told by `last_state` and `is_seated`."""
+    config = project.config
     in_parallel = config.reviewers == choosing.ALL  # others may join a review that is under way
     verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
     wanted = Q(status=Status.REVIEW, last_state=Submission.State.KEPT, is_seated=False)
     columns = (*stages_of(config), *escalations_of(config))
-    wanted |= verified & Q(is_seated=False, stage__in=[each.name for each in columns if not each.is_reviewed])
+    wanted |= verified & Q(
+        is_seated=False, stage__in=_names(each for each in columns if not each.is_reviewed)
+    )
     wanted |= verified & Q(is_seated=False, origin=Task.Origin.AMENDMENT)
     if in_parallel or crew.is_idle(project.pk, Run.Role.REVIEWER):
         wanted |= verified if in_parallel else verified & Q(is_seated=False)
@@ -233,11 +240,15 @@ def _candidates(project: Project, crew: choosing.Crew) -> QuerySet[Task]:
     if _is_about_to_move(project):
         to_code &= ~Q(status=Status.PENDING)
     if crew.is_idle(project.pk, Run.Role.CODER):
-        wanted |= to_code & ~Q(stage__in=[each.name for each in shut])
-    climbing = [each.name for each in shut if each.ladder_name in config.model_ladder]
+        wanted |= to_code & ~Q(stage__in=_names(shut))
+    climbing = _names(each for each in shut if each.ladder_name in config.model_ladder)
     if climbing:  # at the end of its ladder a task goes on, whoever is busy
         wanted |= to_code & Q(status=Status.IN_PROGRESS, stage__in=climbing)
-    return candidates.filter(wanted).filter(_may_go_on())
+    return wanted & alerts.in_focus(project)
+
+
+def _names(columns: Iterable[Stage]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
 
 
 def _seats_taken(project: Project) -> int:
@@ -287,13 +298,18 @@ def _pass_by(project: Project) -> None:
     """Where nothing is to be built or tested, what was handed in goes on to its review at once."""
     if not nothing.may_pass_by(project):
         return
-    last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
-    in_review = project.tasks.startable().filter(status=Status.REVIEW)
-    kept = in_review.annotate(last_state=_last_state(), last_sha=Subquery(last.values("sha")[:1]))
-    for task in kept.filter(last_state=Submission.State.KEPT):
+    for task in _kept.found(project.pk, timezone.now()):
         task.project = project
         if not nothing.is_to_be_run(task):
             _let_pass(task)
+
+
+def _kept_in_review(project: Expression, now: Expression) -> QuerySet[Task]:
+    in_review = Task.objects.filter(project=project).startable(now).filter(status=Status.REVIEW)
+    return _with_last(in_review).filter(last_state=Submission.State.KEPT)
+
+
+_kept = Prepared(_kept_in_review)
 
 
 def _let_pass(task: Any) -> int:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import Expression, QuerySet
+
 from agents.crew import refusals
 from agents.models import Run
 from agents.prompts.sections import Section, one_line, open_fence
@@ -37,9 +39,35 @@ EXAMPLE_MAX = 48 * 1024
 NOTICE_MAX = 16 * 1024
 
 
-_any_guideline = Prepared(
-    lambda project: Guideline.objects.filter(project=project).order_by().values_list("pk")[:1]
-)
+def _guidelines(project: Expression) -> QuerySet[Guideline]:
+    return Guideline.objects.filter(project=project).order_by().values_list("pk")[:1]
+
+
+def _rollbacks(task: Expression) -> QuerySet[Rollback]:
+    return Rollback.objects.filter(task=task).order_by("-pk")[:1]
+
+
+def _coders(task: Expression, round_: Expression) -> QuerySet[Run]:
+    ended = Run.objects.filter(role=Run.Role.CODER, status=Run.Status.ENDED)
+    return ended.filter(task=task, round=round_).order_by().values_list("pk")[:1]
+
+
+def _reviewers(task: Expression, sha: Expression) -> QuerySet[Run]:
+    ended = Run.objects.filter(role=Run.Role.REVIEWER, status=Run.Status.ENDED)
+    return ended.filter(task=task, sha=sha).order_by().values_list("pk")[:1]
+
+
+def _submissions(task: Expression, sha: Expression) -> QuerySet[Submission]:
+    return Submission.objects.standing().filter(task=task, sha=sha).order_by("-pk")[:1]
+
+
+def _verifications(project: Expression, sha: Expression) -> QuerySet[Verification]:
+    return Verification.objects.filter(project=project, sha=sha).order_by("-at")[:1]
+
+
+_any_guideline, _last_rollback = Prepared(_guidelines), Prepared(_rollbacks)
+_ended_coder, _ended_reviewer = Prepared(_coders), Prepared(_reviewers)
+_under_review, _verification = Prepared(_submissions), Prepared(_verifications)
 
 
 def guidelines_of(task: Task) -> Section:
@@ -58,9 +86,11 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     task = run.task
     last = task.last_submission()
     earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
-    back = task.rollbacks.order_by("-pk").first()
+    back = next(iter(_last_rollback.found(task.pk)), None)
     if back:
         earlier = earlier.filter(queued_at__gt=back.at)
+    if not _ended_coder.rows(task.pk, run.round):
+        earlier = earlier.none()
     return {
         "decisions": [each for each in decisions if each.option not in NOT_FOR_THE_CODER],
         "guidelines": guidelines_of(task),
@@ -178,10 +208,12 @@ def retry_of(earlier: Run | None) -> dict[str, Any]:
 def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     """What a reviewer is told of rulings, of the coder's answers and of the change."""
     task = run.task
-    submission = task.submissions.standing().filter(sha=run.sha).order_by("-pk").first()
-    result = Verification.objects.filter(project=task.project, sha=run.sha).order_by("-at").first()
+    submission = next(iter(_under_review.found(task.pk, run.sha)), None)
+    result = next(iter(_verification.found(task.project_id, run.sha)), None)
     clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
     earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
+    if not _ended_reviewer.rows(task.pk, run.sha):
+        earlier = earlier.none()
     return {
         "sha": run.sha,
         "focus": one_line(run.agent.focus) if run.agent else "",

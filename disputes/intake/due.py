@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
+from django.db.models import Expression, Q, QuerySet
+
 from disputes import opening
 from disputes.closed_findings import settled_findings
 from disputes.completion import stuck
@@ -10,15 +12,23 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from disputes.sessions import findings as session_findings
 from tasks.models import Answer, Finding, Review, Task
+from tasks.models.prepared import Prepared
 from tasks.states import severity_rank
 
 
 def last_reviews(task: Task) -> list[Review]:
     """The newest review of what stands of the task's present stage, behind those of the same turn."""
-    of_task = Review.objects.standing().filter(submission__task=task).select_related("submission")
-    of_task = of_task.filter(submission__stage__in=["", task.stage])
-    last = of_task.order_by("-pk").first()
+    last = next(iter(_last_review.found(task.pk, task.stage)), None)
     return newest_of_each(last.of_its_turn().select_related("submission")) if last else []
+
+
+def _newest_of_stage(task: Expression, stage: Expression) -> QuerySet[Review]:
+    of_task = Review.objects.standing().filter(submission__task=task).select_related("submission")
+    of_stage = Q(submission__stage="") | Q(submission__stage=stage)
+    return of_task.filter(of_stage).order_by("-pk")[:1]
+
+
+_last_review = Prepared(_newest_of_stage)
 
 
 def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
@@ -45,9 +55,7 @@ def findings_to_answer(
         return []
     asked = asked_findings(task) if asked is None else asked
     settled = settled_findings(task) if settled is None else settled
-    conflicts = Conflict.objects.of(task).disagreements().filter(finding__isnull=False)
-    undecided = conflicts.open() | conflicts.awaited()
-    ruled = {*undecided.values_list("finding", flat=True), *settled}
+    ruled = {*_undecided.found(task.pk), *settled}
     later = task.submissions.standing().filter(round__gt=reviews[-1].submission.round)
     taken = later.taken()
     handed_in = set(Answer.objects.filter(submission__in=taken).values_list("finding", flat=True)) - asked
@@ -55,6 +63,14 @@ def findings_to_answer(
     besides = asked - ruled - {finding.origin.pk for finding in findings}
     due = [finding for finding in findings if finding.origin.pk not in ruled | handed_in]
     return [*newest_of(task, besides), *due]
+
+
+def _under_discussion(task: Expression) -> QuerySet[Conflict]:
+    conflicts = Conflict.objects.of(task).disagreements().filter(finding__isnull=False)
+    return (conflicts.open() | conflicts.awaited()).order_by().values_list("finding", flat=True)
+
+
+_undecided = Prepared(_under_discussion)
 
 
 def _merged(reviews: list[Review]) -> list[Finding]:
@@ -92,16 +108,25 @@ def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
 
 def asked_findings(task: Task) -> set[int]:
     """Findings, as first raised, that a human told the coder to answer, and nothing taken since has."""
+    told: dict[int, datetime] = {}
+    for ruling in _asking.found(task.pk):
+        told |= dict.fromkeys(ASKING[Option(ruling.option)](ruling.conflict), ruling.at)
+    if not told:
+        return set()
+    answers = Answer.objects.standing().filter(submission__task=task, finding__in=told).given().taken()
+    answered = {pk for pk, at in answers.values_list("finding", "submission__at") if at > told[pk]}
+    return told.keys() - answered
+
+
+def _rulings_that_ask(task: Expression) -> QuerySet[Decision]:
     rulings = Decision.objects.of(task).standing().filter(
         option__in=[*ASKING],
         conflict__followed__in=[Conflict.Followed.WAITING, Conflict.Followed.APPLIED],
     )  # fmt: skip
-    told: dict[int, datetime] = {}
-    for ruling in rulings.select_related("conflict__submission").order_by("pk"):
-        told |= dict.fromkeys(ASKING[Option(ruling.option)](ruling.conflict), ruling.at)
-    answers = Answer.objects.standing().filter(submission__task=task, finding__in=told).given().taken()
-    answered = {pk for pk, at in answers.values_list("finding", "submission__at") if at > told[pk]}
-    return told.keys() - answered
+    return rulings.select_related("conflict__submission").order_by("pk")
+
+
+_asking = Prepared(_rulings_that_ask)
 
 
 def _of_card(hint: Conflict) -> set[int]:

@@ -19,7 +19,7 @@ DIGITS_MAX = 9  # of a task's number
 
 
 class TaskQuerySet(models.QuerySet["Task"]):
-    def startable(self) -> "TaskQuerySet":
+    def startable(self, now: Any = None) -> "TaskQuerySet":
         """What the loop may pick now, in its order: reviews, work under way, new work; top to bottom.
 
         Reviews and work under way do not wait for dependencies.
@@ -35,7 +35,7 @@ class TaskQuerySet(models.QuerySet["Task"]):
             self.in_the_loop()
             .filter(status__in=states.STARTABLE, section__is_stopped=False)
             .exclude(status=Status.PENDING, waits_for__gt=0)
-            .filter(Q(not_before__isnull=True) | Q(not_before__lte=timezone.now()))
+            .filter(Q(not_before__isnull=True) | Q(not_before__lte=now or timezone.now()))
             .alias(pick_order=order)
             .order_by("pick_order", "rank")
         )
