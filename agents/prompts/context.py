@@ -89,17 +89,17 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     back = next(iter(_last_rollback.found(task.pk)), None)
     if back:
         earlier = earlier.filter(queued_at__gt=back.at)
-    if not _ended_coder.rows(task.pk, run.round):
-        earlier = earlier.none()
+    is_another = bool(_ended_coder.rows(task.pk, run.round))
+    in_vain = earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first() if is_another else None
     return {
         "decisions": [each for each in decisions if each.option not in NOT_FOR_THE_CODER],
         "guidelines": guidelines_of(task),
         **_rolled_back(back, last),
         **_red(task, last),
         **_clash(task, last),
-        **_resumed(earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first(), last),
+        **_resumed(in_vain, last),
         **_findings(intake.findings_to_answer(task), task.ref),
-        **retry_of(refusals.to_mend(earlier)),
+        **retry_of(refusals.to_mend(earlier) if is_another else None),
     }
 
 
@@ -212,8 +212,7 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     result = next(iter(_verification.found(task.project_id, run.sha)), None)
     clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
     earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
-    if not _ended_reviewer.rows(task.pk, run.sha):
-        earlier = earlier.none()
+    is_another = bool(_ended_reviewer.rows(task.pk, run.sha))
     return {
         "sha": run.sha,
         "focus": one_line(run.agent.focus) if run.agent else "",
@@ -226,7 +225,7 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         ),
         **_verified(result),
         **(change_of(submission) if submission else NO_CHANGE),
-        **retry_of(refusals.to_mend(earlier)),
+        **retry_of(refusals.to_mend(earlier) if is_another else None),
     }  # fmt: skip
 
 
