@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
+from agents.hosts import sandbox
+from agents.models import Run
+from agents.models.host import Tier
 from tests.end_to_end.loop import Loop, bare_remote, end_all_runs
 from tests.real_agents import apart
 from tests.real_agents.commands import COMMANDS, DUMMY, ROOT, path_with_commands
@@ -56,11 +59,14 @@ def live_server(alone: bool, transactional_db: None) -> Iterator[LiveServer]:
 
 @pytest.fixture
 def loop(live_server: LiveServer, dummy_keys: None, settings: Any, tmp_path: Path) -> Iterator[Loop]:
-    """This process is the host; the live server is the API."""
+    """This process is the host; the live server is the API. Every run is in the sandbox."""
     settings.HOME = tmp_path / "home"
     settings.API_URL = live_server.url
+    settings.SANDBOX = sandbox.REQUIRED
     yield Loop(settings.HOME, live_server.url)
     end_all_runs(settings.HOME)
+    tiers = set(Run.objects.filter(started_at__isnull=False).values_list("tier", flat=True))
+    assert tiers == {Tier.ENCLOSED}
 
 
 @pytest.fixture
