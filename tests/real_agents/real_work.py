@@ -129,8 +129,10 @@ def test_a_task_goes_from_the_coder_to_the_remote(
     # What it asked, and whom else.
     assert {(one.wire, one.status) for one in stub.seen} == {(command.wire.name, 200)}
     assert len(stub.turns()) == 6
-    if alone and name not in LOOKS_AROUND:
-        assert apart.tries_to_leave() == before
+    if name not in LOOKS_AROUND:
+        folders = (installation.home / "runs").iterdir()
+        assert [host for folder in folders for host in sandbox.refused(folder)] == []
+        assert not alone or apart.tries_to_leave() == before
     # What it left behind.
     wait_for(lambda: not installation.processes(), "the end of every process")
     assert DUMMY not in output + "".join(
