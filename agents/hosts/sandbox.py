@@ -68,7 +68,7 @@ def why_not() -> str:
     program = shutil.which("bwrap")
     if program is None:
         return "bubblewrap is not installed (the program bwrap; the package is called bubblewrap)."
-    if _is_root() and shutil.which("setpriv") is None:
+    if _gives_users() and shutil.which("setpriv") is None:
         return "setpriv is not installed (the package is called util-linux)."
     user, seen, python = _user(0, "check"), toolchains(), commands.base_python()
     binds = [word for path in seen for word in ("--ro-bind", str(path), str(path))]
@@ -272,13 +272,14 @@ def _folders_above(paths: Iterable[Path]) -> list[str]:
 # --- The run's user ---------------------------------------------------------------------------------------
 
 
-def _is_root() -> bool:
-    return os.geteuid() == 0
+def _gives_users() -> bool:
+    """Whether this host's runs have users of their own: it is root, of more than one user."""
+    return os.geteuid() == 0 and _users()[1] > 0
 
 
 def _user(project: int, role: str) -> int | None:
-    """The user of a project's runs in one role, who owns nothing else; None where the host is not root."""
-    if not _is_root():
+    """The user of a project's runs in one role, who owns nothing else; None where there are none."""
+    if not _gives_users():
         return None
     number = project * USERS_OF_A_PROJECT + ROLES.index(role)
     first, count = _users()
@@ -287,7 +288,10 @@ def _user(project: int, role: str) -> int | None:
 
 @functools.cache
 def _users() -> tuple[int, int]:
-    """The first user for runs and how many there are, of those that this machine or container knows."""
+    """The first user for runs and how many there are, of those that this machine or container knows.
+
+    None in a namespace that knows no other user than its root.
+    """
     try:
         ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
         known = max(int(first) + int(count) for first, _, count in ranges)
@@ -295,7 +299,7 @@ def _users() -> tuple[int, int]:
         known = 2**32
     if known > FIRST_USER + 1_000_000:
         return FIRST_USER, 1_000_000
-    return max(known - 4_000, 1), 3_000
+    return (known - 4_000, 3_000) if known > 4_000 else (0, 0)
 
 
 def _processes(user: int | None) -> int:
@@ -358,7 +362,7 @@ def _toolchains(path: str, kept: tuple[str, ...]) -> tuple[Path, ...]:
 
 def _beside(word: Path) -> Iterator[Path]:
     """A folder of programs, the libraries beside it, and what its links point to."""
-    if not word.is_dir() or not _may_be_seen(word):
+    if not os.path.isdir(word) or not _may_be_seen(word):
         return
     yield word
     if word.name in {"bin", "sbin"}:
@@ -439,7 +443,7 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
 
 def _may_be_seen(path: Path) -> bool:
     """Never the data folder or anything in it, a whole home, or a folder in which such things lie."""
-    if not path.exists() or path.parts[1:2] == () or path.parts[1] in {"usr", "proc", "dev", *SYSTEM}:
+    if not os.path.exists(path) or path.parts[1:2] == () or path.parts[1] in {"usr", "proc", "dev", *SYSTEM}:
         return False
     real = Path(os.path.realpath(path))
     closed = [Path(os.path.realpath(each)) for each in (settings.HOME, Path.home(), settings.BASE_DIR)]

@@ -57,7 +57,7 @@ def prctl(option: int, value: int) -> None:
 
 
 def die_with_shim() -> None:
-    """In the child, before it becomes the step."""
+    """In the child, before it becomes a step or the gate."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -353,7 +353,7 @@ class Shim:
         argv = [*processes.words_of(sys.executable, GATE), str(self.folder)]
         self.gate = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env={},
-            start_new_session=True,
+            start_new_session=True, preexec_fn=die_with_shim,
         )  # fmt: skip
         if self.gate.stdout:
             select.select([self.gate.stdout], [], [], GATE_SECONDS)

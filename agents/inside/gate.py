@@ -9,11 +9,9 @@ Started with `python -I -S`; standard library only.
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import re
-import signal
 import socket
 import sys
 import threading
@@ -23,7 +21,6 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-PR_SET_PDEATHSIG = 1
 SOCKET = "gate"
 REACHED, REFUSED = "reached", "refused"
 ADDRESS = "api.url"
@@ -286,8 +283,6 @@ def _both_ways(here: socket.socket, there: socket.socket, rest: bytes) -> None:
 
 
 def main() -> None:
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     folder = Path(sys.argv[1])
     rules = json.loads((folder / "job.json").read_text())["gate"]
     os.chdir(folder)  # the path of a socket is short

@@ -92,7 +92,7 @@ def toolchain_folders() -> dict[str, str]:
     """
     home = Path.home()
     places = {name: Path(os.environ.get(name) or home / folder) for name, folder in TOOLCHAINS.items()}
-    return {name: str(place) for name, place in places.items() if place.is_dir()}
+    return {name: str(place) for name, place in places.items() if os.path.isdir(place)}
 
 
 def system_path() -> str:

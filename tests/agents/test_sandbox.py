@@ -26,6 +26,7 @@ from tasks.events import SYSTEM
 from tasks.models import Project
 from tests.agents.world import World, git, make_world  # noqa: F401  (a fixture)
 
+ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 CLOSED = Reach()
 SECRET = "not-for-agents"
@@ -198,7 +199,7 @@ def test_nothing_of_the_host_is_seen_changed_or_reached(
 ) -> None:
     home = held.settings.HOME
     for is_root in (os.geteuid() == 0, False):
-        monkeypatch.setattr(sandbox, "_is_root", lambda is_root=is_root: is_root)
+        monkeypatch.setattr(sandbox, "_gives_users", lambda is_root=is_root: is_root)
         sandbox.why_not.cache_clear()
         (held.folder / "home").mkdir(exist_ok=True)
         (held.folder / "clone" / "try.py").write_text(ESCAPES)
@@ -342,7 +343,7 @@ def test_a_clone_cannot_lend_itself_the_objects_of_another_project(world: World,
 def test_what_reads_a_clone_makes_no_user_namespace(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     clone, mirror = held.folder / "clone", held.world.mirror
     for is_root in {os.geteuid() == 0, False}:
-        monkeypatch.setattr(sandbox, "_is_root", lambda is_root=is_root: is_root)
+        monkeypatch.setattr(sandbox, "_gives_users", lambda is_root=is_root: is_root)
         command = sandbox.upload_pack(clone, mirror.path, held.world.project.pk, "coder")
         mirror.take(clone, git(clone, "rev-parse", "HEAD"), "refs/steroids/test", command)
         said = []
@@ -368,6 +369,24 @@ def test_a_host_without_bubblewrap_refuses_or_says_its_tier(
     with pytest.raises(sandbox.SandboxMissing, match="bubblewrap is not installed"):
         sandbox.tier()
     sandbox.why_not.cache_clear()
+
+
+def test_root_of_a_namespace_without_other_users_encloses_as_who_is_not_root() -> None:
+    asks = "from agents.hosts import sandbox; print([sandbox.why_not(), sandbox._user(1, 'coder')])"
+    done = subprocess.run(
+        ["unshare", "--map-root-user", sys.executable, "-c", f"import django; django.setup(); {asks}"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "['', None]\n", done.stderr
+
+
+def test_a_folder_of_programs_that_cannot_be_looked_at_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unseen = "/" + "x" * 300  # not even root may look at it
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{unseen}")
+    monkeypatch.setenv("PYENV_ROOT", unseen)
+    assert Path(sys.prefix) in sandbox.toolchains()
 
 
 def test_neither_secrets_nor_homes_are_among_what_is_seen(settings: Any, tmp_path: Path) -> None:

@@ -321,6 +321,25 @@ def test_a_killed_shim_takes_its_step_with_it(held: Held) -> None:
     assert not (held.folder / "exit.json").exists()
 
 
+def test_a_killed_shim_takes_its_gate_with_it_before_that_has_said_a_word(held: Held) -> None:
+    slow = held.folder / "slow_gate.py"
+    slow.write_text(
+        "import os, pathlib, sys, time\n\n"
+        "def main():\n"
+        "    pathlib.Path(sys.argv[1], 'gate.pid').write_text(str(os.getpid()))\n"
+        "    time.sleep(60)\n"
+    )
+    (held.folder / "job.json").write_text(json.dumps({"steps": [], "limits": held.limits, "gate": {}}))
+    script = (
+        f"import pathlib, sys; sys.path.insert(0, {str(SHIM.parent)!r}); import shim; "
+        f"shim.GATE = pathlib.Path({str(slow)!r}); shim.Shim(pathlib.Path({str(held.folder)!r})).run()"
+    )
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", script]) as shim:
+        gate = held.pid_in("gate.pid")
+        shim.kill()
+    until(lambda: not processes.is_alive(gate), "the gate's end")
+
+
 def test_a_signal_for_the_terminal_does_not_reach_it(held: Held) -> None:
     held.add("echo up > up; sleep 0.3").start()
     held.has("up")

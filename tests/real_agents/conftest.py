@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
+from agents.hosts import processes, sandbox
+from agents.models import Run
+from agents.models.host import Tier
+from tests.end_to_end.installation import wait_for
 from tests.end_to_end.loop import Loop, bare_remote, end_all_runs
 from tests.real_agents import apart
 from tests.real_agents.commands import COMMANDS, DUMMY, ROOT, path_with_commands
@@ -54,13 +58,23 @@ def live_server(alone: bool, transactional_db: None) -> Iterator[LiveServer]:
     server.stop()
 
 
+def living_in(home: Path) -> list[int]:
+    """Every process, of whatever user, whose words or environment name a folder of this installation."""
+    needle = f"{home}/".encode()
+    return [pid for pid, words in processes._others("cmdline", "environ") if needle in words]
+
+
 @pytest.fixture
 def loop(live_server: LiveServer, dummy_keys: None, settings: Any, tmp_path: Path) -> Iterator[Loop]:
-    """This process is the host; the live server is the API."""
+    """This process is the host; the live server is the API. Every run is in the sandbox."""
     settings.HOME = tmp_path / "home"
     settings.API_URL = live_server.url
+    settings.SANDBOX = sandbox.REQUIRED
     yield Loop(settings.HOME, live_server.url)
     end_all_runs(settings.HOME)
+    wait_for(lambda: not living_in(settings.HOME), "the end of all that the test started")
+    tiers = set(Run.objects.filter(started_at__isnull=False).values_list("tier", flat=True))
+    assert tiers == {Tier.ENCLOSED}
 
 
 @pytest.fixture

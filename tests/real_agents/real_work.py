@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from agents.hosts import api_server
+from agents.hosts import api_server, sandbox
+from agents.models.host import Tier
 from tests.conftest import EMPTY
 from tests.end_to_end.installation import Installation, wait_for
 from tests.end_to_end.loop import git
@@ -52,8 +53,11 @@ def installation(alone: bool, tmp_path: Path, db: None) -> Any:
     made.begin_with(EMPTY)
     made.environment |= {"PATH": path_with_commands(), "PORT": str(api_server.free_port())}
     made.environment |= {command.key_variable: DUMMY for command in COMMANDS.values()}
+    made.environment["STEROIDS_SANDBOX"] = sandbox.REQUIRED
     yield made
     made.end_everything()
+    tiers = made.rows("SELECT DISTINCT tier FROM agents_run WHERE started_at IS NOT NULL")
+    assert tiers == [(Tier.ENCLOSED,)]
 
 
 def set_up(installation: Installation, command: Command, remote: Path, url: str) -> None:
@@ -125,8 +129,10 @@ def test_a_task_goes_from_the_coder_to_the_remote(
     # What it asked, and whom else.
     assert {(one.wire, one.status) for one in stub.seen} == {(command.wire.name, 200)}
     assert len(stub.turns()) == 6
-    if alone and name not in LOOKS_AROUND:
-        assert apart.tries_to_leave() == before
+    if name not in LOOKS_AROUND:
+        folders = (installation.home / "runs").iterdir()
+        assert [host for folder in folders for host in sandbox.refused(folder)] == []
+        assert not alone or apart.tries_to_leave() == before
     # What it left behind.
     wait_for(lambda: not installation.processes(), "the end of every process")
     assert DUMMY not in output + "".join(
