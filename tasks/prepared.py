@@ -31,6 +31,7 @@ class _Built:
     text: str
     given: tuple[int, ...]  # which value stands at each place
     compiler: Any
+    converters: dict[int, Any]
     rows: QuerySet[Any, Any]
 
 
@@ -74,6 +75,7 @@ class Prepared:
         compiler = copy(built.compiler)
         compiler.connection = connection
         compiler.as_sql = lambda *_, **__: _asked(built, values)
+        compiler.get_converters = lambda _: built.converters
         iterable = built.rows._iterable_class
         found = list(iterable(_Asked(built.rows, compiler, connection.alias)))
         if built.rows._prefetch_related_lookups:
@@ -88,7 +90,8 @@ class Prepared:
             text, values = compiler.as_sql()
             given = tuple(value.number for value in values if isinstance(value, _Given))
             text = (text % tuple(map(_literal, values))).replace("%", "%%").replace(GIVEN, "%s")
-            known = self._known[connection.vendor] = _Built(text, given, compiler, rows)
+            converters = compiler.get_converters(column for column, _, _ in compiler.select)
+            known = self._known[connection.vendor] = _Built(text, given, compiler, converters, rows)
         return known
 
 
