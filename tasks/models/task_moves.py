@@ -59,16 +59,17 @@ class TaskMoves(models.Model):
         """
         old, new = self.status, states.target(verb, self.status, to)
         values = {"status": new, "status_at": timezone.now(), **changes}
-        with transaction.atomic():
+        with transaction.atomic(savepoint=False):
             moved = self._row.filter(version=self.version, status=old).update(
                 version=F("version") + 1, **values
             )
-            if not moved:
-                raise StaleTask(self)
-            record(
-                self.project, verb, actor=actor, task=self, old=old, new=new, note=note,
-                data={"round": changes.get("round", self.round), **(data or {})},
-            )  # fmt: skip
+            if moved:
+                record(
+                    self.project, verb, actor=actor, task=self, old=old, new=new, note=note,
+                    data={"round": changes.get("round", self.round), **(data or {})},
+                )  # fmt: skip
+        if not moved:
+            raise StaleTask(self)  # out here: nothing was written that the caller's transaction must undo
         self.version += 1
         for name, value in values.items():
             setattr(self, name, value)
