@@ -3,6 +3,7 @@
 Nobody outside this class assigns `status`.
 """
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.db import models, transaction
@@ -17,6 +18,7 @@ from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models.event import record
 from tasks.models.project import Section
+from tasks.prepared import PreparedUpdate
 from tasks.states import Status
 
 if TYPE_CHECKING:
@@ -31,6 +33,15 @@ class StaleTask(Exception):
         now = type(task).objects.filter(pk=task.pk).values_list("status", flat=True).first()
         self.task, self.status_now = task, now
         super().__init__(f"{task.ref} has moved on: it is {now} now.")
+
+
+@cache
+def _moving(task: "type[TaskMoves]", *changed: str) -> PreparedUpdate:
+    """A compare-and-set that writes these fields."""
+    return PreparedUpdate(
+        lambda pk, version, status: task.objects.filter(pk=pk, version=version, status=status),
+        *changed, version=F("version") + 1,
+    )  # fmt: skip
 
 
 class TaskMoves(models.Model):
@@ -60,9 +71,8 @@ class TaskMoves(models.Model):
         old, new = self.status, states.target(verb, self.status, to)
         values = {"status": new, "status_at": timezone.now(), **changes}
         with transaction.atomic(savepoint=False):
-            moved = self._row.filter(version=self.version, status=old).update(
-                version=F("version") + 1, **values
-            )
+            moving = _moving(type(self), *sorted(values))
+            moved = moving.write(self.pk, self.version, old, **values)
             if moved:
                 record(
                     self.project, verb, actor=actor, task=self, old=old, new=new, note=note,

@@ -10,9 +10,9 @@ from tasks.access import MAINTAIN, RULE, require, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
-from tasks.models import Task
+from tasks.models import Submission, Task
 from tasks.models.task import TaskQuerySet
-from tasks.prepared import Prepared
+from tasks.prepared import Prepared, PreparedUpdate
 
 # Who may do what. People need the membership role, runs the run's role; no person gives an opinion.
 RUN_VERBS: dict[str, frozenset[str]] = {
@@ -105,15 +105,17 @@ def require_turn(caller: Caller, task: Task) -> None:
         )  # fmt: skip
 
 
-def close_run(caller: Caller, **outcome: Any) -> None:
-    """Its token is dead from now on; `outcome` names what it handed in. Raises Refused: handed_in."""
+LIVE = (Run.Status.STARTING, Run.Status.RUNNING)
+_closing = PreparedUpdate(
+    lambda pk, fence: Run.objects.filter(pk=pk, fence=fence, status__in=LIVE), "submission",
+    status=Run.Status.CLOSING, token_hash=None,
+)  # fmt: skip
+
+
+def close_run(caller: Caller, submission: Submission | None = None) -> None:
+    """Its token is dead from now on. Raises Refused: handed_in."""
     run = caller.run
-    if run is None:
-        return
-    live = [Run.Status.STARTING, Run.Status.RUNNING]
-    if not Run.objects.filter(pk=run.pk, fence=run.fence, status__in=live).update(
-        status=Run.Status.CLOSING, token_hash=None, **outcome
-    ):
+    if run and not _closing.write(run.pk, run.fence, submission=submission):
         raise Refused("handed_in", f"Run {run.pk} has handed in already.", "End your work.")
 
 
