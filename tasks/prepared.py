@@ -118,7 +118,8 @@ class PreparedUpdate:
     def write(self, *values: Any, **changes: Any) -> int:
         """Write it into the rows of these values. Returns into how many."""
         built = self._built()
-        written = (_as_kept(changes[field.name], field) for field in built.fields)
+        named = zip(self._changed, built.fields, strict=True)
+        written = [_as_kept(changes[name], field) for name, field in named]
         with connection.cursor() as cursor:
             cursor.execute(*_asked(built, (*values, *written)))
             return int(cursor.rowcount)

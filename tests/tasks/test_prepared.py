@@ -57,10 +57,12 @@ def test_it_writes_what_an_update_writes_and_only_where_the_rows_are_as_expected
     def of(pk: Expression, title: Expression) -> QuerySet[Task]:
         return Task.objects.filter(pk=pk, title=title, status="pending")
 
-    update = PreparedUpdate(of, "tags", "not_before", "parent", rank=F("rank") + 1, body="100 % of it's done")
+    update = PreparedUpdate(
+        of, "tags", "not_before", "parent", "section_id", rank=F("rank") + 1, body="100 % of it's done"
+    )
     for values in (
-        {"tags": ["50 %"], "not_before": later, "parent": two},
-        {"tags": [], "not_before": None, "parent": None},
+        {"tags": ["50 %"], "not_before": later, "parent": two, "section_id": two.section_id},
+        {"tags": [], "not_before": None, "parent": None, "section_id": one.section_id},
     ):
         rank = Task.objects.get(pk=one.pk).rank
         with CaptureQueriesContext(connection) as asked:
